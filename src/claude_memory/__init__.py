@@ -1,0 +1,36 @@
+"""A lasting, layered memory for coding agents. Public names load on first use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from claude_memory.memory import Memory
+    from claude_memory.model import Hit, Kind, NewMemory, Scope, Status, StoredMemory, Trust
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Memory": "claude_memory.memory",
+    "NewMemory": "claude_memory.model",
+    "StoredMemory": "claude_memory.model",
+    "Hit": "claude_memory.model",
+    "Kind": "claude_memory.model",
+    "Trust": "claude_memory.model",
+    "Scope": "claude_memory.model",
+    "Status": "claude_memory.model",
+}
+
+__all__ = ["Hit", "Kind", "Memory", "NewMemory", "Scope", "Status", "StoredMemory", "Trust"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'claude_memory' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,101 @@
+"""Files that survive crashes: private modes, atomic replacement, locks that die with their process.
+
+Everything POSIX-only has its fallback here, so that no other module asks what system it runs on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+try:
+    import msvcrt
+except ImportError:  # everywhere else
+    msvcrt = None  # type: ignore[assignment]
+
+FILE_MODE = 0o600
+FOLDER_MODE = 0o700
+
+
+def private_folder(path: Path) -> Path:
+    """Make a folder only its owner can read; parents that exist keep their modes."""
+    missing = [path, *path.parents]
+    for folder in reversed(missing[: next((i for i, p in enumerate(missing) if p.exists()), len(missing))]):
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=FOLDER_MODE)
+    return path
+
+
+def sync_file(handle: IO[bytes]) -> None:
+    """Flush a file's content to the disk."""
+    handle.flush()
+    getattr(os, "fdatasync", os.fsync)(handle.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in a folder durable, where the system can."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with contextlib.suppress(OSError):  # some file systems refuse to sync a folder
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_atomically(path: Path, content: bytes, *, mode: int = FILE_MODE) -> None:
+    """Replace a file as a whole: a reader, or a crash, sees the old content or the new, never a part."""
+    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+    try:
+        with os.fdopen(descriptor, "wb") as handle:
+            handle.write(content)
+            sync_file(handle)
+        os.replace(temporary, path)  # Rename is the commit.
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    sync_folder(path.parent)
+
+
+@contextlib.contextmanager
+def try_lock(path: Path) -> Iterator[bool]:
+    """Take a lock without waiting; yields whether it was free. The system drops it when we die."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), FILE_MODE)
+    taken = False
+    try:
+        taken = _take(descriptor)
+        yield taken
+    finally:
+        if taken:
+            _release(descriptor)
+        os.close(descriptor)
+
+
+def _take(descriptor: int) -> bool:
+    try:
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        elif msvcrt is not None:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+    except OSError:
+        return False
+    return True
+
+
+def _release(descriptor: int) -> None:
+    if fcntl is not None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    elif msvcrt is not None:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)

@@ -1,0 +1,240 @@
+"""The domain: frozen values that every other module speaks in.
+
+Nothing here reads a file, a clock or a database. Times are aware datetimes in UTC.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NewType
+
+EventId = NewType("EventId", str)
+MemoryId = NewType("MemoryId", str)
+PassageId = NewType("PassageId", int)
+ProjectId = NewType("ProjectId", str)
+SessionId = NewType("SessionId", str)
+
+_ID_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford: no i, l, o, u to misread
+_ID_LENGTH = 12  # 60 bits: a million memories collide with probability 4e-7
+
+
+class Kind(StrEnum):
+    """What a memory is."""
+
+    DECISION = "decision"
+    CORRECTION = "correction"
+    PREFERENCE = "preference"
+    FACT = "fact"
+    FIX = "fix"
+    PATTERN = "pattern"
+    CONVENTION = "convention"
+    LESSON = "lesson"
+    REFLECTION = "reflection"
+    IDEA = "idea"
+    OBSERVATION = "observation"
+    SUMMARY = "summary"
+    NOTE = "note"
+
+
+class Trust(StrEnum):
+    """Where a memory came from; only a person's own words are handed on as they are."""
+
+    USER = "user"
+    AGENT = "agent"
+    TOOL = "tool"
+    IMPORTED = "imported"
+
+
+class Scope(StrEnum):
+    """A memory belongs to its project, or travels with the person."""
+
+    PROJECT = "project"
+    USER = "user"
+
+
+class Status(StrEnum):
+    """Where a memory stands in its life."""
+
+    ACTIVE = "active"
+    SUPERSEDED = "superseded"
+    FORGOTTEN = "forgotten"
+
+
+class EventKind(StrEnum):
+    """What an event reports."""
+
+    SESSION_START = "session_start"
+    PROMPT = "prompt"
+    TOOL_CALL = "tool_call"
+    TOOL_USE = "tool_use"
+    TOOL_FAILURE = "tool_failure"
+    REPLY = "reply"
+    SUBAGENT_START = "subagent_start"
+    SUBAGENT_RESULT = "subagent_result"
+    COMPACTION_START = "compaction_start"
+    COMPACTION = "compaction"
+    SESSION_END = "session_end"
+    INSTRUCTIONS = "instructions"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectIdentity:
+    """What is known of a folder, strongest name first; the store joins them to one project."""
+
+    identities: tuple[str, ...]
+    name: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """One repository or folder, stable across clones, worktrees and moves."""
+
+    id: ProjectId
+    name: str
+    path: str
+    identities: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened. Immutable; stored once, whoever reports it."""
+
+    id: EventId
+    kind: EventKind
+    agent: str
+    session: SessionId | None
+    project: ProjectId
+    cwd: str
+    timestamp: datetime
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class NewMemory:
+    """A memory as a caller hands it in; what is left out is filled by `Memory.remember_many`."""
+
+    body: str
+    kind: Kind | str = Kind.NOTE
+    title: str | None = None
+    topics: Sequence[str] = ()
+    files: Sequence[str] = ()
+    session: str | None = None
+    task: str | None = None
+    created_at: datetime | None = None
+    trust: Trust | str = Trust.USER
+    scope: Scope | str = Scope.PROJECT
+    supersedes: str | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMemory:
+    """One thing worth recalling, as the store keeps it."""
+
+    id: MemoryId
+    project: ProjectId
+    kind: Kind
+    title: str
+    body: str
+    created_at: datetime
+    updated_at: datetime
+    trust: Trust = Trust.USER
+    scope: Scope = Scope.PROJECT
+    status: Status = Status.ACTIVE
+    session: SessionId | None = None
+    task: str | None = None
+    topics: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    supersedes: MemoryId | None = None
+    superseded_by: MemoryId | None = None
+    forgotten_at: datetime | None = None
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFilter:
+    """Which memories a question is about. Empty fields do not restrict."""
+
+    kinds: tuple[Kind, ...] = ()
+    topics: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    task: str | None = None
+    session: SessionId | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    statuses: tuple[Status, ...] = (Status.ACTIVE, Status.SUPERSEDED)
+
+    @property
+    def restricts(self) -> bool:
+        """Whether it asks for more than what is visible by default."""
+        return self != MemoryFilter()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchScope:
+    """The projects a query may see. None stands for all of them, on explicit request only.
+
+    Memories of scope `user` are visible from every project.
+    """
+
+    projects: tuple[ProjectId, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A searchable slice of a memory, with its text already tokenised for the index.
+
+    `own` are the tokens of title and text; `near` and `far` those of the neighbours of the same
+    session at distance one and two; `date` the words for the day it is from.
+    """
+
+    id: PassageId
+    memory: MemoryId
+    project: ProjectId
+    ordinal: int
+    text: str
+    own: tuple[str, ...]
+    near: tuple[str, ...]
+    far: tuple[str, ...]
+    date: tuple[str, ...]
+    vector: bytes | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One answer of a search."""
+
+    id: MemoryId
+    kind: Kind
+    title: str
+    snippet: str
+    relevance: float
+    session: SessionId | None
+    project: ProjectId
+    timestamp: datetime
+    files: tuple[str, ...]
+    status: Status
+    trust: Trust
+    superseded_by: MemoryId | None = None
+    score: float = 0.0
+
+
+def memory_id(seed: str) -> MemoryId:
+    """Derive a memory's id, so that the same origin always gives the same memory."""
+    number = int.from_bytes(
+        hashlib.blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"
+    )
+    return MemoryId("m" + _base32(number))
+
+
+def _base32(number: int) -> str:
+    return "".join(_ID_ALPHABET[(number >> (5 * place)) & 31] for place in range(_ID_LENGTH))

@@ -1,0 +1,163 @@
+"""Settings: every key, its default and its documentation in one place, resolved once.
+
+Order: flag > environment > user config.toml > allowed keys of the project's config.json > default.
+A cloned repository is untrusted: only keys marked `project` may come from its config.json.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from claude_memory.errors import ConfigFault
+
+ENVIRONMENT = {
+    "CLAUDE_MEMORY_HOME": "the folder everything is kept in (default ~/.claude/memory)",
+    "CLAUDE_MEMORY_STORE": "overrides the setting `store`",
+    "CLAUDE_MEMORY_DEBUG": "1 shows tracebacks and logs at level debug",
+    "CLAUDE_MEMORY_DISABLE": "1 makes every hook do nothing",
+}
+
+_LOG_LEVELS = ("debug", "info", "warning", "error")
+
+
+def _setting(default: Any, doc: str, *, project: bool = False) -> Any:
+    metadata = {"doc": doc, "project": project}
+    if isinstance(default, list):
+        return field(default_factory=lambda: tuple(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One value per key; build with `load`, never by hand outside tests."""
+
+    store: str = _setting("", "where memories are kept: empty for memory.db in the home, or `sqlite:///PATH`")
+    embedder: str = _setting(
+        "bundled",
+        "what makes vectors: `bundled`, `none` (text search only), `folder:PATH` (an ONNX model and its "
+        "tokenizer.json), `package:NAME` (an installed model package), or `endpoint:URL` (OpenAI-compatible)",
+    )
+    embedder_model: str = _setting("", "model name to ask an endpoint for")
+    embedder_key_variable: str = _setting(
+        "", "name of the environment variable that holds an endpoint's key; the key itself is never stored"
+    )
+    embed_in_drain_ms: int = _setting(1500, "how long one drain may spend on embedding, in milliseconds")
+    search_limit: int = _setting(10, "how many hits `search` gives by default")
+    min_relevance: float = _setting(0.0, "hits below this relevance (0 to 1) are left out of `search`")
+    exclude: tuple[str, ...] = _setting(
+        [], "glob patterns of folders or files whose events are captured by name only", project=True
+    )
+    spool_cap_mb: int = _setting(512, "`doctor` warns when undrained events take more than this")
+    event_max_kb: int = _setting(64, "a captured text longer than this keeps its head and tail")
+    keep_events_days: int = _setting(
+        365, "events older than this are dropped in slack; 0 keeps them for ever"
+    )
+    store_cap_mb: int = _setting(4096, "`doctor` warns when the store grows beyond this; nothing is dropped")
+    forget_undo_days: int = _setting(30, "how long `forget` can be undone")
+    keep_backups: int = _setting(5, "automatic backups (before a migration) that are kept")
+    log_level: str = _setting("info", "debug, info, warning or error; memory content is logged at debug only")
+    log_max_mb: int = _setting(5, "size at which a log file is rotated; three old ones are kept")
+    layout: str = _setting(
+        "private", "where `init` puts a project's files: `private` or `repo`", project=True
+    )
+
+
+KEYS: Mapping[str, Any] = {item.name: item for item in fields(Settings)}
+
+
+def home() -> Path:
+    """The folder everything is kept in; not created here."""
+    named = os.environ.get("CLAUDE_MEMORY_HOME")
+    return Path(named).expanduser() if named else Path.home() / ".claude" / "memory"
+
+
+def debugging() -> bool:
+    """Whether tracebacks are wanted."""
+    return os.environ.get("CLAUDE_MEMORY_DEBUG", "") not in ("", "0")
+
+
+def config_path(root: Path) -> Path:
+    """The user's own settings file."""
+    return root / "config.toml"
+
+
+def load(root: Path, *, project_root: Path | None = None, flags: Mapping[str, Any] | None = None) -> Settings:
+    """Resolve every key once. A broken project file is ignored; a broken user file is an error."""
+    values: dict[str, Any] = {}
+    if project_root is not None:
+        values.update(_project_values(project_root / ".claude-memories" / "config.json"))
+    values.update(_user_values(config_path(root)))
+    if os.environ.get("CLAUDE_MEMORY_STORE"):
+        values["store"] = os.environ["CLAUDE_MEMORY_STORE"]
+    if debugging():
+        values["log_level"] = "debug"
+    values.update({key: value for key, value in (flags or {}).items() if value is not None})
+    return replace(Settings(), **{key: checked(key, value) for key, value in values.items()})
+
+
+def checked(key: str, value: Any) -> Any:
+    """The value in its key's type, or a ConfigFault that says what is wrong."""
+    if key not in KEYS:
+        raise ConfigFault(f"unknown setting {key!r}; `claude-memory config list` shows all")
+    default = getattr(Settings(), key)
+    try:
+        result = _coerced(default, value)
+    except (TypeError, ValueError):
+        raise ConfigFault(f"setting {key} wants a {_type_name(default)}, not {value!r}") from None
+    if key == "log_level" and result not in _LOG_LEVELS:
+        raise ConfigFault(f"setting log_level wants one of {', '.join(_LOG_LEVELS)}, not {value!r}")
+    if key == "layout" and result not in ("private", "repo"):
+        raise ConfigFault(f"setting layout wants `private` or `repo`, not {value!r}")
+    if isinstance(result, int | float) and result < 0:
+        raise ConfigFault(f"setting {key} cannot be negative")
+    return result
+
+
+def _coerced(default: Any, value: Any) -> Any:
+    if isinstance(default, tuple):
+        parts = value.split(",") if isinstance(value, str) else value
+        if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+            raise TypeError
+        return tuple(part.strip() for part in parts if part.strip())
+    if isinstance(value, bool) or isinstance(value, list | dict | tuple) or value is None:
+        raise TypeError
+    if isinstance(default, str):
+        return str(value)
+    return type(default)(value)
+
+
+def _type_name(default: Any) -> str:
+    return {str: "text", int: "whole number", float: "number", tuple: "list of texts"}[type(default)]
+
+
+def _user_values(path: Path) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as fault:
+        raise ConfigFault(f"cannot read {path}: {fault}") from None
+
+
+def _project_values(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(document, dict):
+        return {}
+    found = {}
+    for key, value in document.items():
+        if key in KEYS and KEYS[key].metadata["project"]:
+            try:
+                found[key] = checked(key, value)
+            except ConfigFault:
+                continue
+    return found
