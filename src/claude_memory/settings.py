@@ -124,7 +124,7 @@ def _coerced(default: Any, value: Any) -> Any:
         if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
             raise TypeError
         return tuple(part.strip() for part in parts if part.strip())
-    if isinstance(value, bool) or isinstance(value, list | dict | tuple) or value is None:
+    if isinstance(value, bool | list | dict | tuple) or value is None:
         raise TypeError
     if isinstance(default, str):
         return str(value)
