@@ -131,7 +131,7 @@ class NewMemory:
     scope: Scope | str = Scope.PROJECT
     supersedes: str | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    id: str | None = None
+    origin: str | None = None  # a stable name of its source: the same origin is stored once
 
 
 @dataclass(frozen=True, slots=True)

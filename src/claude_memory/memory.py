@@ -1,0 +1,487 @@
+"""`Memory`: one open home and project, and a verb for everything a surface can ask.
+
+Wiring only: it fills in defaults, calls the part that does the work, and keeps the mirror and the
+vectors up with the store. Ranking, SQL and file formats live elsewhere.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from claude_memory import settings as settings_module
+from claude_memory.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound, StoreBusy
+from claude_memory.files import private_folder
+from claude_memory.model import (
+    Hit,
+    Kind,
+    MemoryFilter,
+    MemoryId,
+    NewMemory,
+    Project,
+    Scope,
+    SearchScope,
+    SessionId,
+    Status,
+    StoredMemory,
+    Trust,
+    memory_id,
+)
+from claude_memory.project import identify
+from claude_memory.timeline import TimelineEntry, around
+
+if TYPE_CHECKING:
+    from claude_memory.embed.protocol import Embedder
+    from claude_memory.ingest.drain import Drained
+    from claude_memory.recall.explain import Explanation
+    from claude_memory.settings import Settings
+    from claude_memory.store.protocol import Erased, Store, StoreStats
+
+TITLE_CHARACTERS = 80
+EMBED_BATCH = 32
+ANY_STATUS = tuple(Status)
+
+_Choice = TypeVar("_Choice", Kind, Trust, Scope)
+
+
+@dataclass(frozen=True, slots=True)
+class Reindexed:
+    """What `reindex` made anew."""
+
+    memories: int
+    passages: int
+    vectors: int
+
+
+class Memory:
+    """A memory of one project, in one home. Use as a context manager."""
+
+    def __init__(self, home: Path, folder: Path, settings: Settings) -> None:
+        self.home = home
+        self.settings = settings
+        self._identity = identify(folder)
+        self._store: Store | None = None
+        self._project: Project | None = None
+        self._embedder: Embedder | None = None
+        self._words_only: str | None = None
+
+    @classmethod
+    def open(
+        cls,
+        home: Path | str | None = None,
+        project: Path | str | None = None,
+        *,
+        flags: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Open the memory of a project folder (default: the current one). Makes the home if needed."""
+        root = Path(home).expanduser() if home is not None else settings_module.home()
+        folder = Path(project).expanduser() if project is not None else Path.cwd()
+        settings = settings_module.load(root, project_root=Path(identify(folder).path), flags=flags)
+        return cls(root, folder, settings)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give everything back; the memory may be opened again."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+    # --- what it stands on
+
+    @property
+    def store(self) -> Store:
+        """The store, opened on first use, so that a damaged one can still be repaired."""
+        if self._store is None:
+            from claude_memory.store import open_store
+
+            private_folder(self.home)
+            self._store = open_store(self.home, self.settings)
+        return self._store
+
+    @property
+    def project(self) -> Project:
+        """The project of the folder this was opened for."""
+        if self._project is None:
+            self._project = self.store.project_for(self._identity)
+        return self._project
+
+    @property
+    def project_root(self) -> Path:
+        """The folder that holds the project's own files."""
+        return Path(self._identity.path)
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """What makes vectors, or None: then `search_mode` says why."""
+        if self._embedder is None and self._words_only is None:
+            from claude_memory.embed import open_embedder
+
+            try:
+                self._embedder = open_embedder(self.settings, self.home / "cache" / "models")
+            except EmbedderUnavailable as fault:
+                self._words_only = str(fault)
+            else:
+                self._words_only = None if self._embedder else "the setting `embedder` is `none`"
+        return self._embedder
+
+    @property
+    def search_mode(self) -> str:
+        """What a search works with, in words."""
+        embedder = self.embedder
+        return f"words and meaning ({embedder.model})" if embedder else f"words only: {self._words_only}"
+
+    # --- writing
+
+    def remember(self, new: NewMemory, *, embed: bool = True) -> StoredMemory:
+        """Keep one memory and return it as it stands."""
+        [kept] = self.remember_many([new], embed=embed)
+        return self._one(kept)
+
+    def remember_many(self, new: Sequence[NewMemory], *, embed: bool = True) -> list[MemoryId]:
+        """Keep memories in one transaction; with `embed`, they are searchable by meaning on return."""
+        now = datetime.now(UTC)
+        memories = [self._completed(item, now) for item in new]
+        added = self.store.add([], memories)
+        if added.tombstoned:
+            raise Conflict(f"{added.tombstoned} of {len(memories)} were erased for good and stay so")
+        self._mirror()
+        if embed:
+            self.embed_pending()
+        return [memory.id for memory in memories]
+
+    def revise(
+        self,
+        id_: str,
+        *,
+        body: str | None = None,
+        title: str | None = None,
+        kind: Kind | str | None = None,
+        topics: Sequence[str] | None = None,
+        files: Sequence[str] | None = None,
+        pinned: bool | None = None,
+        reason: str | None = None,
+    ) -> StoredMemory:
+        """Change what is given of one memory; the change and its reason are kept in the mirror."""
+        old = self._one(id_)
+        if body is not None and not body.strip():
+            raise InvalidInput("a memory needs a text; to remove it, use forget")
+        fresh_title = title if title is not None else (_title(body) if _is_derived(old) and body else None)
+        changed = replace(
+            old,
+            body=_clean(body) if body is not None else old.body,
+            title=_clean(fresh_title)[:200] if fresh_title is not None else old.title,
+            kind=_kind(kind) if kind is not None else old.kind,
+            topics=tuple(topics) if topics is not None else old.topics,
+            files=tuple(files) if files is not None else old.files,
+            pinned=pinned if pinned is not None else old.pinned,
+            provenance={**old.provenance, **({"revised": _clean(reason)} if reason else {})},
+        )
+        return self._updated(changed)
+
+    def supersede(self, id_: str, new: NewMemory) -> StoredMemory:
+        """Put a new memory in the place of an old one; both stay, linked, and the old one sinks."""
+        return self.remember(replace(new, supersedes=self._one(id_).id))
+
+    def forget(self, ids: Sequence[str]) -> list[StoredMemory]:
+        """Hide memories; `restore` brings them back until the undo time is over."""
+        now = datetime.now(UTC)
+        found = [self._one(id_) for id_ in ids]
+        return [self._updated(replace(item, status=Status.FORGOTTEN, forgotten_at=now)) for item in found]
+
+    def restore(self, ids: Sequence[str]) -> list[StoredMemory]:
+        """Undo `forget`."""
+        found = [self._one(id_) for id_ in ids]
+        for item in found:
+            if item.status is not Status.FORGOTTEN:
+                raise Conflict(f"{item.id} is not forgotten")
+        return [
+            self._updated(
+                replace(
+                    item,
+                    status=Status.SUPERSEDED if item.superseded_by else Status.ACTIVE,
+                    forgotten_at=None,
+                )
+            )
+            for item in found
+        ]
+
+    def erase(self, ids: Sequence[str]) -> Erased:
+        """Remove memories for good: rows, index, vectors, events, mirror, file pages; a tombstone stays."""
+        from claude_memory.transfer import mirror
+
+        resolved = [self._one(id_).id for id_ in ids]
+        erased = self.store.erase(resolved)
+        mirror.purge(self.home, resolved)
+        self._mirror()
+        self._last_search().unlink(missing_ok=True)
+        return erased
+
+    # --- asking
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        kinds: Sequence[Kind | str] = (),
+        topics: Sequence[str] = (),
+        files: Sequence[str] = (),
+        task: str | None = None,
+        session: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        min_relevance: float | None = None,
+        all_projects: bool = False,
+    ) -> list[Hit]:
+        """The best answers, most relevant first, from what is stored and what still waits in the spool."""
+        from claude_memory.recall.search import search
+
+        filter_ = MemoryFilter(
+            kinds=tuple(_kind(kind) for kind in kinds),
+            topics=tuple(topics),
+            files=tuple(files),
+            task=task,
+            session=SessionId(session) if session else None,
+            since=since,
+            until=until,
+        )
+        self._catch_up()
+        hits = search(
+            self.store,
+            self.embedder,
+            self._scope(all_projects=all_projects),
+            query,
+            filter_=filter_,
+            limit=self.settings.search_limit if limit is None else limit,
+            min_relevance=self.settings.min_relevance if min_relevance is None else min_relevance,
+            now=datetime.now(UTC),
+        )
+        self._note_search(query)
+        return hits
+
+    def why(self, id_: str, query: str | None = None) -> Explanation:
+        """Why a memory answers a question (default: the last one asked here), in numbers and words."""
+        from claude_memory.recall.explain import explain
+
+        memory = self._one(id_)
+        asked = query if query is not None else self._noted_search()
+        return explain(
+            self.store,
+            self.embedder,
+            self._scope(all_projects=memory.project != self.project.id),
+            asked,
+            memory.id,
+            now=datetime.now(UTC),
+        )
+
+    def show(self, ids: Sequence[str]) -> list[StoredMemory]:
+        """Whole memories by id or unique beginning of one."""
+        return [self._one(id_) for id_ in ids]
+
+    def timeline(
+        self,
+        *,
+        around_id: str | None = None,
+        query: str | None = None,
+        before: int = 5,
+        after: int = 5,
+        session: str | None = None,
+    ) -> list[TimelineEntry]:
+        """What happened around a memory, around a question's best hit, or most recently."""
+        self._catch_up()
+        anchor = self._one(around_id) if around_id else None
+        if anchor is None and query is not None:
+            hits = self.search(query, limit=1, session=session)
+            if not hits:
+                raise NotFound(f"nothing found for {query!r} to draw a timeline around")
+            anchor = self._one(hits[0].id)
+        return around(
+            self.store,
+            self._scope(),
+            anchor,
+            before=before,
+            after=after,
+            session=SessionId(session) if session else None,
+        )
+
+    # --- upkeep
+
+    def drain(self, *, budget_seconds: float | None = None) -> Drained:
+        """Store what hooks have captured; text first, vectors follow by `embed_pending`."""
+        from claude_memory.ingest.drain import drain
+
+        done = drain(
+            self.home, self.store, self.settings, now=datetime.now(UTC), budget_seconds=budget_seconds
+        )
+        if done.events or done.memories:
+            self._mirror()
+        return done
+
+    def embed_pending(
+        self, *, budget_seconds: float | None = None, progress: Callable[[int], None] | None = None
+    ) -> int:
+        """Make vectors for passages that lack one; returns how many were made."""
+        embedder = self.embedder
+        if embedder is None:
+            return 0
+        deadline = None if budget_seconds is None else time.monotonic() + budget_seconds
+        made = 0
+        try:
+            while waiting := self.store.unembedded(embedder.model, EMBED_BATCH):
+                vectors = embedder.embed([passage.text for passage in waiting])
+                pairs = [(passage.id, vector) for passage, vector in zip(waiting, vectors, strict=True)]
+                made += self.store.add_vectors(embedder.model, pairs)
+                if progress is not None:
+                    progress(made)
+                if deadline is not None and time.monotonic() > deadline:
+                    break
+        except EmbedderUnavailable as fault:
+            self._embedder, self._words_only = None, str(fault)
+        return made
+
+    def reindex(
+        self, *, from_files: bool = False, progress: Callable[[int], None] | None = None
+    ) -> Reindexed:
+        """Make text index and vectors anew; with `from_files`, the memories too, from memories.jsonl."""
+        memories = 0
+        if from_files:
+            from claude_memory.transfer import mirror
+
+            self.close()
+            mirror.set_damaged_store_aside(self.home)
+            memories = self.store.replay(mirror.read(self.home)).memories
+        passages = self.store.rebuild_index()
+        if self.embedder is not None:
+            self.store.drop_vectors(keep=self.embedder.model)
+        return Reindexed(memories, passages, self.embed_pending(progress=progress))
+
+    def stats(self, *, all_projects: bool = False) -> StoreStats:
+        """Counts and sizes."""
+        return self.store.stats(None if all_projects else self.project.id)
+
+    # --- inside
+
+    def _completed(self, new: NewMemory, now: datetime) -> StoredMemory:
+        body = _clean(new.body)
+        if not body.strip():
+            raise InvalidInput("a memory needs a text")
+        created = new.created_at or now
+        origin = f"origin:{self.project.id}:{new.origin}" if new.origin else f"new:{secrets.token_hex(16)}"
+        return StoredMemory(
+            id=memory_id(origin),
+            project=self.project.id,
+            kind=_kind(new.kind),
+            title=_clean(new.title).strip()[:200] if new.title and new.title.strip() else _title(body),
+            body=body,
+            created_at=created if created.tzinfo else created.replace(tzinfo=UTC),
+            updated_at=now,
+            trust=_choice(Trust, new.trust, "trust"),
+            scope=_choice(Scope, new.scope, "scope"),
+            session=SessionId(new.session) if new.session else None,
+            task=new.task,
+            topics=tuple(dict.fromkeys(topic.strip() for topic in new.topics if topic.strip())),
+            files=tuple(dict.fromkeys(new.files)),
+            provenance={"source": "remember", **new.provenance},
+            supersedes=self._one(new.supersedes).id if new.supersedes else None,
+        )
+
+    def _one(self, id_: str) -> StoredMemory:
+        scope = self._scope()
+        matches = self.store.complete_id(scope, id_.strip()) if id_.strip() else []
+        if not matches:
+            raise NotFound(f"no memory {id_!r} in this project")
+        if len(matches) > 1 and id_ not in matches:
+            raise InvalidInput(f"{id_!r} could be {', '.join(matches[:4])}: give more of the id")
+        wanted = MemoryId(id_) if id_ in matches else matches[0]
+        found = self.store.memories(scope, MemoryFilter(statuses=ANY_STATUS), ids=[wanted])
+        if not found:
+            raise NotFound(f"no memory {id_!r} in this project")
+        return found[0]
+
+    def _updated(self, memory: StoredMemory) -> StoredMemory:
+        changed = replace(memory, updated_at=datetime.now(UTC))
+        self.store.update(changed)
+        self._mirror()
+        return changed
+
+    def _scope(self, *, all_projects: bool = False) -> SearchScope:
+        if all_projects:
+            return SearchScope(None)
+        try:
+            return SearchScope((self.project.id,))
+        except StoreBusy:
+            # A project not yet known has nothing to find; a person's own memories are still visible.
+            return SearchScope(())
+
+    def _catch_up(self) -> None:
+        """Bring in what waits, without ever making a question fail: the store may be busy or read-only."""
+        try:
+            self.drain(budget_seconds=1.0)
+            self.embed_pending(budget_seconds=self.settings.embed_in_drain_ms / 1000)
+        except (StoreBusy, OSError):
+            return
+
+    def _mirror(self) -> None:
+        from claude_memory.transfer import mirror
+
+        mirror.flush(self.home, self.store)
+
+    def _last_search(self) -> Path:
+        return self.home / "cache" / f"last-search-{self.project.id}.txt"
+
+    def _note_search(self, query: str) -> None:
+        from claude_memory.files import write_atomically
+
+        try:
+            private_folder(self.home / "cache")
+            write_atomically(self._last_search(), _clean(query)[:2000].encode("utf-8", "replace"))
+        except (OSError, StoreBusy):  # only `why` without a question misses it
+            return
+
+    def _noted_search(self) -> str:
+        try:
+            return self._last_search().read_text("utf-8")
+        except OSError:
+            raise InvalidInput("nothing was searched here yet: give the question with --query") from None
+
+
+def _clean(text: str | None) -> str:
+    """The text without secrets and private parts: what leaves here may reach disk."""
+    from claude_memory.ingest.redact import redact
+
+    return redact(text).text if text else ""
+
+
+def _title(body: str) -> str:
+    line = next((line.strip() for line in body.splitlines() if line.strip()), "")
+    if len(line) <= TITLE_CHARACTERS:
+        return line
+    return line[: TITLE_CHARACTERS - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+
+
+def _is_derived(memory: StoredMemory) -> bool:
+    return memory.title == _title(memory.body)
+
+
+def _kind(kind: Kind | str) -> Kind:
+    return _choice(Kind, kind, "kind")
+
+
+def _choice(values: type[_Choice], value: _Choice | str, name: str) -> _Choice:
+    try:
+        return values(value)
+    except ValueError:
+        raise InvalidInput(f"unknown {name} {value!r}: one of {', '.join(values)}") from None
