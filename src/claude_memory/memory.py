@@ -34,7 +34,7 @@ from claude_memory.model import (
     memory_id,
 )
 from claude_memory.project import identify
-from claude_memory.timeline import TimelineEntry, around
+from claude_memory.timeline import TimelineEntry, entries_around
 
 if TYPE_CHECKING:
     from claude_memory.embed.protocol import Embedder
@@ -294,7 +294,7 @@ class Memory:
     def timeline(
         self,
         *,
-        around_id: str | None = None,
+        around: str | None = None,
         query: str | None = None,
         before: int = 5,
         after: int = 5,
@@ -302,13 +302,13 @@ class Memory:
     ) -> list[TimelineEntry]:
         """What happened around a memory, around a question's best hit, or most recently."""
         self._catch_up()
-        anchor = self._one(around_id) if around_id else None
+        anchor = self._one(around) if around else None
         if anchor is None and query is not None:
             hits = self.search(query, limit=1, session=session)
             if not hits:
                 raise NotFound(f"nothing found for {query!r} to draw a timeline around")
             anchor = self._one(hits[0].id)
-        return around(
+        return entries_around(
             self.store,
             self._scope(),
             anchor,

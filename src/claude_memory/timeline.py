@@ -35,7 +35,7 @@ class TimelineEntry:
     anchor: bool = False
 
 
-def around(
+def entries_around(
     store: Store,
     scope: SearchScope,
     anchor: StoredMemory | None,
