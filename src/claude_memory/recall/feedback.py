@@ -1,0 +1,42 @@
+"""Words of the best passages that the question lacked, for one more look. Pure arithmetic."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from claude_memory.model import Passage
+from claude_memory.recall.bm25 import idf
+from claude_memory.store.protocol import TermStatistics
+from claude_memory.text import is_stop_term
+
+# One round pays in stores large enough that the best passages have relatives; small ones lose.
+SMALLEST_STORE = 200
+SOURCES = 3
+TERMS = 10
+MASS = 0.25
+
+
+def source_terms(best: Iterable[Passage]) -> list[str]:
+    """The terms of the best passages that could be added; their statistics are wanted next."""
+    return list(dict.fromkeys(term for passage in best for term in passage.own if not is_stop_term(term)))
+
+
+def expanded(
+    query: Mapping[str, float], best: Sequence[Passage], statistics: TermStatistics
+) -> dict[str, float]:
+    """The question with the most telling terms of the best passages, at a quarter of its mass."""
+    telling: dict[str, float] = {}
+    for passage in best:
+        for term, count in Counter(passage.own).items():
+            if not is_stop_term(term):
+                rarity = idf(statistics.passages, statistics.document_frequency.get(term, 0))
+                telling[term] = telling.get(term, 0.0) + count / len(passage.own) * rarity
+    chosen = sorted(telling.items(), key=lambda pair: (-pair[1], pair[0]))[:TERMS]
+    total = sum(weight for _, weight in chosen)
+    result = dict(query)
+    if total > 0.0:
+        scale = MASS / (1.0 - MASS) * sum(query.values()) / total
+        for term, weight in chosen:
+            result[term] = result.get(term, 0.0) + scale * weight
+    return result
