@@ -79,6 +79,7 @@ class EventKind(StrEnum):
     COMPACTION = "compaction"
     SESSION_END = "session_end"
     INSTRUCTIONS = "instructions"
+    INJECTION = "injection"  # context that a hook of ours gave an agent
     OTHER = "other"
 
 

@@ -49,6 +49,9 @@ class Settings:
     embed_in_drain_ms: int = _setting(1500, "how long one drain may spend on embedding, in milliseconds")
     search_limit: int = _setting(10, "how many hits `search` gives by default")
     min_relevance: float = _setting(0.0, "hits below this relevance (0 to 1) are left out of `search`")
+    context_tokens: int = _setting(
+        2000, "token budget of the context given at the start of a session", project=True
+    )
     exclude: tuple[str, ...] = _setting(
         [], "glob patterns of folders or files whose events are captured by name only", project=True
     )

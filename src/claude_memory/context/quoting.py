@@ -1,0 +1,57 @@
+"""Text from memories made safe to stand in an agent's context.
+
+Only a person's own words are handed on plainly. Everything else is quoted as data. From either,
+what could pass for markup or hide from a reader is taken out.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from claude_memory.model import StoredMemory, Trust
+
+# Anything shaped like a tag: a model may take `<system-reminder>` for a voice it must obey.
+_TAG = re.compile(r"</?[A-Za-z!?][^<>]{0,200}>|<(?=[A-Za-z/!?])")
+_SPACE = re.compile(r"\s+")
+_KEPT_CONTROLS = "\n\t"
+
+
+def plain(text: str) -> str:
+    """The text in one line, without tags, control, zero-width, bidirectional and unassigned characters."""
+    visible = "".join(
+        character
+        for character in text
+        if character in _KEPT_CONTROLS
+        or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn")
+    )
+    return _SPACE.sub(" ", _TAG.sub("", visible)).strip()
+
+
+def clipped(text: str, characters: int) -> str:
+    """At most so many characters, cut at a word, with an ellipsis where something is missing."""
+    if len(text) <= characters:
+        return text
+    head = text[: characters - 1]
+    return (head.rsplit(" ", 1)[0] if " " in head[characters // 2 :] else head).rstrip(" ,;:") + "…"
+
+
+def line_for(memory: StoredMemory, *, characters: int = 320) -> str:
+    """One line for a memory: kind, day, what it says; quoted unless a person said it."""
+    said = clipped(plain(_statement(memory)), characters)
+    shown = said if memory.trust is Trust.USER else f"“{said}”, from {_SOURCES[memory.trust]}"
+    return f"- {memory.kind}, {memory.created_at:%Y-%m-%d}: {shown} [{memory.id}]"
+
+
+def _statement(memory: StoredMemory) -> str:
+    title = memory.title.rstrip("…").strip()
+    if not title or plain(memory.body).startswith(plain(title)):
+        return memory.body
+    return f"{memory.title}. {memory.body}"
+
+
+_SOURCES = {
+    Trust.AGENT: "an earlier agent reply",
+    Trust.TOOL: "a tool's output",
+    Trust.IMPORTED: "an imported file",
+}

@@ -1,0 +1,112 @@
+"""The sections of the start context, in the order an agent reads them.
+
+Each part of the product that owns a section adds it here; the builder does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from claude_memory.context.builder import Line, Section, Situation
+from claude_memory.context.quoting import clipped, line_for, plain
+from claude_memory.model import Kind, MemoryFilter, SearchScope, Status, StoredMemory, Trust
+
+DURABLE_KINDS = (
+    Kind.DECISION,
+    Kind.CONVENTION,
+    Kind.CORRECTION,
+    Kind.PREFERENCE,
+    Kind.LESSON,
+    Kind.FIX,
+    Kind.PATTERN,
+    Kind.FACT,
+)
+_IDENTITY_BYTES = 32_000
+_DURABLE_LIMIT = 40
+_RECENT_LIMIT = 12
+
+
+def identity(situation: Situation) -> list[Line]:
+    """What people wrote down about themselves and this project, line by line."""
+    places = (situation.home / "MEMORY.md", situation.project_root / ".claude-memories" / "MEMORY.md")
+    return [Line(text) for path in places for text in _readable_lines(path)]
+
+
+def durable(situation: Situation) -> list[Line]:
+    """Live decisions, conventions and lessons: what concerns the branch and changed files first."""
+    scope = SearchScope((situation.project.id,))
+    live = MemoryFilter(kinds=DURABLE_KINDS, statuses=(Status.ACTIVE,))
+    known = situation.store.memories(scope, live, limit=_DURABLE_LIMIT)
+    ordered = [memory for memory in known if memory.pinned]
+    ordered += _concerning(situation, scope, live)
+    return [Line(line_for(memory), memory.id) for memory in _once([*ordered, *known])]
+
+
+def recent(situation: Situation) -> list[Line]:
+    """What was asked and answered here lately, in other sessions."""
+    scope = SearchScope((situation.project.id,))
+    wanted = MemoryFilter(kinds=(Kind.OBSERVATION, Kind.SUMMARY), statuses=(Status.ACTIVE,))
+    found = situation.store.memories(scope, wanted, limit=3 * _RECENT_LIMIT)
+    elsewhere = [memory for memory in found if memory.trust is not Trust.TOOL]
+    if situation.source in ("startup", "clear"):
+        elsewhere = [memory for memory in elsewhere if memory.session != situation.session]
+    return [Line(line_for(memory, characters=200), memory.id) for memory in elsewhere[:_RECENT_LIMIT]]
+
+
+def further(situation: Situation) -> list[Line]:
+    """How to find more."""
+    counts = situation.store.stats(situation.project.id).memories
+    total = sum(counts.values())
+    if not total:
+        return []
+    return [
+        Line(
+            f"{total} memories of this project can be searched: the search_memory tool, or "
+            '`claude-memory search "…"`, then `claude-memory show ID`.'
+        )
+    ]
+
+
+START_SECTIONS: tuple[Section, ...] = (
+    Section("identity", "From MEMORY.md:", 0.3, identity),
+    Section("durable", "Known about this project:", 0.4, durable),
+    Section("recent", "Lately in this project:", 0.25, recent),
+    Section("further", "", 0.05, further),
+)
+
+
+def _concerning(situation: Situation, scope: SearchScope, live: MemoryFilter) -> list[StoredMemory]:
+    from claude_memory.recall.search import search
+
+    query = " ".join([situation.branch.replace("/", " "), *situation.changed_files[:20]]).strip()
+    if not query:
+        return []
+    hits = search(
+        situation.store,
+        None,
+        scope,
+        query,
+        filter_=live,
+        limit=10,
+        min_relevance=0.0,
+        now=situation.now,
+        boost_files=situation.changed_files,
+    )
+    return situation.store.memories(scope, live, ids=[hit.id for hit in hits])
+
+
+def _once(memories: Sequence[StoredMemory]) -> list[StoredMemory]:
+    return list({memory.id: memory for memory in memories}.values())
+
+
+def _readable_lines(path: Path) -> Iterator[str]:
+    try:
+        with path.open("rb") as handle:
+            content = handle.read(_IDENTITY_BYTES).decode("utf-8-sig", "replace")
+    except OSError:
+        return
+    for raw in content.splitlines():
+        line = plain(raw)
+        if line:
+            yield clipped(line, 400)

@@ -1,0 +1,111 @@
+"""What one session was already given and touched: tiny marker files, no lock, no database.
+
+Hooks of one session run in parallel, so every step is one atomic file operation. All of it is
+cache: losing it repeats a line of context, nothing more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import time
+from pathlib import Path
+
+from claude_memory.files import FILE_MODE, private_folder
+
+_PENDING_SECONDS = 120.0
+_KEPT_SECONDS = 14 * 86_400.0
+
+
+class SessionState:
+    """Markers of one session, under the home's cache."""
+
+    def __init__(self, home: Path, session: str) -> None:
+        self._folder = home / "cache" / "sessions" / _name(session)
+
+    def given(self) -> set[str]:
+        """Ids of the memories this session was given since its last compaction."""
+        try:
+            return set((self._folder / "given").read_text("ascii", "replace").split())
+        except OSError:
+            return set()
+
+    def give(self, ids: list[str]) -> None:
+        """Note that these were given."""
+        if ids:
+            self._append("given", " ".join(ids) + "\n")
+
+    def start_over(self) -> None:
+        """After a compaction or a clear the agent knows nothing of it any more."""
+        with contextlib.suppress(OSError):
+            (self._folder / "given").unlink()
+        for marker in self._markers("touched"):
+            with contextlib.suppress(OSError):
+                marker.unlink()
+
+    def first_touch(self, path: str) -> bool:
+        """Whether this file is touched for the first time in the session."""
+        return self._create(f"touched-{_name(path)}", b"")
+
+    def expect_agent(self, tool_use_id: str, prompt: str) -> None:
+        """A sub-agent is about to start with this prompt."""
+        self._create(f"agent-{time.time_ns():020d}-{_name(tool_use_id)}", prompt.encode("utf-8", "replace"))
+
+    def started_agent(self) -> str | None:
+        """The prompt of the sub-agent that starts now; None when several could be meant."""
+        waiting = [marker for marker in self._markers("agent") if _age_seconds(marker) < _PENDING_SECONDS]
+        if not waiting:
+            return None
+        prompt = waiting[0].read_text("utf-8", "replace") if len(waiting) == 1 else None
+        with contextlib.suppress(OSError):
+            waiting[0].unlink()
+        return prompt
+
+    def _markers(self, kind: str) -> list[Path]:
+        try:
+            return sorted(self._folder.glob(f"{kind}-*"))
+        except OSError:
+            return []
+
+    def _create(self, name: str, content: bytes) -> bool:
+        private_folder(self._folder)
+        try:
+            descriptor = os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
+        except FileExistsError:
+            return False
+        with os.fdopen(descriptor, "wb") as handle:
+            handle.write(content)
+        return True
+
+    def _append(self, name: str, text: str) -> None:
+        private_folder(self._folder)
+        descriptor = os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, FILE_MODE)
+        with os.fdopen(descriptor, "ab") as handle:
+            handle.write(text.encode("ascii", "replace"))
+
+
+def drop_old(home: Path) -> int:
+    """Remove the markers of sessions that ended long ago."""
+    dropped = 0
+    for folder in (home / "cache" / "sessions").glob("*"):
+        if _age_seconds(folder) > _KEPT_SECONDS:
+            for marker in folder.glob("*"):
+                with contextlib.suppress(OSError):
+                    marker.unlink()
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+                dropped += 1
+    return dropped
+
+
+def _age_seconds(path: Path) -> float:
+    try:
+        return time.time() - path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _name(value: str) -> str:
+    """A file name for any id or path: ids come from outside and may be hostile."""
+    return hashlib.blake2b(value.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()

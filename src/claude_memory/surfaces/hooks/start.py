@@ -1,0 +1,91 @@
+"""The start of a session: bring in what waits, within 50 ms, then say what is known."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from claude_memory.context.builder import Context, Situation, build
+from claude_memory.context.sections import START_SECTIONS
+from claude_memory.errors import StoreBusy
+from claude_memory.model import SessionId
+
+if TYPE_CHECKING:
+    from claude_memory.surfaces.hooks import Moment
+
+DRAIN_SECONDS = 0.05
+GIT_SECONDS = 0.15
+_SOURCES = ("startup", "resume", "clear", "compact", "fork")
+
+
+def start_context(moment: Moment) -> Context:
+    """The start context for a session that starts, goes on, or was compacted."""
+    source = moment.text("source")
+    source = source if source in _SOURCES else "startup"
+    if source in ("clear", "compact", "startup"):
+        moment.state.start_over()
+    _tie_shell(moment.session)
+    if moment.drain:
+        _drain(moment)
+    memory = moment.memory
+    situation = Situation(
+        home=memory.home,
+        project=memory.project,
+        project_root=memory.project_root,
+        store=memory.store,
+        source=source,
+        session=SessionId(moment.session) if moment.session else None,
+        now=moment.now,
+        branch=current_branch(memory.project_root),
+        changed_files=changed_files(memory.project_root),
+    )
+    return build(START_SECTIONS, situation, max_tokens=memory.settings.context_tokens)
+
+
+def _drain(moment: Moment) -> None:
+    from claude_memory.surfaces.hooks.background import start_drain
+
+    try:
+        left = moment.memory.drain(budget_seconds=DRAIN_SECONDS).remaining
+    except StoreBusy:
+        left = 1
+    if left:
+        start_drain(moment.memory.home)
+
+
+def _tie_shell(session: str) -> None:
+    """Let commands that the agent's shell runs know their session."""
+    target = os.environ.get("CLAUDE_ENV_FILE")
+    if not target or not session or not all(c.isalnum() or c in "-_" for c in session):
+        return
+    try:
+        with Path(target).open("a", encoding="utf-8") as handle:
+            handle.write(f"export CLAUDE_MEMORY_SESSION={session}\n")
+    except OSError:
+        return
+
+
+def current_branch(root: Path) -> str:
+    """The branch's name, read from the repository without running git; empty if there is none."""
+    dot_git = root / ".git"
+    try:
+        if dot_git.is_file():
+            dot_git = root / dot_git.read_text("utf-8").removeprefix("gitdir:").strip()
+        head = (dot_git / "HEAD").read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
+
+
+def changed_files(root: Path) -> tuple[str, ...]:
+    """Files that differ from the last commit, if git answers quickly."""
+    if not (root / ".git").exists():
+        return ()
+    command = ["git", "-C", str(root), "--no-optional-locks", "diff", "--name-only", "-z", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=GIT_SECONDS, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    return tuple(name for name in done.stdout.decode("utf-8", "replace").split("\0") if name)[:50]
