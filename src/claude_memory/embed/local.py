@@ -1,0 +1,98 @@
+"""The embedder for a model on this machine. Costs nothing until the first text; may be released again."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from claude_memory.embed.source import ModelSource
+from claude_memory.errors import EmbedderUnavailable
+
+if TYPE_CHECKING:
+    from claude_memory.embed.onnx_model import OnnxModel
+
+_KEPT_QUERIES = 256  # one is 384 bytes; the same question comes back while an agent works
+
+
+class LocalEmbedder:
+    """Loads its model once, on first use, whichever thread comes first."""
+
+    def __init__(self, source: ModelSource) -> None:
+        self._source = source
+        self._lock = threading.Lock()
+        self._loaded: OnnxModel | None = None
+        self._queries = RecentQueries()
+        self._model_id: str | None = None
+        self._dimensions = source.known_dimensions()
+
+    @property
+    def model(self) -> str:
+        """Names weights and pooling."""
+        if self._model_id is None:
+            self._model_id = self._source.model_id()
+        return self._model_id
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+        if self._dimensions is None:
+            self._dimensions = self._load().dimensions
+        return self._dimensions
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes]:
+        """One int8 vector per text; nothing of a long text is cut off."""
+        return [self._query(text) if query else self._vector(text, query=False) for text in texts]
+
+    def release(self) -> None:
+        """Give the model's memory back; the next text loads it again."""
+        with self._lock:
+            self._loaded = None
+
+    def _query(self, text: str) -> bytes:
+        found = self._queries.get(text)
+        if found is None:
+            found = self._vector(text, query=True)
+            self._queries.put(text, found)
+        return found
+
+    def _vector(self, text: str, *, query: bool) -> bytes:
+        model = self._load()
+        from claude_memory.embed.quantise import to_int8
+
+        return to_int8(model.vector(text, query=query))
+
+    def _load(self) -> OnnxModel:
+        with self._lock:
+            if self._loaded is None:
+                try:
+                    from claude_memory.embed.onnx_model import OnnxModel
+                except ImportError as fault:
+                    raise EmbedderUnavailable(f"the model's runtime cannot be loaded: {fault}") from None
+                self._loaded = OnnxModel(self._source.files())
+            return self._loaded
+
+
+class RecentQueries:
+    """The vectors of the last questions asked."""
+
+    def __init__(self, most: int = _KEPT_QUERIES) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+
+    def get(self, text: str) -> bytes | None:
+        """The vector, if it was asked for lately."""
+        with self._lock:
+            if text in self._kept:
+                self._kept.move_to_end(text)
+            return self._kept.get(text)
+
+    def put(self, text: str, vector: bytes) -> None:
+        """Keep it; the one unused longest goes."""
+        with self._lock:
+            self._kept[text] = vector
+            self._kept.move_to_end(text)
+            if len(self._kept) > self._most:
+                self._kept.popitem(last=False)

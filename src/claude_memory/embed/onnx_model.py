@@ -1,0 +1,149 @@
+"""Runs one ONNX sentence model: tokens in windows, the session, pooling. Loaded only when text is embedded.
+
+Texts go through one by one: padding makes batches slower than single texts on a CPU.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+from onnxruntime.capi import onnxruntime_pybind11_state as _state
+from tokenizers import Tokenizer
+
+from claude_memory.embed.quantise import Vector, averaged
+from claude_memory.embed.source import ModelFiles
+from claude_memory.errors import EmbedderUnavailable
+
+_ERRORS_ONLY = 3
+_MOST_THREADS = 2
+_KNOWN_INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
+_POOLED_OUTPUT = "sentence_embedding"
+# The runtime's errors have no common base, so they are gathered by what they are.
+_RUNTIME_FAULTS: tuple[type[Exception], ...] = (
+    RuntimeError,
+    ValueError,
+    *(item for item in vars(_state).values() if isinstance(item, type) and issubclass(item, Exception)),
+)
+
+
+class OnnxModel:
+    """A loaded model. Safe to use from several threads."""
+
+    def __init__(self, files: ModelFiles) -> None:
+        self._files = files
+        self._tokenizer = _tokenizer(files.tokenizer)
+        self._prefix, self._suffix = _special_tokens(self._tokenizer)
+        self._session = _session(files.model)
+        self._inputs = [item.name for item in self._session.get_inputs()]
+        unknown = [name for name in self._inputs if name not in _KNOWN_INPUTS]
+        if unknown or "input_ids" not in self._inputs:
+            raise EmbedderUnavailable(f"not a sentence model: it wants the inputs {', '.join(self._inputs)}")
+        self._output, self._pooled = _output(self._session)
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+        declared = self._session.get_outputs()[self._output].shape[-1]
+        return declared if isinstance(declared, int) else len(self.vector("a"))
+
+    def vector(self, text: str, *, query: bool = False) -> Vector:
+        """The unit vector of a text of any length."""
+        prompt = self._files.query_prompt if query else self._files.text_prompt
+        # A lone surrogate cannot be tokenised; it becomes a question mark.
+        clean = (prompt + text).encode("utf-8", "replace").decode("utf-8")
+        tokens = self._tokenizer.encode(clean, add_special_tokens=False).ids
+        windows = list(_windows(tokens, self._files.window_tokens - len(self._prefix) - len(self._suffix)))
+        return averaged([self._run(window) for window in windows], [max(1, len(w)) for w in windows])
+
+    def _run(self, tokens: Sequence[int]) -> Vector:
+        ids = np.array([[*self._prefix, *tokens, *self._suffix] or [0]], np.int64)
+        values = {
+            "input_ids": ids,
+            "attention_mask": np.ones_like(ids),
+            "token_type_ids": np.zeros_like(ids),
+        }
+        try:
+            outputs = self._session.run(None, {name: values[name] for name in self._inputs})
+        except _RUNTIME_FAULTS as fault:
+            raise EmbedderUnavailable(f"the model failed: {_line(fault)}") from None
+        output: NDArray[np.float32] = outputs[self._output][0]
+        return output if self._pooled else _pooled(output, self._files.pooling)
+
+
+def _windows(tokens: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    """Equal shares of at most `size`: a short last window would be a poor vector."""
+    count = max(1, -(-len(tokens) // size))
+    for place in range(count):
+        yield tokens[len(tokens) * place // count : len(tokens) * (place + 1) // count]
+
+
+def _pooled(states: NDArray[np.float32], pooling: str) -> Vector:
+    if pooling == "cls":
+        return np.asarray(states[0])
+    if pooling == "last":
+        return np.asarray(states[-1])
+    if pooling == "max":
+        return np.asarray(states.max(axis=0))
+    return np.asarray(states.mean(axis=0))
+
+
+def _tokenizer(source: Path | bytes) -> Tokenizer:
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # else a later fork prints a warning
+    try:
+        raw = source if isinstance(source, bytes) else source.read_bytes()
+        tokenizer = Tokenizer.from_buffer(raw)
+    except (OSError, ValueError) as fault:
+        raise EmbedderUnavailable(f"the tokenizer cannot be loaded: {_line(fault)}") from None
+    tokenizer.no_truncation()  # windows are cut here, so that nothing is lost
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True  # "<s>" in a note is text, not a control token
+    return tokenizer
+
+
+def _special_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
+    """What the model wants before and after every text."""
+    plain = tokenizer.encode("a", add_special_tokens=False).ids
+    whole = tokenizer.encode("a").ids
+    for start in range(len(whole) - len(plain) + 1):
+        if whole[start : start + len(plain)] == plain:
+            return whole[:start], whole[start + len(plain) :]
+    return [], []
+
+
+def _session(model: Path | bytes) -> Any:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = _ERRORS_ONLY
+    options.intra_op_num_threads = min(_MOST_THREADS, os.cpu_count() or 1)
+    options.inter_op_num_threads = 1
+    # Threads that wait by spinning would burn a core of an idle server.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    onnxruntime.disable_telemetry_events()
+    try:
+        return onnxruntime.InferenceSession(
+            model if isinstance(model, bytes) else str(model), options, providers=["CPUExecutionProvider"]
+        )
+    except _RUNTIME_FAULTS as fault:
+        raise EmbedderUnavailable(f"the model cannot be loaded: {_line(fault)}") from None
+
+
+def _output(session: Any) -> tuple[int, bool]:
+    """Which output to take, and whether it is one vector per text already."""
+    outputs = session.get_outputs()
+    for place, item in enumerate(outputs):
+        if item.name == _POOLED_OUTPUT or (len(outputs) == 1 and len(item.shape) == 2):
+            return place, True
+    for place, item in enumerate(outputs):
+        if len(item.shape) == 3:
+            return place, False
+    names = ", ".join(item.name for item in outputs)
+    raise EmbedderUnavailable(f"not a sentence model: its outputs are {names}")
+
+
+def _line(fault: Exception) -> str:
+    return " ".join(str(fault).split())[:300]
