@@ -103,6 +103,20 @@ def load(root: Path, *, project_root: Path | None = None, flags: Mapping[str, An
     return replace(Settings(), **{key: checked(key, value) for key, value in values.items()})
 
 
+def origins(root: Path, *, project_root: Path | None = None) -> dict[str, str]:
+    """Where each value that is not a default comes from; the same order as `load`."""
+    found: dict[str, str] = {}
+    if project_root is not None:
+        named = _project_values(project_root / ".claude-memories" / "config.json")
+        found.update(dict.fromkeys(named, "project"))
+    found.update(dict.fromkeys(_user_values(config_path(root)), "config.toml"))
+    if os.environ.get("CLAUDE_MEMORY_STORE"):
+        found["store"] = "environment"
+    if debugging():
+        found["log_level"] = "environment"
+    return found
+
+
 def checked(key: str, value: Any) -> Any:
     """The value in its key's type, or a ConfigFault that says what is wrong."""
     if key not in KEYS:

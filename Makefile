@@ -1,0 +1,82 @@
+# Needs only make, Python 3.11 or later and pip. `make help` lists the targets.
+# What runs here never sees your own home: every recipe works in a scratch one.
+
+PYTHON ?= python3
+VENV ?= .venv
+DATA ?=
+SOAK_KILLS ?= 2000
+WORKERS ?= 2
+PYTEST_ARGS ?=
+
+ifeq ($(OS),Windows_NT)
+BIN := $(VENV)/Scripts
+else
+BIN := $(VENV)/bin
+endif
+STAMP := $(VENV)/.installed
+RESULTS := bench/results
+CODE := src tests bench
+SPEED_BENCHES := hook_ratio startup embed_speed scale
+
+# One scratch home per recipe, gone when the recipe ends.
+SCRATCH = scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && export HOME="$$scratch" \
+	CLAUDE_MEMORY_HOME="$$scratch/memory" && unset CLAUDE_MEMORY_STORE CLAUDE_MEMORY_DISABLE
+
+.DEFAULT_GOAL := help
+.PHONY: help venv run test check bench soak e2e docs fmt clean
+
+help: ## list the targets
+	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS="$$(printf '\t')" read -r name text; do \
+		printf '  %-7s %s\n' "$$name" "$$text"; done
+
+venv: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+run: $(STAMP) ## sample events through the real hook program, then a question: the whole path
+	@$(SCRATCH) && $(BIN)/claude-memory demo
+
+test: $(STAMP) ## every test but the long ones
+	@$(SCRATCH) && $(BIN)/python -m pytest -n $(WORKERS) -m "not soak and not bench" $(PYTEST_ARGS)
+
+check: $(STAMP) ## format, lint, types
+	@$(BIN)/ruff format --check $(CODE)
+	@$(BIN)/ruff check $(CODE)
+	@$(BIN)/mypy
+
+bench: $(STAMP) ## speed and footprint; with DATA=folder also search quality; JSON in bench/results
+	@mkdir -p $(RESULTS)
+	@$(SCRATCH) && for name in $(SPEED_BENCHES); do \
+		$(BIN)/python bench/$$name.py --json $(RESULTS)/$$name.json || exit 1; done
+	@$(SCRATCH) && PYTHON=$(PYTHON) bash bench/footprint.sh $(RESULTS)/footprint.json
+ifneq ($(DATA),)
+	@$(SCRATCH) && $(BIN)/python bench/quality.py --data "$(DATA)" --json $(RESULTS)/quality.json
+else
+	@echo "search quality not measured: give the folder with the sets, make bench DATA=folder"
+endif
+
+soak: $(STAMP) ## writers and drainers under kill -9, SOAK_KILLS times (2000)
+	@$(SCRATCH) && SOAK_KILLS=$(SOAK_KILLS) $(BIN)/python -m pytest -m soak $(PYTEST_ARGS)
+
+e2e: $(STAMP) ## the command line as a user gets it: from the wheel, in a new environment
+	@$(SCRATCH) && $(PYTHON) -m venv "$$scratch/venv" \
+		&& rm -rf build && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir "$$scratch/dist" . \
+		&& "$$scratch/venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+			-c constraints.txt "$$scratch"/dist/*.whl \
+		&& CLAUDE_MEMORY_COMMAND="$$scratch/venv/bin/claude-memory" \
+			$(BIN)/python -m pytest tests/acceptance -k cli $(PYTEST_ARGS)
+
+docs: $(STAMP) ## write the generated parts of docs/ anew
+	@$(SCRATCH) && $(BIN)/python -m claude_memory.surfaces.cli.reference docs
+
+fmt: $(STAMP) ## format and fix what can be fixed
+	@$(BIN)/ruff format $(CODE)
+	@$(BIN)/ruff check --fix $(CODE)
+
+clean: ## remove everything that was made here
+	rm -rf $(VENV) build dist $(RESULTS) .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
+	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,139 @@
+"""The commands put together, and the one place where their failures become words and exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer.main import get_command
+
+from claude_memory import __version__, settings
+from claude_memory.errors import MemoryFault
+from claude_memory.surfaces.cli import backup, config, demo, memories, output, project, search, upkeep
+from claude_memory.surfaces.cli.request import Place
+
+_WITH_VALUE = ("--home", "--project")
+_PLAIN = ("--debug",)
+
+app = typer.Typer(
+    name="claude-memory",
+    help="A lasting memory for coding agents: captured by hooks, searched in words and meaning.",
+    epilog="--home, --project and --debug may stand anywhere. The commands' exit codes: "
+    "0 done, 1 the request failed, 2 wrong usage.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+for part in (project, memories, search, upkeep, demo):
+    part.register(app)
+app.add_typer(config.app, name="config")
+app.add_typer(backup.app, name="backup")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        output.lines([[(f"claude-memory {__version__}", "")]])
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def globals_(
+    context: typer.Context,
+    home: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder everything is kept in; default $CLAUDE_MEMORY_HOME or ~/.claude/memory."
+        ),
+    ] = None,
+    project: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The project to work on; default the current folder.")
+    ] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks and log in detail.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Set up what every command shares."""
+    del version
+    if debug:
+        os.environ["CLAUDE_MEMORY_DEBUG"] = "1"
+    context.obj = Place(home.expanduser() if home else None, project.expanduser() if project else None)
+    if context.invoked_subcommand is None:
+        output.lines([[(context.get_help(), "")]])
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and translate whatever ends it, once."""
+    output.prepare_streams()
+    try:
+        code = _invoke(hoisted(arguments))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # The reader (head, less) has had enough. Python would complain when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except MemoryFault as fault:
+        return _failed(fault, str(fault))
+    except OSError as fault:
+        where = f": {fault.filename}" if fault.filename else ""
+        return _failed(fault, f"{fault.strerror or fault}{where}")
+    except Exception as fault:  # noqa: BLE001  a surface's top handler
+        return _failed(fault, f"unexpected {type(fault).__name__}: {fault}{_logged(fault)}")
+
+
+def _invoke(arguments: list[str]) -> int:
+    command = get_command(app)
+    try:
+        with command.make_context("claude-memory", arguments) as context:
+            command.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
+    except typer.Abort:
+        output.note("nothing done")
+        return 1
+    except typer.TyperException as fault:
+        if settings.debugging():
+            raise
+        output.failure(fault.format_message())
+        return fault.exit_code
+    return 0
+
+
+def hoisted(arguments: list[str]) -> list[str]:
+    """Global options moved to the front, so that they may stand anywhere before `--`."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    front: list[str] = []
+    rest: list[str] = []
+    waiting = iter(arguments[:end])
+    for argument in waiting:
+        if argument in _WITH_VALUE:
+            front.extend([argument, *([value] if (value := next(waiting, None)) is not None else [])])
+        elif argument in _PLAIN or argument.startswith(tuple(f"{name}=" for name in _WITH_VALUE)):
+            front.append(argument)
+        else:
+            rest.append(argument)
+    return [*front, *rest, *arguments[end:]]
+
+
+def _failed(fault: BaseException, message: str) -> int:
+    if settings.debugging():
+        raise fault
+    output.failure(message)
+    return 1
+
+
+def _logged(fault: BaseException) -> str:
+    """Where it happened goes to the log; not the message, which may quote a memory."""
+    import traceback
+
+    from claude_memory import logs
+
+    frames = "".join(traceback.format_tb(fault.__traceback__))
+    logs.logger("cli").error("unexpected %s\n%s", type(fault).__name__, frames)
+    return " (the log has the place, --debug shows all)"

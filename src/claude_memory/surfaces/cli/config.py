@@ -1,0 +1,84 @@
+"""Commands that read and change settings."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from claude_memory import config_file
+from claude_memory.project import root_of
+from claude_memory.surfaces.cli import documents, output
+from claude_memory.surfaces.cli.request import Json, place, said
+
+app = typer.Typer(help="Read and change settings.", no_args_is_help=True)
+
+Key = Annotated[str, typer.Argument(metavar="KEY", help="A setting; `config list` shows all.")]
+
+
+@app.command()
+def get(context: typer.Context, key: Key, json: Json = False) -> None:
+    """Print one setting as it is in effect."""
+    value = _resolved(context)[config_file.known(key)].value
+    if json:
+        output.document(documents.plain(value))
+    else:
+        output.lines([[(_shown(value), "")]])
+
+
+@app.command("list")
+def list_(context: typer.Context, json: Json = False) -> None:
+    """Print every setting, its value, and where the value comes from."""
+    found = _resolved(context)
+    if json:
+        output.document({key: documents.plain(item) for key, item in found.items()})
+        return
+    longest = max(len(key) for key in found)
+    for key, item in found.items():
+        output.lines(
+            [
+                [
+                    (f"{key:<{longest}}  ", "bold"),
+                    (_shown(item.value) or "(empty)", ""),
+                    (f"  [{item.origin}]", "dim"),
+                ]
+            ]
+        )
+
+
+@app.command("set")
+def set_(
+    context: typer.Context,
+    key: Key,
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="The new value; lists with commas.")],
+    json: Json = False,
+) -> None:
+    """Change one setting in the home's config.toml; comments in it stay."""
+    path = config_file.assign(place(context).home_folder, key, said(value))
+    now = documents.plain(_resolved(context)[key])
+    if json:
+        output.document({"key": key, **now, "path": str(path)})
+        return
+    output.lines([[(f"{key} = {_shown(now['value'])}", ""), (f"  in {path}", "dim")]])
+    if now["origin"] != "config.toml":
+        output.note(f"the {now['origin']} still overrides it")
+
+
+@app.command()
+def unset(context: typer.Context, key: Key, json: Json = False) -> None:
+    """Take one setting out of config.toml, so that its default holds again."""
+    removed = config_file.remove(place(context).home_folder, key)
+    now = documents.plain(_resolved(context)[key])
+    if json:
+        output.document({"key": key, "removed": removed, **now})
+        return
+    output.lines([[(f"{key} = {_shown(now['value'])}", ""), (f"  [{now['origin']}]", "dim")]])
+
+
+def _resolved(context: typer.Context) -> dict[str, config_file.Resolved]:
+    where = place(context)
+    return config_file.resolved(where.home_folder, root_of(where.project_folder))
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, list | tuple) else str(value)

@@ -1,0 +1,42 @@
+"""Commands about the project's own folder."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from claude_memory import layout as layouts
+from claude_memory.project import root_of
+from claude_memory.surfaces.cli import documents, output
+from claude_memory.surfaces.cli.request import Json, place
+
+
+class Layout(StrEnum):
+    """Where a project keeps the files people write."""
+
+    PRIVATE = "private"
+    REPO = "repo"
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command()(init)
+
+
+def init(
+    context: typer.Context,
+    layout: Annotated[
+        Layout | None,
+        typer.Option(help="`private`: all inside .claude-memories; `repo`: at the top, to be committed."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Give this project its own folder, ignored by git."""
+    done = layouts.prepare(root_of(place(context).project_folder), layout)
+    if json:
+        output.document(documents.plain(done))
+        return
+    verb = "made" if done.created else "already there:"
+    output.lines([[(f"{verb} ", ""), (str(done.folder), "bold"), (f"  layout {done.layout}", "dim")]])

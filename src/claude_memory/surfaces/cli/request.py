@@ -1,0 +1,88 @@
+"""What every command shares: where it works, and how it opens the memory."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from claude_memory import settings
+from claude_memory.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from claude_memory.memory import Memory
+
+# A memory is a thought, not a file: what is longer would bury every other answer, and takes long to embed.
+TEXT_CHARACTERS = 200_000
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The home and the project folder a command works on, as the caller named them."""
+
+    home: Path | None = None
+    project: Path | None = None
+
+    @property
+    def home_folder(self) -> Path:
+        """The home, named or by default."""
+        return self.home if self.home is not None else settings.home()
+
+    @property
+    def project_folder(self) -> Path:
+        """The folder the command is about, by default the current one."""
+        if self.project is None:
+            return Path.cwd()
+        if not self.project.is_dir():
+            raise InvalidInput(f"no such folder: {self.project}")
+        return self.project
+
+
+def place(context: typer.Context) -> Place:
+    """Where the running command works."""
+    found = context.find_root().obj
+    return found if isinstance(found, Place) else Place()
+
+
+def opened(context: typer.Context) -> Memory:
+    """The memory the running command is about; use it in a `with`."""
+    from claude_memory import logs
+    from claude_memory.memory import Memory
+
+    where = place(context)
+    memory = Memory.open(where.home_folder, where.project_folder)
+    logs.configure(memory.home, memory.settings)
+    return memory
+
+
+def said(text: str) -> str:
+    """An argument as text: bytes that are no UTF-8 become replacement marks instead of failing later."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def said_all(texts: list[str] | None) -> list[str]:
+    """Every value of an option that may be repeated."""
+    return [said(text) for text in texts or []]
+
+
+def whole_text(words: list[str]) -> str:
+    """The text given as arguments, or all of standard input for a single `-`."""
+    if words != ["-"]:
+        text = said(" ".join(words))
+    else:
+        # One byte more than any accepted text can have, so that too much is noticed and never read whole.
+        text = sys.stdin.buffer.read(4 * TEXT_CHARACTERS + 1).decode("utf-8", "replace")
+    if not text.strip():
+        raise InvalidInput("a memory needs a text")
+    if len(text) > TEXT_CHARACTERS:
+        raise InvalidInput(
+            f"that is too long for one memory (over {TEXT_CHARACTERS:,} characters): "
+            "keep the file, and remember what matters in it and where it is"
+        )
+    return text

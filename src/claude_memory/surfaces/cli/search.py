@@ -1,0 +1,120 @@
+"""Commands that ask: search, timeline, why."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from claude_memory import times
+from claude_memory.model import Kind
+from claude_memory.surfaces.cli import documents, output, views
+from claude_memory.surfaces.cli.request import Json, opened, said, said_all
+
+if TYPE_CHECKING:
+    from claude_memory.memory import Memory
+
+_WHEN = "a date (2026-11-15), `today`, `yesterday`, `3d`, `2 weeks ago`"
+Session = Annotated[str | None, typer.Option(metavar="SESSION", help="Only this conversation.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command()(search)
+    app.command()(timeline)
+    app.command()(why)
+
+
+def search(
+    context: typer.Context,
+    query: Annotated[list[str], typer.Argument(metavar="QUERY", help="A question, or a few words.")],
+    limit: Annotated[int | None, typer.Option(min=1, max=1000, help="How many hits at most.")] = None,
+    kind: Annotated[list[Kind] | None, typer.Option(help="Only this kind; repeatable.")] = None,
+    topic: Annotated[list[str] | None, typer.Option(help="Only this topic; repeatable.")] = None,
+    file: Annotated[list[str] | None, typer.Option(help="Only about this file; repeatable.")] = None,
+    task: Annotated[str | None, typer.Option(help="Only this task.")] = None,
+    session: Session = None,
+    since: Annotated[str | None, typer.Option(metavar="WHEN", help=f"Not before {_WHEN}.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="WHEN", help="Not after it; same forms.")] = None,
+    min_relevance: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Leave out hits below this relevance.")
+    ] = None,
+    all_projects: Annotated[bool, typer.Option("--all-projects", help="Search every project.")] = False,
+    json: Json = False,
+) -> None:
+    """Find memories by words and meaning, best first."""
+    now = datetime.now().astimezone()
+    with opened(context) as memory:
+        hits = memory.search(
+            said(" ".join(query)),
+            limit=limit,
+            kinds=kind or (),
+            topics=said_all(topic),
+            files=said_all(file),
+            task=said(task) if task else None,
+            session=said(session) if session else None,
+            since=times.moment(said(since), now=now) if since else None,
+            until=times.moment(said(until), now=now, end=True) if until else None,
+            min_relevance=min_relevance,
+            all_projects=all_projects,
+        )
+        if memory.search_mode.startswith("words only"):
+            output.note(f"searched {memory.search_mode}")
+        if not hits:
+            output.note(_nothing(memory, all_projects=all_projects))
+    if json:
+        output.document([documents.hit(hit) for hit in hits])
+    else:
+        output.lines(views.hits(hits, output.width()))
+
+
+def _nothing(memory: Memory, *, all_projects: bool) -> str:
+    if not sum(memory.stats(all_projects=all_projects).memories.values()):
+        where = "" if all_projects else " of this project"
+        return f'no memories{where} yet: claude-memory remember "…" keeps the first'
+    advice = "other words or fewer filters" + ("" if all_projects else ", or --all-projects")
+    return f"nothing found; try {advice}"
+
+
+def timeline(
+    context: typer.Context,
+    around: Annotated[str | None, typer.Option(metavar="ID", help="Around this memory.")] = None,
+    query: Annotated[str | None, typer.Option(help="Around the best answer to this.")] = None,
+    before: Annotated[int, typer.Option(min=0, max=1000, help="Entries before it.")] = 5,
+    after: Annotated[int, typer.Option(min=0, max=1000, help="Entries after it.")] = 5,
+    session: Session = None,
+    json: Json = False,
+) -> None:
+    """Show what happened when: lately, or around a memory."""
+    if around and query:
+        raise typer.BadParameter("--around and --query exclude each other")
+    with opened(context) as memory:
+        entries = memory.timeline(
+            around=said(around) if around else None,
+            query=said(query) if query else None,
+            before=before,
+            after=after,
+            session=said(session) if session else None,
+        )
+    if not entries:
+        output.note("nothing has happened here yet")
+    if json:
+        output.document([documents.plain(entry) for entry in entries])
+    else:
+        output.lines(views.timeline(entries))
+
+
+def why(
+    context: typer.Context,
+    id_: Annotated[str, typer.Argument(metavar="ID", help="The memory, or its unique beginning.")],
+    query: Annotated[str | None, typer.Option(help="The question; default the last one asked here.")] = None,
+    json: Json = False,
+) -> None:
+    """Explain why a memory answers a question, in words and numbers."""
+    with opened(context) as memory:
+        found = memory.why(said(id_), said(query) if query is not None else None)
+    if json:
+        output.document(documents.plain(found))
+    else:
+        output.lines(views.explanation(found, output.width()))
