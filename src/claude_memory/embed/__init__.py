@@ -18,14 +18,40 @@ def open_embedder(
 ) -> Embedder | None:
     """The embedder the settings ask for; None for `none`. Never another one in its place."""
     scheme, _, rest = settings.embedder.partition(":")
-    if scheme == "none" and not rest:
-        return None
-    if scheme == "bundled" and not rest:
-        from claude_memory.embed.bundled import BundledModel
-        from claude_memory.embed.local import LocalEmbedder
+    match scheme, rest.strip():
+        case "none", "":
+            return None
+        case "bundled", "":
+            return _bundled(cache, progress)
+        case "package", name if name:
+            return _package(name, cache, progress)
+        case "folder", path if path:
+            from claude_memory.embed.folder import FolderModel
+            from claude_memory.embed.local import LocalEmbedder
 
-        return LocalEmbedder(BundledModel(cache, progress))
+            return LocalEmbedder(FolderModel.in_folder(Path(path).expanduser()))
+        case "endpoint", url if url:
+            from claude_memory.embed.endpoint import EndpointEmbedder
+
+            return EndpointEmbedder(url, settings.embedder_model, settings.embedder_key_variable)
     raise ConfigFault(
-        f"setting embedder wants bundled, none, folder:PATH, package:NAME or endpoint:URL, "
+        "setting embedder wants bundled, none, folder:PATH, package:NAME or endpoint:URL, "
         f"not {settings.embedder!r}"
     )
+
+
+def _bundled(cache: Path, progress: Callable[[str], None] | None) -> Embedder:
+    from claude_memory.embed.bundled import BundledModel
+    from claude_memory.embed.local import LocalEmbedder
+
+    return LocalEmbedder(BundledModel(cache, progress))
+
+
+def _package(name: str, cache: Path, progress: Callable[[str], None] | None) -> Embedder:
+    from claude_memory.embed.bundled import PACKAGE
+    from claude_memory.embed.folder import FolderModel
+    from claude_memory.embed.local import LocalEmbedder
+
+    if name.replace("_", "-").lower() == PACKAGE:
+        return _bundled(cache, progress)
+    return LocalEmbedder(FolderModel.in_package(name))

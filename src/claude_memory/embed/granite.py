@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
@@ -58,7 +57,6 @@ class _Graph:
         graph = helper.make_graph(self._nodes, "encoder", tokens, [vector], list(self._weights.values()))
         opsets = [helper.make_opsetid("", _OPSET)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
-        onnx.checker.check_model(model)
         return bytes(model.SerializeToString(deterministic=True))
 
     def _embeddings(self) -> str:

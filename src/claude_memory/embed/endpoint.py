@@ -1,0 +1,229 @@
+"""Vectors from an OpenAI-compatible endpoint (Ollama too), with nothing but the standard library's HTTP.
+
+The key goes to the configured host only; a redirect elsewhere is refused. A long text is sent in pieces,
+because many servers cut it off without a word.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import math
+import os
+import re
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from claude_memory.embed.local import RecentQueries
+from claude_memory.errors import ConfigFault, EmbedderUnavailable
+
+_BATCH_TEXTS = 32
+_PIECE_BYTES = 1500  # under 512 tokens of the small models that are served most: 3 bytes a token or more
+_ANSWER_BYTES = 64 << 20
+_TIMEOUT_SECONDS = 30.0
+_PAUSES_SECONDS = (0.25, 1.0)  # between the attempts
+_LONGEST_PAUSE_SECONDS = 5.0
+_WORTH_RETRYING = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+class EndpointEmbedder:
+    """One model behind one URL. Its dimension is learnt from the first answer and must not change."""
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        key_variable: str = "",
+        *,
+        timeout_seconds: float = _TIMEOUT_SECONDS,
+        pauses_seconds: Sequence[float] = _PAUSES_SECONDS,
+    ) -> None:
+        self._url = _embeddings_url(url)
+        if not model:
+            raise ConfigFault("an endpoint needs the setting `embedder_model`: the model's name there")
+        self._name = model
+        self._key_variable = key_variable
+        self._timeout = timeout_seconds
+        self._pauses = tuple(pauses_seconds)
+        self._opener = urllib.request.build_opener(_SameOrigin())
+        self._lock = threading.Lock()
+        self._dimensions: int | None = None
+        self._queries = RecentQueries()
+
+    @property
+    def model(self) -> str:
+        """The model's name and dimension; asks the endpoint once."""
+        return f"endpoint-{re.sub(r'[^A-Za-z0-9._:/-]+', '-', self._name)}-{self.dimensions}"
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector; asks the endpoint once."""
+        if self._dimensions is None:
+            self.embed(["dimension"])
+        if self._dimensions is None:
+            raise EmbedderUnavailable("the endpoint gave no vector")
+        return self._dimensions
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes]:
+        """One int8 vector per text; nothing of a long text is cut off."""
+        if not query:
+            return self._vectors(texts)
+        missing = [text for text in dict.fromkeys(texts) if self._queries.get(text) is None]
+        fresh = dict(zip(missing, self._vectors(missing), strict=True))
+        for text, vector in fresh.items():
+            self._queries.put(text, vector)
+        return [fresh.get(text) or self._queries.get(text) or self._vectors([text])[0] for text in texts]
+
+    def release(self) -> None:
+        """Nothing is held."""
+
+    def _vectors(self, texts: Sequence[str]) -> list[bytes]:
+        import numpy as np
+
+        from claude_memory.embed.quantise import averaged, to_int8
+
+        pieces = [list(_pieces(text)) for text in texts]
+        flat = [piece for text in pieces for piece in text]
+        answers: list[list[float]] = []
+        for start in range(0, len(flat), _BATCH_TEXTS):
+            answers += self._asked(flat[start : start + _BATCH_TEXTS])
+        place = iter(answers)
+        result = []
+        for text in pieces:
+            vectors = [np.array(next(place), np.float32) for _ in text]
+            result.append(to_int8(averaged(vectors, [max(1, len(piece)) for piece in text])))
+        return result
+
+    def _asked(self, batch: Sequence[str]) -> list[list[float]]:
+        body = json.dumps({"model": self._name, "input": list(batch), "encoding_format": "float"})
+        vectors = _parsed(self._post(body.encode()), len(batch))
+        with self._lock:
+            if self._dimensions is None:
+                self._dimensions = len(vectors[0])
+            if any(len(vector) != self._dimensions for vector in vectors):
+                raise EmbedderUnavailable(
+                    f"the endpoint's vectors changed from {self._dimensions} dimensions; is it another model?"
+                )
+        return vectors
+
+    def _post(self, body: bytes) -> bytes:
+        request = urllib.request.Request(self._url, body, self._headers(), method="POST")  # noqa: S310  http(s) only
+        for pause in (*self._pauses, None):
+            try:
+                with self._opener.open(request, timeout=self._timeout) as response:
+                    answer: bytes = response.read(_ANSWER_BYTES + 1)
+                break
+            except urllib.error.HTTPError as fault:
+                reason, retry, asked = (
+                    f"HTTP {fault.code}",
+                    fault.code in _WORTH_RETRYING,
+                    _asked_pause(fault),
+                )
+                fault.close()
+            except (OSError, http.client.HTTPException) as fault:
+                reason, retry, asked = _reason(fault), True, 0.0
+            if pause is None or not retry:
+                raise EmbedderUnavailable(f"the endpoint {self._url} does not answer: {reason}")
+            time.sleep(max(pause, asked))
+        if len(answer) > _ANSWER_BYTES:
+            raise EmbedderUnavailable(f"the endpoint {self._url} answers with too much")
+        return answer
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if self._key_variable:
+            key = os.environ.get(self._key_variable, "").strip()
+            if not key:
+                raise EmbedderUnavailable(f"the environment variable {self._key_variable} holds no key")
+            headers["Authorization"] = f"Bearer {key}"
+        return headers
+
+
+class _SameOrigin(urllib.request.HTTPRedirectHandler):
+    """Follows a redirect only where the key may go: the same scheme, host and port."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: Any,
+        code: int,
+        msg: str,  # noqa: ARG002
+        headers: Any,  # noqa: ARG002
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        if code not in (307, 308) or _origin(newurl) != _origin(req.full_url):
+            fp.close()
+            raise EmbedderUnavailable(f"the endpoint redirects to {_origin(newurl)}, which is refused")
+        return urllib.request.Request(newurl, req.data, dict(req.header_items()), method="POST")  # noqa: S310
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
+    return f"{parts.scheme}://{parts.hostname}:{port}"
+
+
+def _embeddings_url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        usable = False
+    if not usable or re.search(r"[\s\x00-\x1f]", url):
+        raise ConfigFault(f"setting embedder wants endpoint:http(s)://HOST…, not endpoint:{url}")
+    if parts.username or parts.password:
+        raise ConfigFault("the endpoint's key belongs into a variable named by `embedder_key_variable`")
+    path = parts.path.rstrip("/")
+    if not path.endswith(("/embeddings", "/api/embed")):
+        path = f"{path}/embeddings" if path else "/v1/embeddings"
+    return parts._replace(path=path, fragment="").geturl()
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Cut at white space where there is some, else anywhere between characters."""
+    clean = text.encode("utf-8", "replace").decode("utf-8").replace("\x00", " ")
+    clean = clean if clean.strip() else "empty"  # servers refuse an empty input
+    start = 0
+    while start < len(clean):
+        ahead = clean[start : start + _PIECE_BYTES].encode()
+        head = ahead[:_PIECE_BYTES].decode("utf-8", "ignore")
+        space = max(head.rfind(" "), head.rfind("\n"))
+        if start + len(head) < len(clean) and space > len(head) // 2:
+            head = head[: space + 1]
+        yield head
+        start += len(head)
+
+
+def _parsed(answer: bytes, count: int) -> list[list[float]]:
+    try:
+        document = json.loads(answer)
+        if "data" in document:
+            rows = sorted(document["data"], key=lambda row: int(row.get("index", 0)))
+            vectors = [row["embedding"] for row in rows]
+        else:  # Ollama's own form
+            vectors = document["embeddings"]
+        checked = [[float(number) for number in vector] for vector in vectors]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise EmbedderUnavailable("the endpoint's answer holds no embeddings") from None
+    if len(checked) != count or not all(_usable(vector) for vector in checked):
+        raise EmbedderUnavailable("the endpoint's answer does not hold one usable vector for each text")
+    return checked
+
+
+def _usable(vector: list[float]) -> bool:
+    return bool(vector) and all(map(math.isfinite, vector)) and any(vector)
+
+
+def _asked_pause(fault: urllib.error.HTTPError) -> float:
+    asked = str(fault.headers.get("Retry-After", "")) if fault.headers else ""
+    return min(float(asked), _LONGEST_PAUSE_SECONDS) if re.fullmatch(r"[0-9]{1,6}", asked) else 0.0
+
+
+def _reason(fault: Exception) -> str:
+    inner = getattr(fault, "reason", fault)
+    return " ".join(str(getattr(inner, "strerror", None) or inner or type(inner).__name__).split())[:200]
