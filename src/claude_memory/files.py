@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -31,6 +32,7 @@ def private_folder(path: Path) -> Path:
     for folder in reversed(missing[: next((i for i, p in enumerate(missing) if p.exists()), len(missing))]):
         with contextlib.suppress(FileExistsError):
             folder.mkdir(mode=FOLDER_MODE)
+            folder.chmod(FOLDER_MODE)  # an odd umask may have locked out the owner too
     return path
 
 
@@ -70,7 +72,11 @@ def write_atomically(path: Path, content: bytes, *, mode: int = FILE_MODE) -> No
 
 @contextlib.contextmanager
 def try_lock(path: Path) -> Iterator[bool]:
-    """Take a lock without waiting; yields whether it was free. The system drops it when we die."""
+    """Take a lock without waiting; yields whether it was free. It is free again when we die."""
+    if fcntl is None and msvcrt is None:
+        with _pid_lock(path.with_name(path.name + ".pid")) as taken:
+            yield taken
+        return
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), FILE_MODE)
     taken = False
     try:
@@ -99,3 +105,72 @@ def _release(descriptor: int) -> None:
     elif msvcrt is not None:
         os.lseek(descriptor, 0, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+
+
+@contextlib.contextmanager
+def _pid_lock(path: Path) -> Iterator[bool]:
+    """For systems without file locks: a file that names its owner, taken over once the owner is gone."""
+    taken = _create_pid_file(path) or (_set_aside_stale(path) and _create_pid_file(path))
+    if taken:
+        _held.add(path)
+    try:
+        yield taken
+    finally:
+        if taken:
+            _held.discard(path)
+            path.unlink(missing_ok=True)
+
+
+_held: set[Path] = set()
+_UNWRITTEN_SECONDS = 10  # an owner that died between creating the file and naming itself
+
+
+def _create_pid_file(path: Path) -> bool:
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
+    except FileExistsError:
+        return False
+    try:
+        os.write(descriptor, str(os.getpid()).encode())
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _set_aside_stale(path: Path) -> bool:
+    owner = _stale_owner(path)
+    if owner is None:
+        return False
+    aside = path.with_name(f"{path.name}.{secrets.token_hex(6)}")
+    try:
+        path.rename(aside)  # of several that try, one succeeds
+        ours = aside.read_text("ascii", "replace") == owner
+        if not ours:  # someone took it over in between: give it back
+            aside.rename(path)
+        else:
+            aside.unlink()
+    except OSError:
+        return False
+    return ours
+
+
+def _stale_owner(path: Path) -> str | None:
+    """The dead owner's number as it stands in the file; None if the owner lives or cannot be told."""
+    try:
+        owner, age = path.read_text("ascii", "replace"), time.time() - path.stat().st_mtime
+    except OSError:
+        return None
+    if not owner.isdigit():
+        return owner if age > _UNWRITTEN_SECONDS else None
+    alive = path in _held if int(owner) == os.getpid() else _alive(int(owner))
+    return None if alive else owner
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True

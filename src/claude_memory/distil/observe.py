@@ -1,0 +1,145 @@
+"""From an event to at most one memory of it: what a person asked, an agent answered, a tool failed at.
+
+Pure. Leaves out what carries nothing (slash commands, acknowledgements); never sums up or judges.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from claude_memory.model import Event, EventKind, Kind, StoredMemory, Trust, memory_id
+
+TITLE_CHARACTERS = 80
+ERROR_CHARACTERS = 2000
+COMMAND_CHARACTERS = 1000
+MAX_FILES = 20
+
+_SOURCES = {
+    EventKind.PROMPT: ("prompt", Kind.OBSERVATION, Trust.USER),
+    EventKind.REPLY: ("last_assistant_message", Kind.OBSERVATION, Trust.AGENT),
+    EventKind.SUBAGENT_RESULT: ("last_assistant_message", Kind.OBSERVATION, Trust.AGENT),
+    EventKind.COMPACTION: ("compact_summary", Kind.SUMMARY, Trust.AGENT),
+}
+_NOT_SPOKEN = re.compile(
+    r"/[A-Za-z][\w:-]*(\s|$)|<(local-)?command-|<local-|<system-reminder>|\[Request interrupted"
+)
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_WORD = re.compile(rf"[{_CJK}]|[^\W{_CJK}][^\W{_CJK}'’]*")
+_ACKNOWLEDGING = frozenset(
+    """yes yeah yep yup no nope ok okay k sure right correct exactly agreed fine good great perfect nice cool
+    excellent awesome wonderful thanks thank you thx ty please continue proceed go ahead on do it this that
+    that's thats is the a and so then now again looks sounds lgtm works done all ready keep going next
+    approved confirmed got understood absolutely certainly just carry resume stop wait i see we can very much
+    let's lets me""".split()
+)
+_FENCE = re.compile(r"\s*(```|~~~)")
+_DECORATION = re.compile(r"^[\s#>*_+\-=|`~•]+|[\s*_`#]+$")
+_EXTENSIONS = """py pyi ipynb js jsx mjs cjs ts tsx vue svelte go rs java kt kts scala c h cc cpp hpp cs rb
+    php swift m sh bash zsh ps1 sql md rst txt json jsonl yaml yml toml ini cfg conf lock xml html css scss
+    proto graphql tf gradle lua pl ex exs erl hs dart r jl csv tsv log env mk cmake""".split()
+_FILE = re.compile(
+    r"(?<![\w/\\.:@-])((?:~|\.{1,2}|[A-Za-z]:)?[/\\]?(?:[\w.@+-]+[/\\])*[\w.@+-]*\w\.(?:"
+    + "|".join(sorted(_EXTENSIONS, key=len, reverse=True))
+    + r"))(?![\w/\\-])"
+)
+_PATH_KEYS = ("file_path", "notebook_path", "path")
+
+
+def observe(event: Event) -> list[StoredMemory]:
+    """The memory an event leaves, if it says anything."""
+    if event.kind is EventKind.TOOL_FAILURE:
+        body = _failure(event.payload)
+        return [_memory(event, Kind.OBSERVATION, Trust.TOOL, body)] if body else []
+    if event.kind not in _SOURCES:
+        return []
+    key, kind, trust = _SOURCES[event.kind]
+    body = _text(event.payload, key).strip()
+    return [_memory(event, kind, trust, body)] if says_something(body) else []
+
+
+def says_something(text: str) -> bool:
+    """Whether a text is worth recalling: spoken words, at least three, not just assent."""
+    if _NOT_SPOKEN.match(text):
+        return False
+    words = [word.lower().replace("’", "'") for word in _WORD.findall(text[:2000])]
+    return len(words) >= 3 and not all(word in _ACKNOWLEDGING for word in words)
+
+
+def title_of(text: str) -> str:
+    """The first line that says something, without decoration, within 80 characters."""
+    lines = [_DECORATION.sub("", line) for line in _outside_fences(text)] or text.splitlines()
+    line = next((line for line in lines if _WORD.search(line)), text.strip())
+    line = " ".join(line.split())
+    if len(line) <= TITLE_CHARACTERS:
+        return line
+    head = line[: TITLE_CHARACTERS - 1]
+    space = head.rfind(" ", TITLE_CHARACTERS // 2)
+    return head[: space if space != -1 else None].rstrip(" ,;:") + "…"
+
+
+def files_in(text: str, cwd: str = "") -> tuple[str, ...]:
+    """Files a text names, each once; those under `cwd` relative to it."""
+    found = dict.fromkeys(_relative(name, cwd) for name in _FILE.findall(text))
+    return tuple(found)[:MAX_FILES]
+
+
+def _memory(event: Event, kind: Kind, trust: Trust, body: str) -> StoredMemory:
+    return StoredMemory(
+        id=memory_id(f"event:{event.id}"),
+        project=event.project,
+        kind=kind,
+        title=title_of(body),
+        body=body,
+        created_at=event.timestamp,
+        updated_at=event.timestamp,
+        trust=trust,
+        session=event.session,
+        files=_files(event, body),
+        provenance={"source": "hook", "event": event.id},
+    )
+
+
+def _failure(payload: Mapping[str, Any]) -> str:
+    error = _text(payload, "error").strip()
+    if not error or payload.get("is_interrupt") is True:
+        return ""
+    given = payload.get("tool_input")
+    given = given if isinstance(given, Mapping) else {}
+    subject = _text(given, "command") or next(_named(given), "") or _text(given, "description")
+    tool = _text(payload, "tool_name") or "tool"
+    return f"{tool} failed: {subject[:COMMAND_CHARACTERS]}\n{error[:ERROR_CHARACTERS]}"
+
+
+def _files(event: Event, body: str) -> tuple[str, ...]:
+    given = event.payload.get("tool_input")
+    named = _named(given) if isinstance(given, Mapping) else iter(())
+    found = dict.fromkeys([*(_relative(name, event.cwd) for name in named), *files_in(body, event.cwd)])
+    return tuple(found)[:MAX_FILES]
+
+
+def _named(given: Mapping[str, Any]) -> Iterator[str]:
+    return (text for key in _PATH_KEYS if (text := _text(given, key)))
+
+
+def _relative(name: str, cwd: str) -> str:
+    name, root = name.replace("\\", "/"), cwd.replace("\\", "/").rstrip("/")
+    if root and name.startswith(root + "/"):
+        return name[len(root) + 1 :]
+    return name.removeprefix("./")
+
+
+def _outside_fences(text: str) -> list[str]:
+    lines, fenced = [], False
+    for line in text.splitlines():
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif not fenced:
+            lines.append(line)
+    return lines
+
+
+def _text(payload: Mapping[str, Any], key: str) -> str:
+    value = payload.get(key)
+    return value if isinstance(value, str) else ""
