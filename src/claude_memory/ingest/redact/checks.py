@@ -1,0 +1,122 @@
+"""Decides whether a matched value is a secret or only looks like one: placeholders, code, plain words.
+
+Pure functions of the value alone. Each errs towards redaction only where its rule's context is strong.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+_PLACEHOLDER = re.compile(
+    r"""(?ix) ^[<\[{(%$*.#@!&\x7f-]*$ | \$\{ | \$\( | \{\{ | ^\$[a-z_]\w*$ | ^%\w+%$ | %\(\w+\) | ^<[^>]*>?$ | ^\{\w*\}?
+    | your[_-]? | [_-]here\b | example | placeholder | change[_-]?(?:me|this|it) | replace[_-]?(?:me|with|this) | insert[_-]
+    | x{4,} | \*{3,} | \.{3} | 0{6,} | dummy | fake | redacted | sample | todo | undefined
+    | environ | getenv | process\.env | import\.meta | secrets?\. | vars?\. | \benv\.
+    | ^[a-z_.-]*(?:password|passwd|secret|pass|pwd|token|key)[a-z_.-]*\d{0,4}$
+    | ^(?:test|some|my|the|foo|bar|a|an)[_-] | ^(?:12345|1a2b3c|a1b2c3|abcdef|abc123|qwerty|foobar)
+    | ^\$?(?:none|null|nil|true|false|string|str|bool|int|object|required|optional|default)$"""
+)
+_WEAK = frozenset(
+    """password passwd pass pwd secret token key apikey admin root user username test testing guest postgres
+    mysql redis mongo minio rabbitmq default changeme none null true false empty string demo value hidden
+    localhost passphrase credential credentials bearer basic digest oauth required optional""".split()
+)
+_PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+|[^A-Za-z0-9]")
+_CODE = re.compile(r"[()\[\]{}<>]|::|->|\.\w+\.|^[a-z_]\w*\.[a-z_]\w*$|^[./~]|^https?:|\w/\w+\.\w{1,4}$")
+
+
+def entropy(value: str) -> float:
+    """Shannon entropy in bits for each character."""
+    total = len(value)
+    return -sum(n / total * math.log2(n / total) for n in Counter(value).values()) if total else 0.0
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether the value stands for a secret to be filled in, or names where it comes from."""
+    return bool(_PLACEHOLDER.search(value)) or value.lower().strip("-_.!@*") in _WEAK
+
+
+def is_token(value: str) -> bool:
+    """A value of a known format: anything but an obvious filler."""
+    body = value[-24:]
+    return len(set(body)) >= 6 and "xxxx" not in value.lower() and "..." not in value
+
+
+def is_random(value: str) -> bool:
+    """Mixed letters and digits without the long words that names and sentences are made of."""
+    if len(value) < 8 or is_placeholder(value) or _CODE.search(value):
+        return False
+    return _is_scrambled(value)
+
+
+def _is_scrambled(value: str) -> bool:
+    if not any(c.isdigit() for c in value) and not _is_wild(value):
+        return False
+    pieces = len(_PIECE.findall(value))
+    return len(value) / pieces <= 3.2 and pieces >= 4 and entropy(value) >= 2.8
+
+
+def _is_wild(value: str) -> bool:
+    """No digit, but letters of both cases in an order that no name has."""
+    letters = [c for c in value if c.isalpha()]
+    turns = sum(a.isupper() != b.isupper() for a, b in zip(letters, letters[1:], strict=False))
+    return len(value) >= 16 and turns >= len(letters) / 3
+
+
+def is_password(value: str) -> bool:
+    """A value where only a password can stand: anything but a placeholder or a common default."""
+    if len(value) < 4 or is_placeholder(value):
+        return False
+    return not re.fullmatch(r"[A-Z_]+|\W+|%[sd]|\$\w+|:\w+", value)
+
+
+def is_env_password(value: str) -> bool:
+    """The right side of an environment line: no code, no words joined by underscores."""
+    if len(value) < 6 or is_placeholder(value) or re.search(r"[()\[\]{}<>]|^[./~]|^https?:", value):
+        return False
+    return any(not c.isalpha() for c in value) and not re.fullmatch(
+        r"[\d.,:_-]+|[a-z]+(?:[_.:/-][a-z]+)*|v?[\d.]+[a-z]*", value
+    )
+
+
+def is_jwt(value: str) -> bool:
+    """The first part decodes to a JSON object, as every JWT's and JWE's header does."""
+    head = value.split(".", 1)[0]
+    try:
+        decoded = json.loads(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)))
+    except (ValueError, binascii.Error, RecursionError):
+        return False
+    return isinstance(decoded, dict)
+
+
+def is_basic_login(value: str) -> bool:
+    """Base64 of `user:password`."""
+    try:
+        return b":" in base64.b64decode(value + "=" * (-len(value) % 4))
+    except (ValueError, binascii.Error):
+        return False
+
+
+def is_kubernetes_value(value: str) -> bool:
+    """Base64 of anything: all data of a Kubernetes Secret is."""
+    try:
+        return bool(base64.b64decode(value, validate=True)) and len(value) % 4 == 0
+    except (ValueError, binascii.Error):
+        return False
+
+
+CHECKS: Mapping[str, Callable[[str], bool]] = {
+    "token": is_token,
+    "random": is_random,
+    "password": is_password,
+    "env": is_env_password,
+    "jwt": is_jwt,
+    "kubernetes": is_kubernetes_value,
+    "basic": is_basic_login,
+}
