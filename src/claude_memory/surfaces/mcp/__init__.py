@@ -1,0 +1,1 @@
+"""How an agent asks: the MCP server."""
