@@ -125,16 +125,6 @@ def _bounded(word: str) -> str:
     return word.casefold()[:_WORD_LIMIT]
 
 
-def headed(title: str, body: str) -> str:
-    """The text that is indexed and embedded: the body under its title.
-
-    A title that was taken from the body's own head is left out: counting the first sentence twice
-    costs 5 points of R@5 on developer notes.
-    """
-    shown = title.strip().rstrip("…").rstrip()
-    return body if not shown or body.lstrip().startswith(shown) else f"{shown}\n{body}"
-
-
 def passages(text: str) -> list[str]:
     """Cut a long text at paragraphs, lines, sentences or words; nothing is left out."""
     slices = []

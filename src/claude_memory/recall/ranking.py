@@ -94,10 +94,11 @@ def rank(store: Store, question: Question, *, depth: int = 0, extra: tuple[Passa
 def _by_words(
     store: Store, question: Question, query: Mapping[str, float], statistics: TermStatistics, depth: int
 ) -> list[PassageId]:
-    weights = bm25.term_weights(query, statistics)
-    if not weights:
+    # The store knows how rare a term is; it wants the question's own weights.
+    known = {term: weight for term, weight in query.items() if statistics.document_frequency.get(term)}
+    if not known:
         return []
-    return store.text_candidates(question.scope, question.filter_, weights, max(TEXT_CANDIDATES, depth))
+    return store.text_candidates(question.scope, question.filter_, known, max(TEXT_CANDIDATES, depth))
 
 
 def _scan(store: Store, question: Question, limit: int) -> VectorScan | None:
