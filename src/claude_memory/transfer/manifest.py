@@ -1,0 +1,195 @@
+"""What a backup says about itself: manifest.json, and the names that may stand in it.
+
+Pure: reads and writes no file. A backup may come from another machine or a stranger, so a name is
+accepted only if it is safe on every system, and a figure only if it is within its cap.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from claude_memory.errors import SchemaTooNew, StoreCorrupt
+
+NAME = "manifest.json"
+FORMAT = 1
+DATABASE = "memory.db"
+
+MAX_FILES = 200_000
+MAX_MANIFEST_BYTES = 64 * 2**20
+MAX_TOTAL_BYTES = 256 * 2**30
+
+_EXCLUDED_TOPS = frozenset({"backups", "cache", "locks", "logs", NAME})
+_TRANSIENT = (".lock", ".tmp", ".purge", "-wal", "-shm", "-journal")
+_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\]')
+_DEVICES = frozenset(
+    ["con", "prn", "aux", "nul", "conin$", "conout$", "clock$"]
+    + [f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789¹²³"]
+)
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file of the backup: where it goes, and how to tell that it is whole."""
+
+    path: str
+    size: int
+    sha256: str
+    mode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Something in the home that the backup does not hold, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The first entry of every backup."""
+
+    created: datetime
+    package_version: str
+    schema: int
+    files: tuple[Entry, ...]
+    skipped: tuple[Skipped, ...] = ()
+
+    @property
+    def size_bytes(self) -> int:
+        """What the files take once they are restored."""
+        return sum(entry.size for entry in self.files)
+
+    def encode(self) -> bytes:
+        """The manifest as it stands in the backup."""
+        document = {
+            "format": FORMAT,
+            "package_version": self.package_version,
+            "created": self.created.isoformat(),
+            "schema": self.schema,
+            "files": [asdict(entry) for entry in self.files],
+            "skipped": [asdict(skipped) for skipped in self.skipped],
+        }
+        return json.dumps(document, ensure_ascii=True, indent=1).encode("ascii")
+
+
+def decode(content: bytes) -> Manifest:
+    """Read a manifest that anyone may have written; raises what says best why it cannot be used."""
+    try:
+        document = json.loads(content.decode("utf-8"))
+        version = _number(document["format"], 2**31)
+    except (ValueError, RecursionError, KeyError, TypeError):
+        raise StoreCorrupt("its manifest cannot be read") from None
+    if version > FORMAT:
+        raise SchemaTooNew(
+            f"its format is {version}, this version reads up to {FORMAT}; upgrade claude-memory"
+        )
+    try:
+        manifest = _manifest(document)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise StoreCorrupt("its manifest is not complete") from None
+    _check_names(entry.path for entry in manifest.files)
+    if all(entry.path != DATABASE for entry in manifest.files):
+        raise StoreCorrupt("it holds no database")
+    if manifest.size_bytes > MAX_TOTAL_BYTES:
+        raise StoreCorrupt(f"it claims to hold more than {MAX_TOTAL_BYTES // 2**30} GB")
+    return manifest
+
+
+def _manifest(document: dict[str, Any]) -> Manifest:
+    if len(document["files"]) > MAX_FILES:
+        raise StoreCorrupt(f"it claims to hold more than {MAX_FILES} files")
+    created = datetime.fromisoformat(document["created"])
+    if created.tzinfo is None:
+        raise ValueError
+    return Manifest(
+        created=created,
+        package_version=str(document["package_version"])[:100],
+        schema=_number(document["schema"], 2**31),
+        files=tuple(_entry(item) for item in document["files"]),
+        skipped=tuple(
+            Skipped(str(item["path"])[:1000], str(item["reason"])[:200])
+            for item in document.get("skipped", [])[:MAX_FILES]
+        ),
+    )
+
+
+def _entry(item: dict[str, Any]) -> Entry:
+    path, digest = item["path"], item["sha256"]
+    if not isinstance(path, str) or not isinstance(digest, str) or not _SHA256.fullmatch(digest):
+        raise ValueError
+    return Entry(path, _number(item["size"], MAX_TOTAL_BYTES), digest, _number(item["mode"], 0o7777))
+
+
+def _number(value: object, most: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+        raise ValueError
+    return value
+
+
+def _check_names(paths: Iterable[str]) -> None:
+    files: dict[str, str] = {}
+    folders: dict[str, str] = {}
+    for path in paths:
+        reason = unfit(path)
+        if reason:
+            raise StoreCorrupt(f"it holds a file named {path[:80]!r}: {reason}")
+        key = collision_key(path)
+        if key in files or key in folders:
+            raise StoreCorrupt(f"two of its names are the same on some systems: {path[:80]!r}")
+        files[key] = path
+        parts = key.split("/")
+        folders.update({"/".join(parts[:end]): path for end in range(1, len(parts))})
+        if not files.keys().isdisjoint("/".join(parts[:end]) for end in range(1, len(parts))):
+            raise StoreCorrupt(f"it holds {path[:80]!r} inside a file")
+
+
+def collision_key(path: str) -> str:
+    """Equal for names that some file system takes for the same."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
+
+
+def unfit(path: str) -> str | None:
+    """Why a name may not stand in a backup; None if it may. Rules of all systems at once."""
+    parts = path.split("/")
+    if not path or len(path) > 1000 or len(parts) > 32:
+        return "the name is empty or too long"
+    for part in parts:
+        reason = _unfit_part(part)
+        if reason:
+            return reason
+    if not belongs(path):
+        return "it is no lasting part of a home"
+    return None
+
+
+def _unfit_part(part: str) -> str | None:
+    if part in ("", ".", ".."):
+        return "the name leaves its folder or is not relative"
+    if _FORBIDDEN.search(part):
+        return "the name has characters that some systems refuse"
+    if part[-1] in " .":
+        return "the name ends in a dot or a space"
+    if part.split(".", 1)[0].rstrip(" ").lower() in _DEVICES:
+        return "the name is a device on Windows"
+    try:
+        too_long = len(part.encode("utf-8")) > 255
+    except UnicodeEncodeError:
+        return "the name is not valid Unicode"
+    return "the name is too long" if too_long else None
+
+
+def belongs(path: str) -> bool:
+    """Whether a path of the home is part of what lasts: no cache, log, lock, or file in the making."""
+    top = path.partition("/")[0].casefold()
+    folded = path.casefold()
+    if top in _EXCLUDED_TOPS or folded.startswith("spool/tmp/"):
+        return False
+    return not folded.endswith(_TRANSIENT)

@@ -1,0 +1,269 @@
+"""The mirror: memories.jsonl, an append-only copy of every change of a memory, one JSON line each.
+
+The database can be rebuilt from it. A crash may leave a line twice or a last line torn: replay takes
+the same line twice, and reading passes over what is no record and counts it. It never reads the store
+beyond its pending changes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from claude_memory.errors import Conflict, StoreFault
+from claude_memory.files import FILE_MODE, private_folder, sync_folder, try_lock
+from claude_memory.store.protocol import Change
+
+CURRENT = "memories.jsonl"
+BATCH = 500
+LOCK = ".mirror.lock"
+LOCK_WAIT_SECONDS = 10.0
+DATABASE = "memory.db"
+
+_ARCHIVE = re.compile(r"memories-(\d{4}-\d{2})(?:-(\d+))?\.jsonl")
+
+
+class ChangeSource(Protocol):
+    """The part of a store that the mirror needs."""
+
+    def pending_changes(self, limit: int) -> list[Change]: ...
+
+    def changes_mirrored(self, through: int) -> None: ...
+
+
+class Records(Iterator[Mapping[str, Any]]):
+    """Records of the mirror in the order they were written; `bad` counts the lines passed over."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self.bad = 0
+        self._records = self._stream(paths)
+
+    def __next__(self) -> Mapping[str, Any]:
+        return next(self._records)
+
+    def _stream(self, paths: Iterable[Path]) -> Iterator[Mapping[str, Any]]:
+        for path in paths:
+            with path.open("rb") as lines:
+                for line in lines:
+                    record = _parsed(line)
+                    if record is not None:
+                        yield record
+                    elif line.strip():
+                        self.bad += 1
+
+
+def paths(home: Path) -> list[Path]:
+    """The mirror's files that exist, oldest first."""
+    try:
+        names = {path.name for path in home.iterdir()}
+    except FileNotFoundError:
+        return []
+    archives = sorted((_archive_order(name), name) for name in names if _ARCHIVE.fullmatch(name))
+    current = [CURRENT] if CURRENT in names else []
+    return [home / name for name in [*(name for _, name in archives), *current]]
+
+
+def read(home: Path) -> Records:
+    """Every record, oldest first. Lines that are no record are skipped and counted in `.bad`."""
+    return Records(paths(home))
+
+
+def flush(home: Path, store: ChangeSource, *, now: datetime | None = None) -> int:
+    """Append what the store has not mirrored yet; returns the lines written, 0 if another is at it.
+
+    Raises StoreFault when the file cannot be written; the changes then stay pending in the store.
+    """
+    if not store.pending_changes(1):
+        return 0
+    written = 0
+    try:
+        with try_lock(private_folder(home) / LOCK) as free:
+            if free:
+                _rotate(home, now or datetime.now(UTC))
+            # Pending changes are read under the lock: what `purge` removes cannot be appended after it.
+            while free and (changes := store.pending_changes(BATCH)):
+                _append(home / CURRENT, b"".join(map(_line, changes)))
+                store.changes_mirrored(changes[-1].sequence)
+                written += len(changes)
+    except OSError as fault:
+        raise StoreFault(f"cannot write {home / CURRENT}: {fault.strerror or fault}") from fault
+    return written
+
+
+def purge(home: Path, ids: Collection[str], *, wait_seconds: float = LOCK_WAIT_SECONDS) -> int:
+    """Rewrite the mirror without the lines of these memories; returns the lines removed.
+
+    Tombstones stay, other memories lose only their links to the erased ones, and lines that cannot be
+    read go too, because nobody can tell whose text they hold.
+    """
+    gone = frozenset(ids)
+    if not gone or not paths(home):
+        return 0
+    with locked(home, wait_seconds=wait_seconds):
+        for leftover in home.glob(f".{CURRENT.partition('.')[0]}*.purge"):
+            leftover.unlink(missing_ok=True)
+        return sum(_purge_file(path, gone) for path in paths(home))
+
+
+def set_damaged_store_aside(home: Path, database: Path | None = None) -> Path | None:
+    """Before a rebuild: move a database that fails its check out of the way; returns its new path.
+
+    A sound one stays, because it also holds events, which the mirror does not.
+    """
+    path = database or home / DATABASE
+    if not path.exists() or _is_sound(path):
+        return None
+    aside = path.with_name(f"{path.name}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}")
+    for suffix in ("-wal", "-shm", ""):  # the main file last: a new one must never meet an old log
+        with contextlib.suppress(FileNotFoundError):
+            path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
+    sync_folder(path.parent)
+    return aside
+
+
+def _is_sound(path: Path) -> bool:
+    import apsw
+
+    try:
+        with contextlib.closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+            connection.set_busy_timeout(5_000)
+            return [row[0] for row in connection.execute("PRAGMA integrity_check(1)")] == ["ok"]
+    except (apsw.CorruptError, apsw.NotADBError):
+        return False
+    except apsw.Error as fault:
+        raise StoreFault(f"cannot check {path}: {fault}") from None
+
+
+@contextlib.contextmanager
+def locked(home: Path, *, wait_seconds: float = LOCK_WAIT_SECONDS) -> Iterator[None]:
+    """Hold the mirror still; waits for another process for a bounded time, then raises Conflict."""
+    deadline = time.monotonic() + wait_seconds
+    while True:
+        with try_lock(home / LOCK) as free:
+            if free:
+                yield
+                return
+        if time.monotonic() >= deadline:
+            raise Conflict(f"another process is writing {home / CURRENT}; try again")
+        time.sleep(0.02)
+
+
+def _line(change: Change) -> bytes:
+    record = {"sequence": change.sequence, **change.record}
+    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"), default=str)
+    # A lone surrogate becomes its JSON escape: one odd character must not hold up every later change.
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _parsed(line: bytes) -> Mapping[str, Any] | None:
+    try:
+        record = json.loads(line.decode("utf-8"))
+        if b"\\ud" in line.lower():
+            json.dumps(record, ensure_ascii=False).encode("utf-8")  # no store can keep a lone surrogate
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _append(path: Path, lines: bytes) -> None:
+    is_new = not path.exists()
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags, FILE_MODE)
+    try:
+        size = os.fstat(descriptor).st_size
+        if size and _last_byte(descriptor, size) != b"\n":
+            lines = b"\n" + lines  # the torn line of a crash stays alone on its line
+        try:
+            _write_all(descriptor, lines)
+            getattr(os, "fdatasync", os.fsync)(descriptor)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.truncate(descriptor, size)  # a full disk leaves no half line
+            raise
+    finally:
+        os.close(descriptor)
+    if is_new:
+        sync_folder(path.parent)
+
+
+def _last_byte(descriptor: int, size: int) -> bytes:
+    os.lseek(descriptor, size - 1, os.SEEK_SET)
+    return os.read(descriptor, 1)
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _rotate(home: Path, now: datetime) -> None:
+    """At the first write of a new month, put the current file away under the month of its last line."""
+    current = home / CURRENT
+    try:
+        # The file's own time, not its records': an import writes changes of other years.
+        last = datetime.fromtimestamp(current.stat().st_mtime, UTC).strftime("%Y-%m")
+    except FileNotFoundError:
+        return
+    if last < now.strftime("%Y-%m"):
+        current.rename(_archive_path(home, last))
+        sync_folder(home)
+
+
+def _archive_path(home: Path, month: str) -> Path:
+    """A free name that sorts after every archive there is, even if the clock was set back."""
+    taken = [_archive_order(path.name) for path in paths(home) if path.name != CURRENT]
+    latest, number = max(taken, default=("", 0))
+    if month > latest:
+        return home / f"memories-{month}.jsonl"
+    return home / f"memories-{latest}-{number + 1}.jsonl"
+
+
+def _archive_order(name: str) -> tuple[str, int]:
+    found = _ARCHIVE.fullmatch(name)
+    return (found.group(1), int(found.group(2) or 1)) if found else ("", 0)
+
+
+def _purge_file(path: Path, gone: frozenset[str]) -> int:
+    temporary = path.with_name(f".{path.name}.purge")
+    removed = 0
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    try:
+        with path.open("rb") as source, os.fdopen(os.open(temporary, flags, FILE_MODE), "wb") as target:
+            for line in source:
+                kept = _without(line, gone)
+                removed += kept is None
+                target.write(kept or b"")
+            target.flush()
+            os.fsync(target.fileno())
+        shutil.copystat(path, temporary)  # the month that rotation goes by
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+    return removed
+
+
+def _without(line: bytes, gone: frozenset[str]) -> bytes | None:
+    """The line as it may stay, or None."""
+    record = _parsed(line)
+    if record is None:
+        return None
+    if "tombstone" in record or not any(id_.encode() in line for id_ in gone):
+        return line if line.endswith(b"\n") else line + b"\n"
+    memory = record.get("memory")
+    if not isinstance(memory, dict) or memory.get("id") in gone:
+        return None
+    unlinked = {
+        key: None if isinstance(value, str) and value in gone else value for key, value in memory.items()
+    }
+    text = json.dumps({**record, "memory": unlinked}, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8") + b"\n"
