@@ -1,0 +1,49 @@
+"""Shared by all tests: nobody's real home is ever seen, and the model is converted once for all of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def scratch_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A new, empty home folder for every test, and no setting from outside."""
+    folder = tmp_path_factory.mktemp("home")
+    for name in [name for name in os.environ if name.startswith("CLAUDE_MEMORY_")]:
+        if name != "CLAUDE_MEMORY_COMMAND":  # which command to test, not a setting
+            monkeypatch.delenv(name)
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(folder))
+    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the bundled model already converted; shared by all workers, so only read it."""
+    from claude_memory.embed import open_embedder
+    from claude_memory.settings import Settings
+
+    base = tmp_path_factory.getbasetemp()
+    # Workers of one run have neighbouring folders; the conversion itself takes a lock.
+    folder = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "model-cache"
+    embedder = open_embedder(Settings(), folder)
+    assert embedder is not None
+    embedder.embed(["warm"])
+    return folder
+
+
+@pytest.fixture
+def memory_home(scratch_home: Path, model_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home for memories that finds the model ready; the environment points to it."""
+    home = scratch_home / ".claude" / "memory"
+    (home / "cache").mkdir(parents=True, mode=0o700)
+    for folder in (home.parent, home, home / "cache"):
+        folder.chmod(0o700)
+    (home / "cache" / "models").symlink_to(model_cache, target_is_directory=True)
+    monkeypatch.setenv("CLAUDE_MEMORY_HOME", str(home))
+    return home

@@ -1,0 +1,114 @@
+"""Imports go one way, hooks stand alone, and nothing heavy loads before it is needed."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "src" / "claude_memory"
+
+# Highest first. A part imports only from rows below its own (and from itself).
+ROWS = (
+    {"surfaces"},
+    {"memory", "health", "context", "core", "install"},
+    {"ingest", "recall", "graph", "lifecycle", "layers", "tasks", "transfer", "timeline"},
+    {"store", "embed", "transcripts", "distil", "spool"},
+    {"text", "project", "logs", "layout", "config_file", "times", "sample"},
+    {"files"},
+    {"settings"},
+    {"model", "errors", "hook"},
+)
+LEVEL = {part: level for level, row in enumerate(reversed(ROWS)) for part in row}
+# The package's own face re-exports lazily, and the plugin holds scripts that agents run by path.
+OUTSIDE = {"__init__", "__main__", "plugin"}
+HEAVY = {"numpy", "onnx", "onnxruntime", "tokenizers", "rich", "re2", "pydantic", "mcp", "huggingface_hub"}
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Full names of what a module imports, anywhere in it."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: import by full name"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def parts_used(path: Path) -> Iterator[str]:
+    for name in imported(path):
+        steps = name.split(".")
+        if steps[0] == "claude_memory" and len(steps) > 1 and steps[1] in LEVEL:
+            yield steps[1]
+
+
+def test_every_part_has_its_row() -> None:
+    unknown = {part_of(path) for path in modules()} - set(LEVEL) - OUTSIDE
+    assert not unknown, f"say in ROWS where these stand: {sorted(unknown)}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_one_way(path: Path) -> None:
+    own = part_of(path)
+    if own in OUTSIDE:
+        return
+    wrong = {used for used in parts_used(path) if used != own and LEVEL[used] >= LEVEL[own]}
+    assert not wrong, f"{own} may not import {sorted(wrong)}"
+
+
+def test_hooks_import_only_the_standard_library() -> None:
+    for path in (PACKAGE / "hook").rglob("*.py"):
+        foreign = {name.split(".")[0] for name in imported(path)} - set(sys.stdlib_module_names)
+        assert not foreign, f"{path.name} imports {sorted(foreign)}"
+
+
+def loaded_by(statement: str) -> set[str]:
+    code = f"{statement}\nimport sys\nprint(*{{name.split('.')[0] for name in sys.modules}})"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "claude_memory",
+        "claude_memory.surfaces.cli",
+        "claude_memory.surfaces.cli.app",
+        "claude_memory.memory",
+        "claude_memory.spool",
+        "claude_memory.ingest.drain",
+        "claude_memory.recall.search",
+        "claude_memory.store.sqlite",
+        "claude_memory.embed",
+    ],
+)
+def test_nothing_heavy_loads_before_it_is_needed(module: str) -> None:
+    assert not loaded_by(f"import {module}") & HEAVY
+
+
+def test_the_version_needs_no_command_line_library() -> None:
+    loaded = loaded_by("from claude_memory.surfaces.cli import main; main(['version'])")
+    assert not loaded & {*HEAVY, "typer", "json", "logging", "apsw", "pathlib"}
+
+
+def test_a_hook_needs_no_command_line_library() -> None:
+    loaded = loaded_by("from claude_memory.surfaces.cli import main; main(['hook', 'Stop'])")
+    assert not loaded & {*HEAVY, "typer", "json", "logging", "apsw"}
+
+
+def test_no_part_is_called_after_nothing() -> None:
+    vague = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "service"}
+    assert not [path for path in modules() if path.stem in vague]
