@@ -1,0 +1,243 @@
+"""Install and uninstall: through the client's own plugin command, else by its settings file.
+
+Twice is once. What another person or program wrote stays byte for byte, and uninstalling never
+touches memory data.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from claude_memory.errors import ConfigFault
+from claude_memory.files import write_atomically
+from claude_memory.install import documents
+from claude_memory.install.agents import AGENTS, Edit, Place, edits
+from claude_memory.install.plugin import (
+    HOOK_FILE,
+    MARKETPLACE,
+    PLUGIN,
+    hook_program,
+    marketplace_folder,
+    write_marketplace,
+)
+from claude_memory.install.record import Record, read_or_none, write_through
+
+_CLIENT_SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing done, or to be done, in words."""
+
+    path: str
+    what: str
+    changed: bool
+
+
+def install(
+    home: Path,
+    agent: str,
+    scope: str,
+    project_root: Path,
+    *,
+    dry_run: bool = False,
+    client: str | None = None,
+) -> list[Step]:
+    """Give an agent the memory; returns what was changed."""
+    place = Place(scope, Path.home(), project_root, str(home / "hooks" / HOOK_FILE))
+    client = client if client is not None else shutil.which("claude")
+    if agent == "claude" and client:
+        return _install_plugin(home, place, client, dry_run=dry_run)
+    wanted = edits(agent, place)
+    if dry_run:
+        return [_would(edit) for edit in wanted]
+    _put_hook_program(place)
+    record = Record(home)
+    return [
+        Step(str(edit.path), edit.what, record.change(agent, edit.path, edit.put_in, edit.take_out))
+        for edit in wanted
+    ]
+
+
+def uninstall(home: Path, agent: str | None, project_root: Path, *, client: str | None = None) -> list[Step]:
+    """Take the memory out of one agent, or of all; every file comes back as it was."""
+    client = client if client is not None else shutil.which("claude")
+    steps: list[Step] = []
+    record = Record(home)
+    for entry in [item for item in record.entries if agent in (None, item["agent"])]:
+        if entry["agent"] == "claude-plugin":
+            continue
+        record.undo(entry, _cleaner(entry, project_root, home))
+        steps.append(Step(entry["path"], "our entries", True))
+    if agent in (None, "claude") and client and marketplace_folder(home).exists():
+        steps += _uninstall_plugin(home, client)
+    return steps
+
+
+def installed(project_root: Path) -> list[tuple[str, Path]]:
+    """Where hooks of ours are registered in settings files: (agent, file)."""
+    found = []
+    for scope in ("user", "project"):
+        place = Place(scope, Path.home(), project_root, "")
+        for agent in AGENTS:
+            for edit in edits(agent, place):
+                try:
+                    raw = read_or_none(edit.path)
+                except ConfigFault:
+                    continue
+                if raw and edit.what.startswith("hooks") and documents.has_hooks(raw):
+                    found.append((agent, edit.path))
+    return found
+
+
+def plugin_installed(config_folder: Path) -> list[Path]:
+    """The plugin's copies in the client's cache, newest last."""
+    return sorted(config_folder.glob(f"plugins/cache/{MARKETPLACE}/{PLUGIN}/*/hooks/{HOOK_FILE}"))
+
+
+def config_folder() -> Path:
+    """Where the client keeps its settings."""
+    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
+
+
+def _install_plugin(home: Path, place: Place, client: str, *, dry_run: bool) -> list[Step]:
+    folder = marketplace_folder(home)
+    scope = place.scope
+    what = f"plugin {PLUGIN}@{MARKETPLACE}, scope {scope}"
+    if dry_run:
+        return [Step(str(folder), what, True)]
+    # The same hook in settings and plugin would run twice.
+    record = Record(home)
+    for entry in [item for item in record.entries if item["agent"] == "claude"]:
+        record.undo(entry, _cleaner(entry, place.project_root, home))
+    write_marketplace(home)
+    settings = _client_settings(place)
+    before = {path: read_or_none(path) for path in settings}
+    _run(client, place.project_root, "plugin", "marketplace", "add", str(folder))
+    _run(client, place.project_root, "plugin", "install", f"{PLUGIN}@{MARKETPLACE}", "--scope", scope)
+    _keep_originals(home, before)
+    return [Step(str(folder), what, True)]
+
+
+def _uninstall_plugin(home: Path, client: str) -> list[Step]:
+    kept = _kept_originals(home)
+    scopes = ("user", "project") if any("/.claude/" in path for path in kept) else ("user",)
+    folder = next((Path(path).parent.parent for path in kept), Path.home())
+    for scope in scopes:
+        _run(client, folder, "plugin", "uninstall", f"{PLUGIN}@{MARKETPLACE}", "--scope", scope, check=False)
+    _run(client, folder, "plugin", "marketplace", "remove", MARKETPLACE, check=False)
+    for name, original in kept.items():
+        _give_back(Path(name), original)
+    shutil.rmtree(marketplace_folder(home), ignore_errors=True)
+    _originals_file(home).unlink(missing_ok=True)
+    return [Step(str(marketplace_folder(home)), f"plugin {PLUGIN}@{MARKETPLACE}", True)]
+
+
+def _client_settings(place: Place) -> list[Path]:
+    user = config_folder() / "settings.json"
+    return [user, place.project_root / ".claude" / "settings.json"] if place.scope == "project" else [user]
+
+
+def _keep_originals(home: Path, before: dict[Path, bytes | None]) -> None:
+    """The client rewrites its settings in its own style; remember how each looked before us."""
+    path = _originals_file(home)
+    kept = _kept_originals(home)
+    for name, raw in before.items():
+        if name.exists() or raw is not None:
+            kept.setdefault(str(name), raw.decode("utf-8", "surrogateescape") if raw is not None else None)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, json.dumps(kept).encode())
+
+
+def _kept_originals(home: Path) -> dict[str, str | None]:
+    raw = read_or_none(_originals_file(home))
+    return dict(json.loads(raw)) if raw else {}
+
+
+def _originals_file(home: Path) -> Path:
+    return home / "install" / "client-settings.json"
+
+
+def _give_back(path: Path, original: str | None) -> None:
+    """Put the original bytes back if the client's file says the same as it did; else leave it."""
+    now = read_or_none(path)
+    if now is None:
+        return
+    if original is None:
+        if _meaning(now) in ({}, None):
+            path.unlink()
+        return
+    before = original.encode("utf-8", "surrogateescape")
+    if _meaning(now) == _meaning(before):
+        write_through(path, before)
+
+
+def _meaning(raw: bytes) -> Any:
+    try:
+        document = json.loads(raw.decode("utf-8-sig"))
+    except ValueError:
+        return raw
+    if isinstance(document, dict):  # empty tables that the client leaves behind say nothing
+        return {key: value for key, value in document.items() if value not in ({}, [])}
+    return document
+
+
+def _run(client: str, folder: Path, *arguments: str, check: bool = True) -> None:
+    try:
+        done = subprocess.run(
+            [client, *arguments],
+            cwd=folder if folder.is_dir() else None,
+            capture_output=True,
+            text=True,
+            timeout=_CLIENT_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.SubprocessError) as fault:
+        if check:
+            raise ConfigFault(f"`{client} {' '.join(arguments[:3])}` could not run: {fault}") from None
+        return
+    if check and done.returncode:
+        reason = (done.stderr or done.stdout).strip().splitlines()
+        raise ConfigFault(
+            f"`claude {' '.join(arguments[:3])}` failed: {reason[-1] if reason else 'no reason given'}"
+        )
+
+
+def _put_hook_program(place: Place) -> None:
+    """Copy the hook program into the home: settings must not point into a folder that pip may move."""
+    target = Path(place.hook_program)
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write_atomically(target, hook_program().read_bytes())
+
+
+def _would(edit: Edit) -> Step:
+    raw = read_or_none(edit.path)
+    clean = edit.take_out(raw) if raw is not None else None
+    return Step(str(edit.path), edit.what, edit.put_in(clean) != raw)
+
+
+def _cleaner(entry: dict[str, Any], project_root: Path, home: Path) -> Callable[[bytes], bytes]:
+    """What takes every entry of ours out of one file; an agent may have several there."""
+    takers = [
+        edit.take_out
+        for scope in ("user", "project")
+        for edit in edits(
+            entry["agent"], Place(scope, Path.home(), project_root, str(home / "hooks" / HOOK_FILE))
+        )
+        if os.path.realpath(edit.path) == entry["path"]
+    ]
+
+    def clean(raw: bytes) -> bytes:
+        for take_out in takers:
+            raw = take_out(raw)
+        return raw
+
+    return clean

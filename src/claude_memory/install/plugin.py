@@ -1,0 +1,116 @@
+"""The plugin as an agent installs it: a marketplace folder with absolute paths, made in the home.
+
+An installed plugin is a copy in the agent's cache, far from this package, so the interpreter and
+the folders to import from are written into it. Made anew by every `install`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import claude_memory
+from claude_memory.files import private_folder, write_atomically
+
+MARKETPLACE = "claude-memory-local"
+PLUGIN = "claude-memory"
+HOOK_FILE = "claude_memory_hook.py"
+
+_PACKAGE = Path(claude_memory.__file__).parent
+_NEEDED = ("apsw", "Stemmer")
+
+
+def source() -> Path:
+    """The plugin's files as shipped."""
+    return _PACKAGE / "plugin"
+
+
+def hook_program() -> Path:
+    """The hook program as shipped: one file, the same everywhere."""
+    return _PACKAGE / "hook" / HOOK_FILE
+
+
+def import_folders() -> str:
+    """Where the package and what its hooks need can be imported from, without site."""
+    places = [str(_PACKAGE.parent)]
+    for name in _NEEDED:
+        spec = find_spec(name)
+        if spec is not None and spec.origin:
+            origin = Path(spec.origin)
+            places.append(str(origin.parent.parent if origin.stem == "__init__" else origin.parent))
+    return os.pathsep.join(dict.fromkeys(places))
+
+
+def hook_arguments(program: str, event: str, agent: str = "claude-code") -> list[str]:
+    """The arguments after the interpreter that run the hook program for an event."""
+    chosen = [] if agent == "claude-code" else ["--agent", agent]
+    return ["-I", "-S", program, event, *chosen, "--site", import_folders()]
+
+
+def server_command() -> list[str]:
+    """The command that starts the MCP server, whatever the working directory holds."""
+    return [sys.executable, "-I", "-m", "claude_memory", "mcp"]
+
+
+def shipped_hooks() -> dict[str, list[dict[str, Any]]]:
+    """The hooks' table as shipped: event → groups."""
+    table = json.loads((source() / "hooks" / "hooks.json").read_text("utf-8"))
+    return dict(table["hooks"])
+
+
+def hooks_with_paths(program: str) -> dict[str, list[dict[str, Any]]]:
+    """The hooks' table with this machine's interpreter and import folders."""
+    table = shipped_hooks()
+    for event, groups in table.items():
+        for hook in (hook for group in groups for hook in group["hooks"]):
+            hook["command"] = sys.executable
+            hook["args"] = hook_arguments(program, event)
+    return table
+
+
+def marketplace_folder(home: Path) -> Path:
+    """Where the generated marketplace stands."""
+    return home / "plugin"
+
+
+def write_marketplace(home: Path) -> Path:
+    """Make the marketplace folder anew and put it in place of the old one."""
+    target = marketplace_folder(home)
+    private_folder(home)
+    fresh = Path(tempfile.mkdtemp(prefix=".plugin-", dir=home))
+    try:
+        _fill(fresh)
+        if target.exists():
+            shutil.rmtree(target)
+        fresh.rename(target)
+    except BaseException:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+    return target
+
+
+def _fill(folder: Path) -> None:
+    plugin = folder / PLUGIN
+    shutil.copytree(
+        source(), plugin, ignore=shutil.ignore_patterns("__pycache__", "*.py", "marketplace.json")
+    )
+    (folder / ".claude-plugin").mkdir()
+    shutil.copyfile(source() / "marketplace.json", folder / ".claude-plugin" / "marketplace.json")
+    shutil.copyfile(hook_program(), plugin / "hooks" / HOOK_FILE)
+    _rewrite(
+        plugin / "hooks" / "hooks.json", hooks=hooks_with_paths("${CLAUDE_PLUGIN_ROOT}/hooks/" + HOOK_FILE)
+    )
+    command, *arguments = server_command()
+    _rewrite(plugin / ".mcp.json", mcpServers={PLUGIN: {"command": command, "args": arguments}})
+    _rewrite(plugin / ".claude-plugin" / "plugin.json", version=claude_memory.__version__)
+
+
+def _rewrite(path: Path, **members: Any) -> None:
+    document = {**json.loads(path.read_text("utf-8")), **members}
+    write_atomically(path, (json.dumps(document, indent=2) + "\n").encode())
