@@ -107,7 +107,7 @@ def test_the_name_of_a_foreign_file_is_not_kept(spool: Spool) -> None:
     named(spool, "password-hunter2" + "x" * 230)
     spool.reject(spool.pending()[0], "foreign")
     assert spool.depth().rejected == 1
-    assert not any("hunter2" in name for name in os.listdir(spool.rejected))
+    assert not any("hunter2" in path.name for path in spool.rejected.iterdir())
 
 
 def test_removing_what_is_gone_already_is_no_fault(spool: Spool) -> None:
