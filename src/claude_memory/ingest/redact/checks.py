@@ -12,11 +12,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 
 _PLACEHOLDER = re.compile(
-    r"""(?ix) ^[<\[{(%$*.#@!&\x7f-]*$ | \$\{ | \$\( | \{\{ | ^\$[a-z_]\w*$ | ^%\w+%$ | %\(\w+\) | ^<[^>]*>?$ | ^\{\w*\}?
-    | your[_-]? | [_-]here\b | example | placeholder | change[_-]?(?:me|this|it) | replace[_-]?(?:me|with|this) | insert[_-]
-    | x{4,} | \*{3,} | \.{3} | 0{6,} | dummy | fake | redacted | sample | todo | undefined
+    r"""(?ix) ^[<\[{(%$*.#@!&\x7f-]*$ | \$\{ | \$\( | \{\{ | ^\$[a-z_]\w*$ | ^%\w+%$ | %\(\w+\) | ^<[^>]*>?$
+    | (?:\b|_)(?:your|dummy|fake|mock|sample|todo) | [_-]here\b | example | placeholder | insert[_-]
+    | change[_-]?(?:me|this|it) | replace[_-]?(?:me|with|this) | redacted | undefined | aws4-hmac
+    | x{4,} | \*{3,} | \.{3} | 0{6,}
     | environ | getenv | process\.env | import\.meta | secrets?\. | vars?\. | \benv\.
     | ^[a-z_.-]*(?:password|passwd|secret|pass|pwd|token|key)[a-z_.-]*\d{0,4}$
     | ^(?:test|some|my|the|foo|bar|a|an)[_-] | ^(?:12345|1a2b3c|a1b2c3|abcdef|abc123|qwerty|foobar)
@@ -28,7 +30,15 @@ _WEAK = frozenset(
     localhost passphrase credential credentials bearer basic digest oauth required optional""".split()
 )
 _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+|[^A-Za-z0-9]")
-_CODE = re.compile(r"[()\[\]{}<>]|::|->|\.\w+\.|^[a-z_]\w*\.[a-z_]\w*$|^[./~]|^https?:|\w/\w+\.\w{1,4}$")
+# Calls, subscripts, attributes, interpolations, generics: an expression, not a value.
+_CODE = re.compile(
+    r"""(?x) ^!?&?[A-Za-z_][\w.:]*[(\[] | \{[\w.!:\ ]*\} | :: | -> | \(\) | ^[A-Za-z_]\w*<
+    | ^[A-Za-z_]+(?:\??\.[A-Za-z_]\w*)+[;,()]*$ | ^[a-z_]\w*(?:\??\.[a-z_]\w*)+[;,()]*$ | ^https?: | ^//"""
+)
+_WORDS = re.compile(
+    r"[\d.,:_-]+|[a-z]+(?:[_.:/-][a-z]+){0,2}|[A-Z_]+|[A-Z]?[a-z]+|v?[\d.]+[a-z]*|[a-z]+(?:[A-Z][a-z]+)+"
+)
+_PATH_OR_OPTION = re.compile(r"[./~-]|[a-z_]+=|@?[\w.-]+/[\w./-]*$")
 
 
 def entropy(value: str) -> float:
@@ -39,6 +49,7 @@ def entropy(value: str) -> float:
 
 def is_placeholder(value: str) -> bool:
     """Whether the value stands for a secret to be filled in, or names where it comes from."""
+    value = value.strip("[](){},;")
     return bool(_PLACEHOLDER.search(value)) or value.lower().strip("-_.!@*") in _WEAK
 
 
@@ -58,6 +69,8 @@ def is_random(value: str) -> bool:
 def _is_scrambled(value: str) -> bool:
     if not any(c.isdigit() for c in value) and not _is_wild(value):
         return False
+    if len(value) >= 12 and re.search(r"(?i)[bcdfghjklmnpqrstvwxz]{5}", value) and value.isalnum():
+        return True
     pieces = len(_PIECE.findall(value))
     return len(value) / pieces <= 3.2 and pieces >= 4 and entropy(value) >= 2.8
 
@@ -65,7 +78,7 @@ def _is_scrambled(value: str) -> bool:
 def _is_wild(value: str) -> bool:
     """No digit, but letters of both cases in an order that no name has."""
     letters = [c for c in value if c.isalpha()]
-    turns = sum(a.isupper() != b.isupper() for a, b in zip(letters, letters[1:], strict=False))
+    turns = sum(a.isupper() != b.isupper() for a, b in pairwise(letters))
     return len(value) >= 16 and turns >= len(letters) / 3
 
 
@@ -77,12 +90,10 @@ def is_password(value: str) -> bool:
 
 
 def is_env_password(value: str) -> bool:
-    """The right side of an environment line: no code, no words joined by underscores."""
-    if len(value) < 6 or is_placeholder(value) or re.search(r"[()\[\]{}<>]|^[./~]|^https?:", value):
+    """The right side of an environment line: no code, no path, no plain words."""
+    if len(value) < 6 or is_placeholder(value) or _CODE.search(value) or _WORDS.fullmatch(value):
         return False
-    return any(not c.isalpha() for c in value) and not re.fullmatch(
-        r"[\d.,:_-]+|[a-z]+(?:[_.:/-][a-z]+)*|v?[\d.]+[a-z]*", value
-    )
+    return not _PATH_OR_OPTION.match(value) or _is_scrambled(value)
 
 
 def is_jwt(value: str) -> bool:

@@ -16,8 +16,8 @@ from claude_memory.ingest.redact.secrets import Redacted, cut_secrets
 # Names and ids that the agent itself writes at the top of an event. An unclosed tag in a tool's input must
 # not take the identity of the event with it; everything a person or a tool said is cut all the same.
 ENVELOPE_IDS = frozenset(
-    """session_id hook_event_name tool_use_id tool_name prompt_id agent_id agent_type uuid parentUuid sessionId type
-    timestamp version source trigger permission_mode""".split()
+    """session_id hook_event_name tool_use_id tool_name prompt_id agent_id agent_type uuid parentUuid
+    sessionId type timestamp version source trigger permission_mode""".split()
 )
 ENVELOPE_NAMES = ENVELOPE_IDS | frozenset(
     """cwd transcript_path prompt tool_input tool_response tool_result message content error reason

@@ -15,10 +15,16 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from claude_memory.ingest.redact import checks
-from claude_memory.ingest.redact.rules import RULES, Rule
+from claude_memory.ingest.redact.rule import Rule
+from claude_memory.ingest.redact.rules import RULES
 
 _MARK = re.compile(rb"\[(?:private|secret:[a-z0-9-]+)\]")
-_TYPE_NAME = re.compile(rb"[A-Z]\w*::[A-Z]\w*::")  # a resource type that is named like a secret
+_COLOUR = re.compile(
+    rb"(?:\x1b|\\+u001b)\[[0-9;?]{0,20}[A-Za-z]"
+)  # its letters would join the words beside them
+_TYPE_NAME = re.compile(
+    rb"[A-Z]\w*::[A-Z]\w*::|(?i:public)"
+)  # a resource type or a public key, named like a secret
 _MAX_PASSES = 8  # a cut can bare one more secret beside it; two passes settle all but hostile text
 
 # DEL stands for every character beyond ASCII: no rule names it, no pattern treats it as a delimiter.
@@ -75,10 +81,12 @@ def _find_named(text: str, name: str) -> list[Span]:
 
 def _shadow(text: str) -> bytes:
     shadow = text.encode("ascii", "claude_memory.del")
-    if b"[secret:" not in shadow and b"[private]" not in shadow:
-        return shadow
-    # NUL ends every value: what was cut already is never part of a new find.
-    return _MARK.sub(lambda mark: b"\0" * len(mark[0]), shadow)
+    if b"\x1b" in shadow or b"u001b" in shadow:
+        shadow = _COLOUR.sub(lambda code: b" " * len(code[0]), shadow)
+    if b"[secret:" in shadow or b"[private]" in shadow:
+        # NUL ends every value: what was cut already is never part of a new find.
+        shadow = _MARK.sub(lambda mark: b"\0" * len(mark[0]), shadow)
+    return shadow
 
 
 def _wanted_rules(shadow: bytes) -> list[int]:

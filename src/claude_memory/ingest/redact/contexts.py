@@ -1,0 +1,136 @@
+"""Secrets that only their surroundings give away: headers, URLs, commands, assignments. Data, no code."""
+
+from __future__ import annotations
+
+from claude_memory.ingest.redact.rule import BASE64, QUOTE, SEPARATOR, Rule, named, token
+
+# What a secret can be made of where nothing but its surroundings marks it. A backslash belongs to the value
+# unless it begins an escape that ends the line or the string.
+_CHARS = r"""(?:[^\s"'`\\\x00]|\\[^nrtu"'`\s\\\x00])"""
+_BARE = r"""(?:[^\s"'`\\,;&|<>()\x00]|\\[^nrtu"'`\s\\\x00])"""
+_NAME = (
+    r"(?i:secret|token|passw(?:or)?d|passphrase|pwd|credentials?|[_-]pass|[_-]auth|secret[_-]?key[_-]?base"
+    r"|(?:api|access|secret|private|auth|encryption|signing|master|account|shared|license|app)[_-]?key)"
+)
+_NAME_WORDS = tuple(
+    """secret token passwd password passphrase pwd api_key api-key apikey access_key access-key accesskey
+    private_key private-key privatekey auth_key auth-key authkey encryption_key encryptionkey signing_key
+    signingkey master_key master-key account_key accountkey shared_key license_key app_key appkey credential
+    _pass _auth -auth -pass""".split()
+)
+_ENV_NAME = (
+    r"(?:[A-Z][A-Z0-9_]*_)?(?:PASSWORD|PASSWD|PWD|PASS|PASSPHRASE|SECRET|TOKEN|CREDENTIALS|AUTH|KEY_BASE"
+    r"|(?:API|ACCESS|PRIVATE|SECRET|ENCRYPTION|SIGNING|MASTER)_?KEY)"
+)
+_ENV_WORDS = tuple(
+    "password= passwd= pwd= pass= passphrase= secret= token= credentials= auth= key_base= key=".split()
+)
+_FLAG = r"--?[a-z-]{0,30}(?:password|passwd|passphrase|pwd|pass|token|secret|api-key|auth)"
+_COOKIE = (
+    r"(?i:(?:sess(?:ion)?|auth|remember)[\w.-]{0,16}|sid|connect\.sid|token|jwt|csrftoken"
+    r"|phpsessid|jsessionid)"
+)
+# Servers that are always reached with a login; elsewhere `scheme://a:b@c` may be an address without one.
+_STORES = (
+    r"(?i:postgres\w*|mysql\w*|mariadb|mongodb|rediss?|amqps?|mssql|sqlserver|clickhouse|cockroachdb"
+    r"|\+srv|\+\w{3,12}|s?ftps?|smtps?|imaps?|ldaps?|nats|kafka)"
+)
+_LOGIN = r"""://[^\s:/?#@"'<>`\x00]{0,80}:([^\s/?#"'<>`\x00]{3,})@[A-Za-z0-9\[_.\x7f-]"""
+_TYPE = r"(?::[ \t]?[A-Za-z][\w.]*(?:\[\w+\])?(?:[ \t]?\|[ \t]?None)?[ \t]?)?"
+_ASSIGN = rf"(?:{QUOTE})?\]?{_TYPE}[ \t]{{0,12}}(?:=>|:=|\?=|==|[=:])[ \t]{{0,12}}"
+
+CONTEXTS = (
+    token("jwt", "eyj zxlk", r"eyJ[\w-]{8,}(?:\.[\w-]+){1,2}\.[\w-]*(?:\.[\w-]+)*", "jwt"),
+    Rule(
+        "authorization-header",
+        ("authorization", "x-api-key", "x-auth-token", "private-token", "x-access-token", "api-key"),
+        r"(?:\b|_|\\[nrt])(?i:authorization|x-api-key|x-auth-token|private-token|x-access-token|api-key)"
+        + SEPARATOR
+        + rf"(?i:(?:bearer|token|basic|apikey|digest|key|bot|splunk|ghost)(?:[ \t]+|%20|=))?({_BARE}{{8,}})",
+        "random",
+    ),
+    named("bearer-token", "bearer", "bearer", r"[\w.~+/-]{16,}={0,2}", "random"),
+    Rule("basic-login", ("basic",), r"(?i:\bbasic)[ \t]+([A-Za-z0-9+/_-]{8,}={0,2})", "basic"),
+    Rule("url-password", ("://",), _STORES + _LOGIN, "password"),
+    Rule("url-password", ("://",), rf"\b[A-Za-z][A-Za-z0-9+.-]{{1,30}}{_LOGIN}", "env"),
+    Rule(
+        "connection-string-password",
+        ("password=", "pwd=", "password =", "pwd ="),
+        r"""(?:;[ \t]?|["'])(?i:password|pwd)[ \t]?=[ \t]?([^;\s"'`\x00]{4,});?""",
+        "env",
+    ),
+    Rule(
+        "curl-login",
+        ("curl", "wget", "http"),
+        r"""\s(?:-u|--user|--proxy-user|-U)[ =]?["']?[\w.@+%-]+:([^\s"'`\x00]{4,})""",
+        "env",
+    ),
+    Rule(
+        "command-password",
+        ("--pass", "--pwd", "--token", "--secret", "--api-key", "--auth", "-pass"),
+        rf"(?:\s|^|[\"'])(?:{_FLAG})(?:[ \t=]|(?:{QUOTE}),?[ \t]?)"
+        rf"(?:\\\r?\n[ \t]*)?(?:{QUOTE})?({_BARE}{{6,}})",
+        "env",
+    ),
+    Rule(
+        "mysql-password",
+        ("mysql", "mariadb", "sshpass", "redis-cli"),
+        rf"(?:mysql\w*|mariadb\w*)\s[^\n|;]{{0,120}}?\s-p({_BARE}{{6,}})"
+        rf"|sshpass\s+-p[ \t]*(?:{QUOTE})?({_BARE}{{4,}})"
+        rf"|redis-cli\s[^\n|;]{{0,120}}?-a[ \t]+(?:{QUOTE})?({_BARE}{{6,}})",
+        "env",
+    ),
+    Rule(
+        "netrc-password",
+        ("machine", "login"),
+        r"(?:machine[ \t]+[\w.:-]+|default)[^\x00]{1,80}?login[ \t]+\S+?[^\x00]{1,80}?"
+        rf"password[ \t]+({_BARE}{{6,}})",
+        "env",
+    ),
+    Rule(
+        "sql-password",
+        ("identified by", "password '", "encrypted password"),
+        r"(?i:identified by|(?:with|encrypted|set|(?:role|user) [\w\"]+) password)\s+\\*'([^'\s\x00]{6,})'",
+        "env",
+    ),
+    Rule(
+        "xml-password",
+        ("</",),
+        r"<(?i:[\w.:-]{0,30}(?:password|passwd|secret|token|apikey|api_key|api-key))>([^<\s\x00]{8,})</",
+        "random",
+    ),
+    Rule(
+        "session-cookie",
+        ("cookie",),
+        rf"""(?i:cookie)[^\n\x00]{{0,400}}?{_COOKIE}["']?[=:][ ]?["']?([^\s;,"'\x00]{{16,}})""",
+        "random",
+    ),
+    Rule(
+        "kubernetes-secret",
+        ("kind: secret", '"kind": "secret"', '"kind":"secret"'),
+        rf"(?m)^[ \t+-]*[\w.-]{{1,60}}:[ \t]+(?:{QUOTE})?({BASE64}{{10,}}={{0,2}})(?:{QUOTE})?[ \t]*$",
+        "kubernetes",
+    ),
+    Rule(
+        "env-secret",
+        _ENV_WORDS,
+        r"(?m)(?:^|\\n)[ \t+-]*(?:[0-9]+[\t\x7f])?(?:export |set |ENV |ARG |- )?"
+        rf"{_ENV_NAME}=(?:{QUOTE})?({_CHARS}{{6,}})",
+        "env",
+    ),
+    Rule(
+        "password-literal",
+        ("password", "passwd", "pwd", "passphrase"),
+        rf"(?i:password|passwd|pwd|passphrase){_ASSIGN}[bru]?{QUOTE}({_CHARS}{{6,}})\\*[\"'`]",
+        "env",
+    ),
+    Rule(
+        "secret-assignment",
+        _NAME_WORDS,
+        r"(?:[A-Z]\w*::[A-Z]\w*::\w*|(?i:public_?key_?))?"
+        rf"{_NAME}(?:{_ASSIGN}|(?:{QUOTE}),[ \t]?)[bru]?{QUOTE}({_CHARS}{{8,}})"
+        rf"|{_NAME}{_ASSIGN}({_BARE}{{8,}})"
+        rf"|(?i:\bset(?:env|x)?)[ \t]+\w*{_NAME}[ \t]+(?:{QUOTE})?({_BARE}{{8,}})",
+        "random",
+    ),
+)
