@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -22,6 +23,8 @@ ENVIRONMENT = {
     "CLAUDE_MEMORY_DISABLE": "1 makes every hook do nothing",
 }
 
+_LARGEST = 2**31 - 1
+_PROJECT_FILE_BYTES = 65_536
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -76,7 +79,11 @@ KEYS: Mapping[str, Any] = {item.name: item for item in fields(Settings)}
 def home() -> Path:
     """The folder everything is kept in; not created here."""
     named = os.environ.get("CLAUDE_MEMORY_HOME")
-    return Path(named).expanduser() if named else Path.home() / ".claude" / "memory"
+    try:
+        # Absolute at once: a process that changes its folder must not change its memory.
+        return Path(named).expanduser().absolute() if named else Path.home() / ".claude" / "memory"
+    except RuntimeError:
+        raise ConfigFault("cannot tell the home folder: set CLAUDE_MEMORY_HOME to a path") from None
 
 
 def debugging() -> bool:
@@ -90,7 +97,11 @@ def config_path(root: Path) -> Path:
 
 
 def load(root: Path, *, project_root: Path | None = None, flags: Mapping[str, Any] | None = None) -> Settings:
-    """Resolve every key once. A broken project file is ignored; a broken user file is an error."""
+    """Resolve every key once. A broken project file is ignored; a broken user file is an error.
+
+    Keys in the user's file that this version does not know are passed over, so that an older program
+    works beside a newer one; `unknown_keys` names them.
+    """
     values: dict[str, Any] = {}
     if project_root is not None:
         values.update(_project_values(project_root / ".claude-memories" / "config.json"))
@@ -117,6 +128,11 @@ def origins(root: Path, *, project_root: Path | None = None) -> dict[str, str]:
     return found
 
 
+def unknown_keys(root: Path) -> list[str]:
+    """Keys of the user's config.toml that mean nothing to this version, for `doctor`."""
+    return sorted(_document(config_path(root)).keys() - KEYS.keys())
+
+
 def checked(key: str, value: Any) -> Any:
     """The value in its key's type, or a ConfigFault that says what is wrong."""
     if key not in KEYS:
@@ -124,15 +140,21 @@ def checked(key: str, value: Any) -> Any:
     default = getattr(Settings(), key)
     try:
         result = _coerced(default, value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ConfigFault(f"setting {key} wants a {_type_name(default)}, not {value!r}") from None
     if key == "log_level" and result not in _LOG_LEVELS:
         raise ConfigFault(f"setting log_level wants one of {', '.join(_LOG_LEVELS)}, not {value!r}")
     if key == "layout" and result not in ("private", "repo"):
         raise ConfigFault(f"setting layout wants `private` or `repo`, not {value!r}")
-    if isinstance(result, int | float) and result < 0:
-        raise ConfigFault(f"setting {key} cannot be negative")
+    if isinstance(result, int | float):
+        _check_range(key, result)
     return result
+
+
+def _check_range(key: str, number: float) -> None:
+    most = 1 if key == "min_relevance" else _LARGEST
+    if not 0 <= number <= most:  # also refuses what is no number at all
+        raise ConfigFault(f"setting {key} wants a number from 0 to {most}, not {number}")
 
 
 def _coerced(default: Any, value: Any) -> Any:
@@ -141,11 +163,16 @@ def _coerced(default: Any, value: Any) -> Any:
         if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
             raise TypeError
         return tuple(part.strip() for part in parts if part.strip())
-    if isinstance(value, bool | list | dict | tuple) or value is None:
-        raise TypeError
     if isinstance(default, str):
-        return str(value)
-    return type(default)(value)
+        if not isinstance(value, str):
+            raise TypeError
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise TypeError
+    number = type(default)(value)
+    if isinstance(value, float) and isinstance(number, int) and number != value:
+        raise ValueError
+    return number
 
 
 def _type_name(default: Any) -> str:
@@ -153,23 +180,32 @@ def _type_name(default: Any) -> str:
 
 
 def _user_values(path: Path) -> dict[str, Any]:
+    found = {}
+    for key, value in _document(path).items():
+        if key in KEYS:
+            try:
+                found[key] = checked(key, value)
+            except ConfigFault as fault:
+                raise ConfigFault(f"{path}: {fault}") from None
+    return found
+
+
+def _document(path: Path) -> dict[str, Any]:
     import tomllib
 
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(path.read_text("utf-8-sig"))  # some editors put a mark before the text
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as fault:
         raise ConfigFault(f"cannot read {path}: {fault}") from None
+    except RecursionError:
+        raise ConfigFault(f"cannot read {path}: nested too deeply") from None
 
 
 def _project_values(path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    if not isinstance(document, dict):
-        return {}
+    """What a cloned repository may say. Anyone may have written it, so nothing in it can do harm."""
+    document = _untrusted_document(path)
     found = {}
     for key, value in document.items():
         if key in KEYS and KEYS[key].metadata["project"]:
@@ -178,3 +214,16 @@ def _project_values(path: Path) -> dict[str, Any]:
             except ConfigFault:
                 continue
     return found
+
+
+def _untrusted_document(path: Path) -> dict[str, Any]:
+    try:
+        # A link could lead to a device or a pipe, and a read of it would never end.
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return {}
+        with path.open("rb") as handle:
+            content = handle.read(_PROJECT_FILE_BYTES + 1)
+        document = json.loads(content.decode("utf-8-sig")) if len(content) <= _PROJECT_FILE_BYTES else None
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
