@@ -64,7 +64,7 @@ class FolderModel:
                     digest.update(hashlib.file_digest(handle, "sha256").digest())
         except OSError as fault:
             raise EmbedderUnavailable(f"cannot read the model: {fault}") from None
-        return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', self._name)}-{digest.hexdigest()[:12]}"
+        return f"{re.sub(r'[^a-z0-9.]+', '-', self._name.lower())}-{digest.hexdigest()[:12]}"
 
     def known_dimensions(self) -> None:
         """Only the loaded model knows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -13,6 +14,8 @@ from claude_memory.errors import EmbedderUnavailable
 if TYPE_CHECKING:
     from claude_memory.embed.onnx_model import OnnxModel
 
+_WORKERS = min(2, os.cpu_count() or 1)  # texts are independent: two at a time use two idle cores in full
+_WORTH_WORKERS = 4
 _KEPT_QUERIES = 256  # one is 384 bytes; the same question comes back while an agent works
 
 
@@ -43,7 +46,15 @@ class LocalEmbedder:
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes]:
         """One int8 vector per text; nothing of a long text is cut off."""
-        return [self._query(text) if query else self._vector(text, query=False) for text in texts]
+        if query:
+            return [self._query(text) for text in texts]
+        if len(texts) < _WORTH_WORKERS or _WORKERS == 1:
+            return [self._vector(text) for text in texts]
+        from concurrent.futures import ThreadPoolExecutor
+
+        self._load()
+        with ThreadPoolExecutor(_WORKERS, "embed") as workers:
+            return list(workers.map(self._vector, texts))
 
     def release(self) -> None:
         """Give the model's memory back; the next text loads it again."""
@@ -57,7 +68,7 @@ class LocalEmbedder:
             self._queries.put(text, found)
         return found
 
-    def _vector(self, text: str, *, query: bool) -> bytes:
+    def _vector(self, text: str, *, query: bool = False) -> bytes:
         model = self._load()
         from claude_memory.embed.quantise import to_int8
 
