@@ -1,0 +1,36 @@
+"""Where memories are kept: picks the backend that the settings name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from claude_memory.errors import ConfigFault
+
+if TYPE_CHECKING:
+    from claude_memory.settings import Settings
+    from claude_memory.store.protocol import Store
+
+_SQLITE = "sqlite:///"
+
+
+def open_store(home: Path, settings: Settings) -> Store:
+    """Open the store of a home, made and migrated if need be."""
+    from claude_memory.store.sqlite import SqliteStore
+
+    return SqliteStore.open(database_path(home, settings.store), home, keep_backups=settings.keep_backups)
+
+
+def database_path(home: Path, named: str) -> Path:
+    """The SQLite file that the setting `store` names; `sqlite:///x` is relative to the home."""
+    if not named.strip():
+        return home / "memory.db"
+    if not named.startswith(_SQLITE) or not named[len(_SQLITE) :].strip("/"):
+        raise ConfigFault(f"setting store wants `sqlite:///PATH` or nothing, not {_scheme(named)!r}")
+    return home / Path(named[len(_SQLITE) :]).expanduser()
+
+
+def _scheme(named: str) -> str:
+    """Only the scheme is shown: the rest of a URL may hold a password."""
+    head, mark, _ = named.partition("://")
+    return f"{head}{mark}…" if mark else named

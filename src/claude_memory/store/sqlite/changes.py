@@ -1,0 +1,112 @@
+"""The mirror's outbox: every change of a memory's state waits here until it stands in the files.
+
+Also the way back: `replay` rebuilds rows from the records of the mirror.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import apsw
+
+from claude_memory.model import MemoryId, Project, StoredMemory
+from claude_memory.store import records
+from claude_memory.store.protocol import Added, Change
+from claude_memory.store.sqlite import projects, rows, tombstones
+
+_INSERT = "INSERT INTO changes (record) VALUES (?)"
+
+
+def record_states(db: apsw.Connection, change: str, memories: Iterable[StoredMemory]) -> None:
+    """Write down the state of memories as they are now."""
+    db.executemany(
+        _INSERT,
+        (
+            (
+                rows.to_json(
+                    {
+                        "change": change,
+                        "at": records.moment_text(memory.updated_at),
+                        "memory": records.memory_record(memory),
+                    }
+                ),
+            )
+            for memory in memories
+        ),
+    )
+
+
+def record_project(db: apsw.Connection, project: Project, at: str) -> None:
+    """Write down a project that is new or has a new name."""
+    db.execute(
+        _INSERT,
+        (rows.to_json({"change": "project", "at": at, "project": records.project_record(project)}),),
+    )
+
+
+def record_tombstone(db: apsw.Connection, salt: str, hash_: str, at: str) -> None:
+    """Write down an erasure; the salt goes along, so that another store can honour it."""
+    record = {"change": "erase", "at": at, "tombstone": hash_, "salt": salt}
+    db.execute(_INSERT, (rows.to_json(record),))
+
+
+def pending(db: apsw.Connection, limit: int) -> list[Change]:
+    """The oldest changes that are not mirrored yet."""
+    found = db.execute("SELECT sequence, record FROM changes ORDER BY sequence LIMIT ?", (limit,))
+    return [Change(sequence, json.loads(record)) for sequence, record in found]
+
+
+def mirrored(db: apsw.Connection, through: int) -> None:
+    """Forget changes that stand in the files."""
+    db.execute("DELETE FROM changes WHERE sequence <= ?", (through,))
+
+
+def drop_for(db: apsw.Connection, ids: Sequence[MemoryId]) -> None:
+    """Remove what waits for the mirror about erased memories."""
+    db.execute(
+        "DELETE FROM changes WHERE record ->> '$.memory.id' IN (SELECT value FROM json_each(?))",
+        (rows.to_json(list(ids)),),
+    )
+
+
+def replay(db: apsw.Connection, lines: Iterable[Mapping[str, Any]]) -> Added:
+    """Bring rows to the last state that the records tell; what was erased stays away."""
+    from claude_memory.store.sqlite import write
+
+    last: dict[str, StoredMemory] = {}
+    for line in lines:
+        if "memory" in line:
+            memory = records.memory_from_record(line["memory"])
+            last[memory.id] = memory
+        elif "tombstone" in line:
+            own = line.get("salt") or tombstones.salt(db)
+            tombstones.add(db, [(str(own), str(line["tombstone"]))])
+        elif "project" in line:
+            _replay_project(db, records.project_from_record(line["project"]))
+    added = write.add(db, (), list(last.values()), mirrored=False)
+    _bring_forward(db, last)
+    return added
+
+
+def _replay_project(db: apsw.Connection, project: Project) -> None:
+    number = projects.ensure(db, project)
+    for place, identity in enumerate(project.identities):
+        db.execute("INSERT OR IGNORE INTO project_aliases VALUES (?, ?, ?)", (identity, number, place))
+    if project.path:
+        db.execute("INSERT OR IGNORE INTO project_paths VALUES (?, ?)", (project.path, number))
+
+
+def _bring_forward(db: apsw.Connection, last: Mapping[str, StoredMemory]) -> None:
+    """Rows that were there before, or were superseded on the way, get the state of their last record."""
+    from claude_memory.store.sqlite import write
+
+    statement = f"SELECT {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES} WHERE m.id = ?"
+    for id_, memory in last.items():
+        row = next(db.execute(statement, (id_,)), None)
+        if row is None:
+            continue  # erased
+        present = rows.memory_from_row(row)
+        if present != memory and present.updated_at <= memory.updated_at:
+            write.update(db, memory, mirrored=False)

@@ -1,0 +1,199 @@
+"""Connections to one SQLite file: how they are opened, shared between threads, and how they fail.
+
+Every thread has its own connection, so that a reader never waits for a writer in the same process.
+Errors of SQLite leave here as the package's own, with one line that says what to do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from claude_memory import files
+from claude_memory.errors import StoreBusy, StoreCorrupt, StoreFault
+from claude_memory.store.sqlite import schema
+
+T = TypeVar("T")
+
+BUSY_TIMEOUT_MS = 5_000
+_MMAP_BYTES = 1 << 33
+_NETWORK_FILE_SYSTEMS = frozenset(
+    "9p afs afpfs ceph cifs davfs fuse.glusterfs fuse.rclone fuse.s3fs fuse.sshfs glusterfs ncpfs nfs nfs4 "
+    "smb3 smbfs vboxsf virtiofs webdav".split()
+)
+_READ_WRITE = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+_READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+
+
+class Connections:
+    """All connections of this process to one store file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.writable = True
+        self._local = threading.local()
+        self._all: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
+        self._guard = threading.Lock()
+        self._closed = False
+
+    def prepare(self, before_migration: Callable[[int], None]) -> None:
+        """Make or migrate the file where that is needed and possible; otherwise read what is there."""
+        with translated(self.path):
+            self._create_file()
+            db = self.get()
+            found = schema.version(db)
+            if found < schema.CURRENT and self.writable:
+                if found:
+                    before_migration(found)
+                schema.migrate(db)
+            elif found == 0:
+                raise StoreFault(f"cannot make a store at {self.path}: the folder is read-only")
+
+    def _create_file(self) -> None:
+        try:
+            files.private_folder(self.path.parent)
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, files.FILE_MODE))
+        except OSError as fault:
+            if not self.path.exists():
+                raise StoreFault(f"cannot make a store at {self.path}: {fault.strerror}") from None
+            self.writable = False
+
+    def get(self) -> apsw.Connection:
+        """This thread's connection."""
+        db: apsw.Connection | None = getattr(self._local, "db", None)
+        if db is None:
+            if self._closed:
+                raise StoreFault("the store is closed")
+            db = self._open()
+            self._local.db = db
+            with self._guard:
+                self._all.add(db)
+        return db
+
+    def _open(self) -> apsw.Connection:
+        if self.writable:
+            with contextlib.suppress(apsw.ReadOnlyError, apsw.CantOpenError):
+                return self._configured(apsw.Connection(str(self.path), flags=_READ_WRITE))
+            self.writable = False
+        return open_read_only(self.path)
+
+    def _configured(self, db: apsw.Connection) -> apsw.Connection:
+        db.set_busy_timeout(BUSY_TIMEOUT_MS)
+        journal = "delete" if on_network(self.path) else "wal"
+        if db.pragma("journal_mode") != journal:
+            db.pragma("journal_mode", journal)
+        db.pragma("synchronous", "full")
+        db.pragma("secure_delete", True)
+        db.pragma("foreign_keys", True)
+        db.pragma("mmap_size", _MMAP_BYTES)
+        db.pragma("temp_store", "memory")
+        return db
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """One consistent view of the store, whoever writes meanwhile."""
+        with translated(self.path), transaction(self.get(), "BEGIN") as db:
+            yield db
+
+    @contextlib.contextmanager
+    def writing(self, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> Iterator[apsw.Connection]:
+        """One transaction that is committed as a whole or not at all."""
+        with translated(self.path):
+            db = self.get()
+            if not self.writable:
+                raise StoreFault(f"{self.path} cannot be written: read-only")
+            db.set_busy_timeout(busy_timeout_ms)
+            try:
+                with transaction(db, "BEGIN IMMEDIATE"):
+                    yield db
+            finally:
+                db.set_busy_timeout(BUSY_TIMEOUT_MS)
+
+    def checked(self, work: Callable[[apsw.Connection], T]) -> T:
+        """Run work that manages its own transactions."""
+        with translated(self.path):
+            return work(self.get())
+
+    def size_bytes(self) -> int:
+        """The database with its log."""
+        sizes = 0
+        for suffix in ("", "-wal"):
+            with contextlib.suppress(OSError):
+                sizes += Path(f"{self.path}{suffix}").stat().st_size
+        return sizes
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        self._closed = True
+        with self._guard:
+            for db in list(self._all):
+                db.close()
+            self._all.clear()
+        self._local = threading.local()
+
+
+@contextlib.contextmanager
+def transaction(db: apsw.Connection, begin: str) -> Iterator[apsw.Connection]:
+    """Commit at the end; roll back whatever goes wrong, an interrupt included."""
+    db.execute(begin)
+    try:
+        yield db
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:  # SQLite may have rolled back by itself, on a full disk for one
+            db.execute("ROLLBACK")
+        raise
+
+
+def open_read_only(path: Path) -> apsw.Connection:
+    """Read a store whose folder cannot be written; a WAL database needs `immutable` for that."""
+    uri = path.absolute().as_uri()
+    try:
+        db = apsw.Connection(uri, flags=_READ_ONLY)
+        db.set_busy_timeout(BUSY_TIMEOUT_MS)
+        db.pragma("user_version")
+    except (apsw.CantOpenError, apsw.ReadOnlyError):
+        db = apsw.Connection(uri + "?immutable=1", flags=_READ_ONLY)
+        db.pragma("user_version")
+    db.pragma("mmap_size", _MMAP_BYTES)
+    return db
+
+
+@contextlib.contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into the package's."""
+    try:
+        yield
+    except (apsw.BusyError, apsw.LockedError):
+        raise StoreBusy(f"another process is writing to {path}; try again in a moment") from None
+    except (apsw.CorruptError, apsw.NotADBError) as fault:
+        raise StoreCorrupt(f"{path} is damaged ({fault}); restore a backup or reindex from files") from None
+    except apsw.FullError:
+        raise StoreFault(f"the disk that holds {path} is full; nothing was changed") from None
+    except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, apsw.IOError) as fault:
+        raise StoreFault(f"cannot use {path}: {fault}") from None
+
+
+def on_network(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> bool:
+    """Whether the file lies where shared memory, and so WAL, does not work between machines."""
+    try:
+        lines = mounts.read_text("utf-8", "replace").splitlines()
+        real = os.path.realpath(path)
+    except OSError:
+        return False  # not Linux
+    best, kind = "", ""
+    for line in lines:
+        fields = line.split(" ")
+        if "-" not in fields[:-1] or len(fields) < 7:
+            continue
+        point = fields[4].replace("\\040", " ")
+        if len(point) >= len(best) and (real + "/").startswith(point.rstrip("/") + "/"):
+            best, kind = point, fields[fields.index("-") + 1]
+    return kind in _NETWORK_FILE_SYSTEMS

@@ -1,0 +1,222 @@
+"""Rows as values of the model and back, and filters as SQL. No statement here changes anything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import PurePosixPath
+from typing import Any
+
+import apsw
+
+from claude_memory.model import (
+    Event,
+    EventId,
+    EventKind,
+    Kind,
+    MemoryFilter,
+    MemoryId,
+    ProjectId,
+    Scope,
+    SearchScope,
+    SessionId,
+    Status,
+    StoredMemory,
+    Trust,
+)
+
+USER_SPACE = 0  # memories that travel with the person; projects count from 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+MEMORY_COLUMNS = """m.id, p.id, m.kind, m.title, m.body, m.created_at, m.updated_at, m.trust, m.space,
+    m.status, s.id, m.task, m.topics, m.files, m.provenance, m.supersedes, m.superseded_by, m.forgotten_at, m.pinned"""
+MEMORY_TABLES = """memories m JOIN projects p ON p.number = m.project
+    LEFT JOIN sessions s ON s.number = m.session"""
+EVENT_COLUMNS = "e.id, e.kind, e.agent, s.id, p.id, e.cwd, e.timestamp, e.payload"
+EVENT_TABLES = """events e JOIN projects p ON p.number = e.project
+    LEFT JOIN sessions s ON s.number = e.session"""
+
+
+def fetch(
+    db: apsw.Connection, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()
+) -> list[tuple[Any, ...]]:
+    """All rows of a statement."""
+    return db.execute(statement, values).fetchall()
+
+
+def clean(text: str) -> str:
+    """Text that can be stored: halves of a surrogate pair that lost the other half are replaced."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def to_json(value: Any) -> str:
+    """A value as compact JSON that can be stored."""
+    return clean(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str))
+
+
+def stamp(moment: datetime) -> int:
+    """Microseconds since 1970, so that times compare and index as numbers."""
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (aware - _EPOCH) // _MICROSECOND
+
+
+def moment(stamped: int) -> datetime:
+    """The time that was stamped."""
+    return _EPOCH + timedelta(microseconds=stamped)
+
+
+def memory_from_row(row: Sequence[Any]) -> StoredMemory:
+    """A row of MEMORY_COLUMNS."""
+    return StoredMemory(
+        id=MemoryId(row[0]),
+        project=ProjectId(row[1]),
+        kind=Kind(row[2]),
+        title=row[3],
+        body=row[4],
+        created_at=moment(row[5]),
+        updated_at=moment(row[6]),
+        trust=Trust(row[7]),
+        scope=Scope.USER if row[8] == USER_SPACE else Scope.PROJECT,
+        status=Status(row[9]),
+        session=SessionId(row[10]) if row[10] is not None else None,
+        task=row[11],
+        topics=tuple(json.loads(row[12])),
+        files=tuple(json.loads(row[13])),
+        provenance=json.loads(row[14]),
+        supersedes=MemoryId(row[15]) if row[15] else None,
+        superseded_by=MemoryId(row[16]) if row[16] else None,
+        forgotten_at=moment(row[17]) if row[17] is not None else None,
+        pinned=bool(row[18]),
+    )
+
+
+def event_from_row(row: Sequence[Any]) -> Event:
+    """A row of EVENT_COLUMNS."""
+    return Event(
+        id=EventId(row[0]),
+        kind=EventKind(row[1]),
+        agent=row[2],
+        session=SessionId(row[3]) if row[3] is not None else None,
+        project=ProjectId(row[4]),
+        cwd=row[5],
+        timestamp=moment(row[6]),
+        payload=json.loads(row[7]),
+    )
+
+
+def memory_values(memory: StoredMemory, project: int, session: int | None) -> dict[str, Any]:
+    """A memory's columns, by name."""
+    return {
+        "id": memory.id,
+        "project": project,
+        "space": USER_SPACE if memory.scope is Scope.USER else project,
+        "kind": memory.kind.value,
+        "title": clean(memory.title),
+        "body": clean(memory.body),
+        "created_at": stamp(memory.created_at),
+        "updated_at": stamp(memory.updated_at),
+        "trust": memory.trust.value,
+        "status": memory.status.value,
+        "session": session,
+        "task": clean(memory.task) if memory.task is not None else None,
+        "topics": to_json(memory.topics),
+        "files": to_json(memory.files),
+        "provenance": to_json(memory.provenance),
+        "supersedes": memory.supersedes,
+        "superseded_by": memory.superseded_by,
+        "forgotten_at": stamp(memory.forgotten_at) if memory.forgotten_at else None,
+        "pinned": int(memory.pinned),
+    }
+
+
+def spaces_of(db: apsw.Connection, scope: SearchScope) -> list[int]:
+    """The numbers of all spaces a scope may see; what travels with the person is always one."""
+    if scope.projects is None:
+        rows = db.execute("SELECT number FROM projects")
+    else:
+        wanted = to_json(scope.projects)
+        rows = db.execute(
+            "SELECT number FROM projects WHERE id IN (SELECT value FROM json_each(?))", (wanted,)
+        )
+    return [USER_SPACE, *(int(number) for (number,) in rows)]
+
+
+def filter_sql(filter_: MemoryFilter) -> tuple[str, dict[str, Any]]:
+    """Conditions on `memories m`, and their values. Only values come from the caller, never SQL."""
+    conditions = ["m.status IN (SELECT value FROM json_each(:statuses))"]
+    values: dict[str, Any] = {"statuses": to_json(filter_.statuses)}
+    for column, wanted in (("kind", filter_.kinds),):
+        if wanted:
+            conditions.append(f"m.{column} IN (SELECT value FROM json_each(:{column}))")
+            values[column] = to_json(wanted)
+    if filter_.topics:
+        conditions.append(
+            """m.number IN (SELECT memory FROM memory_topics
+               WHERE topic IN (SELECT value FROM json_each(:topics)))"""
+        )
+        values["topics"] = to_json([topic.casefold() for topic in filter_.topics])
+    if filter_.files:
+        conditions.append(_FILE_CONDITION)
+        values["files"] = to_json([[file_name(path), clean(path)] for path in map(plain_path, filter_.files)])
+    if filter_.task is not None:
+        conditions.append("m.task = :task")
+        values["task"] = clean(filter_.task)
+    if filter_.session is not None:
+        conditions.append("m.session IN (SELECT number FROM sessions WHERE id = :session)")
+        values["session"] = clean(filter_.session)
+    if filter_.since is not None:
+        conditions.append("m.created_at >= :since")
+        values["since"] = stamp(filter_.since)
+    if filter_.until is not None:
+        conditions.append("m.created_at <= :until")
+        values["until"] = stamp(filter_.until)
+    return " AND ".join(conditions), values
+
+
+# A file is meant by its path or any tail of it: `auth.py`, `src/auth.py`, `/work/app/src/auth.py`.
+_FILE_CONDITION = """m.number IN (
+    SELECT f.memory FROM json_each(:files) w JOIN memory_files f ON f.name = w.value ->> 0
+    WHERE f.path = w.value ->> 1
+       OR substr(f.path, -length(w.value ->> 1) - 1) = '/' || (w.value ->> 1)
+       OR substr(w.value ->> 1, -length(f.path) - 1) = '/' || f.path)"""
+
+
+def plain_path(path: str) -> str:
+    """A path with forward slashes and no leading `./`, as files are compared."""
+    return clean(path).replace("\\", "/").removeprefix("./").rstrip("/")
+
+
+def file_name(path: str) -> str:
+    """The last part of a path, by which files are looked up."""
+    return PurePosixPath(path).name
+
+
+def id_list(ids: Iterable[int]) -> str:
+    """Integers as JSON, to be bound to `json_each(?)`."""
+    return "[" + ",".join(map(str, ids)) + "]"
+
+
+def side_rows(memory: StoredMemory) -> tuple[set[str], set[tuple[str, str]]]:
+    """The topics and files by which a memory is looked up."""
+    topics = {clean(topic).casefold() for topic in memory.topics}
+    paths = {plain_path(path) for path in memory.files}
+    return topics, {(file_name(path), path) for path in paths if path}
+
+
+def event_values(event: Event, project: int, session: int | None) -> tuple[Any, ...]:
+    """An event's columns in the order of its table."""
+    payload: Mapping[str, Any] = event.payload
+    return (
+        event.id,
+        event.kind.value,
+        clean(event.agent),
+        session,
+        project,
+        clean(event.cwd),
+        stamp(event.timestamp),
+        to_json(payload),
+    )

@@ -1,0 +1,196 @@
+"""The tables, as numbered migrations that are never edited once released.
+
+A new need is a new entry at the end of MIGRATIONS. This module only holds SQL and applies it.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+import apsw
+
+from claude_memory.errors import SchemaTooNew, StoreCorrupt
+
+APPLICATION_ID = 0x636D656D  # "cmem": tells our file from any other SQLite database
+
+_FIRST = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE projects (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    path TEXT NOT NULL
+);
+CREATE TABLE project_aliases (
+    identity TEXT PRIMARY KEY,
+    project INTEGER NOT NULL REFERENCES projects (number),
+    place INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX project_aliases_by_project ON project_aliases (project, place);
+CREATE TABLE project_paths (
+    path TEXT PRIMARY KEY,
+    project INTEGER NOT NULL REFERENCES projects (number)
+) WITHOUT ROWID;
+
+-- A space is what one query sees as a whole: a project, or 0 for what travels with the person.
+CREATE TABLE spaces (
+    number INTEGER PRIMARY KEY,
+    passages INTEGER NOT NULL DEFAULT 0,
+    length REAL NOT NULL DEFAULT 0,
+    epoch INTEGER NOT NULL DEFAULT 0
+);
+
+CREATE TABLE sessions (
+    number INTEGER PRIMARY KEY,
+    project INTEGER NOT NULL REFERENCES projects (number),
+    id TEXT NOT NULL,
+    first_seen INTEGER NOT NULL,
+    last_seen INTEGER NOT NULL,
+    UNIQUE (project, id)
+);
+
+CREATE TABLE events (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    session INTEGER REFERENCES sessions (number),
+    project INTEGER NOT NULL REFERENCES projects (number),
+    cwd TEXT NOT NULL,
+    timestamp INTEGER NOT NULL,
+    payload TEXT NOT NULL
+);
+CREATE INDEX events_by_time ON events (project, timestamp, number);
+CREATE INDEX events_by_session ON events (session, timestamp, number);
+CREATE INDEX events_by_age ON events (timestamp);
+
+CREATE TABLE memories (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    project INTEGER NOT NULL REFERENCES projects (number),
+    space INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    title TEXT NOT NULL,
+    body TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    trust TEXT NOT NULL,
+    status TEXT NOT NULL,
+    session INTEGER REFERENCES sessions (number),
+    task TEXT,
+    topics TEXT NOT NULL,
+    files TEXT NOT NULL,
+    provenance TEXT NOT NULL,
+    supersedes TEXT,
+    superseded_by TEXT,
+    forgotten_at INTEGER,
+    pinned INTEGER NOT NULL
+);
+CREATE INDEX memories_by_time ON memories (space, created_at, number);
+CREATE INDEX memories_by_kind ON memories (space, kind, created_at, number);
+CREATE INDEX memories_by_session ON memories (session, created_at, number) WHERE session IS NOT NULL;
+CREATE INDEX memories_by_task ON memories (task) WHERE task IS NOT NULL;
+CREATE INDEX memories_forgotten ON memories (forgotten_at) WHERE forgotten_at IS NOT NULL;
+CREATE TABLE memory_topics (
+    topic TEXT NOT NULL,
+    memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
+    PRIMARY KEY (topic, memory)
+) WITHOUT ROWID;
+CREATE INDEX memory_topics_by_memory ON memory_topics (memory);
+CREATE TABLE memory_files (
+    name TEXT NOT NULL,
+    path TEXT NOT NULL,
+    memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
+    PRIMARY KEY (name, path, memory)
+) WITHOUT ROWID;
+CREATE INDEX memory_files_by_memory ON memory_files (memory);
+
+-- own, near, far, dates hold the very terms that stand in text_index for this row: a contentless
+-- index can only be told to drop an entry by being shown what is in it.
+CREATE TABLE passages (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    memory INTEGER NOT NULL REFERENCES memories (number),
+    space INTEGER NOT NULL,
+    ordinal INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    stop INTEGER NOT NULL,
+    own TEXT NOT NULL,
+    near TEXT NOT NULL,
+    far TEXT NOT NULL,
+    dates TEXT NOT NULL,
+    UNIQUE (memory, ordinal)
+);
+CREATE VIRTUAL TABLE text_index USING fts5 (
+    own, near, far, dates, content = '', tokenize = "ascii tokenchars '_'"
+);
+INSERT INTO text_index (text_index, rank) VALUES ('secure-delete', 1);
+CREATE TABLE lexicon (term TEXT PRIMARY KEY, passages INTEGER NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE models (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    complete_through INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE vectors (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    passage INTEGER NOT NULL REFERENCES passages (id),
+    model INTEGER NOT NULL REFERENCES models (number),
+    space INTEGER NOT NULL,
+    vector BLOB NOT NULL
+);
+CREATE UNIQUE INDEX vectors_by_passage ON vectors (passage, model);
+CREATE INDEX vectors_by_space ON vectors (model, space, seq, passage);
+CREATE TABLE dead_vectors (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    model INTEGER NOT NULL,
+    space INTEGER NOT NULL,
+    passage INTEGER NOT NULL
+);
+CREATE INDEX dead_vectors_by_space ON dead_vectors (model, space, seq, passage);
+
+CREATE TABLE changes (sequence INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL);
+CREATE TABLE tombstones (
+    salt TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    PRIMARY KEY (salt, hash)
+) WITHOUT ROWID;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST,)
+CURRENT = len(MIGRATIONS)
+
+
+def version(db: apsw.Connection) -> int:
+    """The schema number of the open file; 0 for a new one. Refuses files that are not ours or newer."""
+    number = int(db.pragma("user_version") or 0)
+    if number > CURRENT:
+        raise SchemaTooNew(
+            f"the store has schema {number}, this version knows {CURRENT}: upgrade claude-memory-system"
+        )
+    if number and db.pragma("application_id") != APPLICATION_ID:
+        raise StoreCorrupt("the file is a SQLite database, but not a claude-memory store")
+    return number
+
+
+def migrate(db: apsw.Connection) -> None:
+    """Apply what is missing; each step is one transaction, and a process that lost a race skips it."""
+    while _step(db):
+        pass
+
+
+def _step(db: apsw.Connection) -> bool:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        number = version(db)
+        if number < CURRENT:
+            db.execute(MIGRATIONS[number])
+            if number == 0:
+                db.execute("INSERT INTO meta VALUES ('store', ?)", (secrets.token_hex(16),))
+                db.pragma("application_id", APPLICATION_ID)
+            db.pragma("user_version", number + 1)
+        db.execute("COMMIT")
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+    return number + 1 < CURRENT

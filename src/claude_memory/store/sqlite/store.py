@@ -1,0 +1,279 @@
+"""The store as the rest of the package sees it: each method is one transaction over one module's work."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from claude_memory.errors import StoreFault
+from claude_memory.model import (
+    Event,
+    MemoryFilter,
+    MemoryId,
+    Passage,
+    PassageId,
+    Project,
+    ProjectId,
+    ProjectIdentity,
+    SearchScope,
+    StoredMemory,
+)
+from claude_memory.store.protocol import (
+    Added,
+    Change,
+    Erased,
+    EventFilter,
+    Integrity,
+    Pruned,
+    StoreStats,
+    TermStatistics,
+    VectorScan,
+)
+from claude_memory.store.records import moment_text
+from claude_memory.store.sqlite import (
+    changes,
+    erase,
+    integrity,
+    projects,
+    read,
+    rebuild,
+    snapshots,
+    text_search,
+    vectors,
+    write,
+)
+from claude_memory.store.sqlite.connection import Connections
+
+if TYPE_CHECKING:
+    from claude_memory.store.sqlite.matrices import Matrices
+
+_JOIN_TIMEOUT_MS = 250  # a search must not wait for a writer only to note a folder's new name
+
+
+class SqliteStore:
+    """One SQLite file; safe to use from several threads and processes."""
+
+    def __init__(self, connections: Connections, home: Path) -> None:
+        self._connections = connections
+        self._cache = home / "cache" / "vectors"
+        self._matrices: Matrices | None = None
+        self._guard = threading.Lock()
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        home: Path,
+        *,
+        keep_backups: int = 5,
+        before_migration: Callable[[Path], None] | None = None,
+    ) -> SqliteStore:
+        """Open, make or migrate the store; an existing one is backed up before it is migrated."""
+        connections = Connections(path)
+
+        def back_up(version: int) -> None:
+            if before_migration is not None:
+                before_migration(path)
+            else:
+                snapshots.before_migration(connections.get(), version, home / "backups", keep_backups)
+
+        try:
+            connections.prepare(back_up)
+        except BaseException:
+            connections.close()
+            raise
+        return cls(connections, home)
+
+    @property
+    def path(self) -> Path:
+        """The database file."""
+        return self._connections.path
+
+    def close(self) -> None:
+        """Let go of the file, in all threads."""
+        if self._matrices is not None:
+            self._matrices.close()
+        self._connections.close()
+
+    # --- projects
+
+    def project_for(self, identity: ProjectIdentity) -> Project:
+        """Find, join by alias, or create; while nobody can write, the answer is the same, only not noted."""
+        with self._connections.reading() as db:
+            number = projects.lookup(db, identity)
+            if number is not None and projects.is_complete(db, number, identity):
+                return projects.load(db, number)
+            known = projects.load(db, number) if number is not None else projects.provisional(identity)
+        with (
+            contextlib.suppress(StoreFault),
+            self._connections.writing(busy_timeout_ms=_JOIN_TIMEOUT_MS) as db,
+        ):
+            known = projects.join(db, identity)
+            changes.record_project(db, known, _now())
+        return known
+
+    def projects(self) -> list[Project]:
+        """Every project, by name."""
+        with self._connections.reading() as db:
+            return projects.all_projects(db)
+
+    # --- writing
+
+    def add(self, events: Sequence[Event], memories: Sequence[StoredMemory]) -> Added:
+        """Store a batch; known ids and erased content are passed over."""
+        if not events and not memories:
+            return Added()
+        with self._connections.writing() as db:
+            return write.add(db, events, memories)
+
+    def update(self, memory: StoredMemory) -> None:
+        """Replace a memory's row; NotFound if there is none."""
+        with self._connections.writing() as db:
+            write.update(db, memory)
+
+    def erase(self, ids: Sequence[MemoryId]) -> Erased:
+        """Remove memories for good, and leave tombstones."""
+        with self._connections.writing() as db:
+            erased = erase.erase(db, ids, _now())
+        if erased.memories:
+            self._scrub()
+        return erased
+
+    def prune(self, *, events_before: datetime | None, forgotten_before: datetime | None) -> Pruned:
+        """Drop old events, and memories that were forgotten long enough ago."""
+        with self._connections.writing() as db:
+            pruned = erase.prune(db, events_before, forgotten_before, _now())
+        if pruned.memories:
+            self._scrub()
+        return pruned
+
+    def _scrub(self) -> None:
+        self._connections.checked(erase.scrub)
+        if self._cache.is_dir():
+            from claude_memory.store.sqlite import matrices
+
+            with self._connections.reading() as db:
+                matrices.discard_outdated(db, self._cache)
+
+    # --- reading
+
+    def memories(
+        self,
+        scope: SearchScope,
+        filter_: MemoryFilter,
+        *,
+        ids: Sequence[MemoryId] | None = None,
+        limit: int | None = None,
+        newest_first: bool = True,
+    ) -> list[StoredMemory]:
+        """The memories that fit; with `ids`, only those, in that order."""
+        with self._connections.reading() as db:
+            return read.memories(db, scope, filter_, ids, limit, newest_first=newest_first)
+
+    def complete_id(self, scope: SearchScope, prefix: str) -> list[MemoryId]:
+        """Ids that begin with what a person typed."""
+        with self._connections.reading() as db:
+            return read.complete_id(db, scope, prefix)
+
+    def events(
+        self, scope: SearchScope, filter_: EventFilter, *, limit: int, newest_first: bool = True
+    ) -> list[Event]:
+        """The events that fit, by time."""
+        with self._connections.reading() as db:
+            return read.events(db, scope, filter_, limit, newest_first=newest_first)
+
+    # --- finding candidates
+
+    def term_statistics(self, scope: SearchScope, terms: Iterable[str]) -> TermStatistics:
+        """The figures BM25 needs."""
+        with self._connections.reading() as db:
+            return text_search.term_statistics(db, scope, terms)
+
+    def text_candidates(
+        self, scope: SearchScope, filter_: MemoryFilter, terms: Mapping[str, float], limit: int
+    ) -> list[PassageId]:
+        """Passages that hold at least one term, likeliest first."""
+        with self._connections.reading() as db:
+            return text_search.candidates(db, scope, filter_, terms, limit)
+
+    def vector_candidates(
+        self, scope: SearchScope, filter_: MemoryFilter, vector: bytes, model: str, limit: int
+    ) -> VectorScan:
+        """The nearest passages by exact cosine, and how all cosines are distributed."""
+        with self._connections.reading() as db:
+            return vectors.candidates(db, self._loaded_matrices(), scope, filter_, vector, model, limit)
+
+    def _loaded_matrices(self) -> Matrices:
+        from claude_memory.store.sqlite.matrices import Matrices
+
+        with self._guard:
+            if self._matrices is None:
+                self._matrices = Matrices(self._cache)
+            return self._matrices
+
+    def passages(self, ids: Sequence[PassageId], *, model: str | None = None) -> list[Passage]:
+        """Whole passages, in the order asked for."""
+        with self._connections.reading() as db:
+            return read.passages(db, ids, model)
+
+    # --- vectors
+
+    def unembedded(self, model: str, limit: int, *, project: ProjectId | None = None) -> list[Passage]:
+        """Passages that have no vector of this model yet, newest memories first."""
+        with self._connections.reading() as db:
+            return read.unembedded(db, model, limit, project)
+
+    def add_vectors(self, model: str, added: Sequence[tuple[PassageId, bytes]]) -> int:
+        """Attach vectors; a passage that is gone by now is skipped."""
+        if not added:
+            return 0
+        with self._connections.writing() as db:
+            return vectors.add(db, model, added)
+
+    def drop_vectors(self, *, keep: str | None) -> int:
+        """Remove vectors of every other model."""
+        with self._connections.writing() as db:
+            return vectors.drop(db, keep)
+
+    # --- mirror and upkeep
+
+    def pending_changes(self, limit: int) -> list[Change]:
+        """The oldest changes that are not mirrored yet."""
+        with self._connections.reading() as db:
+            return changes.pending(db, limit)
+
+    def changes_mirrored(self, through: int) -> None:
+        """These stand in the files now."""
+        with self._connections.writing() as db:
+            changes.mirrored(db, through)
+
+    def replay(self, records: Iterable[Mapping[str, Any]]) -> Added:
+        """Rebuild from mirror records."""
+        with self._connections.writing() as db:
+            return changes.replay(db, records)
+
+    def rebuild_index(self) -> int:
+        """Make passages and text entries anew; one transaction, so no concurrent write falls between."""
+        with self._connections.writing() as db:
+            return rebuild.rebuild(db)
+
+    def integrity(self) -> Integrity:
+        """Check everything."""
+        return self._connections.checked(lambda db: integrity.check(db, self._cache))
+
+    def stats(self, project: ProjectId | None = None) -> StoreStats:
+        """Counts, of one project or of all."""
+        with self._connections.reading() as db:
+            return read.stats(db, project, self._connections.size_bytes())
+
+    def snapshot(self, target: Path) -> None:
+        """Write a consistent copy while others read and write."""
+        self._connections.checked(lambda db: snapshots.copy(db, target))
+
+
+def _now() -> str:
+    return moment_text(datetime.now(UTC))
