@@ -14,7 +14,7 @@ from claude_memory.text import is_stop_term
 SMALLEST_STORE = 200
 SOURCES = 3
 TERMS = 10
-MASS = 0.25
+MASS = 0.2
 
 
 def source_terms(best: Iterable[Passage]) -> list[str]:
@@ -25,7 +25,7 @@ def source_terms(best: Iterable[Passage]) -> list[str]:
 def expanded(
     query: Mapping[str, float], best: Sequence[Passage], statistics: TermStatistics
 ) -> dict[str, float]:
-    """The question with the most telling terms of the best passages, at a quarter of its mass."""
+    """The question with the most telling terms of the best passages, at a small share of its mass."""
     telling: dict[str, float] = {}
     for passage in best:
         for term, count in Counter(passage.own).items():

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 from claude_memory.embed.protocol import Embedder
 from claude_memory.model import (
@@ -25,6 +26,7 @@ from claude_memory.recall.snippet import one_line, shorten, snippet
 from claude_memory.store.protocol import Store
 
 _TITLE_WIDTH = 120
+_JUDGED = 60  # fixed for common limits, so that a longer list begins with the shorter one
 _SPARE = 20  # candidates beyond the limit, so that twins and priors do not leave a page short
 
 
@@ -52,11 +54,17 @@ def search(
     """The memories that answer best, best first; an empty list if nothing speaks for any."""
     if limit <= 0 or not query.strip():
         return []
-    depth = 2 * limit + _SPARE
-    ranking = rank(store, ask(query, scope, filter_, embedder), depth=depth)
-    judged = judge(store, ranking, now, boost_files, keep=depth)
-    hits = (_hit(ranking, item) for item in _distinct(judged))
-    return [hit for hit in hits if hit.relevance >= min_relevance][:limit]
+    ranking = rank(store, ask(query, scope, filter_, embedder), depth=limit + _SPARE)
+    judged = judge(store, ranking, now, boost_files, keep=max(limit + _SPARE, _JUDGED))
+    hits = []
+    ceiling = 1.0
+    for item in islice(_distinct(judged), limit):
+        # Never more than the hit above: the list reads from most to least relevant.
+        ceiling = min(ceiling, relevance(ranking, item.best))
+        if ceiling < min_relevance:
+            break
+        hits.append(_hit(ranking, item, ceiling))
+    return hits
 
 
 def judge(
@@ -100,14 +108,14 @@ def _distinct(judged: Iterable[Judged]) -> Iterable[Judged]:
             yield item
 
 
-def _hit(ranking: Ranking, item: Judged) -> Hit:
+def _hit(ranking: Ranking, item: Judged, relevant: float) -> Hit:
     memory = item.memory
     return Hit(
         id=memory.id,
         kind=memory.kind,
         title=shorten(one_line(memory.title), _TITLE_WIDTH),
         snippet=snippet(item.best.passage.text, ranking.weights),
-        relevance=round(relevance(ranking, item.best), 4),
+        relevance=round(relevant, 4),
         session=memory.session,
         project=memory.project,
         timestamp=memory.created_at,
