@@ -36,7 +36,6 @@ class Moment:
     memory: Memory
     now: datetime
     embedder: Embedder | None = None
-    drain: bool = True
 
     @property
     def session(self) -> str:
@@ -56,13 +55,8 @@ class Moment:
         return value if isinstance(value, str) else ""
 
 
-def respond(
-    event: str, raw: bytes, home: Path, *, embedder: Embedder | None = None, drain: bool = True
-) -> bytes:
-    """What to print for an event: a JSON document with context, or nothing.
-
-    A server passes its warm embedder, and drains in its own time.
-    """
+def respond(event: str, raw: bytes, home: Path, *, embedder: Embedder | None = None) -> bytes:
+    """What to print for an event: a JSON document with context, or nothing. A server lends its embedder."""
     handler = _HANDLERS.get(event)
     payload = json.loads(raw) if handler else None
     if handler is None or not isinstance(payload, dict):
@@ -72,7 +66,7 @@ def respond(
     cwd = payload.get("cwd")
     folder = cwd if isinstance(cwd, str) and os.path.isdir(cwd) else None  # noqa: PTH112
     with Memory.open(home, folder) as memory:
-        moment = Moment(event, payload, memory, datetime.now(UTC), embedder, drain)
+        moment = Moment(event, payload, memory, datetime.now(UTC), embedder)
         context = handler(moment)
         if context is None or not context.text:
             return b""
@@ -140,7 +134,7 @@ def _subagent(moment: Moment) -> Context | None:
 
 def _relevant(moment: Moment, question: str) -> Context:
     from claude_memory.context.moments import for_question
-    from claude_memory.recall.relevance import injection_threshold
+    from claude_memory.recall.relevance import INJECTION_THRESHOLD
 
     memory = moment.memory
     return for_question(
@@ -151,7 +145,7 @@ def _relevant(moment: Moment, question: str) -> Context:
         session=SessionId(moment.session) if moment.session else None,
         given=moment.state.given(),
         now=moment.now,
-        min_relevance=injection_threshold(meaning=moment.embedder is not None),
+        min_relevance=INJECTION_THRESHOLD,
     )
 
 

@@ -1,49 +1,37 @@
-"""Start a drain that outlives the hook: its own session, no terminal, ends when nothing is left."""
+"""The drain that a hook leaves behind: brings in what waits, makes vectors, and ends."""
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
-PROGRAM = "import sys; sys.path[:0] = sys.argv[1].split({separator!r}); " + (
-    "from claude_memory.surfaces.hooks.background import drain_all; drain_all(sys.argv[2])"
-)
 EMBED_SECONDS = 60.0
 
 
-def start_drain(home: Path) -> None:
-    """Start a detached child that drains and embeds, then ends. Failing is harmless: others come by."""
-    here = str(Path(__file__).parents[3])
-    places = os.pathsep.join(dict.fromkeys([here, *(place for place in sys.path if place)]))
-    command = [sys.executable, "-I", "-S", "-c", PROGRAM.format(separator=os.pathsep), places, str(home)]
-    flags = getattr(subprocess, "DETACHED_PROCESS", 0) | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
-    try:
-        subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            creationflags=flags,
-            close_fds=True,
-            cwd=Path(home).anchor or None,
-        )
-    except OSError:
-        return
-
-
 def drain_all(home: str) -> None:
-    """The child's whole life."""
+    """The detached process's whole life. Failing is harmless: whoever comes by next drains."""
+    from claude_memory.context.session_state import drop_old
     from claude_memory.errors import MemoryFault
+    from claude_memory.files import private_folder, try_lock
     from claude_memory.memory import Memory
 
     if hasattr(os, "nice"):
         os.nice(10)
+    root = Path(home)
     try:
-        with Memory.open(home, Path(home)) as memory:
+        with Memory.open(root, root) as memory:
             memory.drain()
-            memory.embed_pending(budget_seconds=EMBED_SECONDS)
+            with try_lock(private_folder(root / "cache") / "embed.lock") as free:
+                if free:  # one process embeds at a time; two would only share the same cores
+                    memory.embed_pending(budget_seconds=EMBED_SECONDS)
+        drop_old(root)
     except (MemoryFault, OSError):
         return
+
+
+def start(home: Path) -> None:
+    """Start it from a process that has the package loaded."""
+    from claude_memory.hook.claude_memory_hook import start_drain
+
+    start_drain(str(home), os.pathsep.join(place for place in sys.path if place))

@@ -27,8 +27,7 @@ def start_context(moment: Moment) -> Context:
     if source in ("clear", "compact", "startup"):
         moment.state.start_over()
     _tie_shell(moment.session)
-    if moment.drain:
-        _drain(moment)
+    _drain(moment)
     memory = moment.memory
     situation = Situation(
         home=memory.home,
@@ -45,14 +44,14 @@ def start_context(moment: Moment) -> Context:
 
 
 def _drain(moment: Moment) -> None:
-    from claude_memory.surfaces.hooks.background import start_drain
+    from claude_memory.surfaces.hooks import background
 
     try:
         left = moment.memory.drain(budget_seconds=DRAIN_SECONDS).remaining
     except StoreBusy:
         left = 1
     if left:
-        start_drain(moment.memory.home)
+        background.start(moment.memory.home)
 
 
 def _tie_shell(session: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from claude_memory.context.budget import tokens
 from claude_memory.context.builder import Context
 from claude_memory.context.moments import SUBAGENT_MEMORIES, SUBAGENT_TOKENS, for_question
-from claude_memory.recall.relevance import injection_threshold
+from claude_memory.recall.relevance import INJECTION_THRESHOLD
 
 if TYPE_CHECKING:
     from claude_memory.surfaces.hooks import Moment
@@ -43,5 +43,5 @@ def _matching(moment: Moment, prompt: str) -> Context:
         now=moment.now,
         limit=SUBAGENT_MEMORIES,
         max_tokens=SUBAGENT_TOKENS,
-        min_relevance=injection_threshold(meaning=moment.embedder is not None),
+        min_relevance=INJECTION_THRESHOLD,
     )

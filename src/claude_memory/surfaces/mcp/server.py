@@ -106,7 +106,7 @@ class Server:
         self._socket.start()
 
     def _answer_hook(self, event: str, raw: bytes) -> bytes:
-        return respond(event, raw, self._memory.home, embedder=self._memory.embedder, drain=False)
+        return respond(event, raw, self._memory.home, embedder=self._memory.embedder)
 
 
 def serve(home: Path, project: Path | None) -> None:
