@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -106,16 +107,21 @@ class Storm:
                 self.failures.append(f"a hook ended with {process.returncode} and printed {output!r}")
 
     def feed(self, process: subprocess.Popen[bytes], content: bytes, chance: random.Random) -> bytes:
-        killer = threading.Timer(chance.uniform(0, 0.6), process.kill) if chance.random() < 0.6 else None
-        if killer:
+        """Hand the event over; kill some hooks anywhere, and some while they write and rename."""
+        fate = chance.random()
+        if fate < 0.3:
+            self.await_start_of_capture(process)
+        killer = threading.Timer(chance.uniform(0, 0.02 if fate < 0.3 else 0.6), process.kill)
+        if fate < 0.6:
             killer.start()
-        try:
-            output, _ = process.communicate(content, timeout=120)
-        finally:
-            if killer:
-                killer.cancel()
-                killer.join()
+        output, _ = process.communicate(content, timeout=120)
+        killer.cancel()
         return output
+
+    def await_start_of_capture(self, process: subprocess.Popen[bytes]) -> None:
+        temporary = self.home / "spool" / "tmp"
+        while process.poll() is None and not any(temporary.glob(f"1-*-{process.pid}-*")):
+            time.sleep(0.002)
 
     def drain(self, number: int) -> None:
         chance = random.Random(-1 - number)
