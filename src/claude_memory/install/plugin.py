@@ -43,7 +43,8 @@ def import_folders() -> str:
         spec = find_spec(name)
         if spec is not None and spec.origin:
             origin = Path(spec.origin)
-            places.append(str(origin.parent.parent if origin.stem == "__init__" else origin.parent))
+            is_package = origin.name.startswith("__init__.")
+            places.append(str(origin.parent.parent if is_package else origin.parent))
     return os.pathsep.join(dict.fromkeys(places))
 
 
