@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 endif
 STAMP := $(VENV)/.installed
 RESULTS := bench/results
-CODE := src tests bench
+CODE := src tests bench docs
 SPEED_BENCHES := hook_ratio startup embed_speed scale
 
 # One scratch home per recipe, gone when the recipe ends.
@@ -71,7 +71,7 @@ e2e: $(STAMP) ## the command line as a user gets it: from the wheel, in a new en
 			$(BIN)/python -m pytest tests/acceptance -k cli $(PYTEST_ARGS)
 
 docs: $(STAMP) ## write the generated parts of docs/ anew
-	@$(SCRATCH) && $(BIN)/python -m claude_memory.surfaces.cli.reference docs
+	@$(SCRATCH) && $(BIN)/python docs/generate.py
 
 fmt: $(STAMP) ## format and fix what can be fixed
 	@$(BIN)/ruff format $(CODE)

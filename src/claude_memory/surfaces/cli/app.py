@@ -47,7 +47,8 @@ def globals_(
     home: Annotated[
         Path | None,
         typer.Option(
-            help="The folder everything is kept in; default $CLAUDE_MEMORY_HOME or ~/.claude/memory."
+            metavar="DIR",
+            help="The folder everything is kept in; default $CLAUDE_MEMORY_HOME or ~/.claude/memory.",
         ),
     ] = None,
     project: Annotated[

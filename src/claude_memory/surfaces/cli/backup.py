@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from claude_memory.errors import InvalidInput
 from claude_memory.surfaces.cli import documents, output, views
+from claude_memory.surfaces.cli.output import Line
 from claude_memory.surfaces.cli.request import Json, Yes, opened, place
+
+if TYPE_CHECKING:
+    from claude_memory.transfer.backup import BackupReport
 
 app = typer.Typer(help="Carry the whole memory to one file and back.", no_args_is_help=True)
 
@@ -33,7 +38,7 @@ def create(
     if json:
         output.document({"path": str(made), "size_bytes": size})
     else:
-        output.lines([[("wrote ", ""), (str(made), "bold"), (f"  {views.size(size)}", "dim")]])
+        output.lines([[("wrote ", ""), *_line(made, size)]])
 
 
 @app.command()
@@ -48,38 +53,54 @@ def verify(file: Archive, json: Json = False) -> None:
 def restore(
     context: typer.Context,
     file: Archive,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Put it in the place of a memory that is there already.")
-    ] = False,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Bring a backup back, after checking it."""
+    """Bring a backup back; a memory that is there already is kept beside it."""
     from claude_memory.transfer import backup
 
     home = place(context).home_folder
-    question = f"Replace the memory in {home} by this backup?"
-    if replace and not output.confirmed(question, yes=yes):
-        raise InvalidInput("nothing restored")
-    _report("restored", backup.restore(file, home, replace=replace), json=json)
+    occupied = home.is_dir() and any(home.iterdir())
+    question = f"Put this backup in the place of the memory in {home}?"
+    if occupied and not yes and sys.stdin.isatty():
+        yes = output.confirmed(question, yes=False)
+    _report("restored", backup.restore(file, home, replace=yes), json=json)
 
 
 @app.command("list")
 def list_(context: typer.Context, json: Json = False) -> None:
     """List the backups in the home."""
-    folder = place(context).home_folder / "backups"
-    found = sorted(path for path in folder.glob("*.zip") if path.is_file())
+    from claude_memory.transfer import backup
+
+    home = place(context).home_folder
+    found = backup.list_backups(home)
     if json:
-        output.document([{"path": str(path), "size_bytes": path.stat().st_size} for path in found])
+        output.document([documents.plain(item) for item in found])
         return
     if not found:
-        output.note(f"no backups in {folder}")
-    output.lines([[(str(path), ""), (f"  {views.size(path.stat().st_size)}", "dim")] for path in found])
+        output.note(f"no backups in {home / 'backups'}")
+    output.lines([_line(item.path, item.size_bytes) for item in found])
 
 
-def _report(done: str, report: object, *, json: bool) -> None:
-    values = documents.plain(report)
+def _line(path: Path, size_bytes: int) -> Line:
+    return [(str(path), ""), (f"  {views.size(size_bytes)}", "dim")]
+
+
+def _report(done: str, report: BackupReport, *, json: bool) -> None:
     if json:
-        output.document(values)
+        output.document({"ok": report.ok, **documents.plain(report)})
     else:
-        output.lines([[(done, "green")], *views.table(values)])
+        size = views.size(report.size_bytes)
+        output.lines([[(done if report.ok else "damaged", "bold"), (f"  {report.files} files, {size}", "")]])
+        output.lines([[(f"  {name}", "dim")] for name in _remarks(report)])
+    if not report.ok:
+        output.failure(f"{report.path} is damaged: {report.problems[0]}")
+        raise typer.Exit(1)
+
+
+def _remarks(report: BackupReport) -> Iterator[str]:
+    yield from (f"problem: {problem}" for problem in report.problems)
+    yield from (f"left out: {item.path} ({item.reason})" for item in report.skipped)
+    yield from report.notes
+    if report.previous is not None:
+        yield f"what was there before is kept in {report.previous}"

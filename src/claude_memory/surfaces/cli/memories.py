@@ -9,7 +9,7 @@ import typer
 from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind, NewMemory, Scope, StoredMemory
 from claude_memory.surfaces.cli import documents, output, views
-from claude_memory.surfaces.cli.request import Json, Yes, opened, said, said_all, whole_text
+from claude_memory.surfaces.cli.request import KINDS, Json, Yes, opened, said, said_all, whole_text
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids, or their unique beginnings.")]
 Topics = Annotated[list[str] | None, typer.Option("--topic", metavar="TOPIC", help="A topic; repeatable.")]
@@ -31,17 +31,22 @@ def remember(
     text: Annotated[
         list[str], typer.Argument(metavar="TEXT", help="What to keep; `-` reads standard input.")
     ],
-    kind: Annotated[Kind, typer.Option(help="What it is.")] = Kind.NOTE,
-    title: Annotated[str | None, typer.Option(help="A title; default its first line.")] = None,
+    kind: Annotated[Kind, typer.Option(metavar="KIND", help=f"What it is: {KINDS}.")] = Kind.NOTE,
+    title: Annotated[
+        str | None, typer.Option(metavar="TITLE", help="A title; default its first line.")
+    ] = None,
     topic: Topics = None,
     file: Files = None,
     supersedes: Annotated[
         str | None, typer.Option(metavar="ID", help="The memory this one takes the place of.")
     ] = None,
     scope: Annotated[
-        Scope, typer.Option(help="`user`: it travels with you to every project.")
+        Scope,
+        typer.Option(metavar="SCOPE", help="`project`, or `user`: it travels with you to every project."),
     ] = Scope.PROJECT,
-    session: Annotated[str | None, typer.Option(help="The conversation it comes from.")] = None,
+    session: Annotated[
+        str | None, typer.Option(metavar="SESSION", help="The conversation it comes from.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Keep a memory."""
@@ -75,9 +80,11 @@ def show(context: typer.Context, ids: Ids, json: Json = False) -> None:
 def revise(
     context: typer.Context,
     id_: Annotated[str, typer.Argument(metavar="ID", help="The memory, or its unique beginning.")],
-    text: Annotated[str | None, typer.Option(help="The new text; `-` reads standard input.")] = None,
-    title: Annotated[str | None, typer.Option(help="The new title.")] = None,
-    kind: Annotated[Kind | None, typer.Option(help="The new kind.")] = None,
+    text: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The new text; `-` reads standard input.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(metavar="TITLE", help="The new title.")] = None,
+    kind: Annotated[Kind | None, typer.Option(metavar="KIND", help=f"The new kind: {KINDS}.")] = None,
     topic: Topics = None,
     file: Files = None,
     pin: Annotated[bool | None, typer.Option("--pin/--unpin", help="Keep it from fading.")] = None,
@@ -85,7 +92,9 @@ def revise(
         str | None,
         typer.Option(metavar="TEXT", help="Keep the old memory and put this text in its place."),
     ] = None,
-    reason: Annotated[str | None, typer.Option(help="Why it changed; kept with the change.")] = None,
+    reason: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Why it changed; kept with the change.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Correct a memory, pin it, or put a new one in its place."""

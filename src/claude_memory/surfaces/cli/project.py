@@ -29,7 +29,10 @@ def init(
     context: typer.Context,
     layout: Annotated[
         Layout | None,
-        typer.Option(help="`private`: all inside .claude-memories; `repo`: at the top, to be committed."),
+        typer.Option(
+            metavar="LAYOUT",
+            help="`private`: all inside .claude-memories; `repo`: at the top, to be committed.",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:

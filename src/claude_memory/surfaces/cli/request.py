@@ -11,6 +11,7 @@ import typer
 
 from claude_memory import settings
 from claude_memory.errors import InvalidInput
+from claude_memory.model import Kind
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 TEXT_CHARACTERS = 200_000
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+KINDS = ", ".join(Kind)
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 
 

@@ -10,7 +10,7 @@ import typer
 from claude_memory import times
 from claude_memory.model import Kind
 from claude_memory.surfaces.cli import documents, output, views
-from claude_memory.surfaces.cli.request import Json, opened, said, said_all
+from claude_memory.surfaces.cli.request import KINDS, Json, opened, said, said_all
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
@@ -29,16 +29,24 @@ def register(app: typer.Typer) -> None:
 def search(
     context: typer.Context,
     query: Annotated[list[str], typer.Argument(metavar="QUERY", help="A question, or a few words.")],
-    limit: Annotated[int | None, typer.Option(min=1, max=1000, help="How many hits at most.")] = None,
-    kind: Annotated[list[Kind] | None, typer.Option(help="Only this kind; repeatable.")] = None,
-    topic: Annotated[list[str] | None, typer.Option(help="Only this topic; repeatable.")] = None,
-    file: Annotated[list[str] | None, typer.Option(help="Only about this file; repeatable.")] = None,
-    task: Annotated[str | None, typer.Option(help="Only this task.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", min=1, max=1000, help="How many hits at most.")
+    ] = None,
+    kind: Annotated[
+        list[Kind] | None, typer.Option(metavar="KIND", help=f"Only this kind; repeatable: {KINDS}.")
+    ] = None,
+    topic: Annotated[
+        list[str] | None, typer.Option(metavar="TOPIC", help="Only this topic; repeatable.")
+    ] = None,
+    file: Annotated[
+        list[str] | None, typer.Option(metavar="FILE", help="Only about this file; repeatable.")
+    ] = None,
+    task: Annotated[str | None, typer.Option(metavar="TASK", help="Only this task.")] = None,
     session: Session = None,
     since: Annotated[str | None, typer.Option(metavar="WHEN", help=f"Not before {_WHEN}.")] = None,
     until: Annotated[str | None, typer.Option(metavar="WHEN", help="Not after it; same forms.")] = None,
     min_relevance: Annotated[
-        float | None, typer.Option(min=0.0, max=1.0, help="Leave out hits below this relevance.")
+        float | None, typer.Option(metavar="R", min=0.0, max=1.0, help="Leave out hits below this relevance.")
     ] = None,
     all_projects: Annotated[bool, typer.Option("--all-projects", help="Search every project.")] = False,
     json: Json = False,
@@ -80,9 +88,11 @@ def _nothing(memory: Memory, *, all_projects: bool) -> str:
 def timeline(
     context: typer.Context,
     around: Annotated[str | None, typer.Option(metavar="ID", help="Around this memory.")] = None,
-    query: Annotated[str | None, typer.Option(help="Around the best answer to this.")] = None,
-    before: Annotated[int, typer.Option(min=0, max=1000, help="Entries before it.")] = 5,
-    after: Annotated[int, typer.Option(min=0, max=1000, help="Entries after it.")] = 5,
+    query: Annotated[
+        str | None, typer.Option(metavar="QUERY", help="Around the best answer to this.")
+    ] = None,
+    before: Annotated[int, typer.Option(metavar="N", min=0, max=1000, help="Entries before it.")] = 5,
+    after: Annotated[int, typer.Option(metavar="N", min=0, max=1000, help="Entries after it.")] = 5,
     session: Session = None,
     json: Json = False,
 ) -> None:
@@ -108,7 +118,9 @@ def timeline(
 def why(
     context: typer.Context,
     id_: Annotated[str, typer.Argument(metavar="ID", help="The memory, or its unique beginning.")],
-    query: Annotated[str | None, typer.Option(help="The question; default the last one asked here.")] = None,
+    query: Annotated[
+        str | None, typer.Option(metavar="QUERY", help="The question; default the last one asked here.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Explain why a memory answers a question, in words and numbers."""
