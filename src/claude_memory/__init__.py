@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
     from claude_memory.model import Hit, Kind, NewMemory, Scope, Status, StoredMemory, Trust
+    from claude_memory.tasks.api import MemoryAPI
+    from claude_memory.tasks.sessions import SessionManager
 
 __version__ = "0.1.0"
 
@@ -19,9 +21,22 @@ _HOMES = {
     "Trust": "claude_memory.model",
     "Scope": "claude_memory.model",
     "Status": "claude_memory.model",
+    "MemoryAPI": "claude_memory.tasks.api",
+    "SessionManager": "claude_memory.tasks.sessions",
 }
 
-__all__ = ["Hit", "Kind", "Memory", "NewMemory", "Scope", "Status", "StoredMemory", "Trust"]
+__all__ = [
+    "Hit",
+    "Kind",
+    "Memory",
+    "MemoryAPI",
+    "NewMemory",
+    "Scope",
+    "SessionManager",
+    "Status",
+    "StoredMemory",
+    "Trust",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,225 @@
+"""The tasks of one project: found by name in every session, listed from folder listings alone.
+
+Published as `MemoryAPI.memory_manager`. Reads and locates; what changes a document is in `writing`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import string
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from claude_memory.errors import InvalidInput, NotFound
+from claude_memory.tasks import chain, documents, history, locks, mirror, names
+from claude_memory.tasks.model import Entry, Part, Session, TaskFile, TaskRecord, TaskSummary, Version
+from claude_memory.tasks.phases import phase_of
+from claude_memory.tasks.places import Storage
+from claude_memory.tasks.sessions import SessionManager, changing
+
+DEFAULT_PATTERN = "{task}-{session}-{phase}.md"
+_FIELDS = {"task", "session", "timestamp", "phase"}
+_PATTERN_KEY = "task_file_pattern"
+
+
+class TaskBook:
+    """Every task of a project."""
+
+    def __init__(self, storage: Storage, sessions: SessionManager) -> None:
+        self.storage = storage
+        self.sessions = sessions
+
+    def locate(self, name: str, session: str | None = None) -> tuple[Session, TaskRecord] | None:
+        """The task and its session: the one told, else the current one, else the last that has it."""
+        name = names.checked(name)
+        if session is not None:
+            owner = self.sessions.get_session(session)
+            return (owner, owner.tasks[name]) if name in owner.tasks else None
+        owners = [found for found in self.sessions.list_sessions() if name in found.tasks]
+        if not owners:
+            return None
+        current = self.sessions.current_id() if len(owners) > 1 else None
+        owner = next((found for found in owners if found.session_id == current), owners[0])
+        return owner, owner.tasks[name]
+
+    def find(self, name: str, session: str | None = None) -> tuple[Session, TaskRecord]:
+        """Like `locate`; NotFound, with the nearest names, when there is none."""
+        found = self.locate(name, session)
+        if found is not None:
+            return found
+        known = {task for owner in self.sessions.list_sessions() for task in owner.tasks}
+        near = difflib.get_close_matches(name, known, n=3)
+        hint = f"did you mean {', '.join(near)}?" if near else "`claude-memory status` lists all"
+        raise NotFound(f"no task {name!r} in this project; {hint}")
+
+    def parts(self, name: str, session: str | None = None) -> set[Part]:
+        """Which documents of a task are there."""
+        found = self.locate(name, session)
+        return {part for part in Part if found and self.path(*found, part).is_file()}
+
+    def path(self, session: Session, record: TaskRecord, part: Part) -> Path:
+        """Where a document stands, or would stand under the name it was given."""
+        name = record.files.get(part) or self._file_name(session, record, part)
+        return self.storage.inside(session.folder / "tasks" / name)
+
+    def lock(self, session: Session, record: TaskRecord) -> AbstractContextManager[None]:
+        """The task's own lock."""
+        return locks.held(self.storage.inside(session.folder / ".locks" / f"task-{record.stem}.lock"))
+
+    def begin(self, name: str, part: Part, session: str | None = None) -> tuple[Session, TaskRecord]:
+        """The task, with the document's name entered in its session's index; made when it is new."""
+        name = names.checked(name)
+        found = self.locate(name, session) if session is None or self._knows(session) else None
+        if found is not None and part in found[1].files:
+            return found
+        owner = found[0] if found else self._session_for(session)
+        with changing(self.storage, owner) as tasks:
+            record = tasks.get(name) or self._new_record(name, tasks)
+            if part not in record.files:
+                file = self._file_name(owner, record, part)
+                record = replace(record, files={**record.files, part: file})
+            tasks[name] = record
+        return owner, record
+
+    def summaries(self, session: str | None = None) -> list[TaskSummary]:
+        """All tasks, or those of one session, last changed first."""
+        owners = [self.sessions.get_session(session)] if session else self.sessions.list_sessions()
+        found = [summary for owner in owners for summary in _summaries(owner)]
+        return sorted(found, key=lambda summary: summary.updated_at, reverse=True)
+
+    def summary(self, name: str, session: str | None = None) -> TaskSummary:
+        """One task as a list shows it."""
+        owner, record = self.find(name, session)
+        only = next(_summaries(replace(owner, tasks={record.name: record})), None)
+        if only is None:
+            raise NotFound(
+                f"the files of task {name!r} are gone; `claude-memory status --recover` looks for a copy"
+            )
+        return only
+
+    def text(self, name: str, part: Part, session: str | None = None) -> str | None:
+        """The scratchpad, or the plan as it was first written."""
+        path = self.path(*self.find(name, session), part)
+        if not path.is_file():
+            return None
+        if part is Part.SCRATCHPAD:
+            return documents.read(path).text.rstrip("\n")
+        return next((entry.text for entry in self.entries(name, part, session)), "")
+
+    def author(self, name: str, part: Part, session: str | None = None) -> str:
+        """By whom a document was begun, or a scratchpad last saved."""
+        return documents.read_head(self.path(*self.find(name, session), part)).get("by", "")
+
+    def entries(self, name: str, part: Part = Part.PROGRESS, session: str | None = None) -> list[Entry]:
+        """The sealed entries of a progress record, or of a plan with its amendments."""
+        path = self.path(*self.find(name, session), part)
+        if not path.is_file():
+            return []
+        document = documents.read(path)
+        found = [item.entry for item in chain.entries(document.body)[0]]
+        if part is Part.PLAN and found:  # its heading is the front matter
+            created = documents.moment(document.fields.get("created"))
+            found[0] = replace(found[0], time=created, by=document.fields.get("by", ""), marks=())
+        return found
+
+    def history(self, name: str, session: str | None = None) -> list[Version]:
+        """Earlier texts of the scratchpad, oldest first."""
+        return history.versions(self.path(*self.find(name, session), Part.SCRATCHPAD))
+
+    @property
+    def file_pattern(self) -> str:
+        """How new documents are named."""
+        pattern = self._config().get(_PATTERN_KEY)
+        try:
+            return _checked_pattern(pattern) if isinstance(pattern, str) else DEFAULT_PATTERN
+        except InvalidInput:
+            return DEFAULT_PATTERN  # the file may have come with a clone
+
+    def set_file_pattern(self, pattern: str) -> None:
+        """Name new documents after a pattern of {task}, {session}, {timestamp} and {phase}."""
+        config = {**self._config(), _PATTERN_KEY: _checked_pattern(pattern)}
+        target = self.storage.inside(self.storage.ensure() / "config.json")
+        documents.write(target, documents.encoded(json.dumps(config, indent=2) + "\n"))
+        mirror.copy(self.storage, target)
+
+    def _config(self) -> dict[str, object]:
+        try:
+            found = json.loads(documents.read_bytes(self.storage.folder / "config.json"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def _knows(self, session: str) -> bool:
+        try:
+            self.sessions.get_session(session)
+        except NotFound:
+            return False
+        return True
+
+    def _session_for(self, session: str | None) -> Session:
+        if session is None:
+            return self.sessions.get_current_session()
+        if self._knows(session):
+            return self.sessions.get_session(session)
+        return self.sessions.start_session(session_id=session)
+
+    def _new_record(self, name: str, tasks: dict[str, TaskRecord]) -> TaskRecord:
+        stem = names.apart(name, [record.stem for record in tasks.values()])
+        return TaskRecord(name, stem, datetime.now(UTC), self.sessions.by)
+
+    def _file_name(self, session: Session, record: TaskRecord, part: Part) -> str:
+        file = self.file_pattern.format(
+            task=record.stem,
+            session=names.stem(session.short_id or "session"),
+            timestamp=datetime.now(UTC).strftime("%Y%m%dT%H%M%S"),
+            phase=part.value,
+        )
+        if not (session.folder / "tasks" / file).exists():
+            return file
+        return f"{file.removesuffix('.md')}~{names.digest(record.name)}.md"
+
+
+def _summaries(session: Session) -> Iterator[TaskSummary]:
+    """One folder listing gives phase, size and age of every task in it; no document is opened."""
+    try:
+        listing = {
+            item.name: item.stat(follow_symlinks=False) for item in os.scandir(session.folder / "tasks")
+        }
+    except OSError:
+        return
+    for record in session.tasks.values():
+        present = [(part, name, listing[name]) for part, name in record.files.items() if name in listing]
+        found = tuple(
+            TaskFile(part, session.folder / "tasks" / name, status.st_size, _time(status.st_mtime))
+            for part, name, status in sorted(present, key=lambda item: list(Part).index(item[0]))
+        )
+        if found:
+            phase = phase_of({file.part for file in found})
+            changed = max(file.updated_at for file in found)
+            yield TaskSummary(record.name, phase, session.session_id, record.created_at, changed, found)
+
+
+def _time(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _checked_pattern(pattern: str) -> str:
+    try:
+        fields = {field for _, field, _, _ in string.Formatter().parse(pattern) if field is not None}
+        plain = pattern.format(task="t", session="s", timestamp="1", phase="p")
+    except (ValueError, KeyError, IndexError, AttributeError) as fault:
+        raise InvalidInput(f"file pattern {pattern!r} cannot be read: {fault}") from None
+    if not {"task", "phase"} <= fields <= _FIELDS:
+        raise InvalidInput(
+            f"file pattern {pattern!r} needs {{task}} and {{phase}}, and knows {sorted(_FIELDS)}"
+        )
+    if any(c in plain for c in '/\\:*?"<>|') or not plain.isprintable() or plain.startswith("."):
+        raise InvalidInput(f"file pattern {pattern!r} must give a file name, not a path")
+    if not plain.endswith(".md"):
+        raise InvalidInput(f"file pattern {pattern!r} must end in .md")
+    return pattern

@@ -1,0 +1,177 @@
+"""Sealed entries: each ends in a comment whose hash covers it and the one before.
+
+A change, a removal or an insertion breaks the chain from there on; a cut at the end is found by the
+head kept beside the file. Pure over bytes except for the head.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from claude_memory.tasks.documents import encoded, moment, stamp
+from claude_memory.tasks.model import Entry
+
+UNSEALED = "unsealed"  # text found without a seal: a write a crash cut short, or an edit by hand
+_SEAL = re.compile(rb"^<!-- entry (\d+) ([0-9a-f]{16}) -->\n", re.MULTILINE)
+_LOOKALIKE = re.compile(r"^(&(?:amp;)*lt;|<)(!-- entry \d)", re.MULTILINE)
+_ESCAPED = re.compile(r"^&((?:amp;)*)lt;(!-- entry \d)", re.MULTILINE)
+_HEADING = re.compile(r"^## (\d{4}-\d\d-\d\dT[\d:.]+Z) · ([^\n]*?)(?: \[([^\]\n]*)\])?$")
+_TICK = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """One entry with its seal."""
+
+    number: int
+    seal: str
+    chunk: bytes
+
+    @property
+    def entry(self) -> Entry:
+        """What was written."""
+        heading, _, rest = self.chunk.decode("utf-8", "replace").lstrip("\n").partition("\n")
+        match = _HEADING.match(heading)
+        if match is None:
+            text = self.chunk.decode("utf-8", "replace")
+            return Entry(self.number, _unescaped(text).strip("\n"), marks=(UNSEALED,))
+        marks = tuple(mark.strip() for mark in (match.group(3) or "").split(";") if mark.strip())
+        return Entry(self.number, _unescaped(rest).strip("\n"), moment(match.group(1)), match.group(2), marks)
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """Where the next entry goes on: number and seal of the last one, its time, and what follows it."""
+
+    number: int
+    seal: str
+    time: datetime | None = None
+    rest: bytes = b""
+
+
+def start(head: bytes) -> Tail:
+    """The beginning of a chain; the front matter is covered too."""
+    return Tail(0, _hash(b"", head))
+
+
+def tail_of(head: bytes, body: bytes) -> Tail:
+    """The end of a chain as it stands in a file (or in its last part, when it has two seals)."""
+    seals = list(_SEAL.finditer(body))
+    if not seals:
+        return Tail(0, start(head).seal, rest=body)
+    last, before = seals[-1], seals[-2].end() if len(seals) > 1 else 0
+    sealed = Sealed(int(last.group(1)), last.group(2).decode(), body[before : last.start()])
+    return Tail(sealed.number, sealed.seal, sealed.entry.time, body[last.end() :])
+
+
+def continued(
+    tail: Tail, text: str, *, now: datetime | None, by: str = "", marks: Sequence[str] = ()
+) -> tuple[bytes, Tail]:
+    """The bytes to append for a new entry, and the chain's new end. Loose text is sealed first."""
+    before, tail = _loose_sealed(tail)
+    if now is not None and tail.time is not None and now <= tail.time:
+        now = tail.time + _TICK  # the record is ordered by time even if the clock steps back
+    chunk = b"\n" + _heading(now, by, marks) + encoded(_escaped(text.strip("\n"))) + b"\n\n"
+    sealed, end = _sealed(tail, chunk, now)
+    return before + sealed, end
+
+
+def entries(body: bytes) -> tuple[list[Sealed], bytes]:
+    """Every sealed entry, and what stands after the last seal."""
+    found, position = [], 0
+    for seal in _SEAL.finditer(body):
+        found.append(Sealed(int(seal.group(1)), seal.group(2).decode(), body[position : seal.start()]))
+        position = seal.end()
+    return found, body[position:].strip(b"\n")
+
+
+def faults(head: bytes, body: bytes, known: tuple[int, str] | None) -> list[str]:
+    """What is wrong with a chain, in words; `known` is the head kept beside the file."""
+    sealed, loose = entries(body)
+    tail, wrong = start(head), []
+    for place, item in enumerate(sealed, 1):
+        if item.number != place or item.seal != _hash(tail.seal.encode(), item.chunk):
+            wrong.append(_broken(place, item, len(sealed)))
+            break
+        tail = Tail(place, item.seal)
+        if place > 1 and UNSEALED in item.entry.marks:
+            wrong.append(f"entry {place} was cut short by a crash or added by hand")
+    if tail.number == len(sealed) and known and _at(sealed, known[0]) != known[1]:
+        wrong.append(_not_the_one_written(len(sealed), known[0]))
+    if loose:
+        wrong.append(f"text after entry {len(sealed)} was not written by claude-memory")
+    return wrong
+
+
+def read_head(path: Path) -> tuple[int, str] | None:
+    """The number and seal last written, if known."""
+    try:
+        number, seal = path.read_text("ascii").split()
+        return int(number), seal
+    except (OSError, ValueError):
+        return None
+
+
+def write_head(path: Path, tail: Tail) -> None:
+    """Remember a chain's end. One short write in place: behind after a crash, but never torn."""
+    flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        os.write(descriptor, f"{tail.number:>15} {tail.seal}\n".encode("ascii"))
+    finally:
+        os.close(descriptor)
+
+
+def _at(sealed: Sequence[Sealed], number: int) -> str | None:
+    return sealed[number - 1].seal if 0 < number <= len(sealed) else None
+
+
+def _not_the_one_written(count: int, written: int) -> str:
+    if count < written:
+        return f"{written - count} of {written} entries are missing from the end"
+    return "it was replaced by a record with other content"
+
+
+def _broken(place: int, item: Sealed, count: int) -> str:
+    if item.number != place:
+        return f"entry {place} is missing or out of place"
+    where = "front matter or entry 1" if place == 1 else f"entry {place}"
+    return f"{where} of {count} was changed after it was written"
+
+
+def _loose_sealed(tail: Tail) -> tuple[bytes, Tail]:
+    if not tail.rest.strip():
+        return b"", tail
+    # The loose text is on the disk already: only its seal is added, and nothing is ever removed.
+    return _sealed(tail, b"" if tail.rest.endswith(b"\n") else b"\n", tail.time)
+
+
+def _sealed(tail: Tail, chunk: bytes, time: datetime | None) -> tuple[bytes, Tail]:
+    number = tail.number + 1
+    seal = _hash(tail.seal.encode(), tail.rest + chunk)
+    return chunk + f"<!-- entry {number} {seal} -->\n".encode(), Tail(number, seal, time)
+
+
+def _hash(before: bytes, chunk: bytes) -> str:
+    return hashlib.sha256(before + b"\0" + chunk).hexdigest()[:16]
+
+
+def _heading(now: datetime | None, by: str, marks: Sequence[str]) -> bytes:
+    if now is None:
+        return b""
+    suffix = f" [{'; '.join(marks)}]" if marks else ""
+    return encoded(f"## {stamp(now)} · {by}{suffix}\n\n")
+
+
+def _escaped(text: str) -> str:
+    return _LOOKALIKE.sub(lambda m: ("&lt;" if m[1] == "<" else "&amp;" + m[1][1:]) + m[2], text)
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(lambda m: ("&" + m[1][4:] + "lt;" if m[1] else "<") + m[2], text)

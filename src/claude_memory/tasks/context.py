@@ -1,0 +1,92 @@
+"""A short text about the tasks under way, for an agent's start and for its sub-agents.
+
+Facts, not orders, in whole lines within a budget. `section` is pure over a snapshot; names come
+from files that may have arrived with a clone, so they are shown as plain, short data.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from claude_memory.tasks.book import TaskBook
+from claude_memory.tasks.model import Part, Phase, TaskSummary
+
+CHARACTERS_PER_TOKEN = 4
+DEFAULT_TOKENS = 300
+_SNAPSHOT_TASKS = 50
+_STATES = {
+    Phase.DISCOVERY: "discovery, scratchpad being written",
+    Phase.PLANNING: "planning, plan locked, no progress yet",
+    Phase.EXECUTION: "execution, progress being recorded",
+}
+_COMMANDS = (
+    "Commands that record task work:",
+    '- claude-memory scratchpad "TASK" --content "..." (exploration, can be rewritten)',
+    '- claude-memory plan "TASK" --content "..." (written once)',
+    '- claude-memory append "TASK" "..." (progress, append-only)',
+    '- claude-memory status "TASK"',
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What the section is made of."""
+
+    session: str | None
+    storage: Path
+    tasks: tuple[TaskSummary, ...]
+    facts: tuple[str, ...] = ()
+
+
+def snapshot(book: TaskBook, *, facts: Iterable[str] = ()) -> Snapshot:
+    """The tasks last worked on, whichever session they are of."""
+    latest = book.summaries()[:_SNAPSHOT_TASKS]
+    return Snapshot(book.sessions.current_id(), book.storage.folder, tuple(latest), tuple(facts))
+
+
+def section(found: Snapshot, *, max_tokens: int = DEFAULT_TOKENS, commands: bool = True) -> str:
+    """The text, empty when there is no task; the latest tasks come first and the rest are counted."""
+    if not found.tasks:
+        return ""
+    budget = max_tokens * CHARACTERS_PER_TOKEN
+    top = ["## Tasks", f"Session: {_plain(found.session or 'none yet')}", f"Task files: {found.storage}"]
+    lines = _fitting(top, budget)
+    if len(lines) < len(top):
+        return ""
+    shown = _fitting([_line(task, found.session) for task in found.tasks], budget - _size(lines) - 30)
+    hidden = len(found.tasks) - len(shown)
+    lines += shown + ([f"- and {hidden} more"] if hidden else [])
+    for block in (found.facts, _COMMANDS if commands else ()):
+        if _size(lines) + _size(block) <= budget:
+            lines += block
+    return "\n".join(lines) if _size(lines) <= budget else ""
+
+
+def _line(task: TaskSummary, session: str | None) -> str:
+    whose = "" if task.session_id == session else f" (session {_plain(task.session_id)})"
+    plan = next((file for file in task.files if file.part is Part.PLAN), None)
+    unplanned = ", without a plan" if task.current_phase is Phase.EXECUTION and plan is None else ""
+    return f"- {_plain(task.name)}: {_STATES[task.current_phase]}{unplanned}{whose}"
+
+
+def _plain(text: str) -> str:
+    """A name as data: no control, format or tag-like characters, and short."""
+    visible = "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cf", "Co", "Cn", "Zl", "Zp"))
+    return re.sub(r"[<>`\[\]]", "", visible)[:80]
+
+
+def _fitting(lines: Iterable[str], budget: int) -> list[str]:
+    kept: list[str] = []
+    for line in lines:
+        if _size(kept) + len(line) + 1 > budget:
+            break
+        kept.append(line)
+    return kept
+
+
+def _size(lines: Iterable[str]) -> int:
+    return sum(len(line) + 1 for line in lines)

@@ -1,0 +1,144 @@
+"""What a task, a session and their documents are: frozen values, no files read here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+
+
+class Part(StrEnum):
+    """One of the three documents of a task."""
+
+    SCRATCHPAD = "scratchpad"
+    PLAN = "plan"
+    PROGRESS = "progress"
+
+
+class Phase(StrEnum):
+    """How far a task has come."""
+
+    DISCOVERY = "discovery"
+    PLANNING = "planning"
+    EXECUTION = "execution"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something about a task's files that a person should look at."""
+
+    task: str
+    session: str
+    path: Path
+    message: str
+    tampered: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.path.name}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One sealed piece of a plan or of a progress record."""
+
+    number: int
+    text: str
+    time: datetime | None = None
+    by: str = ""
+    marks: tuple[str, ...] = ()
+
+    @property
+    def unplanned(self) -> bool:
+        """Whether it was written before there was a plan."""
+        return "unplanned" in self.marks
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """An earlier text of a scratchpad."""
+
+    number: int
+    saved_at: datetime
+    by: str
+    size: int
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFile:
+    """A document of a task, as the folder's listing shows it."""
+
+    part: Part
+    path: Path
+    size: int
+    updated_at: datetime
+
+    @property
+    def name(self) -> str:
+        """The file's own name."""
+        return self.path.name
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """A task of one session: its exact name and the names of its files."""
+
+    name: str
+    stem: str
+    created_at: datetime
+    by: str
+    files: Mapping[Part, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A stretch of work; `folder` is where its files stand."""
+
+    session_id: str
+    name: str
+    created_at: datetime
+    by: str
+    folder: Path
+    tasks: Mapping[str, TaskRecord] = field(default_factory=dict)
+
+    @property
+    def short_id(self) -> str:
+        """The part of the id that file names carry."""
+        return self.session_id.split("-", 1)[0][:8]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSummary:
+    """A task in a list; made from folder listings alone."""
+
+    name: str
+    current_phase: Phase
+    session_id: str
+    created_at: datetime
+    updated_at: datetime
+    files: tuple[TaskFile, ...]
+
+    @property
+    def file_count(self) -> int:
+        """How many of the three documents there are."""
+        return len(self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStatus:
+    """Everything `status TASK` tells."""
+
+    task_name: str
+    current_phase: Phase
+    session_id: str
+    created_at: datetime
+    updated_at: datetime
+    files: tuple[TaskFile, ...]
+    entries: int
+    unplanned_entries: int
+    amendments: int
+    last_entry: Entry | None
+    problems: tuple[Problem, ...]
+    next_step: str

@@ -1,0 +1,27 @@
+"""Who writes: a person, an agent, or one of its sub-agents."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+
+ENVIRONMENT = "CLAUDE_MEMORY_BY"
+
+
+def me() -> str:
+    """By whom entries of this process are: told by the environment, else an agent's shell, else a person."""
+    told = os.environ.get(ENVIRONMENT)
+    if told:
+        return clean(told)
+    if os.environ.get("CLAUDECODE"):  # set by Claude Code in the shells it opens
+        return "agent"
+    try:
+        return clean(f"person:{getpass.getuser()}")
+    except (OSError, KeyError):
+        return "person"
+
+
+def clean(text: str) -> str:
+    """One short line without the characters that end a name in an entry's heading."""
+    return re.sub(r"[\s\[\];·]+", " ", text).strip()[:100] or "unknown"

@@ -1,0 +1,103 @@
+"""Where a project's task files stand, and the guard that keeps every path inside.
+
+An initialised project keeps them in its own `.claude-memories/`, copied to the home as well; any
+other project is never written to, and its files stand under the home in the same layout.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from claude_memory import files, project, settings
+from claude_memory.errors import InvalidInput
+from claude_memory.layout import FOLDER
+from claude_memory.model import ProjectIdentity
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """The folder new files go to, others that are read too, and the copy in the home."""
+
+    folder: Path
+    root: Path
+    home: Path
+    also: tuple[Path, ...] = ()
+    mirror: Path | None = None
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Every folder that holds sessions of the project."""
+        return (self.folder, *self.also)
+
+    @property
+    def read_only(self) -> int:
+        """The mode of what must not be changed; the home's files are nobody else's to read."""
+        return 0o400 if self.folder.is_relative_to(self.home) else 0o444
+
+    def inside(self, path: Path) -> Path:
+        """The path itself, or InvalidInput when a link leads it out of the storage."""
+        real = Path(os.path.realpath(path))
+        if not any(real.is_relative_to(os.path.realpath(folder)) for folder in self.folders):
+            raise InvalidInput(f"{path} leads outside the task folder, to {real}; remove the link")
+        return path
+
+    def ensure(self) -> Path:
+        """Make the folder if need be."""
+        self.inside(self.folder)
+        return files.private_folder(self.folder)
+
+
+def storage_for(
+    folder: Path | str | None = None,
+    *,
+    home: Path | None = None,
+    storage_path: Path | str | None = None,
+    project_id: str | None = None,
+) -> Storage:
+    """The storage of the project a folder is in; `storage_path` overrides it."""
+    home = home or settings.home()
+    identity = project.identify(folder or Path.cwd())
+    root = Path(identity.path)
+    if storage_path is not None:
+        return Storage(Path(storage_path).expanduser().absolute(), root, home)
+    kept = home / "projects" / (project_id or _key(identity, home))
+    own = root / FOLDER
+    if not own.is_dir():
+        return Storage(kept, root, home)
+    _refuse_escape(own, root)
+    also = (kept,) if (kept / "sessions").is_dir() else ()
+    return Storage(own, root, home, also, mirror_of(kept, root))
+
+
+def lost_mirror(storage: Storage) -> Path | None:
+    """The copy of a `.claude-memories/` that is gone, if there is one."""
+    if storage.folder == storage.root / FOLDER or storage.folder.parent.name != "projects":
+        return None
+    mirror = mirror_of(storage.folder, storage.root)
+    return mirror if (mirror / "sessions").is_dir() else None
+
+
+def mirror_of(kept: Path, root: Path) -> Path:
+    """Where the task files of one work tree are copied to; two clones never share a copy."""
+    place = hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    return kept / "tasks-mirror" / place
+
+
+def _refuse_escape(own: Path, root: Path) -> None:
+    real = Path(os.path.realpath(own))
+    if not real.is_relative_to(os.path.realpath(root)):
+        raise InvalidInput(f"{own} is a link that leads outside the project, to {real}; remove it")
+
+
+def _key(identity: ProjectIdentity, home: Path) -> str:
+    """The project's folder under the home: one that exists for any of its names, else a new one.
+
+    A repository is named differently before its first commit and before it has a remote.
+    """
+    known = [*identity.identities, *(f"{n.rpartition('#')[0]}#" for n in identity.identities if "#" in n)]
+    known.append(f"path:{identity.path}")
+    keys = [hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:16] for name in known]
+    return next((key for key in keys if (home / "projects" / key).is_dir()), keys[0])

@@ -1,0 +1,1 @@
+"""What kind of project this is, read from its manifests; the ecosystems are described in data."""

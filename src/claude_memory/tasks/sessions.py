@@ -1,0 +1,243 @@
+"""Sessions: where each one's files stand, which one is current, and the index in `session.json`.
+
+The index names a session's tasks and their files; a file it does not know is read once for its
+front matter, so a lost index rebuilds itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from claude_memory import files
+from claude_memory.errors import Conflict, InvalidInput, NotFound
+from claude_memory.tasks import documents, locks, mirror, names, people
+from claude_memory.tasks.model import Part, Session, TaskRecord
+from claude_memory.tasks.places import Storage, storage_for
+
+ENVIRONMENT = ("CLAUDE_MEMORY_SESSION", "CLAUDE_SESSION_ID")
+_DEFAULT = "current-session"
+
+
+class SessionManager:
+    """The sessions of one project."""
+
+    def __init__(
+        self,
+        storage_path: Path | str | None = None,
+        *,
+        project: Path | str | None = None,
+        storage: Storage | None = None,
+        session: str | None = None,
+        by: str | None = None,
+    ) -> None:
+        self.storage = storage or storage_for(project, storage_path=storage_path)
+        self.by = by or people.me()
+        self._chosen = session
+
+    def list_sessions(self) -> list[Session]:
+        """All sessions, newest first."""
+        found = [read_session(self.storage, path) for path in self._folders()]
+        return sorted(found, key=lambda session: session.created_at, reverse=True)
+
+    def get_session(self, session_id: str) -> Session:
+        """One session by its id or an unambiguous beginning of it."""
+        exact = self._folder(session_id)
+        if exact is not None:
+            return read_session(self.storage, exact)
+        matches = [s for s in self.list_sessions() if s.session_id.startswith(session_id.strip())]
+        if len(matches) == 1 and session_id.strip():
+            return matches[0]
+        if matches:
+            several = ", ".join(session.session_id for session in matches[:5])
+            raise InvalidInput(f"session {session_id!r} is not clear: {several}")
+        raise NotFound(f"no session {session_id!r}; `claude-memory session list` shows all")
+
+    def get_current_session(self) -> Session:
+        """The session new tasks go to; one is made when there is none yet."""
+        wanted = self.current_id()
+        if wanted is None:
+            return self.start_session()
+        return self._existing(wanted) or self.start_session(session_id=wanted)
+
+    def current_id(self) -> str | None:
+        """The current session's id, without making one: told, environment, switched to, newest."""
+        named = self._chosen or next(filter(None, map(os.environ.get, ENVIRONMENT)), None)
+        if named:
+            known = self._existing(named)
+            return known.session_id if known else named
+        default = self._default()
+        if default is not None:
+            return default
+        sessions = self.list_sessions()
+        return sessions[0].session_id if sessions else None
+
+    def start_session(self, name: str = "", *, session_id: str | None = None) -> Session:
+        """Begin a session."""
+        session_id = names.checked(session_id or f"{secrets.token_hex(3)}-{secrets.token_hex(3)}", "session")
+        if self._folder(session_id) is not None:
+            raise Conflict(f"session {session_id} exists already; `session switch {session_id}` goes to it")
+        folder = self.storage.ensure() / "sessions" / names.folder_name(session_id)
+        session = Session(session_id, name, datetime.now(UTC), self.by, folder)
+        self.storage.inside(folder)
+        files.private_folder(folder / "tasks")
+        with locks.held(self.storage.inside(folder / ".locks" / "session.lock")):
+            if not (folder / "session.json").exists():
+                _write(self.storage, session)
+        return session
+
+    def switch_to_session(self, session_id: str, *, create: bool = True) -> Session:
+        """Make a session the project's default; an unknown id begins one unless told otherwise."""
+        try:
+            session = self.get_session(session_id)
+        except NotFound:
+            if not create:
+                raise
+            session = self.start_session(session_id=session_id)
+        target = self.storage.inside(self.storage.ensure() / _DEFAULT)
+        documents.write(target, documents.encoded(session.session_id + "\n"))
+        mirror.copy(self.storage, target)
+        self._chosen = session.session_id
+        return session
+
+    def environment_session(self) -> str | None:
+        """The id this process was tied to by its environment."""
+        return next(filter(None, map(os.environ.get, ENVIRONMENT)), None)
+
+    def _default(self) -> str | None:
+        try:
+            named = documents.read_bytes(self.storage.folder / _DEFAULT).decode("utf-8", "replace").strip()
+        except OSError:
+            return None
+        return named if named and self._folder(named) is not None else None
+
+    def _existing(self, session_id: str) -> Session | None:
+        try:
+            return self.get_session(session_id)
+        except NotFound:
+            return None
+
+    def _folder(self, session_id: str) -> Path | None:
+        name = names.folder_name(names.checked(session_id, "session"))
+        options = (folder / "sessions" / name for folder in self.storage.folders)
+        return next((self.storage.inside(path) for path in options if path.is_dir()), None)
+
+    def _folders(self) -> Iterator[Path]:
+        for folder in self.storage.folders:
+            try:
+                listing = sorted(os.scandir(folder / "sessions"), key=lambda item: item.name)
+            except OSError:
+                continue
+            yield from (Path(item.path) for item in listing if item.is_dir(follow_symlinks=False))
+
+
+def read_session(storage: Storage, folder: Path) -> Session:
+    """A session from its index; files the index does not know are taken up from their front matter."""
+    session = _from_index(storage.inside(folder))
+    known = {name for record in session.tasks.values() for name in record.files.values()}
+    tasks = dict(session.tasks)
+    for path in _documents(folder / "tasks"):
+        if path.name not in known:
+            _take_up(tasks, path, session)
+    return replace(session, tasks=tasks)
+
+
+@contextmanager
+def changing(storage: Storage, session: Session) -> Iterator[dict[str, TaskRecord]]:
+    """The session's tasks under its lock, to be changed; written when the block ends well."""
+    with locks.held(storage.inside(session.folder / ".locks" / "session.lock")):
+        fresh = read_session(storage, session.folder)
+        tasks = dict(fresh.tasks)
+        yield tasks
+        if tasks != fresh.tasks:
+            _write(storage, replace(fresh, tasks=tasks))
+
+
+def _write(storage: Storage, session: Session) -> None:
+    content = {
+        "session_id": session.session_id,
+        "name": session.name,
+        "created": documents.stamp(session.created_at),
+        "by": session.by,
+        "tasks": {name: _record_json(record) for name, record in session.tasks.items()},
+    }
+    path = session.folder / "session.json"
+    documents.write(path, documents.encoded(json.dumps(content, ensure_ascii=False, indent=1) + "\n"))
+    mirror.copy(storage, path)
+
+
+def _record_json(record: TaskRecord) -> dict[str, Any]:
+    return {
+        "stem": record.stem,
+        "created": documents.stamp(record.created_at),
+        "by": record.by,
+        "files": {part.value: name for part, name in record.files.items()},
+    }
+
+
+def _from_index(folder: Path) -> Session:
+    born = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
+    try:
+        content = json.loads(documents.read_bytes(folder / "session.json"))
+        tasks = {name: _record(name, value, born) for name, value in content["tasks"].items()}
+        session_id = names.checked(str(content["session_id"]), "session")
+        if names.folder_name(session_id) != folder.name:  # an index that claims another session's place
+            raise ValueError
+        created = documents.moment(content["created"]) or born
+        return Session(session_id, str(content["name"]), created, str(content["by"]), folder, tasks)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidInput):
+        return Session(_id_from_documents(folder), "", born, "", folder)
+
+
+def _record(name: str, value: Any, born: datetime) -> TaskRecord:
+    paths = {Part(part): str(file) for part, file in value["files"].items()}
+    if any(Path(file).name != file or file in (".", "..") for file in paths.values()):
+        raise ValueError("a file name must not be a path")
+    return TaskRecord(
+        name, str(value["stem"]), documents.moment(value["created"]) or born, str(value["by"]), paths
+    )
+
+
+def _id_from_documents(folder: Path) -> str:
+    for path in _documents(folder / "tasks"):
+        session_id = _head(path).get("session", "")
+        if session_id and names.folder_name(session_id) == folder.name:
+            return session_id
+    return folder.name
+
+
+def _take_up(tasks: dict[str, TaskRecord], path: Path, session: Session) -> None:
+    head = _head(path)
+    try:
+        part, name = Part(head.get("phase", "")), names.checked(head.get("task", ""))
+    except (ValueError, InvalidInput):
+        return
+    created = documents.moment(head.get("created")) or session.created_at
+    stem = path.name.split(f"-{session.short_id}-")[0].removesuffix(".md")
+    record = tasks.get(name) or TaskRecord(name, stem, created, head.get("by", ""))
+    if part not in record.files:
+        tasks[name] = replace(record, files={**record.files, part: path.name})
+
+
+def _documents(folder: Path) -> list[Path]:
+    try:
+        listing = list(os.scandir(folder))
+    except OSError:
+        return []
+    return sorted(
+        Path(f.path) for f in listing if f.name.endswith(".md") and f.is_file(follow_symlinks=False)
+    )
+
+
+def _head(path: Path) -> dict[str, str]:
+    try:
+        return dict(documents.read_head(path))
+    except OSError:
+        return {}
