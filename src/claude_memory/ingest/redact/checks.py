@@ -18,6 +18,7 @@ _PLACEHOLDER = re.compile(
     r"""(?ix) ^[<\[{(%$*.#@!&\x7f-]*$ | \$\{ | \$\( | \{\{ | ^\$[a-z_]\w*$ | ^%\w+%$ | %\(\w+\) | ^<[^>]*>?$
     | (?:\b|_)(?:your|dummy|fake|mock|sample|todo) | [_-]here\b | example | placeholder | insert[_-]
     | change[_-]?(?:me|this|it) | replace[_-]?(?:me|with|this) | redacted | undefined | aws4-hmac
+    | (?:\b|_)(?:scram|sha|md5|aes|utf|rs256|hs256|base64|oauth2|ed25519)(?:\b|[_-]|\d)
     | x{4,} | \*{3,} | \.{3} | 0{6,}
     | environ | getenv | process\.env | import\.meta | secrets?\. | vars?\. | \benv\.
     | ^[a-z_.-]*(?:password|passwd|secret|pass|pwd|token|key)[a-z_.-]*\d{0,4}$
@@ -33,7 +34,9 @@ _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+|[^A-Za-z0-9]")
 # Calls, subscripts, attributes, interpolations, generics: an expression, not a value.
 _CODE = re.compile(
     r"""(?x) ^!?&?[A-Za-z_][\w.:]*[(\[] | \{[\w.!:\ ]*\} | :: | -> | \(\) | ^[A-Za-z_]\w*<
-    | ^[A-Za-z_]+(?:\??\.[A-Za-z_]\w*)+[;,()]*$ | ^[a-z_]\w*(?:\??\.[a-z_]\w*)+[;,()]*$ | ^https?: | ^//"""
+    | ^[A-Za-z_]+(?:\??\.[A-Za-z_]\w*)+[;,()]*$ | ^[a-z_]\w*(?:\??\.[a-z_]\w*)+[;,()]*$ | ^https?: | ^//
+    | ^[A-Z]+\d?(?:_[A-Z]+\d?)+[;,)]*$ | ^[a-z]+\d{0,2}(?:_[a-z]+\d{0,2})+[;,)]*$
+    | ^[a-z-]+(?:/[a-z-]+)+(?:/\d+)?$"""
 )
 _WORDS = re.compile(
     r"[\d.,:_-]+|[a-z]+(?:[_.:/-][a-z]+){0,2}|[A-Z_]+|[A-Z]?[a-z]+|v?[\d.]+[a-z]*|[a-z]+(?:[A-Z][a-z]+)+"

@@ -128,8 +128,7 @@ CONTEXTS = (
         "secret-assignment",
         _NAME_WORDS,
         r"(?:[A-Z]\w*::[A-Z]\w*::\w*|(?i:public_?key_?))?"
-        rf"{_NAME}(?:{_ASSIGN}|(?:{QUOTE}),[ \t]?)[bru]?{QUOTE}({_CHARS}{{8,}})"
-        rf"|{_NAME}{_ASSIGN}({_BARE}{{8,}})"
+        rf"{_NAME}(?:(?:{_ASSIGN}|(?:{QUOTE}),[ \t]?)[bru]?{QUOTE}({_CHARS}{{8,}})|{_ASSIGN}({_BARE}{{8,}}))"
         rf"|(?i:\bset(?:env|x)?)[ \t]+\w*{_NAME}[ \t]+(?:{QUOTE})?({_BARE}{{8,}})",
         "random",
     ),
