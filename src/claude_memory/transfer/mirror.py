@@ -133,7 +133,7 @@ def _is_sound(path: Path) -> bool:
     import apsw
 
     try:
-        with contextlib.closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+        with contextlib.closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
             connection.set_busy_timeout(5_000)
             return [row[0] for row in connection.execute("PRAGMA integrity_check(1)")] == ["ok"]
     except (apsw.CorruptError, apsw.NotADBError):

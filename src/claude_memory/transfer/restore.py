@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import glob
 import os
 import secrets
 import shutil
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from claude_memory.transfer.manifest import DATABASE, Entry
 # No part of a backup, and still wanted after a restore. Other caches belong to the old database.
 _CARRIED_OVER = ("backups", "logs", "cache/models")
 _WORTHLESS = ("cache", "logs")
+_STALE_SECONDS = 3600
 _RESERVE_BYTES = 16 * 2**20
 
 
@@ -65,6 +68,7 @@ def _is_empty(home: Path) -> bool:
 def _unpacked(archive: Archive, home: Path) -> Path:
     """A complete, checked, private copy of the backup's home beside the real one."""
     private_folder(home.parent)
+    _sweep(home)
     needed = archive.manifest.size_bytes + _RESERVE_BYTES
     if shutil.disk_usage(home.parent).free < needed:
         raise StoreFault(f"{home.parent} has no room for {needed / 1e6:.0f} MB; nothing was changed")
@@ -83,6 +87,14 @@ def _unpacked(archive: Archive, home: Path) -> Path:
     return staging
 
 
+def _sweep(home: Path) -> None:
+    """Remove what restores left that were killed before they counted."""
+    for leftover in home.parent.glob(f".{glob.escape(home.name)}.restore-*.tmp"):
+        with contextlib.suppress(OSError):
+            if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
+                shutil.rmtree(leftover)
+
+
 def _unpack(archive: Archive, entry: Entry, staging: Path) -> None:
     target = staging.joinpath(*entry.path.split("/"))
     private_folder(target.parent)
@@ -95,8 +107,8 @@ def _unpack(archive: Archive, entry: Entry, staging: Path) -> None:
 
 def _put_in_place(staging: Path, home: Path) -> Path | None:
     """The step that counts; returns where the old home is now, if it held anything."""
-    aside = _aside(home)
     try:
+        aside = _aside(home)
         swap.put_in_place(staging, home, aside)
     except OSError:
         shutil.rmtree(staging, ignore_errors=True)
