@@ -31,7 +31,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 MEMORY_COLUMNS = """m.id, p.id, m.kind, m.title, m.body, m.created_at, m.updated_at, m.trust, m.space,
-    m.status, s.id, m.task, m.topics, m.files, m.provenance, m.supersedes, m.superseded_by, m.forgotten_at, m.pinned"""
+    m.status, s.id, m.task, m.topics, m.files, m.provenance, m.supersedes, m.superseded_by, m.forgotten_at,
+    m.pinned"""
 MEMORY_TABLES = """memories m JOIN projects p ON p.number = m.project
     LEFT JOIN sessions s ON s.number = m.session"""
 EVENT_COLUMNS = "e.id, e.kind, e.agent, s.id, p.id, e.cwd, e.timestamp, e.payload"
@@ -55,6 +56,8 @@ def clean(text: str) -> str:
 
 def to_json(value: Any) -> str:
     """A value as compact JSON that can be stored."""
+    if not value and isinstance(value, tuple):  # most memories have no topics or files
+        return "[]"
     return clean(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str))
 
 

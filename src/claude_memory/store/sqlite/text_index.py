@@ -10,7 +10,6 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import apsw
@@ -20,7 +19,7 @@ from claude_memory.store.sqlite import rows
 
 NEIGHBOUR_TERMS = 200  # of each neighbour: enough for a turn, little enough that a paste drowns nobody
 _REACH = 2
-_UNSAFE = re.compile(r"[^a-z0-9\u0080-\U0010ffff]")
+_UNSAFE = re.compile(r"[^a-z0-9 \u0080-\U0010ffff]")
 
 
 class Entry(NamedTuple):
@@ -32,20 +31,28 @@ class Entry(NamedTuple):
     dates: str
 
 
-@lru_cache(maxsize=200_000)
-def encode(term: str) -> str:
-    """A term in characters that FTS5's ascii tokenizer keeps: letters, digits, `_` and non-ASCII."""
-    return _UNSAFE.sub(lambda found: f"_{ord(found.group()):02x}", rows.clean(term))
+def encode(space: int, terms: str) -> str:
+    """Terms in characters that FTS5's ascii tokenizer keeps: letters, digits, `_` and non-ASCII.
+
+    Each is headed by its space: `jwt c++` in space 12 becomes `12_jwt 12_c_2b_2b`.
+    """
+    if not terms:
+        return ""
+    return f"{space}_" + _escaped(terms).replace(" ", f" {space}_")
 
 
 def key(space: int, term: str) -> str:
-    """The term as it stands in index and lexicon: `12_jwt`, `0_c_2b_2b`."""
-    return f"{space}_{encode(term)}"
+    """One term as it stands in index and lexicon."""
+    return f"{space}_" + _escaped(term).replace(" ", "_20")
+
+
+def _escaped(terms: str) -> str:
+    return _UNSAFE.sub(lambda found: f"_{ord(found.group()):02x}", rows.clean(terms))
 
 
 def length(entry: Entry) -> float:
     """An entry's length as BM25 counts it: own and near terms whole, far ones half."""
-    own, near, far = (len(column.split()) for column in entry[:3])
+    own, near, far = (column.count(" ") + 1 if column else 0 for column in entry[:3])
     return own + near + 0.5 * far
 
 
@@ -76,7 +83,7 @@ class IndexWriter:
         )
 
     def _count(self, space: int, entry: Entry, sign: int) -> list[str]:
-        columns = [_encoded(space, column) for column in entry]
+        columns = [encode(space, column) for column in entry]
         keys = set(" ".join(columns).split())
         if sign > 0:
             self._frequency.update(keys)
@@ -104,10 +111,6 @@ class IndexWriter:
         self._frequency.clear()
         self._passages.clear()
         self._length.clear()
-
-
-def _encoded(space: int, column: str) -> str:
-    return " ".join(f"{space}_{encode(term)}" for term in column.split())
 
 
 def searchable(title: str, body: str) -> str:
