@@ -39,6 +39,7 @@ from claude_memory.timeline import TimelineEntry, entries_around
 if TYPE_CHECKING:
     from claude_memory.embed.protocol import Embedder
     from claude_memory.ingest.drain import Drained
+    from claude_memory.ledger import LedgerLine
     from claude_memory.recall.explain import Explanation
     from claude_memory.settings import Settings
     from claude_memory.store.protocol import Erased, Store, StoreStats
@@ -371,6 +372,13 @@ class Memory:
     def stats(self, *, all_projects: bool = False) -> StoreStats:
         """Counts and sizes."""
         return self.store.stats(None if all_projects else self.project.id)
+
+    def ledger(self, *, since: datetime | None = None) -> list[LedgerLine]:
+        """What hooks gave to agents in this project."""
+        from claude_memory.ledger import ledger
+
+        self._catch_up()
+        return ledger(self.store, self._scope(), since=since)
 
     # --- inside
 

@@ -1,0 +1,113 @@
+"""Commands that tie the memory to agents: install, uninstall, mcp, ledger."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from claude_memory import times
+from claude_memory.errors import InvalidInput
+from claude_memory.project import root_of
+from claude_memory.surfaces.cli import documents, output
+from claude_memory.surfaces.cli.request import Json, opened, place, said
+
+Agent = Annotated[
+    str, typer.Option("--agent", help="Which agent: claude, codex, gemini, cursor, opencode, copilot.")
+]
+SCOPES = ("user", "project")
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command()(install)
+    app.command()(uninstall)
+    app.command()(mcp)
+    app.command()(ledger)
+
+
+def install(
+    context: typer.Context,
+    agent: Agent = "claude",
+    scope: Annotated[str, typer.Option(help="For you everywhere (user), or for this project.")] = "user",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would change, change nothing.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Give an agent this memory: its hooks and the MCP server. Twice is once."""
+    from claude_memory.install.installer import install as run
+
+    if scope not in SCOPES:
+        raise InvalidInput(f"unknown scope {scope!r}: user or project")
+    where = place(context)
+    steps = run(where.home_folder, agent, scope, root_of(where.project_folder), dry_run=dry_run)
+    if json:
+        output.document([documents.plain(step) for step in steps])
+        return
+    verb = "would change" if dry_run else "changed"
+    output.lines(
+        [
+            [
+                (f"{verb if step.changed else 'up to date'}: ", ""),
+                (step.what, "bold"),
+                (f"  {step.path}", "dim"),
+            ]
+            for step in steps
+        ]
+    )
+    if not dry_run:
+        output.note("the next session of the agent will remember; `claude-memory doctor` checks it")
+
+
+def uninstall(
+    context: typer.Context,
+    agent: Annotated[str | None, typer.Option("--agent", help="Only this agent; default all.")] = None,
+    json: Json = False,
+) -> None:
+    """Take the memory out of agents; their files come back as they were, your memories stay."""
+    from claude_memory.install.installer import uninstall as run
+
+    where = place(context)
+    steps = run(where.home_folder, agent, root_of(where.project_folder))
+    if json:
+        output.document([documents.plain(step) for step in steps])
+        return
+    output.lines([[("removed: ", ""), (step.what, "bold"), (f"  {step.path}", "dim")] for step in steps])
+    if not steps:
+        output.note("nothing of ours was installed")
+
+
+def mcp(context: typer.Context) -> None:
+    """Serve this project's memory over MCP on standard input and output; agents start it."""
+    from claude_memory.surfaces.mcp.server import serve
+
+    where = place(context)
+    serve(where.home_folder, where.project_folder)
+
+
+def ledger(
+    context: typer.Context,
+    since: Annotated[str | None, typer.Option(help="From this time on, such as `yesterday` or `7d`.")] = None,
+    json: Json = False,
+) -> None:
+    """Show what hooks gave to agents, in tokens, by day and session."""
+    with opened(context) as memory:
+        found = memory.ledger(since=times.moment(said(since), now=datetime.now(UTC)) if since else None)
+    if json:
+        output.document([documents.plain(line) for line in found])
+        return
+    output.lines(
+        [
+            [
+                (f"{line.day}  ", "dim"),
+                (f"{line.tokens:>6} tokens  ", "bold"),
+                (f"{line.times:>4}×  {line.memories:>4} memories  ", ""),
+                (f"{line.given_at:<17} {line.session or '-'}", ""),
+            ]
+            for line in found
+        ]
+    )
+    if not found:
+        output.note("no hook has given anything in this project yet")
