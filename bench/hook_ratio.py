@@ -47,7 +47,11 @@ def run(count: int) -> dict[str, float]:
     """Medians of both, their ratio, and the load they were measured under."""
     bare, hook = [], []
     with tempfile.TemporaryDirectory() as home:
-        environment = {"PATH": os.environ.get("PATH", ""), "HOME": home, "CLAUDE_MEMORY_HOME": f"{home}/memory"}
+        environment = {
+            "PATH": os.environ.get("PATH", ""),
+            "HOME": home,
+            "CLAUDE_MEMORY_HOME": f"{home}/memory",
+        }
         content = payload()
         plain = [sys.executable, "-I", "-S", "-c", "pass"]
         capture = [sys.executable, "-I", "-S", str(HOOK), "PostToolUse"]

@@ -104,7 +104,7 @@ def load(root: Path, *, project_root: Path | None = None, flags: Mapping[str, An
     """
     values: dict[str, Any] = {}
     if project_root is not None:
-        values.update(_project_values(project_root / ".claude-memories" / "config.json"))
+        values.update(of_project(project_root))
     values.update(_user_values(config_path(root)))
     if os.environ.get("CLAUDE_MEMORY_STORE"):
         values["store"] = os.environ["CLAUDE_MEMORY_STORE"]
@@ -131,6 +131,11 @@ def origins(root: Path, *, project_root: Path | None = None) -> dict[str, str]:
 def unknown_keys(root: Path) -> list[str]:
     """Keys of the user's config.toml that mean nothing to this version, for `doctor`."""
     return sorted(_document(config_path(root)).keys() - KEYS.keys())
+
+
+def of_project(root: Path) -> dict[str, Any]:
+    """The allowed keys that a project's own config.json sets."""
+    return _project_values(root / ".claude-memories" / "config.json")
 
 
 def checked(key: str, value: Any) -> Any:

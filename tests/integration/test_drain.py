@@ -337,6 +337,27 @@ def test_private_files_are_stored_by_name_only(home: Path, store: Store) -> None
     assert b"nothing-secret-by-its-looks" not in every_byte(home)
 
 
+def test_a_projects_own_exclusions_hold_for_its_events_alone(
+    home: Path, store: Store, tmp_path: Path
+) -> None:
+    for name, exclude in (("one", ["*.sql"]), ("two", [])):
+        config = tmp_path / name / ".claude-memories" / "config.json"
+        config.parent.mkdir(parents=True)
+        config.write_text(json.dumps({"exclude": exclude}))
+        put(
+            home,
+            0,
+            cwd=str(tmp_path / name),
+            hook_event_name="PostToolUse",
+            tool_use_id=name,
+            tool_input={"file_path": "dump.sql"},
+            tool_response="rows",
+        )
+    assert run(home, store).events == 2
+    kept = {Path(event.cwd).name: "tool_response" in event.payload for event in stored(store)}
+    assert kept == {"one": False, "two": True}
+
+
 def test_no_secret_is_left_anywhere(home: Path, store: Store) -> None:
     logs.configure(home, Settings(log_level="debug"))
     try:

@@ -20,7 +20,7 @@ from claude_memory.errors import StoreBusy
 from claude_memory.ingest.parse import MAX_BYTES, Captured, Unreadable, parse
 from claude_memory.ingest.redact import redact
 from claude_memory.model import Event, EventId, MemoryId, ProjectId, ProjectIdentity, StoredMemory
-from claude_memory.settings import Settings
+from claude_memory.settings import Settings, of_project
 from claude_memory.spool import Spool, SpooledFile
 from claude_memory.store.protocol import Store
 
@@ -82,6 +82,7 @@ class _Run:
     done: Drained = field(default_factory=Drained)
     seen: set[str] = field(default_factory=set)
     projects: dict[str, ProjectId] = field(default_factory=dict)
+    excluded: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def sweep(self, now: datetime) -> None:
         for size in self.spool.sweep(now):
@@ -134,7 +135,12 @@ class _Run:
         try:
             if not file.ours:
                 raise Unreadable("not a name that a hook gives")
-            found = parse(Captured(raw, file.event, file.agent, file.moment), self.settings, self.project_of)
+            found = parse(
+                Captured(raw, file.event, file.agent, file.moment),
+                self.settings,
+                self.project_of,
+                self.exclude_of,
+            )
         except Unreadable as fault:
             self.reject(file, str(fault), raw)
             return False
@@ -173,6 +179,13 @@ class _Run:
         if cwd not in self.projects:
             self.projects[cwd] = self.store.project_for(_identity(cwd)).id
         return self.projects[cwd]
+
+    def exclude_of(self, cwd: str) -> tuple[str, ...]:
+        """What the event's own project excludes, whoever drains it."""
+        if cwd not in self.excluded:
+            root = _identity(cwd).path
+            self.excluded[cwd] = tuple(of_project(Path(root)).get("exclude", ())) if root else ()
+        return self.excluded[cwd]
 
 
 def _deadline(budget_seconds: float | None) -> Callable[[], bool]:

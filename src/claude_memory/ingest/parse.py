@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -72,17 +72,25 @@ class Captured:
     moment: datetime
 
 
-def parse(captured: Captured, settings: Settings, project_of: Callable[[str], ProjectId]) -> Event | None:
-    """The event, or None for what an agent reports of its own internals."""
+def parse(
+    captured: Captured,
+    settings: Settings,
+    project_of: Callable[[str], ProjectId],
+    exclude_of: Callable[[str], Sequence[str]] = lambda _: (),
+) -> Event | None:
+    """The event, or None for what an agent reports of its own internals.
+
+    `exclude_of` gives what the project of a folder excludes beside the person's own settings.
+    """
     payload = read(captured.raw)
     name = payload.get("hook_event_name")
     kind = event_kind(name if isinstance(name, str) and name else captured.event)
     if kind is EventKind.SUBAGENT_RESULT and payload.get("agent_type") == "":
         return None  # a compaction's own workers; their transcript does not exist
-    payload = withhold(payload, settings.exclude)
+    cwd = _text(payload, "cwd")
+    payload = withhold(payload, (*settings.exclude, *exclude_of(cwd)))
     identity = _identity(kind, payload, captured.moment)
     bounded = bound_document(payload, settings.event_max_kb * 1024)
-    cwd = _text(payload, "cwd")
     return Event(
         id=identity,
         kind=kind,
