@@ -34,7 +34,7 @@ LOADERS: dict[str, Callable[[Path], list[Corpus]]] = {
     "memorycode": memorycode.load,
 }
 DEPTH = 50  # hits asked for; measures look at the first 5 to 20, session measures at all of them
-STRANGERS = 40  # questions of each other set asked of every corpus
+FOREIGN_QUESTIONS = 40  # questions of each other set asked of every corpus
 
 
 class CachedEmbedder:
@@ -68,7 +68,7 @@ class CachedEmbedder:
 
 def answers(home: Path, corpora: list[Corpus], embedder: Embedder | None) -> Iterator[Answer]:
     """Feed each corpus to a project of its own; ask its own questions and those of the others."""
-    strangers = {corpus.name: _strangers(corpus, corpora) for corpus in corpora}
+    foreign = {corpus.name: foreign_questions(corpus, corpora) for corpus in corpora}
     for number, corpus in enumerate(corpora):
         folder = home / "projects-under-test" / str(number)
         folder.mkdir(parents=True)
@@ -76,15 +76,16 @@ def answers(home: Path, corpora: list[Corpus], embedder: Embedder | None) -> Ite
         with Memory.open(home, folder, flags=flags) as memory:
             if embedder is not None:
                 memory._embedder = embedder  # loaded once, not once per corpus
-            keys = _feed(memory, corpus)
+            keys = feed(memory, corpus)
             for question in corpus.questions:
                 yield Answer(corpus, question, memory.search(question.text, limit=DEPTH), keys)
-            for text in strangers[corpus.name]:
+            for text in foreign[corpus.name]:
                 yield Answer(corpus, None, memory.search(text, limit=1), keys)
         print(f"  {corpus.name}: {len(corpus.units)} memories", file=sys.stderr)
 
 
-def _feed(memory: Memory, corpus: Corpus) -> dict[str, str]:
+def feed(memory: Memory, corpus: Corpus) -> dict[str, str]:
+    """Remember every unit; gives the unit's key by memory id."""
     ids = memory.remember_many(
         [
             NewMemory(body=unit.text, title=unit.title, session=unit.session, created_at=unit.when)
@@ -94,14 +95,15 @@ def _feed(memory: Memory, corpus: Corpus) -> dict[str, str]:
     return dict(zip(ids, (unit.key for unit in corpus.units), strict=True))
 
 
-def _strangers(corpus: Corpus, corpora: list[Corpus]) -> list[str]:
+def foreign_questions(corpus: Corpus, corpora: list[Corpus]) -> list[str]:
+    """Questions of other sets, which this corpus cannot answer."""
     family = corpus.name.split()[0]
     asked: dict[str, list[str]] = {}
     for other in corpora:
         if other.name.split()[0] != family:
             texts = [question.text for question in other.questions]
             asked.setdefault(other.name.split()[0], []).extend(texts)
-    wanted = STRANGERS if len(corpus.questions) > 1 else 4
+    wanted = FOREIGN_QUESTIONS if len(corpus.questions) > 1 else 4
     return [text for texts in asked.values() for text in _spread(list(dict.fromkeys(texts)), wanted)]
 
 
@@ -115,7 +117,7 @@ def run(folder: Path, names: Sequence[str], *, words_only: bool, cache: Path | N
     corpora = [corpus for name in names for corpus in LOADERS[name](folder)]
     with tempfile.TemporaryDirectory(prefix="quality-") as scratch:
         home = Path(scratch)
-        embedder = None if words_only else _embedder(home, cache)
+        embedder = None if words_only else embedder_for(home, cache)
         started = time.perf_counter()
         given = list(answers(home, corpora, embedder))
         seconds = time.perf_counter() - started
@@ -134,7 +136,8 @@ def run(folder: Path, names: Sequence[str], *, words_only: bool, cache: Path | N
     }
 
 
-def _embedder(home: Path, cache: Path | None) -> Embedder | None:
+def embedder_for(home: Path, cache: Path | None) -> Embedder:
+    """The product's default embedder, opened once for all corpora."""
     with Memory.open(home, home) as memory:
         embedder = memory.embedder
         if embedder is None:

@@ -79,7 +79,7 @@ def rank(store: Store, question: Question, *, depth: int = 0, extra: tuple[Passa
     passages = {passage.id: passage for passage in store.passages(list(found), model=question.model)}
     weights = bm25.term_weights(query, statistics)
     scored = _score(question, passages, weights, weights, mean_length=statistics.mean_length, scan=scan)
-    if statistics.passages < feedback.SMALLEST_STORE or not scored:
+    if scan is None or statistics.passages < feedback.SMALLEST_STORE or not scored:
         return Ranking(question, weights, statistics, scan, scored)
     best = [item.passage for item in scored[: feedback.SOURCES]]
     wider = _merged(statistics, store.term_statistics(question.scope, feedback.source_terms(best)))
