@@ -71,9 +71,10 @@ def test_nothing_of_it_is_left_in_an_event(sample: secret_samples.Sample) -> Non
 
 def _source_events() -> Iterator[tuple[str, str]]:
     """Real text present wherever the tests run: the installed packages and the standard library."""
-    roots = [Path(sysconfig.get_path(name)) for name in ("purelib", "stdlib")]
-    for root in roots:
-        files = sorted(file for file in root.rglob("*") if file.suffix in SOURCE_SUFFIXES and file.is_file())
+    packages, standard = (Path(sysconfig.get_path(name)) for name in ("purelib", "stdlib"))
+    for root in (packages, standard):
+        found = (file for file in root.rglob("*") if file.suffix in SOURCE_SUFFIXES and file.is_file())
+        files = sorted(file for file in found if root is packages or "site-packages" not in file.parts)
         random.Random(1).shuffle(files)
         yield from _cut_into_events(files, WANTED_EVENTS // 2)
 

@@ -78,6 +78,8 @@ def test_only_the_secret_is_replaced_by_its_kind(text: str, kind: str) -> None:
         "Authorization: Bearer <token>",
         "tokens: 15234, cached_tokens: 12000, max_tokens=4096",
         "publicKeyToken=b77a5c561934e089",
+        '"NextToken": "eyJOZXh0VG9rZW4iOiBudWxsLCAiYm90b190cnVuY2F0ZV9hbW91bnQiOiAxMH0="',
+        "arn:aws:secretsmanager:us-west-2:123456789012:secret:Orders-a7b2c3",
         "AWS::IAM::AccessKey: 72c2d9dd90025459",
     ],
 )

@@ -34,9 +34,10 @@ _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+|[^A-Za-z0-9]")
 # Calls, subscripts, attributes, interpolations, generics: an expression, not a value.
 _CODE = re.compile(
     r"""(?x) ^!?&?[A-Za-z_][\w.:]*[(\[] | \{[\w.!:\ ]*\} | :: | -> | \(\) | ^[A-Za-z_]\w*<
-    | ^[A-Za-z_]+(?:\??\.[A-Za-z_]\w*)+[;,()]*$ | ^[a-z_]\w*(?:\??\.[a-z_]\w*)+[;,()]*$ | ^https?: | ^//
+    | ^[A-Za-z_]+(?:\??\.[A-Za-z_]\w*)+[;,()]*$ | ^[a-z_]\w*(?:\??\.[a-z_]\w*)+[;,()]*$
+    | ^(?:https?|arn): | ^//
     | ^[A-Z]+\d?(?:_[A-Z]+\d?)+[;,)]*$ | ^[a-z]+\d{0,2}(?:_[a-z]+\d{0,2})+[;,)]*$
-    | ^[a-z-]+(?:/[a-z-]+)+(?:/\d+)?$"""
+    | ^[a-z-]+(?:/[a-z-]+)+(?:/\d+)?$ | ^\[/?\w+\]"""
 )
 _WORDS = re.compile(
     r"[\d.,:_-]+|[a-z]+(?:[_.:/-][a-z]+){0,2}|[A-Z_]+|[A-Z]?[a-z]+|v?[\d.]+[a-z]*|[a-z]+(?:[A-Z][a-z]+)+"

@@ -18,6 +18,11 @@ _NAME_WORDS = tuple(
     signingkey master_key master-key account_key accountkey shared_key license_key app_key appkey credential
     _pass _auth -auth -pass""".split()
 )
+# Names that end like a secret's and are none: resource types and addresses, public keys, places in a listing.
+_OTHER_NAMES = (
+    r"[A-Z]\w*::[A-Z]\w*::\w*|arn:aws[\w-]*:[\w-]*:[\w-]*:[0-9]*:|(?i:public_?key_?)"
+    r"|(?i:(?:next|lock|idempotency|update|page|continuation|sync|pagination|cursor|resume)[_-]?(?:page[_-]?)?)"
+)
 _ENV_NAME = (
     r"(?:[A-Z][A-Z0-9_]*_)?(?:PASSWORD|PASSWD|PWD|PASS|PASSPHRASE|SECRET|TOKEN|CREDENTIALS|AUTH|KEY_BASE"
     r"|(?:API|ACCESS|PRIVATE|SECRET|ENCRYPTION|SIGNING|MASTER)_?KEY)"
@@ -127,9 +132,10 @@ CONTEXTS = (
     Rule(
         "secret-assignment",
         _NAME_WORDS,
-        r"(?:[A-Z]\w*::[A-Z]\w*::\w*|(?i:public_?key_?))?"
+        rf"(?:{_OTHER_NAMES})?"
         rf"{_NAME}(?:(?:{_ASSIGN}|(?:{QUOTE}),[ \t]?)[bru]?{QUOTE}({_CHARS}{{8,}})|{_ASSIGN}({_BARE}{{8,}}))"
         rf"|(?i:\bset(?:env|x)?)[ \t]+\w*{_NAME}[ \t]+(?:{QUOTE})?({_BARE}{{8,}})",
         "random",
+        unless=_OTHER_NAMES,
     ),
 )

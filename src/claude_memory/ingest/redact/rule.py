@@ -9,12 +9,16 @@ from typing import NamedTuple
 
 
 class Rule(NamedTuple):
-    """One format. The rule runs only on texts that hold one of its keywords (lower case)."""
+    """One format. The rule runs only on texts that hold one of its keywords (lower case).
+
+    The check decides about the value; a match that begins with `unless` is no find.
+    """
 
     kind: str
     keywords: tuple[str, ...]
     pattern: str
     check: str | None = None
+    unless: str | None = None
 
 
 # A token may follow an escape of JSON, of a URL or of a terminal, whose last letter would join the word.

@@ -22,9 +22,6 @@ _MARK = re.compile(rb"\[(?:private|secret:[a-z0-9-]+)\]")
 _COLOUR = re.compile(
     rb"(?:\x1b|\\+u001b)\[[0-9;?]{0,20}[A-Za-z]"
 )  # its letters would join the words beside them
-_TYPE_NAME = re.compile(
-    rb"[A-Z]\w*::[A-Z]\w*::|(?i:public)"
-)  # a resource type or a public key, named like a secret
 _MAX_PASSES = 8  # a cut can bare one more secret beside it; two passes settle all but hostile text
 
 # DEL stands for every character beyond ASCII: no rule names it, no pattern treats it as a delimiter.
@@ -101,7 +98,7 @@ def _wanted_rules(shadow: bytes) -> list[int]:
 def _matches(rank: int, shadow: bytes) -> Iterator[Span]:
     rule = RULES[rank]
     for match in _compiled(rank).finditer(shadow):
-        if _TYPE_NAME.match(shadow, match.start()):
+        if rule.unless and re.compile(rule.unless.encode()).match(shadow, match.start()):
             continue
         for group in range(1, match.re.groups + 1):
             start, end = match.span(group)
