@@ -18,8 +18,10 @@ from typing import Any
 import claude_memory
 from claude_memory.files import private_folder, write_atomically
 
-MARKETPLACE = "claude-memory-local"
-PLUGIN = "claude-memory"
+# The client reserves names that begin with "claude-" for its maker.
+MARKETPLACE = "lasting-memory-local"
+PLUGIN = "lasting-memory"
+SERVER = "memory"
 HOOK_FILE = "claude_memory_hook.py"
 
 _PACKAGE = Path(claude_memory.__file__).parent
@@ -108,7 +110,7 @@ def _fill(folder: Path) -> None:
         plugin / "hooks" / "hooks.json", hooks=hooks_with_paths("${CLAUDE_PLUGIN_ROOT}/hooks/" + HOOK_FILE)
     )
     command, *arguments = server_command()
-    _rewrite(plugin / ".mcp.json", mcpServers={PLUGIN: {"command": command, "args": arguments}})
+    _rewrite(plugin / ".mcp.json", mcpServers={SERVER: {"command": command, "args": arguments}})
     _rewrite(plugin / ".claude-plugin" / "plugin.json", version=claude_memory.__version__)
 
 
