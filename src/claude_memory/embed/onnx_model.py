@@ -124,6 +124,7 @@ def _session(model: Path | bytes) -> Any:
     options.inter_op_num_threads = 1
     # An idle server must cost nothing, also where a model brings threads of its own.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    onnxruntime.set_default_logger_severity(_ERRORS_ONLY)  # else it reports missing graphics cards
     onnxruntime.disable_telemetry_events()
     try:
         return onnxruntime.InferenceSession(
