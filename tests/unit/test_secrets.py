@@ -31,6 +31,7 @@ GITHUB = "ghp_" + "".join(RNG.choices(string.ascii_letters + string.digits, k=36
         (f"token: str | None = '{VALUE}'", "secret-assignment"),
         (f'os.environ.setdefault("API_TOKEN", "{VALUE}")', "secret-assignment"),
         (f"tool --password {VALUE}", "command-password"),
+        (f"SEARCH_ADMIN_KEY={VALUE}", "env-key"),
         ("passwd = 'geheim$parole'", "password-literal"),
     ],
 )

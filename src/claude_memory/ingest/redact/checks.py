@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 
+_ENOUGH = 256  # characters that decide: these patterns backtrack, and a value may be megabytes long
 _PLACEHOLDER = re.compile(
     r"""(?ix) ^[<\[{(%$*.#@!&\x7f-]*$ | \$\{ | \$\( | \{\{ | ^\$[a-z_]\w*$ | ^%\w+%$ | %\(\w+\) | ^<[^>]*>?$
     | (?:\b|_)(?:your|dummy|fake|mock|sample|todo) | [_-]here\b | example | placeholder | insert[_-]
@@ -53,7 +54,7 @@ def entropy(value: str) -> float:
 
 def is_placeholder(value: str) -> bool:
     """Whether the value stands for a secret to be filled in, or names where it comes from."""
-    value = value.strip("[](){},;")
+    value = value.strip("[](){},;")[:_ENOUGH]
     return bool(_PLACEHOLDER.search(value)) or value.lower().strip("-_.!@*") in _WEAK
 
 
@@ -65,6 +66,7 @@ def is_token(value: str) -> bool:
 
 def is_random(value: str) -> bool:
     """Mixed letters and digits without the long words that names and sentences are made of."""
+    value = value[:_ENOUGH]
     if len(value) < 8 or is_placeholder(value) or _CODE.search(value):
         return False
     return _is_scrambled(value)
@@ -88,6 +90,7 @@ def _is_wild(value: str) -> bool:
 
 def is_password(value: str) -> bool:
     """A value where only a password can stand: anything but a placeholder or a common default."""
+    value = value[:_ENOUGH]
     if len(value) < 4 or is_placeholder(value):
         return False
     return not re.fullmatch(r"[A-Z_]+|\W+|%[sd]|\$\w+|:\w+", value)
@@ -95,6 +98,7 @@ def is_password(value: str) -> bool:
 
 def is_env_password(value: str) -> bool:
     """The right side of an environment line: no code, no path, no plain words."""
+    value = value[:_ENOUGH]
     if len(value) < 6 or is_placeholder(value) or _CODE.search(value) or _WORDS.fullmatch(value):
         return False
     return not _PATH_OR_OPTION.match(value) or _is_scrambled(value)

@@ -10,19 +10,21 @@ _CHARS = r"""(?:[^\s"'`\\\x00]|\\[^nrtu"'`\s\\\x00])"""
 _BARE = r"""(?:[^\s"'`\\,;&|<>()\x00]|\\[^nrtu"'`\s\\\x00])"""
 _NAME = (
     r"(?i:secret|token|passw(?:or)?d|passphrase|pwd|credentials?|[_-]pass|[_-]auth|secret[_-]?key[_-]?base"
-    r"|(?:api|access|secret|private|auth|encryption|signing|master|account|shared|license|app)[_-]?key)"
+    r"|(?:api|access|secret|private|auth|encryption|signing|master|account|shared|license|app|application"
+    r"|admin|service|server|client|deploy|write|webhook|hmac|jwt|integration|ingest)[_-]?key)"
 )
 _NAME_WORDS = tuple(
-    """secret token passwd password passphrase pwd api_key api-key apikey access_key access-key accesskey
-    private_key private-key privatekey auth_key auth-key authkey encryption_key encryptionkey signing_key
-    signingkey master_key master-key account_key accountkey shared_key license_key app_key appkey credential
-    _pass _auth -auth -pass""".split()
+    """secret token passwd password passphrase pwd credential _pass _auth -auth -pass _key -key apikey
+    accesskey privatekey authkey encryptionkey signingkey masterkey accountkey sharedkey licensekey appkey
+    applicationkey adminkey servicekey serverkey clientkey deploykey writekey webhookkey""".split()
 )
 # Names that end like a secret's and are none: resource types and addresses, public keys, places in a listing.
 _OTHER_NAMES = (
     r"[A-Z]\w*::[A-Z]\w*::\w*|arn:aws[\w-]*:[\w-]*:[\w-]*:[0-9]*:|(?i:public_?key_?)"
     r"|(?i:(?:next|lock|idempotency|update|page|continuation|sync|pagination|cursor|resume)[_-]?(?:page[_-]?)?)"
 )
+# Where an environment line begins: in a file, a diff, a numbered listing, a JSON string.
+_LINE = r"(?m)(?:^|\\n)[ \t+-]*(?:[0-9]+[\t\x7f])?(?:export |set |ENV |ARG |- )?"
 _ENV_NAME = (
     r"(?:[A-Z][A-Z0-9_]*_)?(?:PASSWORD|PASSWD|PWD|PASS|PASSPHRASE|SECRET|TOKEN|CREDENTIALS|AUTH|KEY_BASE"
     r"|(?:API|ACCESS|PRIVATE|SECRET|ENCRYPTION|SIGNING|MASTER)_?KEY)"
@@ -45,7 +47,7 @@ _TYPE = r"(?::[ \t]?[A-Za-z][\w.]*(?:\[\w+\])?(?:[ \t]?\|[ \t]?None)?[ \t]?)?"
 _ASSIGN = rf"(?:{QUOTE})?\]?{_TYPE}[ \t]{{0,12}}(?:=>|:=|\?=|==|[=:])[ \t]{{0,12}}"
 
 CONTEXTS = (
-    token("jwt", "eyj zxlk", r"eyJ[\w-]{8,}(?:\.[\w-]+){1,2}\.[\w-]*(?:\.[\w-]+)*", "jwt"),
+    token("jwt", "eyj", r"eyJ[\w-]{8,}(?:\.[\w-]+){1,2}\.[\w-]*(?:\.[\w-]+)*", "jwt"),
     Rule(
         "authorization-header",
         ("authorization", "x-api-key", "x-auth-token", "private-token", "x-access-token", "api-key"),
@@ -117,10 +119,15 @@ CONTEXTS = (
         "kubernetes",
     ),
     Rule(
+        "env-key",
+        ("_key=",),
+        rf"{_LINE}[A-Z][A-Z0-9_]*_KEY=(?:{QUOTE})?({_CHARS}{{16,}})",
+        "random",
+    ),
+    Rule(
         "env-secret",
         _ENV_WORDS,
-        r"(?m)(?:^|\\n)[ \t+-]*(?:[0-9]+[\t\x7f])?(?:export |set |ENV |ARG |- )?"
-        rf"{_ENV_NAME}=(?:{QUOTE})?({_CHARS}{{6,}})",
+        rf"{_LINE}{_ENV_NAME}=(?:{QUOTE})?({_CHARS}{{6,}})",
         "env",
     ),
     Rule(

@@ -221,7 +221,7 @@ SERVICES = (
     ),
     named("paypal-secret", "paypal", "paypal", r"E[A-Za-z0-9_-]{60,}", "random"),
     token("adyen-key", "aqe", r"AQE[a-z][a-z0-9]{2}[A-Za-z0-9+/=*.-]{60,}"),
-    token("twilio-key", "sk ac", r"SK[0-9a-f]{32}\b"),
+    token("twilio-key", "sk", r"SK[0-9a-f]{32}\b"),
     named("twilio-auth-token", "twilio", "twilio", _HEX32),
     token("sendgrid-key", "sg.", r"SG\.[\w-]{16,}\.[\w-]{32,}"),
     token("mailgun-key", "key- pubkey-", r"(?:pub)?key-[0-9a-f]{32}\b"),
