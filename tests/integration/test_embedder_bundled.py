@@ -246,6 +246,25 @@ def test_a_released_model_loads_again_and_kept_questions_need_none(embedder: Loc
     assert embedder._loaded is not None
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_releasing_gives_most_of_the_memory_back(model_cache: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from claude_memory.embed import open_embedder\n"
+        "from claude_memory.settings import Settings\n"
+        "import numpy, onnxruntime, tokenizers\n"
+        "def resident(): return int(Path('/proc/self/statm').read_text().split()[1])\n"
+        "embedder = open_embedder(Settings(), Path(sys.argv[1]))\n"
+        "before = resident()\n"
+        "embedder.embed(['hello']); loaded = resident()\n"
+        "embedder.release(); released = resident()\n"
+        "print((released - before) / (loaded - before))\n"
+    )
+    share = subprocess.check_output([sys.executable, "-c", program, str(model_cache)], timeout=120)
+
+    assert float(share) < 0.5
+
+
 def test_a_runtime_that_cannot_be_imported_is_told(
     model_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
