@@ -92,6 +92,8 @@ PASSING = {
     "backups/older.zip": b"old",
     "spool/tmp/half": b"half",
     "locks/x": b"",
+    "install.json": b"{}",
+    "install/original": b"{}",
     ".MEMORY.md.0123.tmp": b"half",
 }
 
@@ -290,6 +292,7 @@ def test_restoring_needs_leave_to_replace_and_keeps_the_old_home(
     assert (report.previous / "spool/new/9.json").read_bytes() == b"later event"
     assert (home / "backups/older.zip").exists()
     assert (home / "cache/models/model.onnx").exists()
+    assert (home / "install.json").exists()  # true of this machine, before and after
     assert not (home / "cache/vectors.bin").exists()  # belongs to the old database
     assert sorted(path.name for path in home.parent.iterdir()) == sorted(
         ["home", packed.name, report.previous.name]

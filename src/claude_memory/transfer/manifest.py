@@ -24,7 +24,8 @@ MAX_FILES = 200_000
 MAX_MANIFEST_BYTES = 64 * 2**20
 MAX_TOTAL_BYTES = 256 * 2**30
 
-_EXCLUDED_TOPS = frozenset({"backups", "cache", "locks", "logs", NAME})
+# What was installed where is true of one machine only.
+_EXCLUDED_TOPS = frozenset({"backups", "cache", "install", "install.json", "locks", "logs", NAME})
 _TRANSIENT = (".lock", ".tmp", ".purge", "-wal", "-shm", "-journal")
 _FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\]')
 _DEVICES = frozenset(

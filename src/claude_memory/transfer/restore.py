@@ -23,8 +23,8 @@ from claude_memory.transfer.archive import Archive, BackupReport, check_database
 from claude_memory.transfer.manifest import DATABASE, Entry
 
 # No part of a backup, and still wanted after a restore. Other caches belong to the old database.
-_CARRIED_OVER = ("backups", "logs", "cache/models")
-_WORTHLESS = ("cache", "logs")
+_CARRIED_OVER = ("backups", "cache/models", "install", "install.json", "logs")
+_NOT_MISSED = ("cache", "install", "logs")
 _STALE_SECONDS = 3600
 _RESERVE_BYTES = 16 * 2**20
 
@@ -59,8 +59,8 @@ def _is_empty(home: Path) -> bool:
     """Whether a home holds nothing that a person could miss."""
     for folder, folders, names in os.walk(home):
         if Path(folder) == home:
-            folders[:] = [name for name in folders if name not in _WORTHLESS]
-        if any(not name.endswith(".lock") for name in names):
+            folders[:] = [name for name in folders if name not in _NOT_MISSED]
+        if any(not name.endswith(".lock") and name != "install.json" for name in names):
             return False
     return True
 
