@@ -26,10 +26,11 @@ _FIRST_MISSING = """SELECT min(id) FROM (SELECT q.id FROM passages q WHERE q.id 
 
 def add(db: apsw.Connection, model: str, vectors: Sequence[tuple[PassageId, bytes]]) -> int:
     """Attach vectors of one model; passages that are gone, or have theirs, are passed over."""
-    if len({len(vector) for _, vector in vectors} - {0}) > 1 or any(not vector for _, vector in vectors):
-        raise InvalidInput(f"vectors of {model} have different lengths")
     db.execute("INSERT INTO models (id) VALUES (?) ON CONFLICT DO NOTHING", (model,))
     number, through = next(db.execute("SELECT number, complete_through FROM models WHERE id = ?", (model,)))
+    usual = db.execute("SELECT length(vector) FROM vectors WHERE model = ? LIMIT 1", (number,)).get
+    if len({len(vector) for _, vector in vectors} | {usual or len(vectors[0][1])}) > 1 or not vectors[0][1]:
+        raise InvalidInput(f"vectors of {model} must all have the same length")
     before = db.total_changes()
     db.executemany(
         _INSERT,
