@@ -110,17 +110,16 @@ class TestFusion:
 class TestFeedback:
     def test_telling_words_of_the_best_join_the_question_at_a_small_share(self) -> None:
         best = [passage("rollback migration forward the the the")]
-        wider = feedback.expanded({"undo": 1.0}, best, statistics(rollback=2, migration=3, forward=5))
-        assert wider["undo"] == 1.0
-        assert {"rollback", "migration", "forward"} < set(wider)
-        added = sum(wider.values()) - 1.0
-        assert added / sum(wider.values()) == pytest.approx(feedback.MASS)
+        wider = feedback.added({"undo": 1.0}, best, statistics(rollback=2, migration=3, forward=5))
+        assert set(wider) == {"rollback", "migration", "forward"}
+        added = sum(wider.values())
+        assert added / (1.0 + added) == pytest.approx(feedback.MASS)
 
     def test_stop_words_never_join(self) -> None:
         assert "the" not in feedback.source_terms([passage("the rollback")])
 
     def test_nothing_to_learn_leaves_the_question_as_it_is(self) -> None:
-        assert feedback.expanded({"undo": 1.0}, [passage("the of")], statistics()) == {"undo": 1.0}
+        assert feedback.added({"undo": 1.0}, [passage("the of")], statistics()) == {}
 
 
 class TestPriors:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 
 from claude_memory.model import Passage
@@ -56,8 +55,8 @@ def contributions(passage: Passage, weights: Mapping[str, float], mean_length: f
         (passage.far, FAR_WEIGHT),
         (passage.date, DATE_WEIGHT),
     ):
-        for term, count in Counter(filter(wanted, words)).items():
-            frequencies[term] = frequencies.get(term, 0.0) + field_weight * count
+        for term in filter(wanted, words):
+            frequencies[term] = frequencies.get(term, 0.0) + field_weight
     norm = K1 * (1.0 - B + B * length(passage) / mean_length) if mean_length > 0 else K1
     return {term: weights[term] * tf * (K1 + 1.0) / (tf + norm) for term, tf in frequencies.items()}
 

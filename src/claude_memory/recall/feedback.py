@@ -25,10 +25,10 @@ def source_terms(best: Iterable[Passage]) -> list[str]:
     return list(dict.fromkeys(term for passage in best for term in passage.own if not is_stop_term(term)))
 
 
-def expanded(
+def added(
     query: Mapping[str, float], best: Sequence[Passage], statistics: TermStatistics
 ) -> dict[str, float]:
-    """The question with the most telling terms of the best passages, at a small share of its mass."""
+    """The most telling terms of the best passages, with their small share of the question's mass."""
     telling: dict[str, float] = {}
     for passage in best:
         for term, count in Counter(passage.own).items():
@@ -37,9 +37,7 @@ def expanded(
                 telling[term] = telling.get(term, 0.0) + count / len(passage.own) * rarity
     chosen = sorted(telling.items(), key=lambda pair: (-pair[1], pair[0]))[:TERMS]
     total = sum(weight for _, weight in chosen)
-    result = dict(query)
-    if total > 0.0:
-        scale = MASS / (1.0 - MASS) * sum(query.values()) / total
-        for term, weight in chosen:
-            result[term] = result.get(term, 0.0) + scale * weight
-    return result
+    if total <= 0.0:
+        return {}
+    scale = MASS / (1.0 - MASS) * sum(query.values()) / total
+    return {term: scale * weight for term, weight in chosen}

@@ -67,38 +67,50 @@ def ask(text: str, scope: SearchScope, filter_: MemoryFilter, embedder: Embedder
     return Question(text, scope, filter_, tuple(query_terms(head)), vector, model)
 
 
-def rank(store: Store, question: Question, *, depth: int = 0, extra: tuple[PassageId, ...] = ()) -> Ranking:
-    """Score the union of what words and meaning find; `extra` passages are scored with them."""
-    query = dict.fromkeys(question.terms, 1.0)
+def rank(store: Store, question: Question, *, depth: int = 0) -> Ranking:
+    """Score the union of what words and meaning find."""
     statistics = store.term_statistics(question.scope, question.terms)
     scan = _scan(store, question, max(VECTOR_CANDIDATES, depth))
-    found = dict.fromkeys(extra)
-    found.update(dict.fromkeys(_by_words(store, question, query, statistics, depth)))
+    found = dict.fromkeys(_by_words(store, question, statistics, max(TEXT_CANDIDATES, depth)))
     if scan is not None:
         found.update((passage, None) for passage, _ in scan.candidates)
-    passages = {passage.id: passage for passage in store.passages(list(found), model=question.model)}
-    weights = bm25.term_weights(query, statistics)
-    scored = _score(question, passages, weights, weights, mean_length=statistics.mean_length, scan=scan)
-    if scan is None or statistics.passages < feedback.SMALLEST_STORE or not scored:
-        return Ranking(question, weights, statistics, scan, scored)
-    best = [item.passage for item in scored[: feedback.SOURCES]]
-    wider = _merged(statistics, store.term_statistics(question.scope, feedback.source_terms(best)))
-    query = feedback.expanded(query, best, wider)
-    new = [id_ for id_ in _by_words(store, question, query, wider, depth) if id_ not in passages]
-    passages.update((passage.id, passage) for passage in store.passages(new, model=question.model))
-    plain, weights = weights, bm25.term_weights(query, wider)
-    scored = _score(question, passages, weights, plain, mean_length=statistics.mean_length, scan=scan)
-    return Ranking(question, plain, statistics, scan, scored)
+    passages = store.passages(list(found), model=question.model)
+    weights = bm25.term_weights(dict.fromkeys(question.terms, 1.0), statistics)
+    plain = [bm25.score(passage, weights, statistics.mean_length) for passage in passages]
+    meaning = _Meaning(scan.minimum if scan else 0.0, _cosines(question, passages, scan))
+    scored = _scored(passages, plain, plain, meaning)
+    if scan is not None and statistics.passages >= feedback.SMALLEST_STORE and scored:
+        lexical = _with_feedback(store, question, scored, passages, plain)
+        scored = _scored(passages, plain, lexical, meaning)
+    return Ranking(question, weights, statistics, scan, scored)
 
 
-def _by_words(
-    store: Store, question: Question, query: Mapping[str, float], statistics: TermStatistics, depth: int
-) -> list[PassageId]:
-    # The store knows how rare a term is; it wants the question's own weights.
-    known = {term: weight for term, weight in query.items() if statistics.document_frequency.get(term)}
+def _by_words(store: Store, question: Question, statistics: TermStatistics, limit: int) -> list[PassageId]:
+    known = {term: 1.0 for term in question.terms if statistics.document_frequency.get(term)}
     if not known:
         return []
-    return store.text_candidates(question.scope, question.filter_, known, max(TEXT_CANDIDATES, depth))
+    return store.text_candidates(question.scope, question.filter_, known, limit)
+
+
+def _with_feedback(
+    store: Store,
+    question: Question,
+    scored: tuple[Scored, ...],
+    passages: list[Passage],
+    plain: list[float],
+) -> list[float]:
+    """BM25 is linear in the question, so the added terms' scores are added to the plain ones.
+
+    No new candidates are fetched for them: on all sets that changed no figure.
+    """
+    best = [item.passage for item in scored[: feedback.SOURCES]]
+    statistics = store.term_statistics(question.scope, feedback.source_terms(best))
+    more = feedback.added(dict.fromkeys(question.terms, 1.0), best, statistics)
+    weights = bm25.term_weights(more, statistics)
+    return [
+        score + bm25.score(passage, weights, statistics.mean_length)
+        for passage, score in zip(passages, plain, strict=True)
+    ]
 
 
 def _scan(store: Store, question: Question, limit: int) -> VectorScan | None:
@@ -108,26 +120,18 @@ def _scan(store: Store, question: Question, limit: int) -> VectorScan | None:
     return scan if scan.scanned else None
 
 
-def _score(
-    question: Question,
-    passages: Mapping[PassageId, Passage],
-    weights: Mapping[str, float],
-    plain: Mapping[str, float],
-    *,
-    mean_length: float,
-    scan: VectorScan | None,
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    minimum: float
+    cosines: list[float | None] | None
+
+
+def _scored(
+    passages: list[Passage], plain: list[float], lexical: list[float], meaning: _Meaning
 ) -> tuple[Scored, ...]:
-    items = list(passages.values())
-    lexical = [bm25.score(passage, weights, mean_length) for passage in items]
-    plain_lexical = (
-        lexical if plain is weights else [bm25.score(passage, plain, mean_length) for passage in items]
-    )
-    cosines = _cosines(question, items, scan)
-    together = fused(lexical, cosines, scan.minimum if scan else 0.0)
-    scored = [
-        Scored(passage, lexical[i], plain_lexical[i], cosines[i] if cosines else None, together[i])
-        for i, passage in enumerate(items)
-    ]
+    cosines = meaning.cosines or [None] * len(passages)
+    together = fused(lexical, meaning.cosines, meaning.minimum)
+    scored = map(Scored, passages, lexical, plain, cosines, together)
     # Equal scores keep a stable order: the later passage first, as the newer is the likelier.
     return tuple(sorted(scored, key=lambda item: (-item.fused, -item.passage.id)))
 
@@ -155,8 +159,3 @@ def _exact(asked: bytes, passages: list[Passage]) -> dict[PassageId, float]:
     norms = np.linalg.norm(rows, axis=1) * np.linalg.norm(query)
     cosines = (rows @ query) / np.maximum(norms, 1e-9)
     return {passage.id: float(cosine) for passage, cosine in zip(usable, cosines, strict=True)}
-
-
-def _merged(first: TermStatistics, second: TermStatistics) -> TermStatistics:
-    together = {**second.document_frequency, **first.document_frequency}
-    return TermStatistics(first.passages, first.mean_length, together)
