@@ -73,7 +73,12 @@ def _plain(content: Any) -> str:
 
 
 def _events(model: str, number: int, blocks: list[Block]) -> Iterator[tuple[str, dict[str, Any]]]:
-    usage = {"input_tokens": 120, "output_tokens": 7, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
+    usage = {
+        "input_tokens": 120,
+        "output_tokens": 7,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": 0,
+    }
     message = {
         "id": f"msg_{number:020d}",
         "type": "message",
@@ -97,7 +102,11 @@ def _events(model: str, number: int, blocks: list[Block]) -> Iterator[tuple[str,
     stop = "tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn"
     yield (
         "message_delta",
-        {"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None}, "usage": {"output_tokens": 7}},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": stop, "stop_sequence": None},
+            "usage": {"output_tokens": 7},
+        },
     )
     yield "message_stop", {"type": "message_stop"}
 
@@ -133,7 +142,8 @@ def _handler(fake: FakeModel) -> Callable[..., BaseHTTPRequestHandler]:
                 self._json({**message, "content": blocks, "stop_reason": stop})
                 return
             stream = "".join(
-                f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in _events(model, number, blocks)
+                f"event: {name}\ndata: {json.dumps(data)}\n\n"
+                for name, data in _events(model, number, blocks)
             )
             self._send("text/event-stream", stream.encode())
 
