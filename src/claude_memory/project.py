@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from claude_memory.model import ProjectIdentity
@@ -23,8 +24,6 @@ _IGNORE_PATH_CASE = frozenset({"github.com", "gitlab.com", "bitbucket.org"})
 _LARGEST_FILE = 1 << 20
 _LARGE_INDEX = 8 << 20  # about 250,000 objects: a walk through the history would be felt
 _GIT_SECONDS = 5
-
-_roots: dict[tuple[str, str], str] = {}
 
 
 def identify(folder: Path | str) -> ProjectIdentity:
@@ -175,18 +174,14 @@ def _is_large(common: Path) -> bool:
         return False
 
 
-def _root_commit(common: Path, birth: str) -> str:
-    """The oldest commit without a parent; remembered once there is one."""
-    known = (str(common), birth)
-    if known not in _roots:
-        # --git-dir keeps git from wandering into a surrounding repository.
-        found = _git(f"--git-dir={common}", "rev-list", "--timestamp", "--max-parents=0", "--all").split("\n")
-        # The oldest, because a stash or a branch of pages adds roots to the same repository.
-        root = min((line.split() for line in found if line.count(" ") == 1), key=_age, default=None)
-        if root is None:
-            return ""
-        _roots[known] = root[1]
-    return _roots[known]
+@lru_cache(maxsize=256)
+def _root_commit(common: Path, birth: str) -> str:  # noqa: ARG001 (another birth, another repository)
+    """The oldest commit without a parent; empty if there is none, or no git to ask."""
+    # --git-dir keeps git from wandering into a surrounding repository.
+    lines = _git(f"--git-dir={common}", "rev-list", "--timestamp", "--max-parents=0", "--all").split("\n")
+    # The oldest, because a stash or a branch of pages adds roots to the same repository.
+    roots = [line.split() for line in lines if line.count(" ") == 1]
+    return min(roots, key=_age)[1] if roots else ""
 
 
 def _age(root: list[str]) -> tuple[int, str]:

@@ -225,7 +225,7 @@ def test_branches_of_their_own_and_stashes_keep_the_project(tmp_path: Path) -> N
     for number in range(8):
         git(folder, "checkout", "-q", "--orphan", f"pages{number}")
         git(folder, "commit", "-q", "--allow-empty", "-m", f"pages {number}", "--date", "2030-01-01T00:00:00")
-    project._roots.clear()
+    project._root_commit.cache_clear()
     assert not set(identify(folder).identities).isdisjoint(before)
 
 
@@ -244,7 +244,7 @@ def test_a_copy_without_times_still_has_its_root_commit(tmp_path: Path) -> None:
     folder = repository(tmp_path / "app")
     before = identify(folder)
     os.utime(folder / ".git" / "description", (0, 0))
-    project._roots.clear()
+    project._root_commit.cache_clear()
     assert not set(identify(folder).identities).isdisjoint(before.identities)
 
 
@@ -283,7 +283,7 @@ def test_without_git_or_with_a_stuck_one_the_project_stays(
 ) -> None:
     folder = repository(tmp_path / "app")
     before = id_of(store, folder)
-    project._roots.clear()
+    project._root_commit.cache_clear()
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     assert id_of(store, folder) == before
 
@@ -313,7 +313,7 @@ def test_a_large_history_with_a_remote_is_not_walked(tmp_path: Path, monkeypatch
 def test_a_hook_of_git_does_not_confuse_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, other = repository(tmp_path / "app"), repository(tmp_path / "other")
     expected = identify(folder)
-    project._roots.clear()
+    project._root_commit.cache_clear()
     monkeypatch.setenv("GIT_DIR", str(other / ".git"))
     monkeypatch.setenv("GIT_OBJECT_DIRECTORY", str(other / ".git" / "objects"))
     assert identify(folder) == expected
