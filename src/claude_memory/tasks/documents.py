@@ -78,12 +78,16 @@ def read_head(path: Path) -> Mapping[str, str]:
 
 
 def append(path: Path, content: bytes) -> None:
-    """Add to the end in one write and make it durable; returns only when it is on the disk."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | _NO_FOLLOW)
-    with os.fdopen(descriptor, "wb", buffering=0) as handle:
+    """Add to the end in one write; `make_durable` brings it to the disk."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | _NO_FOLLOW), "wb", buffering=0) as handle:
         view = memoryview(content)
         while view:  # the system may take less than it is offered
             view = view[handle.write(view) :]
+
+
+def make_durable(path: Path) -> None:
+    """Return only when everything written to the file so far is on the disk."""
+    with os.fdopen(os.open(path, os.O_RDWR | _NO_FOLLOW), "r+b", buffering=0) as handle:
         files.sync_file(handle)
 
 

@@ -22,14 +22,14 @@ from claude_memory.errors import Conflict
 
 WAIT_SECONDS = 30.0
 SYSTEM_LOCKS = any(map(find_spec, ("fcntl", "msvcrt")))
-_LONGEST_NAP = 0.01  # an append holds its lock for about a millisecond
+_LONGEST_NAP = 0.1  # short naps of fifty waiters would take a whole core from the one that works
 
 
 @contextlib.contextmanager
 def held(path: Path, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[None]:
     """Hold a lock, waiting for a live owner; Conflict when it does not let go in time."""
     files.private_folder(path.parent)
-    deadline = time.monotonic() + wait_seconds
+    deadline, nap = time.monotonic() + wait_seconds, 0.001
     while True:
         with _attempt(path) as taken:
             if taken:
@@ -37,7 +37,8 @@ def held(path: Path, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[None]:
                 return
         if time.monotonic() >= deadline:
             raise Conflict(f"{path} is held by {_owner_of(path)} for over {wait_seconds:g} s; try again")
-        time.sleep(random.uniform(0.0005, _LONGEST_NAP))  # noqa: S311 - spreads the waiters
+        time.sleep(random.uniform(nap / 2, nap))  # noqa: S311 - spreads the waiters
+        nap = min(nap * 1.5, _LONGEST_NAP)
 
 
 def drop_if_free(path: Path) -> bool:
@@ -56,9 +57,18 @@ def _attempt(path: Path) -> Iterator[bool]:
         return
     with files.try_lock(path) as taken:
         if taken:
-            with contextlib.suppress(OSError):  # a name for the error message only
-                path.write_bytes(_me())
+            _sign(path)
         yield taken
+
+
+def _sign(path: Path) -> None:
+    """Say who holds the lock, for the error message only. Never truncated: that would wait for the disk."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0))
+        try:
+            os.write(descriptor, _me().ljust(120))
+        finally:
+            os.close(descriptor)
 
 
 @contextlib.contextmanager

@@ -80,6 +80,7 @@ def amend_plan(
         path.chmod(documents.WRITABLE)
         try:
             _append(book, path, f"{why.strip()}\n\n{text}".strip(), by=by, marks=("amendment",))
+            documents.make_durable(path)
         finally:
             path.chmod(book.storage.read_only)
     return path
@@ -99,6 +100,7 @@ def append_progress(
         if not book.path(owner, record, Part.PLAN).exists():
             marks = (*marks, "unplanned")
         _append(book, path, text, by=by, marks=marks)
+    documents.make_durable(path)  # after the lock, so that many writers share one wait for the disk
     return path
 
 

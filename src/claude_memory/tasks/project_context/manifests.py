@@ -107,7 +107,8 @@ def _go_mod(text: str) -> Manifest:
         r"^(?:require\s+|\s+)([\w.-]+\.[\w.-]+/\S+)\s+v\S+(?!.*// indirect)", text, re.MULTILINE
     )
     plain = tuple(re.sub(r"/v\d+$", "", name) for name in needs)
-    return Manifest(module.group(1).rsplit("/", 1)[-1] if module else "", plain)
+    name = re.sub(r"/v\d+$", "", module.group(1)) if module else ""
+    return Manifest(name.rpartition("/")[2], plain)
 
 
 def _go_work(text: str) -> Manifest:

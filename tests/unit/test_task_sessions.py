@@ -1,0 +1,336 @@
+"""Which session is current, where its files stand, and how they come back when they are gone."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import stat
+import subprocess
+import zipfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from claude_memory import MemoryAPI, SessionManager
+from claude_memory.errors import Conflict, InvalidInput, NotFound
+from claude_memory.layout import prepare
+from claude_memory.tasks import cleanup, locks
+
+
+@pytest.fixture(autouse=True)
+def _no_session_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CLAUDE_MEMORY_SESSION", "CLAUDE_SESSION_ID", "CLAUDECODE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+def listed(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+# --- which session
+
+
+def test_a_session_is_made_when_there_is_none(project: Path) -> None:
+    made = SessionManager(project=project).get_current_session()
+    first, _, second = made.session_id.partition("-")
+    assert (len(first), len(second)) == (6, 6)
+    assert SessionManager(project=project).get_current_session().session_id == made.session_id
+
+
+def test_told_beats_environment_beats_switched_to_beats_newest(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = SessionManager(project=project)
+    for name in ("older", "newer"):
+        manager.start_session(session_id=name)
+    assert SessionManager(project=project).current_id() == "newer"
+    manager.switch_to_session("older")
+    assert SessionManager(project=project).current_id() == "older"
+    monkeypatch.setenv("CLAUDE_SESSION_ID", "agents-own")
+    assert SessionManager(project=project).current_id() == "agents-own"
+    monkeypatch.setenv("CLAUDE_MEMORY_SESSION", "hooked")
+    assert SessionManager(project=project).current_id() == "hooked"
+    assert SessionManager(project=project, session="newer").current_id() == "newer"
+
+
+def test_asking_for_the_current_id_makes_nothing(project: Path, scratch_home: Path) -> None:
+    assert SessionManager(project=project).current_id() is None
+    assert listed(project) == set()
+    assert listed(scratch_home) == set()
+
+
+def test_a_session_is_found_by_the_beginning_of_its_id(project: Path) -> None:
+    manager = SessionManager(project=project)
+    manager.start_session("feature-work", session_id="abc123-def456")
+    manager.start_session(session_id="abd999-000000")
+    assert manager.switch_to_session("abc123").session_id == "abc123-def456"
+    assert manager.get_session("abc123").name == "feature-work"
+    with pytest.raises(InvalidInput, match="not clear"):
+        manager.get_session("ab")
+    with pytest.raises(NotFound, match="no session 'zzz'"):
+        manager.get_session("zzz")
+    with pytest.raises(NotFound):
+        manager.switch_to_session("zzz", create=False)
+    with pytest.raises(Conflict, match="exists already"):
+        manager.start_session(session_id="abc123-def456")
+
+
+def test_a_task_is_seen_from_every_session_and_written_in_its_own(project: Path) -> None:
+    MemoryAPI(project=project, session="one").create_scratchpad("task", "explored")
+    other = MemoryAPI(project=project, session="two")
+    other.create_scratchpad("another", "x")
+    other.create_plan("task", "planned elsewhere")
+    assert other.get_task_status("task").session_id == "one"
+    assert other.get_task_status("task").current_phase == "planning"
+    assert [task.name for task in other.list_tasks()] == ["another"]
+    assert {task.name: task.session_id for task in other.list_tasks(all_sessions=True)} == {
+        "task": "one",
+        "another": "two",
+    }
+
+
+def test_told_to_a_task_is_written_in_another_session(project: Path) -> None:
+    api = MemoryAPI(project=project, session="one")
+    api.create_scratchpad("task", "in one")
+    api.create_scratchpad("task", "in two", session="two")
+    assert api.get_scratchpad("task") == "in one"
+    assert api.get_scratchpad("task", session="two") == "in two"
+    assert MemoryAPI(project=project, session="two").get_scratchpad("task") == "in two"
+
+
+def test_an_index_that_claims_paths_or_another_session_is_not_believed(project: Path) -> None:
+    api = MemoryAPI(project=project, session="s1")
+    api.create_scratchpad("task", "text")
+    index = api.session_manager.get_current_session().folder / "session.json"
+    good = index.read_text()
+    for bad in ("", "[]", "{}", good.replace("task-s1-", "../../../evil-"), good.replace('"s1"', '"s2"')):
+        index.write_text(bad)
+        found = MemoryAPI(project=project)
+        assert [task.name for task in found.list_tasks(all_sessions=True)] == ["task"]
+        assert found.get_scratchpad("task") == "text"
+
+
+# --- where
+
+
+def test_a_project_that_was_not_initialised_is_not_written_to(project: Path, scratch_home: Path) -> None:
+    api = MemoryAPI(project=project)
+    api.create_scratchpad("task", "text")
+    api.context_manager.add_custom_context({"a": "b"})
+    api.memory_manager.set_file_pattern("{task}-{phase}.md")
+    assert listed(project) == set()
+    assert api.storage.folder.parent == scratch_home / ".claude" / "memory" / "projects"
+    files = [path for path in scratch_home.rglob("*") if path.is_file()]
+    assert files
+    assert all(stat.S_IMODE(path.stat().st_mode) & 0o077 == 0 for path in files)
+
+
+def test_an_initialised_project_keeps_its_own_files_and_a_copy_in_the_home(project: Path) -> None:
+    prepare(project)
+    api = MemoryAPI(project=project, session="s1")
+    api.create_scratchpad("task", "explored")
+    api.create_plan("task", "planned")
+    for number in range(3):
+        api.append_progress("task", f"entry {number}")
+    own = project / ".claude-memories" / "sessions" / "s1" / "tasks"
+    assert api.storage.mirror is not None
+    copies = api.storage.mirror / "sessions" / "s1" / "tasks"
+    for name in ("task-s1-scratchpad.md", "task-s1-plan.md", "task-s1-progress.md"):
+        assert (own / name).read_bytes() == (copies / name).read_bytes()
+
+
+def test_what_git_clean_deletes_comes_back(project: Path) -> None:
+    prepare(project)
+    api = MemoryAPI(project=project, session="s1")
+    api.create_scratchpad("task", "one")
+    api.update_scratchpad("task", "explored")
+    api.create_plan("task", "planned")
+    api.append_progress("task", "done")
+    before = {path.name: path.read_bytes() for path in (project / ".claude-memories").rglob("*.md")}
+    shutil.rmtree(project / ".claude-memories")
+    lost = MemoryAPI(project=project)
+    assert lost.list_tasks(all_sessions=True) == []
+    assert lost.lost_files()
+    assert lost.recover()
+    found = MemoryAPI(project=project)
+    assert {path.name: path.read_bytes() for path in (project / ".claude-memories").rglob("*.md")} == before
+    assert found.get_task_status("task").problems == ()
+    assert found.lost_files() == []
+    with pytest.raises(Conflict):
+        found.create_plan("task", "again")
+
+
+def test_tasks_begun_before_init_stay_visible_and_are_continued_where_they_are(project: Path) -> None:
+    early = MemoryAPI(project=project, session="s1").create_scratchpad("early", "text")
+    prepare(project)
+    api = MemoryAPI(project=project, session="s2")
+    api.create_scratchpad("late", "text")
+    assert {task.name for task in api.list_tasks(all_sessions=True)} == {"early", "late"}
+    assert api.create_plan("early", "planned").parent == early.parent
+
+
+def test_a_repository_keeps_its_tasks_when_it_gets_commits_and_a_remote(project: Path) -> None:
+    def git(*arguments: str) -> None:
+        environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+        identity = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+        subprocess.run(
+            ["git", *identity, *arguments], cwd=project, check=True, env=environment, capture_output=True
+        )
+
+    def tasks() -> list[str]:
+        from claude_memory import project as projects
+
+        projects._root_commit.cache_clear()
+        return [task.name for task in MemoryAPI(project=project).list_tasks(all_sessions=True)]
+
+    git("init", "-q")
+    MemoryAPI(project=project).create_scratchpad("task", "text")
+    git("commit", "-q", "--allow-empty", "-m", "first")
+    assert tasks() == ["task"]
+    git("remote", "add", "origin", "https://example.org/team/app.git")
+    assert tasks() == ["task"]
+
+
+def test_a_path_of_one_s_own_is_used_as_it_is(tmp_path: Path) -> None:
+    api = MemoryAPI(storage_path=str(tmp_path / "custom" / ".memories"))
+    path = api.create_scratchpad("task", "text")
+    assert path.is_relative_to(tmp_path / "custom" / ".memories" / "sessions")
+
+
+# --- locks
+
+
+def _hold(
+    path: str, ready: multiprocessing.synchronize.Event, end: multiprocessing.synchronize.Event
+) -> None:
+    with locks.held(Path(path)):
+        ready.set()
+        end.wait(30)
+
+
+def _hold_and_die(path: str) -> None:
+    locks.SYSTEM_LOCKS = False
+    with locks.held(Path(path)):
+        os._exit(9)
+
+
+def test_a_lock_of_a_live_process_is_waited_for_then_a_clear_error(tmp_path: Path) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    ready, end = spawn.Event(), spawn.Event()
+    path = tmp_path / "task.lock"
+    holder = spawn.Process(target=_hold, args=(str(path), ready, end))
+    holder.start()
+    assert ready.wait(30)
+    with pytest.raises(Conflict, match=f"process {holder.pid}"), locks.held(path, wait_seconds=0.05):
+        pass
+    assert not locks.drop_if_free(path)
+    end.set()
+    with locks.held(path, wait_seconds=20):
+        pass
+    holder.join()
+
+
+def test_a_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    ready, end = spawn.Event(), spawn.Event()
+    path = tmp_path / "task.lock"
+    holder = spawn.Process(target=_hold, args=(str(path), ready, end))
+    holder.start()
+    assert ready.wait(30)
+    holder.kill()
+    holder.join()
+    with locks.held(path, wait_seconds=5):
+        pass
+
+
+def test_without_system_locks_a_dead_owner_is_taken_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "task.lock"
+    holder = multiprocessing.get_context("spawn").Process(target=_hold_and_die, args=(str(path),))
+    holder.start()
+    holder.join()
+    assert (tmp_path / "task.lock.owner").exists()
+    monkeypatch.setattr(locks, "SYSTEM_LOCKS", False)
+    blocked = pytest.raises(Conflict, match=f"process {os.getpid()}")
+    with locks.held(path, wait_seconds=1), blocked, locks.held(path, wait_seconds=0.02):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_removed_lock_file_does_not_let_two_in(tmp_path: Path) -> None:
+    path = tmp_path / "task.lock"
+    with locks.held(path):
+        pass
+    assert locks.drop_if_free(path)
+    assert not path.exists()
+    with locks.held(path, wait_seconds=1):
+        assert path.exists()
+
+
+# --- clean-up
+
+
+def aged(folder: Path, days: int) -> None:
+    old = (datetime.now(UTC) - timedelta(days=days)).timestamp()
+    for path in folder.rglob("*"):
+        if path.is_file():
+            os.utime(path, (old, old))
+    index = folder / "session.json"
+    born = documents_time(old)
+    text = index.read_text("utf-8")
+    index.write_text(
+        text[: text.index('"created": "')] + f'"created": "{born}' + text[text.index('Z",') :], "utf-8"
+    )
+    os.utime(index, (old, old))
+
+
+def documents_time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
+
+
+def test_old_sessions_go_to_an_archive_and_the_current_one_stays(project: Path) -> None:
+    prepare(project)
+    for name in ("old", "fresh", "current"):
+        api = MemoryAPI(project=project, session=name)
+        api.create_scratchpad(f"{name}-task", "explored")
+        api.create_plan(f"{name}-task", "planned")
+    for name in ("old", "current"):
+        aged(project / ".claude-memories" / "sessions" / name, 40)
+    now = datetime.now(UTC)
+    manager = api.session_manager
+    planned = cleanup.plan(manager, 30, now=now)
+    assert [session.session_id for session in planned.sessions] == ["old"]
+    assert (project / ".claude-memories" / "sessions" / "old").is_dir()
+    done = cleanup.carry_out(manager, planned, now=now)
+    assert {session.session_id for session in manager.list_sessions()} == {"fresh", "current"}
+    with zipfile.ZipFile(done.archives[0]) as archive:
+        assert archive.testzip() is None
+        assert "old/tasks/old-task-old-plan.md" in archive.namelist()
+    assert api.lost_files() == []
+
+
+def test_idle_lock_files_are_removed_and_held_ones_stay(project: Path) -> None:
+    api = MemoryAPI(project=project, session="s1")
+    api.append_progress("task", "x")
+    folder = api.session_manager.get_current_session().folder / ".locks"
+    old = (datetime.now(UTC) - timedelta(days=3)).timestamp()
+    now = datetime.now(UTC)
+    for path in folder.iterdir():
+        os.utime(path, (old, old))
+    planned = cleanup.plan(api.session_manager, 1, now=now)
+    with locks.held(folder / "session.lock"):
+        done = cleanup.carry_out(api.session_manager, planned, now=now)
+    assert [path.name for path in done.lock_files] == ["task-task.lock"]
+    assert (folder / "session.lock").exists()
+    with pytest.raises(InvalidInput, match="negative"):
+        cleanup.plan(api.session_manager, -1, now=now)
