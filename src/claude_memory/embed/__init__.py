@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,9 @@ from claude_memory.errors import ConfigFault
 if TYPE_CHECKING:
     from claude_memory.embed.protocol import Embedder
     from claude_memory.settings import Settings
+
+# Importing onnxruntime alone writes a device id and starts an uploader; this switch works only before that.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 
 def open_embedder(
