@@ -131,10 +131,12 @@ def _failed(fault: BaseException, message: str) -> int:
 
 def _logged(fault: BaseException) -> str:
     """Where it happened goes to the log; not the message, which may quote a memory."""
+    import logging
     import traceback
 
     from claude_memory import logs
 
     frames = "".join(traceback.format_tb(fault.__traceback__))
     logs.logger("cli").error("unexpected %s\n%s", type(fault).__name__, frames)
-    return " (the log has the place, --debug shows all)"
+    kept = [item for item in logging.getLogger(logs.ROOT).handlers if isinstance(item, logging.FileHandler)]
+    return f" (see {kept[0].baseFilename}, or use --debug)" if kept else " (--debug shows where)"
