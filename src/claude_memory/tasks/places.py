@@ -93,11 +93,8 @@ def _refuse_escape(own: Path, root: Path) -> None:
 
 
 def _key(identity: ProjectIdentity, home: Path) -> str:
-    """The project's folder under the home: one that exists for any of its names, else a new one.
-
-    A repository is named differently before its first commit and before it has a remote.
-    """
-    known = [*identity.identities, *(f"{n.rpartition('#')[0]}#" for n in identity.identities if "#" in n)]
-    known.append(f"path:{identity.path}")
-    keys = [hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:16] for name in known]
+    """The project's folder under the home: one that exists for any of its names, else a new one."""
+    keys = [
+        hashlib.sha256(n.encode("utf-8", "surrogateescape")).hexdigest()[:16] for n in identity.identities
+    ]
     return next((key for key in keys if (home / "projects" / key).is_dir()), keys[0])

@@ -12,7 +12,18 @@ from typer.main import get_command
 
 from claude_memory import __version__, settings
 from claude_memory.errors import MemoryFault
-from claude_memory.surfaces.cli import agents, backup, config, demo, memories, output, project, search, upkeep
+from claude_memory.surfaces.cli import (
+    agents,
+    backup,
+    config,
+    demo,
+    memories,
+    output,
+    project,
+    search,
+    tasks,
+    upkeep,
+)
 from claude_memory.surfaces.cli.request import Place
 
 _WITH_VALUE = ("--home", "--project")
@@ -29,7 +40,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for part in (project, memories, search, agents, upkeep, demo):
+for part in (project, memories, search, tasks, agents, upkeep, demo):
     part.register(app)
 app.add_typer(config.app, name="config")
 app.add_typer(backup.app, name="backup")

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import shlex
 import stat
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -59,6 +56,10 @@ def given_text(content: str | None, file: Path | None, *, stdin: bool = True) ->
 
 def edited(text: str) -> str:
     """The text after the person's editor closed; InvalidInput when it failed or nothing was written."""
+    import shlex
+    import subprocess
+    import tempfile
+
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ("notepad" if os.name == "nt" else "vi")
     with tempfile.TemporaryDirectory(prefix="claude-memory-") as folder:
         path = Path(folder) / "text.md"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from claude_memory.errors import NotFound
 from claude_memory.surfaces.cli import documents, output
-from claude_memory.tasks.model import Entry, Problem, Session, TaskFile, TaskStatus, TaskSummary, Version
 
 if TYPE_CHECKING:
     from claude_memory.tasks.api import MemoryAPI
+    from claude_memory.tasks.model import Entry, Problem, Session, TaskFile, TaskStatus, TaskSummary, Version
 
 
 def written(path: Path, verb: str, *, json: bool) -> None:
