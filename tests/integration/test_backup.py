@@ -307,6 +307,36 @@ def test_a_backup_in_the_home_itself_can_be_restored_over_it(home: Path, store: 
     assert bodies(home) == {"we chose WAL"}
 
 
+def test_what_was_erased_since_the_backup_stays_erased(home: Path, store: Store, tmp_path: Path) -> None:
+    remember(store, "the launch code is zebra", *(f"note {number}" for number in range(700)))
+    mirror.flush(home, store)
+    made = backup.create(home, store, tmp_path / "made.zip")
+    [secret] = [m for m in store.memories(EVERYTHING, MemoryFilter()) if "zebra" in m.body]
+    store.erase([secret.id])
+    mirror.purge(home, [secret.id])
+    mirror.flush(home, store)
+    store.close()
+
+    report = backup.restore(made, home, replace=True)
+
+    assert any(note.startswith("1 memories") for note in report.notes)
+    assert len(bodies(home)) == 701
+    assert not any(b"zebra" in path.read_bytes() for path in home.rglob("*") if path.is_file())
+    again = backup.restore(made, home, replace=True)  # the tombstone came along
+    assert any(note.startswith("1 memories") for note in again.notes)
+    assert backup.restore(made, tmp_path / "elsewhere", replace=False).notes == ()
+
+
+def test_a_home_too_broken_to_read_can_still_be_replaced(packed: Path, home: Path, store: Store) -> None:
+    store.close()
+    (home / mirror.CURRENT).unlink()
+    (home / mirror.CURRENT).mkdir()
+    (home / "memory.db").write_bytes(b"rubbish")
+    (home / "config.toml").write_bytes(b"= = =")
+    assert backup.restore(packed, home, replace=True).ok
+    assert bodies(home) == {"we chose WAL"}
+
+
 @pytest.mark.parametrize("present", [[], ["spool/new/"], ["logs/log.txt", "cache/models/m.onnx"], ["x.lock"]])
 def test_an_empty_home_is_filled_without_asking(packed: Path, tmp_path: Path, present: list[str]) -> None:
     target = tmp_path / "fresh"

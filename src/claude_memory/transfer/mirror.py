@@ -18,15 +18,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from claude_memory import settings
 from claude_memory.errors import Conflict, StoreFault
 from claude_memory.files import FILE_MODE, private_folder, sync_folder, try_lock
+from claude_memory.store import database_path
 from claude_memory.store.protocol import Change
 
 CURRENT = "memories.jsonl"
 BATCH = 500
 LOCK = ".mirror.lock"
 LOCK_WAIT_SECONDS = 10.0
-DATABASE = "memory.db"
 
 _ARCHIVE = re.compile(r"memories-(\d{4}-\d{2})(?:-(\d+))?\.jsonl")
 
@@ -90,7 +91,7 @@ def flush(home: Path, store: ChangeSource, *, now: datetime | None = None) -> in
                 _rotate(home, now or datetime.now(UTC))
             # Pending changes are read under the lock: what `purge` removes cannot be appended after it.
             while free and (changes := store.pending_changes(BATCH)):
-                _append(home / CURRENT, b"".join(map(_line, changes)))
+                append(home, [{"sequence": change.sequence, **change.record} for change in changes])
                 store.changes_mirrored(changes[-1].sequence)
                 written += len(changes)
     except OSError as fault:
@@ -113,12 +114,12 @@ def purge(home: Path, ids: Collection[str], *, wait_seconds: float = LOCK_WAIT_S
         return sum(_purge_file(path, gone) for path in paths(home))
 
 
-def set_damaged_store_aside(home: Path, database: Path | None = None) -> Path | None:
+def set_damaged_store_aside(home: Path) -> Path | None:
     """Before a rebuild: move a database that fails its check out of the way; returns its new path.
 
     A sound one stays, because it also holds events, which the mirror does not.
     """
-    path = database or home / DATABASE
+    path = database_path(home, settings.load(home).store)
     if not path.exists() or _is_sound(path):
         return None
     aside = path.with_name(f"{path.name}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}")
@@ -156,8 +157,12 @@ def locked(home: Path, *, wait_seconds: float = LOCK_WAIT_SECONDS) -> Iterator[N
         time.sleep(0.02)
 
 
-def _line(change: Change) -> bytes:
-    record = {"sequence": change.sequence, **change.record}
+def append(home: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """Write records at the end, all on the disk on return. The caller holds the lock."""
+    _append(home / CURRENT, b"".join(map(_line, records)))
+
+
+def _line(record: Mapping[str, Any]) -> bytes:
     text = json.dumps(record, ensure_ascii=False, separators=(",", ":"), default=str)
     # A lone surrogate becomes its JSON escape: one odd character must not hold up every later change.
     return text.encode("utf-8", "backslashreplace") + b"\n"
@@ -265,5 +270,4 @@ def _without(line: bytes, gone: frozenset[str]) -> bytes | None:
     unlinked = {
         key: None if isinstance(value, str) and value in gone else value for key, value in memory.items()
     }
-    text = json.dumps({**record, "memory": unlinked}, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8") + b"\n"
+    return _line({**record, "memory": unlinked})

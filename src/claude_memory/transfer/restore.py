@@ -18,7 +18,7 @@ from pathlib import Path
 
 from claude_memory.errors import ConfigFault, Conflict, StoreFault
 from claude_memory.files import FILE_MODE, FOLDER_MODE, private_folder, sync_file, sync_folder
-from claude_memory.transfer import swap
+from claude_memory.transfer import erasures, swap
 from claude_memory.transfer.archive import Archive, BackupReport, check_database, damage_named
 from claude_memory.transfer.manifest import DATABASE, Entry
 
@@ -36,11 +36,13 @@ def restore(path: Path, home: Path, *, replace: bool = False) -> BackupReport:
         swap.recover(home)
         with Archive(path) as archive:
             _refuse_to_overwrite(home, replace=replace)
-            aside = _put_in_place(_unpacked(archive, home), home)
+            staging = _unpacked(archive, home)
+            erased = _without_erased(staging, home)
+            aside = _put_in_place(staging, home)
             report = archive.report()
     except OSError as fault:
         raise StoreFault(f"cannot restore to {home}: {fault.strerror or fault}") from fault
-    return dataclasses.replace(report, home=home, previous=aside, notes=_notes(home, aside))
+    return dataclasses.replace(report, home=home, previous=aside, notes=_notes(home, aside, erased))
 
 
 def recover(home: Path) -> Path | None:
@@ -87,6 +89,14 @@ def _unpacked(archive: Archive, home: Path) -> Path:
     return staging
 
 
+def _without_erased(staging: Path, home: Path) -> int:
+    try:
+        return erasures.carry_over(home, staging)
+    except BaseException:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+
+
 def _sweep(home: Path) -> None:
     """Remove what restores left that were killed before they counted."""
     for leftover in home.parent.glob(f".{glob.escape(home.name)}.restore-*.tmp"):
@@ -118,12 +128,20 @@ def _put_in_place(staging: Path, home: Path) -> Path | None:
     for name in _CARRIED_OVER:
         # Too late to fail: the restore is done, and what cannot be moved is still in the old home.
         with contextlib.suppress(OSError):
-            private_folder((home / name).parent)
-            (aside / name).rename(home / name)
+            _move(aside / name, home / name)
     if not _is_empty(aside):
         return aside
     shutil.rmtree(aside, ignore_errors=True)
     return None
+
+
+def _move(source: Path, target: Path) -> None:
+    if target.is_dir():
+        for inner in source.iterdir():
+            inner.rename(target / inner.name)
+        return
+    private_folder(target.parent)
+    source.rename(target)
 
 
 def _aside(home: Path) -> Path:
@@ -132,12 +150,14 @@ def _aside(home: Path) -> Path:
     return next(path for name in names if not (path := home.with_name(name)).exists())
 
 
-def _notes(home: Path, aside: Path | None) -> tuple[str, ...]:
+def _notes(home: Path, aside: Path | None, erased: int) -> tuple[str, ...]:
     from claude_memory import settings
 
     notes = []
     if aside is not None:
         notes.append(f"the old home is now {aside}; agents that are open write there until they restart")
+    if erased:
+        notes.append(f"{erased} memories in the backup were erased since, and stay so")
     try:
         if settings.load(home).store:
             notes.append(f"the settings name another store; the restored one is {home / DATABASE}")
