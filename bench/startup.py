@@ -101,15 +101,14 @@ def run(count: int) -> dict[str, object]:
 
 
 def main() -> None:
-    """Print one table, or one JSON document."""
+    """Print one table; with --json, write the figures to a file as well."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", type=Path)
     parser.add_argument("-n", type=int, default=20)
     options = parser.parse_args()
     result = run(options.n)
     if options.json:
-        print(json.dumps(result))
-        return
+        options.json.write_text(json.dumps(result, indent=2) + "\n")
     for name, base in (("version", "bare interpreter"), ("search", "loading the model")):
         found = result[name]
         assert isinstance(found, dict)
