@@ -63,9 +63,12 @@ class Reindexed:
 class Memory:
     """A memory of one project, in one home. Use as a context manager."""
 
-    def __init__(self, home: Path, folder: Path, settings: Settings) -> None:
+    def __init__(
+        self, home: Path, folder: Path, settings: Settings, progress: Callable[[str], None] | None = None
+    ) -> None:
         self.home = home
         self.settings = settings
+        self._progress = progress
         self._identity = identify(folder)
         self._store: Store | None = None
         self._project: Project | None = None
@@ -79,12 +82,16 @@ class Memory:
         project: Path | str | None = None,
         *,
         flags: Mapping[str, Any] | None = None,
+        progress: Callable[[str], None] | None = None,
     ) -> Self:
-        """Open the memory of a project folder (default: the current one). Makes the home if needed."""
+        """Open the memory of a project folder (default: the current one). Makes the home if needed.
+
+        `progress` is told, in a line, of what takes long, such as the model's first conversion.
+        """
         root = Path(home).expanduser() if home is not None else settings_module.home()
         folder = Path(project).expanduser() if project is not None else Path.cwd()
         settings = settings_module.load(root, project_root=Path(identify(folder).path), flags=flags)
-        return cls(root, folder, settings)
+        return cls(root, folder, settings, progress)
 
     def __enter__(self) -> Self:
         return self
@@ -131,11 +138,14 @@ class Memory:
             from claude_memory.embed import open_embedder
 
             try:
-                self._embedder = open_embedder(self.settings, self.home / "cache" / "models")
+                found = open_embedder(self.settings, self.home / "cache" / "models", progress=self._progress)
+                if found is not None:
+                    _ = found.model  # an endpoint or a folder may turn out to be unusable only now
             except EmbedderUnavailable as fault:
                 self._words_only = str(fault)
             else:
-                self._words_only = None if self._embedder else "the setting `embedder` is `none`"
+                self._embedder = found
+                self._words_only = None if found else "the setting `embedder` is `none`"
         return self._embedder
 
     @property

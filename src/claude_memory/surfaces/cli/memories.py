@@ -61,7 +61,7 @@ def remember(
         supersedes=supersedes,
     )
     with opened(context) as memory:
-        kept = memory.remember(new)
+        kept = memory.remember(new, embed=False)  # the next search makes the vector
     _answer("remembered", [kept], json=json, single=True)
 
 

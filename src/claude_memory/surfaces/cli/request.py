@@ -12,6 +12,7 @@ import typer
 from claude_memory import settings
 from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind
+from claude_memory.surfaces.cli import output
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
@@ -58,7 +59,7 @@ def opened(context: typer.Context) -> Memory:
     from claude_memory.memory import Memory
 
     where = place(context)
-    memory = Memory.open(where.home_folder, where.project_folder)
+    memory = Memory.open(where.home_folder, where.project_folder, progress=output.note)
     logs.configure(memory.home, memory.settings)
     return memory
 
