@@ -24,7 +24,10 @@ from claude_memory.store.sqlite.matrix import Manifest, MatrixFile
 
 _APPEND_FROM = 256  # fewer rows are cheaper to read from the table than to write to a file
 _READ_ROWS = 65_536
-_SCAN_ROWS = 4096
+_SCAN_ROWS = (
+    512  # stays in the second-level cache, and below the size at which BLAS starts threads of its own
+)
+_JOB_ROWS = 16_384  # of one thread at a time
 _THREADS = 2
 _DEAD_SHARE = 0.1
 _MOST_PARTS = 16
@@ -260,7 +263,7 @@ _Job = tuple[matrix.Vectors, matrix.Rows, Floats, Floats]
 
 
 def _jobs(vectors: matrix.Vectors, beside: matrix.Rows, query: Floats, scores: Floats) -> list[_Job]:
-    size = 8 * _SCAN_ROWS
+    size = _JOB_ROWS
     return [
         (vectors[at : at + size], beside[at : at + size], query, scores[at : at + size])
         for at in range(0, len(beside), size)

@@ -5,7 +5,7 @@ A new need is a new entry at the end of MIGRATIONS. This module only holds SQL a
 
 from __future__ import annotations
 
-import secrets
+import os
 
 import apsw
 
@@ -186,7 +186,7 @@ def _step(db: apsw.Connection) -> bool:
         if number < CURRENT:
             db.execute(MIGRATIONS[number])
             if number == 0:
-                db.execute("INSERT INTO meta VALUES ('store', ?)", (secrets.token_hex(16),))
+                db.execute("INSERT INTO meta VALUES ('store', ?)", (os.urandom(16).hex(),))
                 db.pragma("application_id", APPLICATION_ID)
             db.pragma("user_version", number + 1)
         db.execute("COMMIT")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -16,17 +16,28 @@ from claude_memory.model import MemoryFilter, PassageId, SearchScope
 from claude_memory.store.protocol import TermStatistics
 from claude_memory.store.sqlite import rows, text_index, visible
 
-POSTINGS_BUDGET = 20_000  # scored per query; smaller stores are searched exhaustively
+# Scored per query, at about 1 µs each; stores of some thousand passages are searched exhaustively. On
+# 20,000 passages of unrelated words this keeps 95% of the exact ten best; four times as many, 96%.
+POSTINGS_BUDGET = 5_000
 _MAX_TERMS = 400
-_SCORED = """SELECT rowid, bm25(text_index, 1.0, 1.0, 0.5, 0.5) FROM text_index WHERE text_index MATCH ?"""
+_COMMON_TERMS = 3  # of those the budget cannot pay, read for the newest passages only
+_SCORED = """SELECT rowid, bm25(text_index, 1.0, 1.0, 0.5, 0.5) * :factor{n} AS score FROM text_index
+    WHERE text_index MATCH :match{n}{allowed}"""
+# bm25() counts a term's postings first, which for a common one is the very cost to be avoided.
+_NOTED = """SELECT rowid, -:factor{n} AS score FROM text_index
+    WHERE text_index MATCH :match{n} AND rowid >= :floor{n}"""
+_SUMMED = """SELECT rowid, sum(score) FROM ({parts}) GROUP BY rowid ORDER BY sum(score), rowid DESC
+    LIMIT :limit"""
+_ALLOWED = " AND +rowid IN (SELECT value FROM json_each(:allowed))"  # + keeps MATCH the only way in
 
 
 class Posting(NamedTuple):
-    """One term in one space, and how many passages hold it."""
+    """One term in one space: how many passages hold it there, what it counts, from where it is read."""
 
     passages: int
     key: str
     weight: float
+    floor: int = 0
 
 
 def term_statistics(db: apsw.Connection, scope: SearchScope, terms: Iterable[str]) -> TermStatistics:
@@ -58,34 +69,99 @@ def candidates(
     if limit <= 0 or not terms:
         return []
     spaces = rows.spaces_of(db, scope)
-    postings = _postings(db, spaces, dict(list(terms.items())[:_MAX_TERMS]))
-    total = int(db.execute("SELECT coalesce(sum(passages), 0) FROM spaces").get)
-    in_scope, _ = _totals(db, spaces)
-    scores: defaultdict[int, float] = defaultdict(float)
-    for posting in _drivers(postings):
-        factor = posting.weight * _idf(in_scope, posting.passages) / _fts5_idf(total, posting.passages)
-        for rowid, score in db.execute(_SCORED, (f'"{posting.key}"',)):
-            scores[rowid] -= score * factor
-    ranked = sorted(scores, key=lambda rowid: (-scores[rowid], -rowid))
-    return _first_passing(db, filter_, ranked, limit)
+    found = _postings(db, spaces, dict(list(terms.items())[:_MAX_TERMS]))
+    plan = {space: _affordable(db, postings) for space, postings in found.items()}
+    enough = -1 if filter_.restricts else 2 * limit + 64
+    ranked = _ranked(db, plan, enough)
+    chosen = _first_passing(db, filter_, ranked, limit)
+    if len(chosen) < limit and len(ranked) == enough:  # many of the best are forgotten
+        chosen = _first_passing(db, filter_, _ranked(db, plan, -1), limit)
+    if len(chosen) < limit and filter_.restricts and plan != found:
+        chosen = _within_filter(db, spaces, filter_, found, limit)
+    return chosen
 
 
-def _postings(db: apsw.Connection, spaces: Sequence[int], terms: Mapping[str, float]) -> list[Posting]:
-    weights = {text_index.key(space, term): weight for term, weight in terms.items() for space in spaces}
-    known = _frequencies(db, list(weights))
-    return sorted(Posting(passages, key, weights[key]) for key, passages in known.items() if passages > 0)
+def _within_filter(
+    db: apsw.Connection,
+    spaces: Sequence[int],
+    filter_: MemoryFilter,
+    found: Mapping[int, list[Posting]],
+    limit: int,
+) -> list[PassageId]:
+    """The filter leaves few rows with the rare terms: every posting is read, only its rows are scored."""
+    allowed = visible.all_passing(db, spaces, filter_)
+    return [PassageId(id_) for id_ in _ranked(db, found, limit, allowed)]
 
 
-def _drivers(postings: Sequence[Posting]) -> list[Posting]:
-    """The rarest terms, as many as the budget allows; rare terms decide a ranking anyway."""
-    taken: list[Posting] = []
-    spent = 0
+def _postings(
+    db: apsw.Connection, spaces: Sequence[int], terms: Mapping[str, float]
+) -> dict[int, list[Posting]]:
+    """Per space the terms that occur there, rarest first, with their weight in the whole scope."""
+    keys = {(space, term): text_index.key(space, term) for term in terms for space in spaces}
+    known = _frequencies(db, list(keys.values()))
+    passages, _ = _totals(db, spaces)
+    holding: defaultdict[str, int] = defaultdict(int)
+    for (_, term), key in keys.items():
+        holding[term] += known.get(key, 0)
+    found: defaultdict[int, list[Posting]] = defaultdict(list)
+    for (space, term), key in keys.items():
+        if known.get(key, 0) > 0:
+            found[space].append(Posting(known[key], key, terms[term] * _idf(passages, holding[term])))
+    return {space: sorted(postings) for space, postings in found.items()}
+
+
+def _affordable(db: apsw.Connection, postings: Sequence[Posting]) -> list[Posting]:
+    """The rarest terms, as many as the budget allows: they decide a ranking anyway.
+
+    What is left goes to the next ones, read for the newest passages only: words that are everywhere
+    tell little, and where all are such, the newest stand for the rest.
+    """
+    left = POSTINGS_BUDGET
+    taken = []
     for posting in postings:
-        spent += posting.passages
-        if taken and spent > POSTINGS_BUDGET:
+        if posting.passages > left:
             break
+        left -= posting.passages
         taken.append(posting)
+    common = postings[len(taken) :][:_COMMON_TERMS]
+    if common:
+        share = left / sum(posting.passages for posting in common)
+        last = int(db.execute("SELECT coalesce(max(id), 0) FROM passages").get)
+        taken += [posting._replace(floor=int(last * (1 - share))) for posting in common]
     return taken
+
+
+def _ranked(
+    db: apsw.Connection, plan: Mapping[int, list[Posting]], limit: int, allowed: Sequence[int] | None = None
+) -> list[int]:
+    """Passages by their summed scores over all spaces; equal ones newest first."""
+    total = int(db.execute("SELECT coalesce(sum(passages), 0) FROM spaces").get)
+    scored: list[tuple[float, int]] = []
+    for postings in plan.values():
+        scored += _scored(db, postings, total, limit, allowed)
+    scored.sort(key=lambda pair: (pair[0], -pair[1]))
+    return [rowid for _, rowid in scored][: limit if limit >= 0 else None]
+
+
+def _scored(
+    db: apsw.Connection, postings: Sequence[Posting], total: int, limit: int, allowed: Sequence[int] | None
+) -> list[tuple[float, int]]:
+    values: dict[str, Any] = {"limit": limit}
+    parts = []
+    for place, posting in enumerate(postings):
+        values[f"match{place}"] = f'"{posting.key}"'
+        if posting.floor:
+            values[f"floor{place}"] = posting.floor
+            values[f"factor{place}"] = posting.weight
+            parts.append(_NOTED.format(n=place))
+        else:
+            values[f"factor{place}"] = posting.weight / _fts5_idf(total, posting.passages)
+            parts.append(_SCORED.format(n=place, allowed="" if allowed is None else _ALLOWED))
+    if allowed is not None:
+        values["allowed"] = rows.id_list(allowed)
+    # The empty part keeps SQLite from merging a single part into the sum, where bm25() cannot work.
+    statement = _SUMMED.format(parts=" UNION ALL ".join([*parts, "SELECT 0, 0.0 WHERE 0"]))
+    return [(score, rowid) for rowid, score in rows.fetch(db, statement, values)]
 
 
 def _idf(passages: int, holding: int) -> float:
