@@ -93,6 +93,7 @@ PASSING = {
     "spool/tmp/half": b"half",
     "locks/x": b"",
     "install.json": b"{}",
+    "memory.db.damaged-20260101T000000Z": b"old",
     "install/original": b"{}",
     ".MEMORY.md.0123.tmp": b"half",
 }

@@ -295,6 +295,13 @@ def test_what_was_begun_and_never_finished_is_told(home: Path) -> None:
     assert levels(home)["leftovers"] == "warn"
 
 
+def test_copies_that_were_set_aside_are_told(home: Path) -> None:
+    assert "old copies" not in levels(home)
+    (home / "memory.db.damaged-20260101T000000Z").write_bytes(b"x")
+    home.with_name("home.before-restore-20260101T000000Z").mkdir()
+    assert found(home, "old copies").message.startswith("2 kept")
+
+
 def test_a_mirror_with_broken_lines_or_far_behind_warns(
     home: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

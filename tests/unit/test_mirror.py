@@ -7,7 +7,7 @@ import json
 import os
 import stat
 import threading
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -273,6 +273,31 @@ def test_purge_keeps_other_lines_byte_for_byte(tmp_path: Path, ledger: Ledger) -
     lines = (tmp_path / mirror.CURRENT).read_bytes().splitlines(keepends=True)
     mirror.purge(tmp_path, ["m0007", "m0049"])
     assert (tmp_path / mirror.CURRENT).read_bytes().splitlines(keepends=True) == lines[:7] + lines[8:49]
+
+
+def test_purge_leaves_a_file_alone_that_holds_nothing_of_it(tmp_path: Path, ledger: Ledger) -> None:
+    ledger.record("other")
+    mirror.flush(tmp_path, ledger)
+    before = (tmp_path / mirror.CURRENT).stat()
+    assert mirror.purge(tmp_path, ["m1"]) == 0
+    assert (tmp_path / mirror.CURRENT).stat().st_ino == before.st_ino
+
+
+def test_a_long_flush_lets_a_purge_in(
+    tmp_path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirror, "BATCH", 1)
+    for number in range(2000):
+        ledger.record(f"note {number}", id_=f"m{number}")
+    mirror._flush_turn(tmp_path, ledger, datetime.now(UTC))
+    flusher = threading.Thread(target=mirror.flush, args=(tmp_path, ledger))
+    flusher.start()
+    try:
+        assert mirror.purge(tmp_path, ["m0"], wait_seconds=30) == 1
+        assert ledger.pending_changes(1)  # it did not have to wait for the end
+    finally:
+        ledger.mirrored = len(ledger.changes)
+        flusher.join()
 
 
 def test_a_purge_that_fails_leaves_the_file_as_it_was_and_no_copy(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import platform
 import shutil
@@ -62,6 +63,7 @@ def home(root: Path) -> Iterator[Check]:
         yield ok("home", str(root))
     yield from _permissions(root)
     yield from _leftovers(root)
+    yield from _old_copies(root)
 
 
 def _is_read_only(root: Path) -> bool:
@@ -119,6 +121,20 @@ def _leftovers(root: Path) -> Iterator[Check]:
             "leftovers",
             f"{len(stale)} files that something began and never finished, such as {str(shown)!r}",
             "the next drain clears the spool's; the others can be deleted",
+        )
+
+
+def _old_copies(root: Path) -> Iterator[Check]:
+    """What rebuilding and restoring set aside; whatever is erased from the home is still in there."""
+    copies = [
+        *root.glob("memory.db.damaged-*"),
+        *root.parent.glob(f"{glob.escape(root.name)}.before-restore-*"),
+    ]
+    if copies:
+        yield warn(
+            "old copies",
+            f"{len(copies)} kept from a rebuild or restore, such as {str(copies[0])!r}",
+            "delete them once you do not miss anything: erased memories may still be in them",
         )
 
 

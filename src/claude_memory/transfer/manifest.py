@@ -191,6 +191,6 @@ def belongs(path: str) -> bool:
     """Whether a path of the home is part of what lasts: no cache, log, lock, or file in the making."""
     top = path.partition("/")[0].casefold()
     folded = path.casefold()
-    if top in _EXCLUDED_TOPS or folded.startswith("spool/tmp/"):
+    if top in _EXCLUDED_TOPS or folded.startswith(("spool/tmp/", f"{DATABASE}.damaged-")):
         return False
     return not folded.endswith(_TRANSIENT)

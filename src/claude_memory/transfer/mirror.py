@@ -29,6 +29,9 @@ BATCH = 500
 LOCK = ".mirror.lock"
 LOCK_WAIT_SECONDS = 10.0
 
+_POLL_SECONDS = 0.02
+_TURN_BATCHES = 10
+
 _ARCHIVE = re.compile(r"memories-(\d{4}-\d{2})(?:-(\d+))?\.jsonl")
 
 
@@ -82,20 +85,34 @@ def flush(home: Path, store: ChangeSource, *, now: datetime | None = None) -> in
 
     Raises StoreFault when the file cannot be written; the changes then stay pending in the store.
     """
-    if not store.pending_changes(1):
-        return 0
     written = 0
     try:
-        with try_lock(private_folder(home) / LOCK) as free:
-            if free:
-                _rotate(home, now or datetime.now(UTC))
-            # Pending changes are read under the lock: what `purge` removes cannot be appended after it.
-            while free and (changes := store.pending_changes(BATCH)):
-                append(home, [{"sequence": change.sequence, **change.record} for change in changes])
-                store.changes_mirrored(changes[-1].sequence)
-                written += len(changes)
+        while store.pending_changes(1):
+            lines = _flush_turn(home, store, now or datetime.now(UTC))
+            written += lines
+            if not lines:
+                break
+            if lines == BATCH * _TURN_BATCHES:
+                time.sleep(_POLL_SECONDS * 1.5)  # long work lets a purge in between
     except OSError as fault:
         raise StoreFault(f"cannot write {home / CURRENT}: {fault.strerror or fault}") from fault
+    return written
+
+
+def _flush_turn(home: Path, store: ChangeSource, now: datetime) -> int:
+    written = 0
+    with try_lock(private_folder(home) / LOCK) as free:
+        if not free:
+            return 0
+        _rotate(home, now)
+        for _ in range(_TURN_BATCHES):
+            # Read under the lock: what `purge` has removed cannot be appended after it.
+            changes = store.pending_changes(BATCH)
+            if not changes:
+                break
+            append(home, [{"sequence": change.sequence, **change.record} for change in changes])
+            store.changes_mirrored(changes[-1].sequence)
+            written += len(changes)
     return written
 
 
@@ -154,7 +171,7 @@ def locked(home: Path, *, wait_seconds: float = LOCK_WAIT_SECONDS) -> Iterator[N
                 return
         if time.monotonic() >= deadline:
             raise Conflict(f"another process is writing {home / CURRENT}; try again")
-        time.sleep(0.02)
+        time.sleep(_POLL_SECONDS)
 
 
 def append(home: Path, records: Iterable[Mapping[str, Any]]) -> None:
@@ -238,22 +255,25 @@ def _archive_order(name: str) -> tuple[str, int]:
 
 
 def _purge_file(path: Path, gone: frozenset[str]) -> int:
+    """Write the file anew without what is gone; a file that holds none of it is left alone."""
     temporary = path.with_name(f".{path.name}.purge")
-    removed = 0
+    removed = changed = 0
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
         with path.open("rb") as source, os.fdopen(os.open(temporary, flags, FILE_MODE), "wb") as target:
             for line in source:
                 kept = _without(line, gone)
                 removed += kept is None
+                changed += kept != line
                 target.write(kept or b"")
             target.flush()
             os.fsync(target.fileno())
-        shutil.copystat(path, temporary)  # the month that rotation goes by
-        os.replace(temporary, path)
+        if changed:
+            shutil.copystat(path, temporary)  # the month that rotation goes by
+            os.replace(temporary, path)
+            sync_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
-    sync_folder(path.parent)
     return removed
 
 
@@ -262,12 +282,12 @@ def _without(line: bytes, gone: frozenset[str]) -> bytes | None:
     record = _parsed(line)
     if record is None:
         return None
-    if "tombstone" in record or not any(id_.encode() in line for id_ in gone):
-        return line if line.endswith(b"\n") else line + b"\n"
     memory = record.get("memory")
-    if not isinstance(memory, dict) or memory.get("id") in gone:
+    if "tombstone" in record:
+        return line
+    if not isinstance(memory, dict):
+        return None if any(id_.encode() in line for id_ in gone) else line
+    if memory.get("id") in gone:
         return None
-    unlinked = {
-        key: None if isinstance(value, str) and value in gone else value for key, value in memory.items()
-    }
-    return _line({**record, "memory": unlinked})
+    linked = {key: None for key, value in memory.items() if isinstance(value, str) and value in gone}
+    return _line({**record, "memory": {**memory, **linked}}) if linked else line

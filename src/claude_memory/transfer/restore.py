@@ -155,7 +155,7 @@ def _notes(home: Path, aside: Path | None, erased: int) -> tuple[str, ...]:
 
     notes = []
     if aside is not None:
-        notes.append(f"the old home is now {aside}; agents that are open write there until they restart")
+        notes.append("agents that are open write to the old home until they restart")
     if erased:
         notes.append(f"{erased} memories in the backup were erased since, and stay so")
     try:
