@@ -6,11 +6,11 @@ vectors up with the store. Ranking, SQL and file formats live elsewhere.
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -42,10 +42,11 @@ if TYPE_CHECKING:
     from claude_memory.ledger import LedgerLine
     from claude_memory.recall.explain import Explanation
     from claude_memory.settings import Settings
-    from claude_memory.store.protocol import Erased, Store, StoreStats
+    from claude_memory.store.protocol import Erased, Pruned, Store, StoreStats
 
 TITLE_CHARACTERS = 80
 EMBED_BATCH = 32
+UPKEEP_SECONDS = 86_400
 ANY_STATUS = tuple(Status)
 
 _Choice = TypeVar("_Choice", Kind, Trust, Scope)
@@ -231,12 +232,7 @@ class Memory:
 
     def erase(self, ids: Sequence[str]) -> Erased:
         """Remove memories for good: rows, index, vectors, events, mirror, file pages; a tombstone stays."""
-        from claude_memory.transfer import mirror
-
-        resolved = [self._one(id_).id for id_ in ids]
-        erased = self.store.erase(resolved)
-        mirror.purge(self.home, resolved)
-        self._mirror()
+        erased = self._erase([self._one(id_).id for id_ in ids])
         self._last_search().unlink(missing_ok=True)
         return erased
 
@@ -341,6 +337,26 @@ class Memory:
             self._mirror()
         return done
 
+    def upkeep(self) -> Pruned:
+        """Enforce retention, at most once a day: old events go, and what was forgotten long enough ago."""
+        from claude_memory.store.protocol import Pruned
+
+        marker = private_folder(self.home / "cache") / "upkeep"
+        now = datetime.now(UTC)
+        if marker.exists() and now.timestamp() - marker.stat().st_mtime < UPKEEP_SECONDS:
+            return Pruned()
+        marker.touch(mode=0o600)
+        days = self.settings.keep_events_days
+        events = (
+            self.store.prune(events_before=now - timedelta(days=days), forgotten_before=None)
+            if days
+            else Pruned()
+        )
+        undo_until = now - timedelta(days=self.settings.forget_undo_days)
+        hidden = self.store.memories(SearchScope(None), MemoryFilter(statuses=(Status.FORGOTTEN,)))
+        past = [item.id for item in hidden if item.forgotten_at and item.forgotten_at < undo_until]
+        return Pruned(events.events, self._erase(past).memories if past else 0)
+
     def embed_pending(
         self, *, budget_seconds: float | None = None, progress: Callable[[int], None] | None = None
     ) -> int:
@@ -397,7 +413,7 @@ class Memory:
         if not body.strip():
             raise InvalidInput("a memory needs a text")
         created = new.created_at or now
-        origin = f"origin:{self.project.id}:{new.origin}" if new.origin else f"new:{secrets.token_hex(16)}"
+        origin = f"origin:{self.project.id}:{new.origin}" if new.origin else f"new:{os.urandom(16).hex()}"
         return StoredMemory(
             id=memory_id(origin),
             project=self.project.id,
@@ -415,6 +431,14 @@ class Memory:
             provenance={"source": "remember", **new.provenance},
             supersedes=self._one(new.supersedes).id if new.supersedes else None,
         )
+
+    def _erase(self, ids: Sequence[MemoryId]) -> Erased:
+        from claude_memory.transfer import mirror
+
+        erased = self.store.erase(ids)
+        mirror.purge(self.home, ids)
+        self._mirror()
+        return erased
 
     def _one(self, id_: str) -> StoredMemory:
         scope = self._scope()
@@ -449,6 +473,7 @@ class Memory:
         try:
             self.drain(budget_seconds=1.0)
             self.embed_pending(budget_seconds=self.settings.embed_in_drain_ms / 1000)
+            self.upkeep()
         except (StoreBusy, OSError):
             return
 

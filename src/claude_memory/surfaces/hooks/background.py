@@ -25,6 +25,7 @@ def drain_all(home: str) -> None:
             with try_lock(private_folder(root / "cache") / "embed.lock") as free:
                 if free:  # one process embeds at a time; two would only share the same cores
                     memory.embed_pending(budget_seconds=EMBED_SECONDS)
+            memory.upkeep()
         drop_old(root)
     except (MemoryFault, OSError):
         return
