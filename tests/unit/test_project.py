@@ -290,7 +290,7 @@ def test_without_git_or_with_a_stuck_one_the_project_stays(
     def stuck(*_: object, **__: object) -> None:
         raise subprocess.TimeoutExpired("git", 5)
 
-    monkeypatch.setattr(project.subprocess, "run", stuck)
+    monkeypatch.setattr(subprocess, "run", stuck)
     assert id_of(store, folder) == before
 
 
