@@ -172,10 +172,15 @@ def test_what_git_clean_deletes_comes_back(project: Path) -> None:
 def test_tasks_begun_before_init_stay_visible_and_are_continued_where_they_are(project: Path) -> None:
     early = MemoryAPI(project=project, session="s1").create_scratchpad("early", "text")
     prepare(project)
-    api = MemoryAPI(project=project, session="s2")
-    api.create_scratchpad("late", "text")
-    assert {task.name for task in api.list_tasks(all_sessions=True)} == {"early", "late"}
+    api = MemoryAPI(project=project, session="s1")
+    late = api.create_scratchpad("late", "text")
+    assert late.is_relative_to(project / ".claude-memories")
     assert api.create_plan("early", "planned").parent == early.parent
+    assert {task.name for task in api.list_tasks()} == {"early", "late"}
+    [session] = api.session_manager.list_sessions()
+    assert set(session.tasks) == {"early", "late"}
+    assert api.get_scratchpad("early", session="s1") == api.get_scratchpad("late", session="s1") == "text"
+    assert api.verify() == []
 
 
 def test_a_repository_keeps_its_tasks_when_it_gets_commits_and_a_remote(project: Path) -> None:

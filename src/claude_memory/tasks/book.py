@@ -37,10 +37,7 @@ class TaskBook:
     def locate(self, name: str, session: str | None = None) -> tuple[Session, TaskRecord] | None:
         """The task and its session: the one told, else the current one, else the last that has it."""
         name = names.checked(name)
-        if session is not None:
-            owner = self.sessions.get_session(session)
-            return (owner, owner.tasks[name]) if name in owner.tasks else None
-        owners = [found for found in self.sessions.list_sessions() if name in found.tasks]
+        owners = [found for found in self.sessions.pieces(session) if name in found.tasks]
         if not owners:
             return None
         current = self.sessions.current_id() if len(owners) > 1 else None
@@ -77,7 +74,7 @@ class TaskBook:
         found = self.locate(name, session) if session is None or self._knows(session) else None
         if found is not None and part in found[1].files:
             return found
-        owner = found[0] if found else self._session_for(session)
+        owner = found[0] if found else self.sessions.home_of(self._session_for(session))
         with changing(self.storage, owner) as tasks:
             record = tasks.get(name) or self._new_record(name, tasks)
             if part not in record.files:
@@ -88,8 +85,7 @@ class TaskBook:
 
     def summaries(self, session: str | None = None) -> list[TaskSummary]:
         """All tasks, or those of one session, last changed first."""
-        owners = [self.sessions.get_session(session)] if session else self.sessions.list_sessions()
-        found = [summary for owner in owners for summary in _summaries(owner)]
+        found = [summary for owner in self.sessions.pieces(session) for summary in _summaries(owner)]
         return sorted(found, key=lambda summary: summary.updated_at, reverse=True)
 
     def summary(self, name: str, session: str | None = None) -> TaskSummary:

@@ -34,7 +34,7 @@ def verify_book(book: TaskBook, task: str | None = None, session: str | None = N
     """Check one task, or all, in full."""
     if task is not None:
         return list(_of_task(book, *book.find(task, session)))
-    owners = book.sessions.list_sessions()
+    owners = book.sessions.pieces()
     return [
         found
         for owner in owners
@@ -48,7 +48,7 @@ def changed(book: TaskBook) -> list[Problem]:
     known = _read_cache(book.storage)
     whole: dict[str, list[int]] = {}
     problems: list[Problem] = []
-    for owner in book.sessions.list_sessions():
+    for owner in book.sessions.pieces():
         for record in owner.tasks.values():
             for path, part in _paths(owner, record):
                 problems += _unless_known(book, owner, record, part, path, known, whole)

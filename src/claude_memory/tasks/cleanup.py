@@ -31,7 +31,7 @@ def plan(sessions: SessionManager, days: int, *, now: datetime) -> Cleanup:
     if days < 0:
         raise InvalidInput("--days cannot be negative")
     current, before = sessions.current_id(), now - timedelta(days=days)
-    found = sessions.list_sessions()
+    found = sessions.pieces()
     old = tuple(s for s in found if s.session_id != current and last_change(s) < before)
     gone = {session.session_id for session in old}
     stale = [path for s in found if s.session_id not in gone for path in _idle_locks(s, before)]

@@ -44,8 +44,24 @@ class SessionManager:
 
     def list_sessions(self) -> list[Session]:
         """All sessions, newest first."""
+        merged: dict[str, Session] = {}
+        for piece in self.pieces():
+            first = merged.setdefault(piece.session_id, piece)
+            merged[piece.session_id] = replace(first, tasks={**piece.tasks, **first.tasks})
+        return list(merged.values())
+
+    def pieces(self, session_id: str | None = None) -> list[Session]:
+        """Sessions as folders hold them: one that began before `init` may stand in two places."""
+        wanted = self.get_session(session_id).session_id if session_id is not None else None
         found = [read_session(self.storage, path) for path in self._folders()]
-        return sorted(found, key=lambda session: session.created_at, reverse=True)
+        kept = [piece for piece in found if wanted in (None, piece.session_id)]
+        return sorted(kept, key=lambda session: session.created_at, reverse=True)
+
+    def home_of(self, session: Session) -> Session:
+        """The session in the folder that new files go to; made there when it stands elsewhere only."""
+        if session.folder.is_relative_to(self.storage.folder):
+            return session
+        return self._made(session.session_id, session.name)
 
     def get_session(self, session_id: str) -> Session:
         """One session by its id or an unambiguous beginning of it."""
@@ -84,6 +100,9 @@ class SessionManager:
         session_id = names.checked(session_id or f"{secrets.token_hex(3)}-{secrets.token_hex(3)}", "session")
         if self._folder(session_id) is not None:
             raise Conflict(f"session {session_id} exists already; `session switch {session_id}` goes to it")
+        return self._made(session_id, name)
+
+    def _made(self, session_id: str, name: str) -> Session:
         folder = self.storage.ensure() / "sessions" / names.folder_name(session_id)
         session = Session(session_id, name, datetime.now(UTC), self.by, folder)
         self.storage.inside(folder)
@@ -91,7 +110,7 @@ class SessionManager:
         with locks.held(self.storage.inside(folder / ".locks" / "session.lock")):
             if not (folder / "session.json").exists():
                 _write(self.storage, session)
-        return session
+        return read_session(self.storage, folder)
 
     def switch_to_session(self, session_id: str, *, create: bool = True) -> Session:
         """Make a session the project's default; an unknown id begins one unless told otherwise."""

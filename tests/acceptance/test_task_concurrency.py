@@ -1,0 +1,172 @@
+"""Many writers on one task: nothing is lost, nothing is torn, and what was acknowledged is there once."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from claude_memory import MemoryAPI
+
+APPENDER = """
+import sys
+from claude_memory import MemoryAPI
+storage, worker, count, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+api = MemoryAPI(storage, by=f"subagent:{worker}")
+for number in range(count):
+    text = f"{worker}/{number} " + "x" * size
+    api.append_progress("busy", text)
+    sys.stdout.write(f"{worker}/{number}\\n")
+    sys.stdout.flush()
+"""
+
+PLANNER = """
+import sys
+from claude_memory import MemoryAPI
+from claude_memory.errors import Conflict
+api = MemoryAPI(sys.argv[1], by=f"subagent:{sys.argv[2]}")
+api.update_scratchpad("shared", f"by {sys.argv[2]}")
+api.create_scratchpad(f"own-{sys.argv[2]}", "mine")
+try:
+    api.create_plan("shared", f"plan of {sys.argv[2]}")
+    print("won")
+except Conflict:
+    print("lost")
+"""
+
+
+def started(program: str, *arguments: object, acknowledged: Path | None = None) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    if acknowledged is None:
+        return subprocess.Popen(command, stdout=subprocess.PIPE)
+    with acknowledged.open("wb") as target:  # a file, so that what was said outlives the speaker
+        return subprocess.Popen(command, stdout=target, stderr=subprocess.DEVNULL)
+
+
+def check_record(api: MemoryAPI) -> list[str]:
+    """The record is whole and in order; returns the names of its entries."""
+    entries = api.get_progress("busy")
+    times = [entry.time for entry in entries if entry.time]
+    assert times == sorted(times)
+    assert len(set(times)) == len(entries)
+    assert [entry.number for entry in entries] == list(range(1, len(entries) + 1))
+    assert api.verify("busy") == []
+    for entry in entries:
+        worker = entry.text.split("/")[0]
+        assert entry.by == f"subagent:{worker}"
+    return [entry.text.split(" ")[0] for entry in entries]
+
+
+def appended_by_many(storage: Path, processes: int, count: int) -> None:
+    MemoryAPI(storage, session="s1").create_scratchpad("busy", "x")
+    running = [started(APPENDER, storage, worker, count, 20) for worker in range(processes)]
+    for process in running:
+        out, _ = process.communicate(timeout=600)
+        assert process.returncode == 0
+        assert len(out.splitlines()) == count
+    names = check_record(MemoryAPI(storage))
+    assert Counter(names) == Counter(f"{w}/{n}" for w in range(processes) for n in range(count))
+    for worker in range(processes):  # each one's own entries are in its own order
+        own = [int(name.split("/")[1]) for name in names if name.startswith(f"{worker}/")]
+        assert own == list(range(count))
+
+
+def killed_at_random(storage: Path, folder: Path, processes: int, count: int, seed: int) -> None:
+    MemoryAPI(storage, session="s1").create_scratchpad("busy", "x")
+    chance = random.Random(seed)
+    said = [folder / f"said-{worker}" for worker in range(processes)]
+    running = [
+        started(APPENDER, storage, worker, count, chance.choice([10, 9000]), acknowledged=said[worker])
+        for worker in range(processes)
+    ]
+    while not any(path.stat().st_size for path in said):
+        time.sleep(0.01)
+    for process in chance.sample(running, k=max(1, processes * 2 // 3)):
+        time.sleep(chance.uniform(0, 0.1))
+        process.kill()
+    for process in running:
+        process.wait(600)
+    api = MemoryAPI(storage)
+    api.append_progress("busy", "after/0")  # whatever a dead writer left behind, the next one goes on
+    texts = [entry.text for entry in api.get_progress("busy") if "unsealed" not in entry.marks]
+    names = Counter(text.split(" ")[0] for text in texts)
+    acknowledged = [line for path in said for line in path.read_text().split("\n")[:-1]]
+    assert acknowledged
+    assert all(names[name] == 1 for name in acknowledged)
+    assert max(names.values()) == 1
+    assert all(
+        "was changed" not in str(problem) and "missing" not in str(problem) for problem in api.verify()
+    )
+
+
+def test_no_append_is_lost_or_torn(tmp_path: Path) -> None:
+    appended_by_many(tmp_path / "storage", processes=8, count=25)
+
+
+def test_every_acknowledged_entry_survives_kill_9_once(tmp_path: Path) -> None:
+    killed_at_random(tmp_path / "storage", tmp_path, processes=8, count=60, seed=1)
+
+
+@pytest.mark.soak
+def test_fifty_processes_two_hundred_entries_each(tmp_path: Path) -> None:
+    appended_by_many(tmp_path / "storage", processes=50, count=200)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(3))
+def test_fifty_processes_under_kill_9(tmp_path: Path, seed: int) -> None:
+    killed_at_random(tmp_path / "storage", tmp_path, processes=50, count=200, seed=seed)
+
+
+def test_one_plan_wins_and_every_task_is_kept(tmp_path: Path) -> None:
+    storage = tmp_path / "storage"
+    MemoryAPI(storage, session="s1").create_scratchpad("shared", "x")
+    running = [started(PLANNER, storage, worker) for worker in range(8)]
+    outcomes = [process.communicate(timeout=120)[0].decode().strip() for process in running]
+    assert sorted(outcomes) == ["lost"] * 7 + ["won"]
+    api = MemoryAPI(storage)
+    assert api.get_plan("shared") == f"plan of {outcomes.index('won')}"
+    assert {task.name for task in api.list_tasks()} == {"shared", *(f"own-{worker}" for worker in range(8))}
+    texts = {api.get_scratchpad("shared")}
+    for version in api.scratchpad_history("shared"):
+        texts.add(version.path.read_text("utf-8").rpartition("---\n\n")[2].strip())
+    assert texts == {"x", *(f"by {worker}" for worker in range(8))}
+    assert api.verify() == []
+
+
+def test_a_stopped_writer_delays_but_does_not_break(tmp_path: Path) -> None:
+    if not hasattr(os, "fork"):
+        pytest.skip("needs POSIX signals")
+    import signal
+
+    from claude_memory.errors import Conflict
+    from claude_memory.tasks import locks
+
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import sys, time\nfrom pathlib import Path\nfrom claude_memory.tasks import locks\n"
+            "with locks.held(Path(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(60)\n",
+            str(tmp_path / "task.lock"),
+        ],
+        stdout=subprocess.PIPE,
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"held\n"
+    holder.send_signal(signal.SIGSTOP)
+    with (
+        pytest.raises(Conflict, match=rf"held by process {holder.pid}"),
+        locks.held(tmp_path / "task.lock", wait_seconds=0.1),
+    ):
+        pass
+    holder.kill()
+    holder.communicate()
+    with locks.held(tmp_path / "task.lock", wait_seconds=5):
+        pass
