@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,7 +55,7 @@ def sync_folder(folder: Path) -> None:
 
 def write_atomically(path: Path, content: bytes, *, mode: int = FILE_MODE) -> None:
     """Replace a file as a whole: a reader, or a crash, sees the old content or the new, never a part."""
-    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}.tmp")
+    temporary = path.with_name(f".{path.name[:100]}.{os.urandom(6).hex()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     try:
         with os.fdopen(descriptor, "wb") as handle:
@@ -141,7 +140,7 @@ def _set_aside_stale(path: Path) -> bool:
     owner = _stale_owner(path)
     if owner is None:
         return False
-    aside = path.with_name(f"{path.name}.{secrets.token_hex(6)}")
+    aside = path.with_name(f"{path.name}.{os.urandom(6).hex()}")
     try:
         path.rename(aside)  # of several that try, one succeeds
         ours = aside.read_text("ascii", "replace") == owner

@@ -85,11 +85,15 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProjectIdentity:
-    """What is known of a folder, strongest name first; the store joins them to one project."""
+    """What is known of a folder, strongest name first; the store joins them to one project.
+
+    A partial one lacks a name that takes long to find: enough to recognise a project, not to make one.
+    """
 
     identities: tuple[str, ...]
     name: str
     path: str
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from claude_memory.model import ProjectIdentity
+from claude_memory.errors import NotFound
+from claude_memory.model import Project, ProjectIdentity
 
 _SCP_LIKE = re.compile(r"^(?:[^/\s]*@)?(\[[^\]\s]+\]|[^:/\s]{2,})(?!:?//|::):(.+)$")  # one letter is a drive
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^/]*@)?(\[[^\]/]+\]|[^/:]+)(?::\d*)?/(.+)$", re.IGNORECASE)
@@ -26,8 +26,19 @@ _LARGE_INDEX = 8 << 20  # about 250,000 objects: a walk through the history woul
 _GIT_SECONDS = 5
 
 
-def identify(folder: Path | str) -> ProjectIdentity:
-    """Names of the project a folder is in, strongest first: remote, repository, path."""
+def resolve(folder: Path | str, project_for: Callable[[ProjectIdentity], Project]) -> Project:
+    """The project of a folder; git is asked only where the store does not know the folder's other names."""
+    try:
+        return project_for(identify(folder, quick=True))
+    except NotFound:
+        return project_for(identify(folder))
+
+
+def identify(folder: Path | str, *, quick: bool = False) -> ProjectIdentity:
+    """Names of the project a folder is in, strongest first: remote, repository, path.
+
+    With `quick` no process is run: the root commit is left out where another name can stand for it.
+    """
     start = Path(os.path.realpath(folder))
     repository = _repository(start)
     if repository is None:
@@ -36,9 +47,11 @@ def identify(folder: Path | str) -> ProjectIdentity:
     main = common.parent if common.name == ".git" else common
     remote = _remote(common)
     names = [f"remote:{remote}"] if remote else []
-    names += _local_names(main, common, has_remote=remote is not None)
+    birth = _birth(common)
+    partial = quick and bool(birth)
+    names += _local_names(main, common, birth, with_root=not partial and not (remote and _is_large(common)))
     label = remote.rsplit("/", 1)[-1] if remote else main.name.removesuffix(".git")
-    return ProjectIdentity(tuple(names), label or str(main), str(top))
+    return ProjectIdentity(tuple(names), label or str(main), str(top), partial)
 
 
 def root_of(folder: Path | str) -> Path:
@@ -61,15 +74,14 @@ def normalise_remote(url: str) -> str | None:
     return f"{host}/{path}" if path else None
 
 
-def _local_names(main: Path, common: Path, *, has_remote: bool) -> Iterator[str]:
+def _local_names(main: Path, common: Path, birth: str, *, with_root: bool) -> Iterator[str]:
     """Names by the repository's place and history; either one joins, so that one may be missing.
 
     The root commit survives copies; the birth, which every repository has before its first commit,
     keeps the project when that commit comes. A new repository in the place of a deleted one has neither.
     """
     place = _key(main)
-    birth = _birth(common)
-    root = "" if has_remote and _is_large(common) else _root_commit(common, birth)
+    root = _root_commit(common, birth) if with_root else ""
     if root:
         yield f"repo:{place}#{root}"
     if birth:
@@ -189,6 +201,8 @@ def _age(root: list[str]) -> tuple[int, str]:
 
 
 def _git(*arguments: str) -> str:
+    import subprocess  # costs more than all the rest of this module
+
     # A repository may come from anywhere: git must not fetch what is missing by a command it names.
     quiet = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none", "GIT_OPTIONAL_LOCKS": "0"}
     environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")} | quiet

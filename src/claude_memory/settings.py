@@ -196,10 +196,13 @@ def _user_values(path: Path) -> dict[str, Any]:
 
 
 def _document(path: Path) -> dict[str, Any]:
-    import tomllib
-
     try:
-        return tomllib.loads(path.read_text("utf-8-sig"))  # some editors put a mark before the text
+        text = path.read_text("utf-8-sig")  # some editors put a mark before the text
+        if not text.strip():
+            return {}
+        import tomllib  # most homes have no such file, and hooks are in a hurry
+
+        return tomllib.loads(text)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as fault:

@@ -22,8 +22,7 @@ QUERY_CHARACTERS = 20_000  # a pasted log is a question too, but only its head i
 QUERY_TERMS = 256
 
 _CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-_CHUNK = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}](?:[^\W{_CJK}]|[+#./:@\\'’-])*")
-_CJK_RUN = re.compile(rf"[{_CJK}]")
+_ASCII_CHUNK = re.compile(r"[^\W_](?:\w|[+#./:@\\'-])*", re.ASCII)
 _COMPONENT = re.compile(r"[/\\:@]+")
 _PIECE = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _LETTERS_OR_DIGITS = re.compile(r"[^\W\d_]+|\d+")
@@ -82,10 +81,22 @@ def stem(word: str) -> str:
 _STOP_STEMS = STOP_WORDS | {stem(word) for word in STOP_WORDS}
 
 
+@lru_cache(maxsize=1)
+def _wide() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Chunks of any script, and the start of a CJK run; made on first need, for compiling them is slow."""
+    chunk = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}](?:[^\W{_CJK}]|[+#./:@\\'’-])*")
+    return chunk, re.compile(rf"[{_CJK}]")
+
+
 def _terms(text: str) -> Iterator[str]:
-    for match in _CHUNK.finditer(_readable(text)):
+    if text.isascii():
+        for match in _ASCII_CHUNK.finditer(text):
+            yield from _word_terms(match.group().rstrip(_TAIL))
+        return
+    wide_chunk, cjk = _wide()
+    for match in wide_chunk.finditer(_readable(text)):
         chunk = match.group()
-        if _CJK_RUN.match(chunk):
+        if cjk.match(chunk):
             yield from chunk
             yield from (chunk[i : i + 2] for i in range(len(chunk) - 1))
         else:
@@ -93,8 +104,6 @@ def _terms(text: str) -> Iterator[str]:
 
 
 def _readable(text: str) -> str:
-    if text.isascii():
-        return text
     # Lone surrogates cannot be stored as UTF-8, so they must not become part of a term.
     clean = text.encode("utf-8", "replace").decode("utf-8")
     return unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFKD", clean)))

@@ -19,7 +19,7 @@ from claude_memory.distil.observe import observe
 from claude_memory.errors import StoreBusy
 from claude_memory.ingest.parse import MAX_BYTES, Captured, Unreadable, parse
 from claude_memory.ingest.redact import redact
-from claude_memory.model import Event, EventId, MemoryId, ProjectId, ProjectIdentity, StoredMemory
+from claude_memory.model import Event, EventId, MemoryId, Project, ProjectId, ProjectIdentity, StoredMemory
 from claude_memory.settings import Settings, of_project
 from claude_memory.spool import Spool, SpooledFile
 from claude_memory.store.protocol import Store
@@ -49,7 +49,7 @@ def drain(
     home: Path, store: Store, settings: Settings, *, now: datetime, budget_seconds: float | None = None
 ) -> Drained:
     """Ingest what waits, oldest first, until nothing is left or the budget is spent."""
-    run = _Run(Spool(home), store, settings, _deadline(budget_seconds))
+    run = _Run(Spool(home), store, settings, _deadline(budget_seconds), hurried=budget_seconds is not None)
     while run.spool.new.is_dir():
         try:
             with run.spool.lock() as mine:
@@ -79,6 +79,7 @@ class _Run:
     store: Store
     settings: Settings
     out_of_time: Callable[[], bool]
+    hurried: bool = False
     done: Drained = field(default_factory=Drained)
     seen: set[str] = field(default_factory=set)
     projects: dict[str, ProjectId] = field(default_factory=dict)
@@ -177,14 +178,22 @@ class _Run:
 
     def project_of(self, cwd: str) -> ProjectId:
         if cwd not in self.projects:
-            self.projects[cwd] = self.store.project_for(_identity(cwd)).id
+            self.projects[cwd] = self.project(cwd).id
         return self.projects[cwd]
+
+    def project(self, cwd: str) -> Project:
+        """The project of a folder, also of one that is gone or lies on another system."""
+        if not os.path.isabs(cwd) or "\0" in cwd:  # noqa: PTH117
+            return self.store.project_for(_elsewhere(cwd))
+        if self.hurried:  # git is asked by a drain that has the time
+            return project.resolve(cwd, self.store.project_for)
+        return self.store.project_for(project.identify(cwd))
 
     def exclude_of(self, cwd: str) -> tuple[str, ...]:
         """What the event's own project excludes, whoever drains it."""
         if cwd not in self.excluded:
-            root = _identity(cwd).path
-            self.excluded[cwd] = tuple(of_project(Path(root)).get("exclude", ())) if root else ()
+            known = os.path.isabs(cwd) and "\0" not in cwd  # noqa: PTH117
+            self.excluded[cwd] = tuple(of_project(project.root_of(cwd)).get("exclude", ())) if known else ()
         return self.excluded[cwd]
 
 
@@ -212,9 +221,6 @@ def _harmless(raw: bytes) -> bytes:
     return (kept[:-CUT_MARGIN] if cut else kept).encode("utf-8", "replace")
 
 
-def _identity(cwd: str) -> ProjectIdentity:
-    """The project of a folder, also of one that is gone or lies on another system."""
-    if not os.path.isabs(cwd) or "\0" in cwd:  # noqa: PTH117
-        plain = cwd.replace("\0", "")
-        return ProjectIdentity((f"path:{plain}",), re.split(r"[\\/]", plain)[-1] or "unknown", plain)
-    return project.identify(cwd)
+def _elsewhere(cwd: str) -> ProjectIdentity:
+    plain = cwd.replace("\0", "")
+    return ProjectIdentity((f"path:{plain}",), re.split(r"[\\/]", plain)[-1] or "unknown", plain)

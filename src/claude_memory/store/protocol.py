@@ -134,7 +134,7 @@ class Store(Protocol):
 
     # --- projects
     def project_for(self, identity: ProjectIdentity) -> Project:
-        """Find, join by alias, or create the project of a folder."""
+        """Find, join by alias, or create the project of a folder; a partial identity makes none: NotFound."""
         ...
 
     def projects(self) -> list[Project]: ...
