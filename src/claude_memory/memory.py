@@ -33,8 +33,7 @@ from claude_memory.model import (
     Trust,
     memory_id,
 )
-from claude_memory.project import identify
-from claude_memory.timeline import TimelineEntry, entries_around
+from claude_memory.project import identify, resolve
 
 if TYPE_CHECKING:
     from claude_memory.embed.protocol import Embedder
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from claude_memory.recall.explain import Explanation
     from claude_memory.settings import Settings
     from claude_memory.store.protocol import Erased, Pruned, Store, StoreStats
+    from claude_memory.timeline import TimelineEntry
 
 TITLE_CHARACTERS = 80
 EMBED_BATCH = 32
@@ -70,7 +70,8 @@ class Memory:
         self.home = home
         self.settings = settings
         self._progress = progress
-        self._identity = identify(folder)
+        self._folder = folder
+        self._root = Path(identify(folder, quick=True).path)
         self._store: Store | None = None
         self._project: Project | None = None
         self._embedder: Embedder | None = None
@@ -91,7 +92,9 @@ class Memory:
         """
         root = Path(home).expanduser() if home is not None else settings_module.home()
         folder = Path(project).expanduser() if project is not None else Path.cwd()
-        settings = settings_module.load(root, project_root=Path(identify(folder).path), flags=flags)
+        settings = settings_module.load(
+            root, project_root=Path(identify(folder, quick=True).path), flags=flags
+        )
         return cls(root, folder, settings, progress)
 
     def __enter__(self) -> Self:
@@ -124,13 +127,13 @@ class Memory:
     def project(self) -> Project:
         """The project of the folder this was opened for."""
         if self._project is None:
-            self._project = self.store.project_for(self._identity)
+            self._project = resolve(self._folder, self.store.project_for)
         return self._project
 
     @property
     def project_root(self) -> Path:
         """The folder that holds the project's own files."""
-        return Path(self._identity.path)
+        return self._root
 
     @property
     def embedder(self) -> Embedder | None:
@@ -308,6 +311,8 @@ class Memory:
         session: str | None = None,
     ) -> list[TimelineEntry]:
         """What happened around a memory, around a question's best hit, or most recently."""
+        from claude_memory.timeline import entries_around
+
         self._catch_up()
         anchor = self._one(around) if around else None
         if anchor is None and query is not None:
@@ -330,9 +335,9 @@ class Memory:
         """Store what hooks have captured; text first, vectors follow by `embed_pending`."""
         from claude_memory.ingest.drain import drain
 
-        done = drain(
-            self.home, self.store, self.settings, now=datetime.now(UTC), budget_seconds=budget_seconds
-        )
+        # The drain adds what each event's own project excludes; this project's say ends with its events.
+        own = replace(self.settings, exclude=settings_module.load(self.home).exclude)
+        done = drain(self.home, self.store, own, now=datetime.now(UTC), budget_seconds=budget_seconds)
         if done.events or done.memories:
             self._mirror()
         return done
