@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -183,3 +184,32 @@ def test_several_processes_flush_one_store_without_losing_or_tearing_a_line(home
     found = [record["memory"]["body"] for record in records if "memory" in record]
     assert sorted(found) == sorted(f"note {number}" for number in range(600))
     assert records.bad == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is POSIX")
+def test_killed_again_and_again_the_mirror_never_falls_behind_for_good(home: Path, store: Store) -> None:
+    script = """
+import sys
+import time
+sys.path.insert(0, sys.argv[2])
+from test_mirror_rebuild import *
+home = Path(sys.argv[1])
+store = open_store(home, Settings())
+print("ready", flush=True)
+for number in range(100_000):
+    store.add((), [memory(store, f"{sys.argv[3]} {number}")])
+    mirror.flush(home, store)
+"""
+    command = [sys.executable, "-c", script, home, Path(__file__).parent]
+    for round_ in range(6):
+        with subprocess.Popen([*command, str(round_)], stdout=subprocess.PIPE) as writer:
+            assert writer.stdout
+            writer.stdout.readline()
+            time.sleep(0.05 + 0.03 * round_)
+            writer.kill()
+    mirror.flush(home, store)
+    records = mirror.read(home)
+    mirrored = {record["memory"]["body"] for record in records if "memory" in record}
+    assert mirrored == {found.body for found in everything(store).values()}
+    assert mirrored
+    assert records.bad <= 6
