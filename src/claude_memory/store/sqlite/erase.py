@@ -32,6 +32,8 @@ def erase(db: apsw.Connection, ids: Sequence[MemoryId], at: str) -> Erased:
         for hash_ in tombstones.of_memory(salt, memory):
             _bury(db, salt, hash_, at)
     passages, vectors = _remove(db, [number for number, _ in found])
+    if found:
+        db.execute("INSERT OR REPLACE INTO meta VALUES ('unscrubbed', '1')")
     return Erased(len(found), events, passages, vectors)
 
 
@@ -53,13 +55,18 @@ def prune(
     return Pruned(events, memories)
 
 
-def scrub(db: apsw.Connection) -> bool:
-    """Rewrite index and file without what was deleted; False if a reader still needs the old pages."""
+def is_unfinished(db: apsw.Connection) -> bool:
+    """Whether something was erased whose old pages may still be in the files."""
+    return db.execute("SELECT 1 FROM meta WHERE key = 'unscrubbed'").get is not None
+
+
+def scrub(db: apsw.Connection) -> None:
+    """Rewrite index and file without what was deleted; unfinished while a reader needs the old pages."""
     _rewrite_text_index(db)
-    if not _truncate_log(db):
-        return False
-    db.execute("VACUUM")
-    return _truncate_log(db)
+    if _truncate_log(db):
+        db.execute("VACUUM")
+        if _truncate_log(db):
+            db.execute("DELETE FROM meta WHERE key = 'unscrubbed'")
 
 
 def _truncate_log(db: apsw.Connection) -> bool:

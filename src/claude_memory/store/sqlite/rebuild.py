@@ -18,8 +18,10 @@ def rebuild(db: apsw.Connection) -> int:
     """Drop every text entry, cut every memory again, enter all; returns the passages there are."""
     db.execute("INSERT INTO text_index (text_index) VALUES ('delete-all')")
     db.execute("DELETE FROM lexicon")
-    db.execute("UPDATE spaces SET passages = 0, length = 0")
     _drop_orphans(db)
+    # A new epoch: vector caches are copied anew from the table too.
+    db.execute("UPDATE spaces SET passages = 0, length = 0, epoch = epoch + 1")
+    db.execute("DELETE FROM dead_vectors")
     writer = IndexWriter(db)
     in_order = "SELECT number FROM memories ORDER BY session, created_at, number"
     numbers = [number for (number,) in db.execute(in_order)]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from claude_memory.errors import StoreFault
+from claude_memory.errors import NotFound, StoreBusy, StoreFault
 from claude_memory.model import (
     Event,
     MemoryFilter,
@@ -107,6 +107,8 @@ class SqliteStore:
             number = projects.lookup(db, identity)
             if number is not None and projects.is_complete(db, number, identity):
                 return projects.load(db, number)
+            if number is None and identity.partial:
+                raise NotFound(f"no project is known by these names of {identity.path}")
             known = projects.load(db, number) if number is not None else projects.provisional(identity)
         with (
             contextlib.suppress(StoreFault),
@@ -147,12 +149,19 @@ class SqliteStore:
         """Drop old events, and memories that were forgotten long enough ago."""
         with self._connections.writing() as db:
             pruned = erase.prune(db, events_before, forgotten_before, _now())
-        if pruned.memories:
+        with self._connections.reading() as db:
+            unfinished = erase.is_unfinished(db)
+        if unfinished:
             self._scrub()
         return pruned
 
     def _scrub(self) -> None:
-        self._connections.checked(erase.scrub)
+        """Clean files of what was erased. A reader that needs old pages delays it to the next pruning."""
+        with contextlib.suppress(StoreBusy):
+            self._connections.checked(erase.scrub)
+        self._discard_outdated_caches()
+
+    def _discard_outdated_caches(self) -> None:
         if self._cache.is_dir():
             from claude_memory.store.sqlite import matrices
 
@@ -259,7 +268,9 @@ class SqliteStore:
     def rebuild_index(self) -> int:
         """Make passages and text entries anew; one transaction, so no concurrent write falls between."""
         with self._connections.writing() as db:
-            return rebuild.rebuild(db)
+            made = rebuild.rebuild(db)
+        self._discard_outdated_caches()
+        return made
 
     def integrity(self) -> Integrity:
         """Check everything."""
