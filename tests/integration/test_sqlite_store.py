@@ -257,3 +257,26 @@ def test_a_snapshot_is_whole_private_and_a_store(store, tmp_path, home):
     copy.close()
     if os.name != "nt":
         assert stat.S_IMODE(target.stat().st_mode) == 0o600
+
+
+def test_damage_inside_the_text_index_is_reported_and_repaired(store):
+    store.add((), [memory(store, f"m{n}", f"zebra word{n}") for n in range(50)])
+    store._connections.get().execute("DELETE FROM text_index_data WHERE id > 10")
+    assert any("text_index" in problem for problem in store.integrity().problems)
+    store.rebuild_index()
+    assert store.integrity().problems == ()
+    assert len(store.text_candidates(scope(store), MemoryFilter(), {"zebra": 1.0}, 99)) == 50
+
+
+def test_500_projects_are_listed_together(store):
+    ids = [store.project_for(ProjectIdentity((f"path:/p/{n}",), f"p{n}", f"/p/{n}")).id for n in range(500)]
+    store.add(
+        (),
+        [
+            StoredMemory(MemoryId(f"m{n}"), id_, Kind.NOTE, "t", "zebra", NOW, NOW)
+            for n, id_ in enumerate(ids)
+        ],
+    )
+    everywhere = SearchScope(None)
+    assert len(store.memories(everywhere, MemoryFilter())) == 500
+    assert len(store.text_candidates(everywhere, MemoryFilter(), {"zebra": 1.0, "title": 1.0}, 1000)) == 500

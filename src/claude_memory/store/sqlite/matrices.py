@@ -27,7 +27,7 @@ _READ_ROWS = 65_536
 _SCAN_ROWS = (
     512  # stays in the second-level cache, and below the size at which BLAS starts threads of its own
 )
-_JOB_ROWS = 16_384  # of one thread at a time
+_JOB_ROWS = 4096  # of one thread at a time
 _THREADS = 2
 _DEAD_SHARE = 0.1
 _MOST_PARTS = 16

@@ -23,6 +23,7 @@ from claude_memory.store.sqlite import rows, text_index
 _PASSAGES = """SELECT q.id, m.id, p.id, q.ordinal, m.title, m.body, q.start, q.stop, q.own, q.near, q.far,
     q.dates, {vector} FROM passages q JOIN memories m ON m.number = q.memory
     JOIN projects p ON p.number = m.project"""
+_MOST_WALKS = 400  # SQLite joins at most 500 selects
 _VECTOR = """(SELECT v.vector FROM vectors v JOIN models n ON n.number = v.model
     WHERE v.passage = q.id AND n.id = :model)"""
 
@@ -42,11 +43,16 @@ def memories(
     condition, values = rows.filter_sql(filter_)
     values["limit"] = -1 if limit is None else limit
     order = "DESC" if newest_first else "ASC"
+    spaces = rows.spaces_of(db, scope)
+    values["spaces"] = rows.id_list(spaces)
+    where = [f"m.space = {space}" for space in spaces]
+    if len(spaces) > _MOST_WALKS:
+        where = ["m.space IN (SELECT value FROM json_each(:spaces))"]
     # One ordered walk per space: a common `IN` would sort the whole project for ten rows.
     walks = " UNION ALL ".join(
-        f"""SELECT * FROM (SELECT m.number, m.created_at FROM memories m WHERE m.space = {space}
+        f"""SELECT * FROM (SELECT m.number, m.created_at FROM memories m WHERE {place}
             AND {condition} ORDER BY m.created_at {order}, m.number {order} LIMIT :limit)"""
-        for space in rows.spaces_of(db, scope)[:400]
+        for place in where
     )
     statement = f"""SELECT {rows.MEMORY_COLUMNS} FROM ({walks}) found
         JOIN memories m ON m.number = found.number JOIN projects p ON p.number = m.project
@@ -88,7 +94,10 @@ def events(
     conditions = ["1"]
     values: dict[str, Any] = {"limit": limit}
     if scope.projects is not None:
-        conditions.append("p.id IN (SELECT value FROM json_each(:projects))")
+        # Equality where it can be: then the index gives the order, and only `limit` rows are read.
+        one = len(scope.projects) == 1
+        numbers = "SELECT number FROM projects WHERE id IN (SELECT value FROM json_each(:projects))"
+        conditions.append(f"e.project = ({numbers})" if one else f"e.project IN ({numbers})")
         values["projects"] = rows.to_json(scope.projects)
     conditions += _event_conditions(filter_, values)
     order = "DESC" if newest_first else "ASC"
