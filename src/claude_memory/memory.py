@@ -16,7 +16,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from claude_memory import settings as settings_module
-from claude_memory.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound, StoreBusy
+from claude_memory.errors import (
+    Conflict,
+    EmbedderUnavailable,
+    InvalidInput,
+    NotFound,
+    StoreBusy,
+    StoreFault,
+)
 from claude_memory.files import private_folder
 from claude_memory.model import (
     Hit,
@@ -394,6 +401,7 @@ class Memory:
 
             self.close()
             mirror.set_damaged_store_aside(self.home)
+            self._mirror()  # a sound store may hold changes that the files lack
             memories = self.store.replay(mirror.read(self.home)).memories
         passages = self.store.rebuild_index()
         if self.embedder is not None:
@@ -440,6 +448,9 @@ class Memory:
     def _erase(self, ids: Sequence[MemoryId]) -> Erased:
         from claude_memory.transfer import mirror
 
+        # Before, so that a mirror held by another process stops it while the ids are still known;
+        # after, for what was mirrored in between.
+        mirror.purge(self.home, ids)
         erased = self.store.erase(ids)
         mirror.purge(self.home, ids)
         self._mirror()
@@ -483,9 +494,14 @@ class Memory:
             return
 
     def _mirror(self) -> None:
+        """Bring memories.jsonl up to date. What cannot be written now waits in the store; doctor says so."""
+        from claude_memory import logs
         from claude_memory.transfer import mirror
 
-        mirror.flush(self.home, self.store)
+        try:
+            mirror.flush(self.home, self.store)
+        except StoreFault as fault:
+            logs.logger("mirror").warning("changes wait for the mirror: %s", fault)
 
     def _last_search(self) -> Path:
         return self.home / "cache" / f"last-search-{self.project.id}.txt"
