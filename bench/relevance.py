@@ -28,7 +28,7 @@ from claude_memory import Memory
 from claude_memory.embed.protocol import Embedder
 from claude_memory.model import MemoryFilter, SearchScope
 from claude_memory.recall.ranking import ask, rank
-from claude_memory.recall.relevance import WORDS_AND_MEANING, WORDS_ONLY, features
+from claude_memory.recall.relevance import MEANING_ONLY, WORDS_AND_MEANING, WORDS_ONLY, features
 from claude_memory.recall.search import judge
 from quality import LOADERS, embedder_for, feed, foreign_questions
 from sets.corpus import Corpus
@@ -38,6 +38,7 @@ RECALL = 0.9
 TINY_SIZES = (1, 2, 3, 5, 10, 20)
 TINY_QUESTIONS = 60  # of each corpus
 RIDGE = 1e-4
+CAUTION = 1.0  # log-odds taken off every model after the first
 
 
 @dataclass(frozen=True)
@@ -144,23 +145,42 @@ def judged(given: Sequence[Row], chance: Floats) -> str:
     )
 
 
-def report(given: Sequence[Row], names: Sequence[str]) -> None:
-    """Fit on all, judge on sets left out."""
-    matrix = np.array([[row.found[name] for name in names] for row in given])
-    own = np.array([float(row.own) for row in given])
+def left_out(given: Sequence[Row], models: Sequence[Sequence[str]]) -> Floats:
+    """The better of the models' chances for every row, by fits that never saw the row's set."""
     family = np.array([row.family for row in given])
-    weights = balanced(given)
-    outside = np.zeros(len(given))
+    chance = np.zeros(len(given))
     for name in set(family):
-        rest = family != name
-        outside[~rest] = probability(matrix[~rest], fitted(matrix[rest], own[rest], weights[rest]))
-    beta = fitted(matrix, own, weights)
-    print(
-        f"n = {len(given)}; intercept {beta[0]:.2f}",
-        dict(zip(names, np.round(beta[1:], 2).tolist(), strict=True)),
-    )
-    print("  sets left out:", judged(given, outside))
-    print("  fitted on all:", judged(given, probability(matrix, beta)))
+        rest = [row for row in given if row.family != name]
+        inside = [row for row in given if row.family == name]
+        chance[family == name] = best_chance(inside, [fit(rest, names) for names in models], models)
+    return chance
+
+
+def fit(given: Sequence[Row], names: Sequence[str]) -> Floats:
+    own = np.array([float(row.own) for row in given])
+    return fitted(design(given, names), own, balanced(given))
+
+
+def best_chance(given: Sequence[Row], betas: Sequence[Floats], models: Sequence[Sequence[str]]) -> Floats:
+    chances = []
+    for place, (beta, names) in enumerate(zip(betas, models, strict=True)):
+        cautious = beta - CAUTION * (place > 0) * np.eye(len(beta))[0]
+        chances.append(probability(design(given, names), cautious))
+    return np.max(chances, axis=0)
+
+
+def design(given: Sequence[Row], names: Sequence[str]) -> Floats:
+    return np.array([[row.found[name] for name in names] for row in given])
+
+
+def report(given: Sequence[Row], models: Sequence[Sequence[str]]) -> None:
+    """Fit on all, judge on sets left out."""
+    betas = [fit(given, names) for names in models]
+    for beta, names in zip(betas, models, strict=True):
+        coefficients = dict(zip(names, np.round(beta[1:], 2).tolist(), strict=True))
+        print(f"n = {len(given)}; intercept {beta[0]:.2f}; {coefficients}")
+    print("  sets left out:", judged(given, left_out(given, models)))
+    print("  fitted on all:", judged(given, best_chance(given, betas, models)))
 
 
 def main() -> None:
@@ -173,14 +193,13 @@ def main() -> None:
     )
     parser.add_argument("--words-only", action="store_true")
     parser.add_argument("--cache", type=Path)
-    parser.add_argument("--features", nargs="+")
     wanted = parser.parse_args()
     corpora = [corpus for name in wanted.sets for corpus in LOADERS[name](wanted.folder)]
     with tempfile.TemporaryDirectory(prefix="relevance-") as scratch:
         embedder = None if wanted.words_only else embedder_for(Path(scratch), wanted.cache)
         given = list(rows(Path(scratch), corpora, embedder))
-    model = WORDS_ONLY if wanted.words_only else WORDS_AND_MEANING
-    report(given, wanted.features or list(model.coefficients))
+    models = (WORDS_ONLY,) if wanted.words_only else (WORDS_AND_MEANING, MEANING_ONLY)
+    report(given, [list(model.coefficients) for model in models])
 
 
 if __name__ == "__main__":

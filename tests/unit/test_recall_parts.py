@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -24,10 +23,9 @@ from claude_memory.model import (
 )
 from claude_memory.recall import bm25, feedback, priors
 from claude_memory.recall.fuse import fused
-from claude_memory.recall.relevance import surprise
 from claude_memory.recall.sessions import rank_sessions
 from claude_memory.recall.snippet import WIDTH, one_line, snippet
-from claude_memory.store.protocol import TermStatistics, VectorScan
+from claude_memory.store.protocol import TermStatistics
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -149,15 +147,6 @@ class TestPriors:
 
     def test_what_was_replaced_sinks(self) -> None:
         assert priors.validity(memory(status=Status.SUPERSEDED)) < priors.validity(memory())
-
-
-class TestSurprise:
-    def test_one_memory_alone_is_not_a_distribution(self) -> None:
-        alone = VectorScan((), 1, 0.8, 0.8, 0.0)
-        assert surprise(alone, 0.8) > 1.0
-
-    def test_equal_cosines_do_not_divide_by_zero(self) -> None:
-        assert math.isfinite(surprise(VectorScan((), 1000, 0.5, 0.5, 0.0), 0.9))
 
 
 class TestSessions:

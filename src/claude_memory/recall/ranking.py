@@ -12,7 +12,7 @@ from claude_memory.embed.protocol import Embedder
 from claude_memory.errors import EmbedderUnavailable
 from claude_memory.model import MemoryFilter, Passage, PassageId, SearchScope
 from claude_memory.recall import bm25, feedback
-from claude_memory.recall.fuse import fused
+from claude_memory.recall.fuse import fused, lexical_floor
 from claude_memory.store.protocol import Store, TermStatistics, VectorScan
 from claude_memory.text import QUERY_CHARACTERS, query_terms
 
@@ -77,12 +77,17 @@ def rank(store: Store, question: Question, *, depth: int = 0) -> Ranking:
     passages = store.passages(list(found), model=question.model)
     weights = bm25.term_weights(dict.fromkeys(question.terms, 1.0), statistics)
     plain = [bm25.score(passage, weights, statistics.mean_length) for passage in passages]
-    meaning = _Meaning(scan.minimum if scan else 0.0, _cosines(question, passages, scan))
+    meaning = _Meaning(_cosines(question, passages, scan), scan.minimum if scan else 0.0, _floor(statistics))
     scored = _scored(passages, plain, plain, meaning)
     if scan is not None and statistics.passages >= feedback.SMALLEST_STORE and scored:
         lexical = _with_feedback(store, question, scored, passages, plain)
         scored = _scored(passages, plain, lexical, meaning)
     return Ranking(question, weights, statistics, scan, scored)
+
+
+def _floor(statistics: TermStatistics) -> float:
+    rarities = [bm25.idf(statistics.passages, count) for count in statistics.document_frequency.values()]
+    return lexical_floor((bm25.K1 + 1.0) * sum(rarities), bm25.idf(statistics.passages, 0))
 
 
 def _by_words(store: Store, question: Question, statistics: TermStatistics, limit: int) -> list[PassageId]:
@@ -122,15 +127,16 @@ def _scan(store: Store, question: Question, limit: int) -> VectorScan | None:
 
 @dataclass(frozen=True, slots=True)
 class _Meaning:
-    minimum: float
     cosines: list[float | None] | None
+    minimum: float
+    lexical_floor: float
 
 
 def _scored(
     passages: list[Passage], plain: list[float], lexical: list[float], meaning: _Meaning
 ) -> tuple[Scored, ...]:
     cosines = meaning.cosines or [None] * len(passages)
-    together = fused(lexical, meaning.cosines, meaning.minimum)
+    together = fused(lexical, meaning.cosines, meaning.minimum, lexical_floor=meaning.lexical_floor)
     scored = map(Scored, passages, lexical, plain, cosines, together)
     # Equal scores keep a stable order: the later passage first, as the newer is the likelier.
     return tuple(sorted(scored, key=lambda item: (-item.fused, -item.passage.id)))
