@@ -35,8 +35,9 @@ _READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 class Connections:
     """All connections of this process to one store file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, patience_ms: int = BUSY_TIMEOUT_MS) -> None:
         self.path = path
+        self.patience_ms = patience_ms
         self.writable = True
         self._local = threading.local()
         self._all: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
@@ -85,7 +86,7 @@ class Connections:
         return open_read_only(self.path)
 
     def _configured(self, db: apsw.Connection) -> apsw.Connection:
-        db.set_busy_timeout(BUSY_TIMEOUT_MS)
+        db.set_busy_timeout(self.patience_ms)
         journal = "delete" if on_network(self.path) else "wal"
         if db.pragma("journal_mode") != journal:
             db.pragma("journal_mode", journal)
@@ -103,18 +104,18 @@ class Connections:
             yield db
 
     @contextlib.contextmanager
-    def writing(self, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> Iterator[apsw.Connection]:
+    def writing(self, *, busy_timeout_ms: int | None = None) -> Iterator[apsw.Connection]:
         """One transaction that is committed as a whole or not at all."""
         with translated(self.path):
             db = self.get()
             if not self.writable:
                 raise StoreFault(f"{self.path} cannot be written: read-only")
-            db.set_busy_timeout(busy_timeout_ms)
+            db.set_busy_timeout(min(busy_timeout_ms or self.patience_ms, self.patience_ms))
             try:
                 with transaction(db, "BEGIN IMMEDIATE"):
                     yield db
             finally:
-                db.set_busy_timeout(BUSY_TIMEOUT_MS)
+                db.set_busy_timeout(self.patience_ms)
 
     def checked(self, work: Callable[[apsw.Connection], T]) -> T:
         """Run work that manages its own transactions."""

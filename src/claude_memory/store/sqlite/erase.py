@@ -1,7 +1,8 @@
 """Removing for good: rows, text entries, vectors, events and what waits for the mirror.
 
-Deleting overwrites (`secure_delete`, FTS5's `secure-delete`); `scrub` then rewrites index and file, so
-that no page, separator or log frame keeps a word. Matrix files of the space go with a new epoch.
+Deleting overwrites rows (`secure_delete`); `scrub` then rewrites text index and file, so that no page,
+separator or log frame keeps a word. FTS5's own `secure-delete` would do the same for every change of a
+neighbour too, and made one write cost ten times more at 100,000 memories.
 """
 
 from __future__ import annotations

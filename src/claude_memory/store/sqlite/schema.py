@@ -124,7 +124,6 @@ CREATE TABLE passages (
 CREATE VIRTUAL TABLE text_index USING fts5 (
     own, near, far, dates, content = '', tokenize = "ascii tokenchars '_'"
 );
-INSERT INTO text_index (text_index, rank) VALUES ('secure-delete', 1);
 CREATE TABLE lexicon (term TEXT PRIMARY KEY, passages INTEGER NOT NULL) WITHOUT ROWID;
 
 CREATE TABLE models (
