@@ -41,6 +41,7 @@ class SessionManager:
         self.storage = storage or storage_for(project, storage_path=storage_path)
         self.by = by or people.me()
         self._chosen = session
+        self._read: dict[Path, tuple[tuple[int, ...], Session]] = {}
 
     def list_sessions(self) -> list[Session]:
         """All sessions, newest first."""
@@ -53,7 +54,7 @@ class SessionManager:
     def pieces(self, session_id: str | None = None) -> list[Session]:
         """Sessions as folders hold them: one that began before `init` may stand in two places."""
         wanted = self.get_session(session_id).session_id if session_id is not None else None
-        found = [read_session(self.storage, path) for path in self._folders()]
+        found = [self._session_in(path) for path in self._folders()]
         kept = [piece for piece in found if wanted in (None, piece.session_id)]
         return sorted(kept, key=lambda session: session.created_at, reverse=True)
 
@@ -67,7 +68,7 @@ class SessionManager:
         """One session by its id or an unambiguous beginning of it."""
         exact = self._folder(session_id)
         if exact is not None:
-            return read_session(self.storage, exact)
+            return self._session_in(exact)
         matches = [s for s in self.list_sessions() if s.session_id.startswith(session_id.strip())]
         if len(matches) == 1 and session_id.strip():
             return matches[0]
@@ -129,6 +130,14 @@ class SessionManager:
     def environment_session(self) -> str | None:
         """The id this process was tied to by its environment."""
         return next(filter(None, map(os.environ.get, ENVIRONMENT)), None)
+
+    def _session_in(self, folder: Path) -> Session:
+        """A session read once as long as its index and its folder stay the same."""
+        mark = _mark(folder)
+        known = self._read.get(folder)
+        if known is None or known[0] != mark:
+            known = self._read[folder] = (mark, read_session(self.storage, folder))
+        return known[1]
 
     def _default(self) -> str | None:
         try:
@@ -243,6 +252,18 @@ def _take_up(tasks: dict[str, TaskRecord], path: Path, session: Session) -> None
     record = tasks.get(name) or TaskRecord(name, stem, created, head.get("by", ""))
     if part not in record.files:
         tasks[name] = replace(record, files={**record.files, part: path.name})
+
+
+def _mark(folder: Path) -> tuple[int, ...]:
+    """Changes whenever the index is replaced or a document comes or goes."""
+    marks: list[int] = []
+    for path in (folder / "session.json", folder / "tasks"):
+        try:
+            status = path.stat()
+            marks += (status.st_ino, status.st_size, status.st_mtime_ns)
+        except OSError:
+            marks.append(0)
+    return tuple(marks)
 
 
 def _documents(folder: Path) -> list[Path]:
