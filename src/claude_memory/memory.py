@@ -72,11 +72,17 @@ class Memory:
     """A memory of one project, in one home. Use as a context manager."""
 
     def __init__(
-        self, home: Path, folder: Path, settings: Settings, progress: Callable[[str], None] | None = None
+        self,
+        home: Path,
+        folder: Path,
+        settings: Settings,
+        progress: Callable[[str], None] | None = None,
+        patience_ms: int | None = None,
     ) -> None:
         self.home = home
         self.settings = settings
         self._progress = progress
+        self._patience_ms = patience_ms
         self._folder = folder
         self._root = Path(identify(folder, quick=True).path)
         self._store: Store | None = None
@@ -92,17 +98,19 @@ class Memory:
         *,
         flags: Mapping[str, Any] | None = None,
         progress: Callable[[str], None] | None = None,
+        patience_ms: int | None = None,
     ) -> Self:
         """Open the memory of a project folder (default: the current one). Makes the home if needed.
 
         `progress` is told, in a line, of what takes long, such as the model's first conversion.
+        `patience_ms` is how long to wait for another process that writes, where not for seconds.
         """
         root = Path(home).expanduser() if home is not None else settings_module.home()
         folder = Path(project).expanduser() if project is not None else Path.cwd()
         settings = settings_module.load(
             root, project_root=Path(identify(folder, quick=True).path), flags=flags
         )
-        return cls(root, folder, settings, progress)
+        return cls(root, folder, settings, progress, patience_ms)
 
     def __enter__(self) -> Self:
         return self
@@ -127,7 +135,7 @@ class Memory:
             from claude_memory.store import open_store
 
             private_folder(self.home)
-            self._store = open_store(self.home, self.settings)
+            self._store = open_store(self.home, self.settings, patience_ms=self._patience_ms)
         return self._store
 
     @property

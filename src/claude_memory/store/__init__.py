@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 _SQLITE = "sqlite:///"
 
 
-def open_store(home: Path, settings: Settings) -> Store:
-    """Open the store of a home, made and migrated if need be."""
+def open_store(home: Path, settings: Settings, *, patience_ms: int | None = None) -> Store:
+    """Open the store of a home, made and migrated if need be; hooks have less patience with other writers."""
     from claude_memory.store.sqlite import SqliteStore
 
-    return SqliteStore.open(database_path(home, settings.store), home, keep_backups=settings.keep_backups)
+    path = database_path(home, settings.store)
+    return SqliteStore.open(path, home, keep_backups=settings.keep_backups, patience_ms=patience_ms)
 
 
 def database_path(home: Path, named: str) -> Path:

@@ -71,9 +71,13 @@ class SqliteStore:
         *,
         keep_backups: int = 5,
         before_migration: Callable[[Path], None] | None = None,
+        patience_ms: int | None = None,
     ) -> SqliteStore:
-        """Open, make or migrate the store; an existing one is backed up before it is migrated."""
-        connections = Connections(path)
+        """Open, make or migrate the store; an existing one is backed up before it is migrated.
+
+        `patience_ms` is how long a call waits for another process that writes.
+        """
+        connections = Connections(path, patience_ms) if patience_ms is not None else Connections(path)
 
         def back_up(version: int) -> None:
             if before_migration is not None:
