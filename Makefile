@@ -41,7 +41,7 @@ run: $(STAMP) ## sample events through the real hook program, then a question: t
 	@$(SCRATCH) && $(BIN)/claude-memory demo
 
 test: $(STAMP) ## every test but the long ones
-	@$(SCRATCH) && $(BIN)/python -m pytest -n $(WORKERS) -m "not soak and not bench" $(PYTEST_ARGS)
+	@$(SCRATCH) && $(BIN)/python -m pytest -n $(WORKERS) -m "not soak and not bench and not e2e" $(PYTEST_ARGS)
 
 check: $(STAMP) ## format, lint, types
 	@$(BIN)/ruff format --check $(CODE)
@@ -65,7 +65,7 @@ endif
 soak: $(STAMP) ## writers and drainers under kill -9, SOAK_KILLS times (2000)
 	@$(SCRATCH) && SOAK_KILLS=$(SOAK_KILLS) $(BIN)/python -m pytest -m soak $(PYTEST_ARGS)
 
-e2e: $(STAMP) ## the command line as a user gets it: from the wheel, in a new environment
+e2e: $(STAMP) ## as a user gets it: the wheel in a new environment, then the real client (needs npm)
 	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && rm -rf build \
 		&& $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir "$$scratch/dist" . && rm -rf build \
 		&& $(PYTHON) -m venv "$$scratch/venv" \
@@ -73,6 +73,8 @@ e2e: $(STAMP) ## the command line as a user gets it: from the wheel, in a new en
 			-c constraints.txt "$$scratch"/dist/*.whl \
 		&& export HOME="$$scratch" CLAUDE_MEMORY_COMMAND="$$scratch/venv/bin/claude-memory" \
 		&& $(BIN)/python -m pytest tests/acceptance -k cli $(PYTEST_ARGS)
+	@$(SCRATCH) && if command -v npm > /dev/null; then $(BIN)/python -m pytest -m e2e tests/e2e $(PYTEST_ARGS); \
+		else echo "the real client was not tested: there is no npm"; fi
 
 docs: $(STAMP) ## write the generated parts of docs/ anew
 	@$(BIN)/python docs/generate.py
@@ -82,5 +84,5 @@ fmt: $(STAMP) ## format and fix what can be fixed
 	@$(BIN)/ruff check --fix $(CODE)
 
 clean: ## remove everything that was made here
-	rm -rf $(VENV) build dist $(RESULTS) .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) .e2e build dist $(RESULTS) .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
