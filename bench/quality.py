@@ -33,7 +33,7 @@ LOADERS: dict[str, Callable[[Path], list[Corpus]]] = {
     "longmemeval": longmemeval.load,
     "memorycode": memorycode.load,
 }
-DEPTH = 50  # hits asked for; measures look at the first 5 to 20, session measures at all of them
+DEPTH = 100  # hits asked for; measures look at the first 5 to 20, session measures at all of them
 FOREIGN_QUESTIONS = 40  # questions of each other set asked of every corpus
 
 
