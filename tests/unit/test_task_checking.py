@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -41,6 +42,14 @@ def test_nothing_is_wrong_with_what_nobody_changed(api: MemoryAPI) -> None:
     assert api.verify() == []
     assert api.get_task_status("task").problems == ()
     assert checking.verify(storage=api.storage) == []
+
+
+def test_checking_creates_nothing(api: MemoryAPI) -> None:
+    shutil.rmtree(api.storage.folder / "sessions" / "s1" / ".locks")
+    before = sorted(api.storage.folder.rglob("*"))
+    (folder(api) / "task-s1-progress.md").write_text("nonsense")
+    assert len(checking.verify(storage=api.storage)) == 2
+    assert sorted(api.storage.folder.rglob("*")) == before
 
 
 def test_an_edited_plan_is_found(api: MemoryAPI) -> None:

@@ -64,9 +64,13 @@ class TaskBook:
         name = record.files.get(part) or self._file_name(session, record, part)
         return self.storage.inside(session.folder / "tasks" / name)
 
+    def lock_path(self, session: Session, record: TaskRecord) -> Path:
+        """The file of the task's own lock."""
+        return self.storage.inside(session.folder / ".locks" / f"task-{record.stem}.lock")
+
     def lock(self, session: Session, record: TaskRecord) -> AbstractContextManager[None]:
         """The task's own lock."""
-        return locks.held(self.storage.inside(session.folder / ".locks" / f"task-{record.stem}.lock"))
+        return locks.held(self.lock_path(session, record))
 
     def begin(self, name: str, part: Part, session: str | None = None) -> tuple[Session, TaskRecord]:
         """The task, with the document's name entered in its session's index; made when it is new."""

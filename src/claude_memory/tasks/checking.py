@@ -69,12 +69,12 @@ def _unless_known(
     try:
         status = path.lstat()
     except OSError:
-        return list(_of_part(book, owner, record, part))
+        return _of_part(book, owner, record, part)
     mark = [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
     if known.get(str(path)) == mark:
         whole[str(path)] = mark
         return []
-    found = list(_of_part(book, owner, record, part))
+    found = _of_part(book, owner, record, part)
     if not found:
         whole[str(path)] = mark
     return found
@@ -86,22 +86,25 @@ def _of_task(book: TaskBook, owner: Session, record: TaskRecord) -> Iterator[Pro
             yield from _of_part(book, owner, record, part)
 
 
-def _of_part(book: TaskBook, owner: Session, record: TaskRecord, part: Part) -> Iterator[Problem]:
+def _of_part(book: TaskBook, owner: Session, record: TaskRecord, part: Part) -> list[Problem]:
     path = owner.folder / "tasks" / record.files[part]
     try:
         book.storage.inside(path)
-        with book.lock(owner, record):  # an append under way is not a fault
-            known = chain.read_head(head_path(path))
-            document = documents.read(path)
+        wrong = _faults(path)
+        if wrong and book.lock_path(owner, record).exists():
+            with book.lock(owner, record):  # an append under way is not a fault
+                wrong = _faults(path)
     except FileNotFoundError:
-        if chain.read_head(head_path(path)) is not None:
-            yield Problem(record.name, owner.session_id, path, f"the {part} was removed")
-        return
+        wrong = [f"the {part} was removed"] if chain.read_head(head_path(path)) is not None else []
     except (OSError, MemoryFault) as fault:
-        yield Problem(record.name, owner.session_id, path, f"cannot be read: {fault}", tampered=False)
-        return
-    for message in chain.faults(document.head, document.body, known):
-        yield Problem(record.name, owner.session_id, path, message)
+        return [Problem(record.name, owner.session_id, path, f"cannot be read: {fault}", tampered=False)]
+    return [Problem(record.name, owner.session_id, path, message) for message in wrong]
+
+
+def _faults(path: Path) -> list[str]:
+    known = chain.read_head(head_path(path))  # first: a record may grow, but never shrink, meanwhile
+    document = documents.read(path)
+    return chain.faults(document.head, document.body, known)
 
 
 def _paths(owner: Session, record: TaskRecord) -> Iterator[tuple[Path, Part]]:
