@@ -16,7 +16,7 @@ import apsw
 
 from claude_memory.model import EventId, MemoryId, StoredMemory
 from claude_memory.store.protocol import Erased, Pruned
-from claude_memory.store.sqlite import changes, rows, text_index, tombstones
+from claude_memory.store.sqlite import archive_search, changes, rows, text_index, tombstones
 from claude_memory.store.sqlite.text_index import IndexWriter
 
 _SHORTEST_QUOTE = 16  # a shorter body may stand in an event by chance
@@ -120,6 +120,7 @@ def _erase_events(db: apsw.Connection, salt: str, memory: StoredMemory, at: str)
     )
     for (id_,) in gone:
         _bury(db, salt, tombstones.of_event(salt, EventId(id_)), at)
+    archive_search.erase(db, memory, [*_strings(memory.provenance), *(id_ for (id_,) in gone)])
     return len(gone)
 
 

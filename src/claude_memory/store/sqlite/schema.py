@@ -156,7 +156,66 @@ CREATE TABLE tombstones (
 ) WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST,)
+_CONVERSATIONS = """
+CREATE TABLE conversations (
+    number INTEGER PRIMARY KEY,
+    agent TEXT NOT NULL,
+    session TEXT NOT NULL,
+    project INTEGER NOT NULL REFERENCES projects (number),
+    cwd TEXT NOT NULL,
+    branch TEXT NOT NULL,
+    title TEXT NOT NULL DEFAULT '',
+    parent TEXT NOT NULL DEFAULT '',
+    continues INTEGER,
+    path TEXT NOT NULL DEFAULT '',
+    first_at INTEGER NOT NULL,
+    last_at INTEGER NOT NULL,
+    messages INTEGER NOT NULL DEFAULT 0,
+    distilled INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (session, agent)
+);
+CREATE INDEX conversations_by_time ON conversations (project, last_at);
+CREATE INDEX conversations_undistilled ON conversations (last_at) WHERE distilled < messages;
+
+-- A body is text, or zlib's bytes of it.
+CREATE TABLE messages (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    conversation INTEGER NOT NULL REFERENCES conversations (number),
+    ordinal INTEGER NOT NULL,
+    role TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    tool TEXT,
+    call TEXT,
+    event TEXT,
+    body NOT NULL
+);
+CREATE UNIQUE INDEX messages_by_conversation ON messages (conversation, ordinal);
+CREATE INDEX messages_by_event ON messages (event) WHERE event IS NOT NULL;
+-- Hashes that tell a copy of a message. They stay when a message is erased, and so keep it away.
+CREATE TABLE message_keys (key INTEGER PRIMARY KEY, conversation INTEGER NOT NULL);
+CREATE VIRTUAL TABLE message_index USING fts5 (
+    body, content = '', columnsize = 0, detail = none, tokenize = "ascii tokenchars '_'"
+);
+INSERT INTO message_index (message_index, rank) VALUES ('secure-delete', 1);
+INSERT INTO message_index (message_index, rank) VALUES ('hashsize', 8388608);
+CREATE VIRTUAL TABLE message_terms USING fts5vocab (message_index, row);
+
+CREATE TABLE import_files (
+    path TEXT PRIMARY KEY,
+    agent TEXT NOT NULL,
+    inode TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    modified_ns INTEGER NOT NULL,
+    offset INTEGER NOT NULL,
+    head TEXT NOT NULL,
+    tail TEXT NOT NULL,
+    skipped INTEGER NOT NULL,
+    state TEXT NOT NULL
+) WITHOUT ROWID;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _CONVERSATIONS)
 CURRENT = len(MIGRATIONS)
 
 

@@ -49,6 +49,7 @@ from claude_memory.store.sqlite import (
 from claude_memory.store.sqlite.connection import Connections
 
 if TYPE_CHECKING:
+    from claude_memory.store.sqlite.archive import SqliteArchive
     from claude_memory.store.sqlite.matrices import Matrices
 
 _JOIN_TIMEOUT_MS = 250  # a search must not wait for a writer only to note a folder's new name
@@ -96,6 +97,13 @@ class SqliteStore:
     def path(self) -> Path:
         """The database file."""
         return self._connections.path
+
+    @property
+    def archive(self) -> SqliteArchive:
+        """The conversations kept in the same file."""
+        from claude_memory.store.sqlite.archive import SqliteArchive
+
+        return SqliteArchive(self._connections)
 
     def close(self) -> None:
         """Let go of the file, in all threads."""

@@ -1,0 +1,157 @@
+"""What a store must do for whole conversations: keep messages once, find and give them back.
+
+The archive outlives the agents' own files. It keeps and finds; it never ranks, redacts or reads files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from claude_memory.model import (
+    Event,
+    ProjectId,
+    SearchScope,
+    SessionId,
+    StoredMemory,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    """One turn, ready to be kept: redacted, bounded, with what it leaves as event and memories.
+
+    A message is known when any of its keys is: a copy of a conversation shares at least one.
+    """
+
+    session: SessionId
+    agent: str
+    project: ProjectId
+    role: str
+    at: datetime
+    text: str
+    keys: tuple[int, ...]
+    cwd: str = ""
+    branch: str = ""
+    tool: str = ""
+    call: str = ""
+    failed: bool = False
+    parent: str = ""
+    packed: bytes | None = None  # the text compressed, if that was done already
+    event: Event | None = None
+    memories: tuple[StoredMemory, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ImportFile:
+    """How far a source was read, and what tells that it is still the same file."""
+
+    path: str
+    agent: str
+    inode: int
+    size: int
+    modified_ns: int
+    offset: int
+    head: str
+    tail: str
+    skipped: int = 0
+    state: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Archived:
+    """What a batch added."""
+
+    messages: int = 0
+    duplicates: int = 0
+    sessions: int = 0
+    events: int = 0
+    memories: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One archived conversation."""
+
+    number: int
+    session: SessionId
+    agent: str
+    project: ProjectId
+    cwd: str
+    branch: str
+    first: datetime
+    last: datetime
+    messages: int
+    title: str
+    parent: str = ""
+    continues: str = ""  # the conversation whose beginning this one copied
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One archived message; `ordinal` counts from 1 within its conversation."""
+
+    number: int
+    conversation: int
+    ordinal: int
+    role: str
+    at: datetime
+    text: str
+    tool: str = ""
+    call: str = ""
+    failed: bool = False
+    event: str = ""
+
+
+class Archive(Protocol):
+    """The conversations of a store."""
+
+    def add(self, messages: Sequence[NewMessage], file: ImportFile | None) -> Archived:
+        """Keep what is new, its events and memories, and how far the file was read: all or nothing."""
+        ...
+
+    def file(self, path: str) -> ImportFile | None: ...
+
+    def files(self) -> list[ImportFile]: ...
+
+    def conversations(
+        self,
+        scope: SearchScope,
+        *,
+        prefix: str = "",
+        agent: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int | None = None,
+    ) -> list[Conversation]:
+        """The conversations that fit, newest first."""
+        ...
+
+    def by_numbers(self, numbers: Sequence[int]) -> list[Conversation]:
+        """Conversations by their numbers, in that order."""
+        ...
+
+    def messages(
+        self, conversation: int, *, first: int = 1, last: int | None = None, failed_only: bool = False
+    ) -> list[Message]:
+        """A conversation's messages in order, or a range of them."""
+        ...
+
+    def candidates(self, scope: SearchScope, words: Sequence[str], limit: int) -> list[Message]:
+        """Messages of all roles that hold the rarest of the words together, newest first."""
+        ...
+
+    def undistilled(self, limit: int) -> list[Conversation]:
+        """Conversations that got messages since they were last distilled, oldest first."""
+        ...
+
+    def distilled(self, conversation: int, through: int, memories: Sequence[StoredMemory]) -> int:
+        """Keep what was distilled from the messages up to an ordinal; returns how many memories are new."""
+        ...
+
+    def totals(self) -> Mapping[str, int]:
+        """Conversations, messages and bytes kept."""
+        ...

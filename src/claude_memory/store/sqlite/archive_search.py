@@ -1,0 +1,100 @@
+"""Finding messages by words, and removing what was erased. The index holds words only, no places.
+
+Tool output is large, so this index has no stems and no frequencies: it gives candidates, and who asks
+ranks them by their text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import apsw
+
+from claude_memory.model import SearchScope, StoredMemory
+from claude_memory.store.sqlite import rows
+
+MAX_WORDS = 24
+_SHORTEST_QUOTE = 16  # a shorter body may stand in a message by chance
+_TRIES = 6
+_WORD = re.compile(r"[A-Za-z0-9_\u0080-\U0010ffff]+")
+_ERASED = 500
+
+
+def indexed(tool: str, text: str) -> str:
+    """What is searched of a message."""
+    return rows.clean(f"{tool}\n{text}" if tool else text)
+
+
+def words_of(text: str) -> list[str]:
+    """Words as the index splits them, each once."""
+    return list(dict.fromkeys(_lowered(word) for word in _WORD.findall(rows.clean(text))))
+
+
+def _lowered(word: str) -> str:
+    """Only ASCII letters lose their case, as in the index."""
+    return word.lower() if word.isascii() else "".join(c.lower() if c.isascii() else c for c in word)
+
+
+def candidates(db: apsw.Connection, scope: SearchScope, words: Iterable[str], limit: int) -> list[int]:
+    """Numbers of messages: those with all words first, then with the rarest of them."""
+    wanted = words_of(" ".join(words))
+    frequency = {word: _frequency(db, word) for word in wanted[: 4 * MAX_WORDS]}
+    known = sorted((word for word, count in frequency.items() if count), key=lambda word: frequency[word])
+    found: dict[int, None] = {}
+    size = min(len(known), MAX_WORDS)
+    for _ in range(_TRIES):
+        if not size or len(found) >= limit:
+            break
+        found.update(dict.fromkeys(_holding(db, scope, known[:size], limit)))
+        size = size * 2 // 3
+    return list(found)[:limit]
+
+
+def _frequency(db: apsw.Connection, word: str) -> int:
+    return int(db.execute("SELECT doc FROM message_terms WHERE term = ?", (word,)).get or 0)
+
+
+def _holding(db: apsw.Connection, scope: SearchScope, words: Sequence[str], limit: int) -> list[int]:
+    question = " AND ".join(f'"{word}"' for word in words)
+    projects = None if scope.projects is None else rows.to_json(list(scope.projects))
+    found = db.execute(
+        """SELECT m.number FROM message_index i JOIN messages m ON m.number = i.rowid
+           JOIN conversations c ON c.number = m.conversation JOIN projects p ON p.number = c.project
+           WHERE i.message_index MATCH :question
+             AND (:projects IS NULL OR p.id IN (SELECT value FROM json_each(:projects)))
+           ORDER BY i.rowid DESC LIMIT :limit""",
+        {"question": question, "projects": projects, "limit": limit},
+    )
+    return [number for (number,) in found]
+
+
+def erase(db: apsw.Connection, memory: StoredMemory, events: Sequence[str]) -> int:
+    """Remove the messages that an erased memory came from, or that quote it; their keys keep them away."""
+    from claude_memory.store.sqlite.archive import unpacked
+
+    named = db.execute(
+        "SELECT number FROM messages WHERE event IN (SELECT value FROM json_each(?))",
+        (rows.to_json(list(events)),),
+    )
+    numbers = {number for (number,) in named}
+    quote = memory.body.strip()
+    if len(quote) >= _SHORTEST_QUOTE:
+        numbers.update(candidates(db, SearchScope((memory.project,)), [quote[:2000]], _ERASED))
+    gone = 0
+    for number in numbers:
+        row = next(db.execute("SELECT tool, body, event FROM messages WHERE number = ?", (number,)), None)
+        if row is None:
+            continue
+        text = unpacked(row[1])
+        if row[2] in events or quote in text:
+            _remove(db, number, indexed(row[0] or "", text))
+            gone += 1
+    return gone
+
+
+def _remove(db: apsw.Connection, number: int, shown: str) -> None:
+    db.execute(
+        "INSERT INTO message_index (message_index, rowid, body) VALUES ('delete', ?, ?)", (number, shown)
+    )
+    db.execute("DELETE FROM messages WHERE number = ?", (number,))

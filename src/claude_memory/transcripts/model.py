@@ -1,0 +1,136 @@
+"""What readers give: turns of a conversation, in order, whatever agent wrote them.
+
+Values only. A turn is raw: nothing here is redacted, bounded or fit to be stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Role(StrEnum):
+    """Who speaks in a turn."""
+
+    USER = "user"  # a person
+    ASSISTANT = "assistant"
+    CALL = "call"  # the agent calls a tool
+    RESULT = "result"  # what the tool answered
+    TASK = "task"  # an agent's order to a sub-agent
+    SUMMARY = "summary"  # what a compaction left
+    NOTE = "note"  # a boundary: compacted here, rewound there
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """One file (or database) that holds conversations, as it was when it was found."""
+
+    agent: str
+    path: Path
+    size: int = 0
+    modified_ns: int = 0
+    inode: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One thing said or done.
+
+    `own` are ids that name this very turn; `anchors` are ids or times that name it together with its
+    text. A copy of a conversation keeps at least one of them.
+    """
+
+    session: str
+    role: Role
+    text: str
+    at: datetime
+    cwd: str = ""
+    branch: str = ""
+    own: tuple[str, ...] = ()
+    anchors: tuple[str, ...] = ()
+    tool: str = ""
+    call: str = ""  # the agent's id of the tool use
+    given: Mapping[str, Any] = field(default_factory=dict)  # a call's input
+    failed: bool = False
+    interrupted: bool = False
+    final: bool = False  # the assistant's last word to a prompt
+    prompt: str = ""  # the agent's id of the prompt it belongs to
+    subagent: str = ""
+    parent: str = ""  # the session that a sub-agent works for
+
+
+class Reader(Protocol):
+    """Turns one agent's documents into turns. What it does not know it passes over; it never raises."""
+
+    def feed(self, document: Mapping[str, Any]) -> list[Turn]:
+        """The turns that are certain with this document."""
+        ...
+
+    def finish(self) -> list[Turn]:
+        """What was held back until the end of the file."""
+        ...
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is held back, so that reading may pause here."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """What must be known to go on from here: ids, times and folders, never what was said."""
+        ...
+
+
+def text_of(value: Mapping[str, Any], key: str) -> str:
+    """The member, if it is a text."""
+    found = value.get(key)
+    return found if isinstance(found, str) else ""
+
+
+def mapping_of(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """The member, if it is an object; else an empty one."""
+    found = value.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def list_of(value: Mapping[str, Any], key: str) -> list[Any]:
+    """The member, if it is a list; else an empty one."""
+    found = value.get(key)
+    return found if isinstance(found, list) else []
+
+
+def moment_of(value: Any) -> datetime | None:
+    """A time as agents write it: ISO 8601, or milliseconds (or seconds) since 1970."""
+    try:
+        if isinstance(value, str):
+            found = datetime.fromisoformat(value)
+            return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            seconds = value / 1000 if abs(value) > 1e11 else value
+            return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
+
+
+def joined_text(content: Any) -> str:
+    """The texts of a message's content: a string, or a list of blocks; pictures leave a mark."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    parts = []
+    for block in content:
+        if isinstance(block, str):
+            parts.append(block)
+        elif isinstance(block, Mapping):
+            if isinstance(block.get("text"), str):
+                parts.append(block["text"])
+            elif block.get("type") in ("image", "input_image", "document"):
+                parts.append(f"[{block['type']}]")
+    return "\n".join(parts)
