@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -204,6 +206,18 @@ def test_an_unavailable_model_leaves_search_by_words(notes: Memory, monkeypatch:
 
     monkeypatch.setattr(notes, "_embedder", Broken())
     assert titles(notes, "refresh token")[0] == "auth"
+
+
+def test_search_by_words_loads_nothing_heavy(notes: Memory, tmp_path: Path) -> None:
+    notes.close()
+    program = (
+        "import sys; from claude_memory import Memory\n"
+        f"with Memory.open({str(notes.home)!r}, {str(tmp_path)!r}, flags={{'embedder': 'none'}}) as memory:\n"
+        "    assert memory.search('refresh token')[0].title == 'auth'\n"
+        "print(*({'numpy', 'onnxruntime', 'tokenizers', 'typer', 'rich', 're2'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 PIECES = [

@@ -63,4 +63,4 @@ def contributions(passage: Passage, weights: Mapping[str, float], mean_length: f
 
 def score(passage: Passage, weights: Mapping[str, float], mean_length: float) -> float:
     """The passage's BM25 score for weights made by `term_weights`."""
-    return math.fsum(contributions(passage, weights, mean_length).values())
+    return sum(contributions(passage, weights, mean_length).values())

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
+from heapq import nlargest
 
 from claude_memory.embed.protocol import Embedder
 from claude_memory.errors import EmbedderUnavailable
@@ -16,7 +18,8 @@ from claude_memory.recall.fuse import fused, lexical_floor
 from claude_memory.store.protocol import Store, TermStatistics, VectorScan
 from claude_memory.text import QUERY_CHARACTERS, query_terms
 
-TEXT_CANDIDATES = 100
+# From 50 and 50 on no figure of any set changes.
+TEXT_CANDIDATES = 60
 VECTOR_CANDIDATES = 50
 
 
@@ -77,12 +80,22 @@ def rank(store: Store, question: Question, *, depth: int = 0) -> Ranking:
     passages = store.passages(list(found), model=question.model)
     weights = bm25.term_weights(dict.fromkeys(question.terms, 1.0), statistics)
     plain = [bm25.score(passage, weights, statistics.mean_length) for passage in passages]
-    meaning = _Meaning(_cosines(question, passages, scan), scan.minimum if scan else 0.0, _floor(statistics))
-    scored = _scored(passages, plain, plain, meaning)
-    if scan is not None and statistics.passages >= feedback.SMALLEST_STORE and scored:
-        lexical = _with_feedback(store, question, scored, passages, plain)
-        scored = _scored(passages, plain, lexical, meaning)
-    return Ranking(question, weights, statistics, scan, scored)
+    cosines = _cosines(question, passages, scan)
+    fuse = partial(
+        fused,
+        cosines=cosines,
+        cosine_minimum=scan.minimum if scan else 0.0,
+        lexical_floor=_floor(statistics),
+    )
+    lexical, together = plain, fuse(plain)
+    if scan is not None and statistics.passages >= feedback.SMALLEST_STORE:
+        best = nlargest(feedback.SOURCES, range(len(passages)), key=together.__getitem__)
+        lexical = _with_feedback(store, question, [passages[i] for i in best], passages, plain)
+        together = fuse(lexical)
+    scored = map(Scored, passages, lexical, plain, cosines or [None] * len(passages), together)
+    # Equal scores keep a stable order: the later passage first, as the newer is the likelier.
+    order = sorted(scored, key=lambda item: (-item.fused, -item.passage.id))
+    return Ranking(question, weights, statistics, scan, tuple(order))
 
 
 def _floor(statistics: TermStatistics) -> float:
@@ -100,7 +113,7 @@ def _by_words(store: Store, question: Question, statistics: TermStatistics, limi
 def _with_feedback(
     store: Store,
     question: Question,
-    scored: tuple[Scored, ...],
+    best: list[Passage],
     passages: list[Passage],
     plain: list[float],
 ) -> list[float]:
@@ -108,7 +121,6 @@ def _with_feedback(
 
     No new candidates are fetched for them: on all sets that changed no figure.
     """
-    best = [item.passage for item in scored[: feedback.SOURCES]]
     statistics = store.term_statistics(question.scope, feedback.source_terms(best))
     more = feedback.added(dict.fromkeys(question.terms, 1.0), best, statistics)
     weights = bm25.term_weights(more, statistics)
@@ -123,23 +135,6 @@ def _scan(store: Store, question: Question, limit: int) -> VectorScan | None:
         return None
     scan = store.vector_candidates(question.scope, question.filter_, question.vector, question.model, limit)
     return scan if scan.scanned else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Meaning:
-    cosines: list[float | None] | None
-    minimum: float
-    lexical_floor: float
-
-
-def _scored(
-    passages: list[Passage], plain: list[float], lexical: list[float], meaning: _Meaning
-) -> tuple[Scored, ...]:
-    cosines = meaning.cosines or [None] * len(passages)
-    together = fused(lexical, meaning.cosines, meaning.minimum, lexical_floor=meaning.lexical_floor)
-    scored = map(Scored, passages, lexical, plain, cosines, together)
-    # Equal scores keep a stable order: the later passage first, as the newer is the likelier.
-    return tuple(sorted(scored, key=lambda item: (-item.fused, -item.passage.id)))
 
 
 def _cosines(
