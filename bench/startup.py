@@ -83,7 +83,12 @@ def run(count: int) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
         home, project = Path(folder, "memory"), Path(folder, "project")
         model = prepare(home, project)
-        names = {"HOME": folder, "CLAUDE_MEMORY_HOME": str(home), "PATH": os.environ.get("PATH", "")}
+        names = {
+            "HOME": folder,
+            "CLAUDE_MEMORY_HOME": str(home),
+            "PATH": os.environ.get("PATH", ""),
+            "ORT_DISABLE_TELEMETRY": "1",
+        }
         version = pair(
             [sys.executable, "-I", "-S", "-c", "pass"], [command(), "version"], names, max(count, 20)
         )
