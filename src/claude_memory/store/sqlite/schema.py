@@ -215,7 +215,106 @@ CREATE TABLE import_files (
 ) WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _CONVERSATIONS)
+# What memories are worth and how they hang together. All of it but intentions and reviews is derived.
+_LIFECYCLE = """
+CREATE TABLE intentions (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    project INTEGER NOT NULL REFERENCES projects (number),
+    codebase TEXT,
+    status TEXT NOT NULL,
+    record TEXT NOT NULL
+);
+CREATE INDEX intentions_open ON intentions (project) WHERE status = 'open';
+
+CREATE TABLE strengths (
+    memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE,
+    stability REAL NOT NULL,
+    difficulty REAL NOT NULL,
+    reviewed_at INTEGER NOT NULL,
+    reviews INTEGER NOT NULL,
+    lapses INTEGER NOT NULL,
+    demoted INTEGER NOT NULL
+);
+CREATE TABLE reviews (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
+    at INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    UNIQUE (memory, at, reason)
+);
+
+-- From one memory to another: supersedes, contradicts, duplicates, similar.
+CREATE TABLE relations (
+    source INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
+    target INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
+    kind TEXT NOT NULL,
+    evidence TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (source, kind, target)
+) WITHOUT ROWID;
+CREATE INDEX relations_by_target ON relations (target, kind);
+
+-- What a text lays down a rule about, found when it is written.
+CREATE TABLE subjects (
+    space INTEGER NOT NULL,
+    subject TEXT NOT NULL,
+    memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
+    weight REAL NOT NULL,
+    PRIMARY KEY (space, subject, memory)
+) WITHOUT ROWID;
+CREATE INDEX subjects_by_memory ON subjects (memory);
+
+CREATE TABLE entities (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    project INTEGER NOT NULL REFERENCES projects (number),
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    UNIQUE (project, kind, name)
+);
+CREATE INDEX entities_by_name ON entities (project, name);
+CREATE TABLE mentions (
+    memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
+    relation TEXT NOT NULL,
+    entity INTEGER NOT NULL REFERENCES entities (number),
+    PRIMARY KEY (memory, relation, entity)
+) WITHOUT ROWID;
+CREATE INDEX mentions_by_entity ON mentions (entity, memory);
+-- An erased memory must not live on in the name of something that only it mentioned.
+CREATE TRIGGER entities_forgotten AFTER DELETE ON mentions BEGIN
+    DELETE FROM entities WHERE number = OLD.entity
+        AND NOT EXISTS (SELECT 1 FROM mentions WHERE entity = OLD.entity);
+END;
+CREATE TABLE graphed (memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE, text INTEGER);
+
+CREATE TABLE file_states (
+    memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
+    path TEXT NOT NULL,
+    sketch TEXT NOT NULL,
+    revision TEXT NOT NULL,
+    stale TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (memory, path)
+) WITHOUT ROWID;
+
+CREATE TABLE consolidations (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    project INTEGER NOT NULL REFERENCES projects (number),
+    at INTEGER NOT NULL,
+    through INTEGER NOT NULL,
+    undone INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE consolidation_steps (
+    run INTEGER NOT NULL REFERENCES consolidations (number),
+    action TEXT NOT NULL,
+    memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
+    other INTEGER REFERENCES memories (number) ON DELETE CASCADE
+);
+CREATE INDEX consolidation_steps_by_run ON consolidation_steps (run);
+CREATE INDEX consolidation_steps_by_memory ON consolidation_steps (memory);
+CREATE INDEX consolidation_steps_by_other ON consolidation_steps (other);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _CONVERSATIONS, _LIFECYCLE)
 CURRENT = len(MIGRATIONS)
 
 
