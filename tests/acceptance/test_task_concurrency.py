@@ -26,6 +26,9 @@ for number in range(count):
     sys.stdout.flush()
 """
 
+# Where the system has no file locks, files that name their owners do the same.
+WITHOUT_SYSTEM_LOCKS = "from claude_memory.tasks import locks\nlocks.SYSTEM_LOCKS = False\n" + APPENDER
+
 PLANNER = """
 import sys
 from claude_memory import MemoryAPI
@@ -63,9 +66,9 @@ def check_record(api: MemoryAPI) -> list[str]:
     return [entry.text.split(" ")[0] for entry in entries]
 
 
-def appended_by_many(storage: Path, processes: int, count: int) -> None:
+def appended_by_many(storage: Path, processes: int, count: int, program: str = APPENDER) -> None:
     MemoryAPI(storage, session="s1").create_scratchpad("busy", "x")
-    running = [started(APPENDER, storage, worker, count, 20) for worker in range(processes)]
+    running = [started(program, storage, worker, count, 20) for worker in range(processes)]
     for process in running:
         out, _ = process.communicate(timeout=600)
         assert process.returncode == 0
@@ -107,6 +110,10 @@ def killed_at_random(storage: Path, folder: Path, processes: int, count: int, se
 
 def test_no_append_is_lost_or_torn(tmp_path: Path) -> None:
     appended_by_many(tmp_path / "storage", processes=8, count=25)
+
+
+def test_no_append_is_lost_where_the_system_has_no_locks(tmp_path: Path) -> None:
+    appended_by_many(tmp_path / "storage", processes=5, count=20, program=WITHOUT_SYSTEM_LOCKS)
 
 
 def test_every_acknowledged_entry_survives_kill_9_once(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
 import stat
 import subprocess
@@ -390,3 +392,14 @@ assert api.context_manager.get_context().custom["database"] == "PostgreSQL"
     )
     [path] = (tmp_path / "custom" / ".memories").rglob("*-scratchpad.md")
     assert path.name.startswith("task-20")
+
+
+def test_the_page_about_tasks_tells_the_truth(cli: Any) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text("utf-8")
+    programs = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert "implement-cache execution 3" in python(cli, "\n".join(programs))
+    scripts = "\n".join(re.findall(r"```sh\n(.*?)```", page, re.DOTALL))
+    commands = [shlex.split(part) for part in scripts.split("claude-memory ")[1:]]
+    assert len(commands) >= 8
+    for command in commands:
+        cli.ok(*command)

@@ -117,6 +117,15 @@ def test_an_index_that_claims_paths_or_another_session_is_not_believed(project: 
         found = MemoryAPI(project=project)
         assert [task.name for task in found.list_tasks(all_sessions=True)] == ["task"]
         assert found.get_scratchpad("task") == "text"
+        assert found.get_task_status("task").session_id == "s1"
+
+
+@pytest.mark.parametrize("nonsense", ["", "../..", "nul\0", "gone-session", "\x1b[31m"])
+def test_a_default_that_is_nonsense_is_ignored(project: Path, nonsense: str) -> None:
+    api = MemoryAPI(project=project, session="s1")
+    api.create_scratchpad("task", "text")
+    (api.storage.folder / "current-session").write_text(nonsense)
+    assert SessionManager(project=project).current_id() == "s1"
 
 
 # --- where

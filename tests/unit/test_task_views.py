@@ -177,11 +177,11 @@ def test_every_text_of_a_task_can_be_indexed(api: MemoryAPI) -> None:
     assert texts[3].memory().task == "task"
 
 
-def test_indexing_again_gives_the_same_ids(api: MemoryAPI) -> None:
+def test_indexing_again_gives_the_same_origins(api: MemoryAPI) -> None:
     full(api)
-    before = {text.id: text.body for text in index.documents(api.storage)}
+    before = {text.origin: text.body for text in index.documents(api.storage)}
     api.append_progress("task", "more")
-    after = {text.id: text.body for text in index.documents(api.storage)}
+    after = {text.origin: text.body for text in index.documents(api.storage)}
     assert len(after) == len(before) + 1
     assert before.items() <= after.items()
 

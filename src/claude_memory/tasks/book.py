@@ -5,7 +5,6 @@ Published as `MemoryAPI.memory_manager`. Reads and locates; what changes a docum
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import string
@@ -49,6 +48,8 @@ class TaskBook:
         found = self.locate(name, session)
         if found is not None:
             return found
+        import difflib
+
         known = {task for owner in self.sessions.list_sessions() for task in owner.tasks}
         near = difflib.get_close_matches(name, known, n=3)
         hint = f"did you mean {', '.join(near)}?" if near else "`claude-memory status` lists all"

@@ -69,6 +69,7 @@ def _archived(sessions: SessionManager, session: Session, now: datetime) -> Path
                     archive.write(path, path.relative_to(session.folder.parent))
         os.replace(temporary, target)  # The archive is whole before anything is removed.
         files.sync_folder(folder)
+    mirror.copy(storage, target)
     _remove(session.folder)
     mirror.drop(storage, session.folder)
     return target

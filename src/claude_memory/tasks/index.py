@@ -1,6 +1,6 @@
 """Task texts as the search sees them: one document per scratchpad, plan, amendment and entry.
 
-Reads the files and derives ids from where a text stands, so that indexing again changes nothing.
+Reads the files and derives an origin from where a text stands, so that indexing again changes nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from claude_memory.errors import MemoryFault
-from claude_memory.model import Kind, MemoryId, NewMemory, Trust, memory_id
+from claude_memory.model import Kind, MemoryId, NewMemory, ProjectId, Trust, memory_id
 from claude_memory.tasks.book import TaskBook
 from claude_memory.tasks.model import Entry, Part, TaskFile, TaskSummary
 from claude_memory.tasks.places import Storage
@@ -24,7 +24,6 @@ _PATH = re.compile(r"(?<![\w/:.-])(?:[\w.-]+/)+[\w.-]*\w\.[A-Za-z]\w{0,7}\b")
 class TaskText:
     """One searchable text of a task."""
 
-    id: MemoryId
     origin: str
     title: str
     body: str
@@ -35,6 +34,10 @@ class TaskText:
     created_at: datetime
     updated_at: datetime
     files: tuple[str, ...]
+
+    def id_in(self, project: ProjectId) -> MemoryId:
+        """The memory it becomes; for a scratchpad that changed, the one to revise."""
+        return memory_id(f"origin:{project}:{self.origin}")
 
     def memory(self) -> NewMemory:
         """As `Memory.remember_many` takes it; what a person wrote is a person's."""
@@ -81,7 +84,6 @@ def _text(task: TaskSummary, file: TaskFile, entry: Entry) -> TaskText:
     place = f"task\n{task.session_id}\n{task.name}\n{file.part}\n{entry.number}"
     when = entry.time or task.created_at
     return TaskText(
-        id=memory_id(place),
         origin=place,
         title=f"{task.name}: {file.part}" + (f" {entry.number}" if file.part is Part.PROGRESS else ""),
         body=entry.text,

@@ -9,9 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import random
 import secrets
-import socket
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -37,7 +35,7 @@ def held(path: Path, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[None]:
                 return
         if time.monotonic() >= deadline:
             raise Conflict(f"{path} is held by {_owner_of(path)} for over {wait_seconds:g} s; try again")
-        time.sleep(random.uniform(nap / 2, nap))  # noqa: S311 - spreads the waiters
+        time.sleep(nap * (0.5 + os.urandom(1)[0] / 512))  # chance spreads the waiters
         nap = min(nap * 1.5, _LONGEST_NAP)
 
 
@@ -100,8 +98,12 @@ def _bury_the_dead(owner: Path) -> None:
         grave.unlink(missing_ok=True)
 
 
+def _host() -> str:
+    return os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
+
+
 def _me() -> bytes:
-    return json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode()
+    return json.dumps({"pid": os.getpid(), "host": _host()}).encode()
 
 
 def _read(owner: Path) -> dict[str, object]:
@@ -114,7 +116,7 @@ def _read(owner: Path) -> dict[str, object]:
 
 def _alive(owner: dict[str, object]) -> bool:
     pid = owner.get("pid")
-    if not isinstance(pid, int) or owner.get("host") != socket.gethostname():
+    if not isinstance(pid, int) or owner.get("host") != _host():
         return True  # half-written, or of another machine: we cannot know, so we wait
     try:
         os.kill(pid, 0)

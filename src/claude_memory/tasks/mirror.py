@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from pathlib import Path
 
 from claude_memory import files
@@ -45,6 +44,8 @@ def extend(storage: Storage, path: Path, added: bytes) -> None:
 
 def drop(storage: Storage, folder: Path) -> None:
     """Remove the copy of a session that was archived."""
+    import shutil
+
     target = _target(storage, folder)
     if target is not None:
         shutil.rmtree(target, ignore_errors=True)

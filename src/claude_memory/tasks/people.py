@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import re
 
@@ -16,6 +15,8 @@ def me() -> str:
         return clean(told)
     if os.environ.get("CLAUDECODE"):  # set by Claude Code in the shells it opens
         return "agent"
+    import getpass
+
     try:
         return clean(f"person:{getpass.getuser()}")
     except (OSError, KeyError):

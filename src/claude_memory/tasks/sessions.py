@@ -142,9 +142,9 @@ class SessionManager:
     def _default(self) -> str | None:
         try:
             named = documents.read_bytes(self.storage.folder / _DEFAULT).decode("utf-8", "replace").strip()
-        except OSError:
+            return named if named and self._folder(named) is not None else None
+        except (OSError, InvalidInput):  # none yet, or nonsense that came with a clone
             return None
-        return named if named and self._folder(named) is not None else None
 
     def _existing(self, session_id: str) -> Session | None:
         try:
