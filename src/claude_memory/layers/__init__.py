@@ -1,0 +1,1 @@
+"""The plain files: identity, logs, reflections, working buffer, knowledge base."""

@@ -1,0 +1,562 @@
+"""English: how people correct, decide, rule, rank and name things when they talk to a coding agent.
+
+Patterns run on one sentence in lower case, without leading fillers, with straight apostrophes and
+quoted text cut out.
+"""
+
+# ruff: noqa: E501  A pattern broken in the middle is harder to read than a long line.
+
+from __future__ import annotations
+
+from claude_memory.layers.rules import rule
+
+# Words and phrases people put before what they mean; taken off before a rule looks at the beginning.
+FILLERS = frozenset(
+    """ok okay k yes yeah yep yup fine sure alright right good great cool perfect thanks hmm hmmm hm uh um oh ah well so also
+    and but then hey hi hello please pls plz agreed btw fyi note reminder remember sorry listen look""".split()
+)
+FILLING = (
+    "all right", "by the way", "just so you know", "for the record", "on second thought", "in that case",
+    "you convinced me", "re your question", "for context", "heads up", "one more thing",
+)  # fmt: skip
+# A sentence that asks, supposes, or hands on what somebody else said.
+ASKING = rule(
+    "",
+    "^how|^why|^wh|^do |^should|^has |^have |^is |^are |^am |^was |^were |^does |^did |^can |^could |^would |^will |^shall |^may |^might |^isn|^aren|^doesn|^don|^didn|^shouldn|^wouldn|^couldn|^can't|^any ",
+    r"^(?:(?:how|why|which|who|whom|whose)\b(?!')"
+    r"|what\b(?! (?:matters|counts|i (?:said|meant|want|need|wanted)|we (?:need|want|said|agreed)|blocks|comes first))"
+    r"|(?:when|where) (?:is|are|do|does|did|will|should|can|was|were|would|one|exactly|in)\b"
+    r"|do (?:we|you|i|they|these|those|all|both|any|our|the \w+ (?:need|have|use))\b"
+    r"|should (?!have (?:been|said|used|read|gone|kept)\b|be\b|read\b|say\b)"
+    r"|has (?!to\b)|have (?:you|we|they|i)\b"
+    r"|(?:is|are|am|was|were|does|did|can|could|would|will|shall|may|might)\b(?!')"
+    r"|(?:isn't|aren't|doesn't|don't you|don't we|didn't|shouldn't|wouldn't|couldn't|can't (?:you|we|i|it|this)) \w+.*\?"
+    r"|(?:don't you|don't we|can't you)\b|any (?:idea|reason|chance|thoughts)\b)",
+)
+ASKED_AT_END = frozenset(
+    """what how why which who when where is are do does did can could would will should right ok okay no yes
+    correct so next any and or agreed fine deal""".split()
+)
+SUPPOSING = rule(
+    "",
+    "suppos|imagine|assum|say we|let's say|lets say|pretend|hypoth|thought exp|if|theor|were we|had we|in a world|curious|argument|my talk|would |decided|not sure|wonder|maybe|perhaps|could",
+    r"^(?:suppose|supposing|imagine|assume|assuming|say we|let's say|lets say|let's assume|let's imagine|let's pretend"
+    r"|pretend|hypothetically|thought experiment|what if|if|in theory|theoretically|were we to|had we|in a world"
+    r"|just curious|curious)\b|\bfor (?:the sake of argument|my talk)\b|\bwould (?:love|like|prefer|hate)\b"
+    r"|\bnothing is decided\b|\bnot decided\b|\bhaven't decided\b|\bundecided\b|\bnot sure (?:if|whether)\b"
+    r"|\bi wonder\b|\bwondering\b|\b(?:maybe|perhaps) (?:we|i|you)\b|\bone could\b|\bwe could\b",
+)
+_OTHERS = (
+    r"(?:docs?|documentation|readme|manual|book|article|blog(?: post)?|post|tutorial|paper|rfc|spec|standard|guide|linter"
+    r"|compiler|error|message|output|log|tooltip|label|comment|ticket|issue|review(?:er)?|colleague|coworker|co-worker"
+    r"|boss|manager|lead|professor|teacher|vendor|vendor's support|support|user|users|customer|customers|client|clients"
+    r"|somebody|someone|people|everyone|team|designers?|marketing|sales|legal|release notes|changelog|stack ?overflow"
+    r"|reddit|chatgpt|copilot|commit|pr|he|she|they|friend|maintainers?|author|notes|meeting notes|slack|email|mail)"
+)
+REPORTED = rule(
+    "",
+    "say|said|tell|told|writ|wrote|read|recommend|suggest|claim|ask|demand|argu|think|thought|want|insist|propos|advis|state|warn|mention|complain|prefer|believ|according|quot|titled|captioned|in the |from the ",
+    rf"\b{_OTHERS}\b[^,.;:]{{0,40}}\b(?:says?|said|tells?|told|writes?|wrote|written|reads?|recommends?|recommended|suggests?"
+    r"|suggested|claims?|claimed|asks?|asked|demands?|demanded|argues?|argued|thinks?|thought|wants?|wanted|insists?"
+    r"|insisted|proposes?|proposed|advises?|advised|states?|stated|warns?|warned|mentions?|mentioned|complains?"
+    r"|complained|prefers?|believes?|keeps? saying)\b"
+    r"|^[a-z]+ (?:says|said|told me|wrote|thinks|asks|asked|claims|suggests|suggested|recommends|wants|insists|proposed)\b"
+    r"|\baccording to\b|\bquot(?:e|ing) from\b|\b(?:titled|entitled|captioned)\b|\bin the (?:review|meeting notes|thread)\b"
+    r"|\bfrom the (?:\w+ ){0,2}(?:intro|spec|docs|readme|manual|paper|thesis|article)\b|\bas the saying goes\b",
+)
+OWN_VOICE = rule(
+    "", "", r"^(?:i|we|you|they) (?:said|told|wrote|asked|wanted|thought)|\bi (?:said|told|asked|wanted)\b"
+)
+# A prompt that says the opposite of what it means.
+SARCASM = rule(
+    "",
+    "oh great|kidding|joking|j/k|while we're at it|nobody needs|who needs|go wrong|🙃|🙄|/s|yeah right|because o|brilliant|needed|love it|wonderful",
+    r"\boh great\b|\bkidding\b|\bjust joking\b|\bj/k\b|\bwhile we're at it\b.*\b(?:rewrite|whole)\b"
+    r"|\bnobody needs\b|\bwho needs\b|\bwhat could (?:possibly )?go wrong\b|🙃|🙄|\s/s\s*$|\byeah right\b"
+    r"|\bbecause (?:obviously|of course)\b|\bbrilliant[,!]|\bjust what i needed\b|\blove it when\b|\bwonderful, (?:another|now)\b",
+)
+# Sentences that hand over a text to work on, or describe one.
+ABOUT_A_TEXT = rule(
+    "",
+    "^translate|^re|^summar|^proof|^fix the g|^make a h|^expl|^desc|^comp|^spell|^short|^format|^conv|^write a d|^add a d",
+    r"^(?:translate|rephrase|reword|summari[sz]e|proofread|fix the grammar|make a haiku|explain|describe|compare|spell"
+    r"|rewrite this|shorten|format|convert|write a docstring|add a docstring)\b",
+)
+
+# A prompt that begins so describes something; what follows is no wish.
+DESCRIBING = rule(
+    "",
+    "^back|^for back|^cont|^desc|^here|^from the|^the ",
+    r"^(?:background|for background|context|description|here (?:is|are|'s) (?:the |a |some |my |our )?(?:description|text|spec|paragraph|excerpt"
+    r"|draft|abstract|requirements?|story|notes?|transcript|readme)|from the [\w ]{2,30}:|the (?:text|spec|abstract|paragraph) (?:says|reads))\b",
+)
+# A one-off task: what it names is its object, not a value to keep.
+TASK = rule(
+    "",
+    "",
+    r"^(?:can you |could you |please |pls |now |then |go |just )*(?:rename|move|change|add|delete|remove|convert|update|bump|upgrade|fix|write|create|make|show"
+    r"|open|look|check|find|explain|print|run|list|give|tell|compare|refactor|implement|generate|draw|plot|format|sort|replace"
+    r"|copy|read|review|test|debug|profile|translate|grep|search|count|describe|document|split|extract|clean|summari[sz]e|see)\b",
+)
+
+_VERBS = (
+    r"(?:use|using|add|adding|introduce|import|put|store|create|hardcode|hard-code|depend|rely|call|log|write|mix|touch|pull in"
+    r"|bring in|commit|push|merge|expose|leak|catch|swallow|mock|throw|return|pass|read|access|share|edit|modify|mutate|cache"
+    r"|install|ship|allow|rename|delete|remove|run|deploy|change|build|make|let|block|open|copy|parse|raise|print|inline|nest"
+    r"|duplicate|reach|bypass|disable|block|keep|write|send|do)"
+)
+_SCOPE = (
+    r"(?:in|for|across|throughout|inside|within) (?:this|the|our|any|all|every) (?:whole |entire |new )?(?:codebase|code base|repo"
+    r"(?:sitory)?|project|service|app(?:lication)?|product|module|package|library|frontend|backend|engine|simulation|system"
+    r"|monorepo|api|code|client|server|core|domain|team|modules|services|packages|endpoints|tests|handlers|components"
+    r"|migrations|environment|environments|pipeline|build)\b"
+)
+_STANDING = (
+    r"(?:from now on|going forward|from here on|always|never|ever|everywhere|as everywhere|at all times|by default|without exception"
+    r"|no exceptions|across the board|as a rule|rule of thumb|in general|henceforth|from today|is banned|are banned|banned"
+    r"|forbidden|not allowed|off limits|off-limits|at all\b)"
+)
+
+# A concrete name, id, address, number or setting.
+_TOKEN = (
+    r"(?:`[^`]+`|\w+://\S+|@[\w-]+/[\w.-]+|[\w.+-]+@[\w-]+\.[\w.]+|~?/?[\w.-]+(?:/[\w.{}*-]+)+/?|[a-z]+_[\w]+|\w*\d[\w.:/+-]*"
+    r"|[a-z0-9]+(?:-[a-z0-9]+){2,}|[a-z0-9]+(?:\.[a-z0-9-]+)+|#\d+)"
+)
+_NAMED = (
+    r"(?:branch(?:es)?|port|url|uri|link|host(?:name)?|bucket|id|key|tenant|project(?: number)?|database|db|user(?:name)?|account"
+    r"|instance|flag|version|path|file|folder|directory|prefix|suffix|endpoint|topic|queue|table|schema|namespace|cluster|region"
+    r"|zone|timezone|time zone|timeout|time-out|limit|quota|server|registry|image|tag|repo(?:sitory)?|channel|ticket|env(?:ironment)?"
+    r"|variable|env var|name|checkpoint|pin|gpio|address|ip|domain|email|model|dataset|package|module|service|container|pod|node"
+    r"|job|index|collection|stream|subscription|device|serial|profile|role|group|org(?:anisation|anization)?|workspace|team|app"
+    r"|application|client|secret name|webhook|api|base|release|build|commit|sha|hash|revision|seed|batch size|threshold|ratio|rate"
+    r"|retention|ttl|interval|period|size|width|height|depth|locale|currency|encoding|charset|license|licence|milestone|epic|sprint"
+    r"|customer|contract|order|invoice|machine|box|vm|runner|kernel|driver|firmware|baud rate|frequency|voltage|i2c|spi|uart|bus"
+    r"|offset|register|canary|staging|prod(?:uction)?|sandbox|gateway|proxy|mirror|remote|origin|upstream|fixture|sample|scene|asset"
+    r"|shader|font|colou?r|theme|label|header|cookie|scope|claim|issuer|audience|realm|partition|shard|replica|primary|secondary|cron"
+    r"|schedule|deadline|budget|setting|option|parameter|param|value|constant|password name|socket|pipe|mount|volume|disk|device)s?"
+)
+
+RULES = (
+    # --- corrections
+    rule(
+        "correction",
+        "meant|mean ",
+        r"\bi (?:really |actually )?meant?\b(?! (?:it|that|well|to say)\b)|\bwhat i meant\b|\bby that i mean",
+    ),
+    rule(
+        "correction",
+        "i was |i asked|i said|i wanted|i never|i told|i didn't|i did not|i specifically",
+        r"\bi was (?:talking about|asking (?:for|about)|referring to|thinking of|after)\b|\bi (?:asked|wanted|specifically asked)\b.{3,}"
+        r"|\bi said\b.{3,}\b(?:not|you|instead|but)\b|\bi never (?:said|asked|wanted|meant)\b|\bi (?:didn't|did not) (?:say|ask|mean|want)\b"
+        r"|\bi told you\b|^i said \w+",
+    ),
+    rule(
+        "correction",
+        "what i |as i ",
+        r"\bnot what i (?:asked|meant|wanted|said|had in mind)\b|\bwhat i said\b.*\b(?:wrong|not true|incorrect|mistaken|outdated)\b",
+    ),
+    rule(
+        "correction",
+        "misread|misunder|mixed up|mix up|confus|got it wrong|got that wrong|wrong|swapped|backwards|the other way|inverted|reversed|upside down",
+        r"\byou(?:'ve| have)? (?:misread|misunderstood|mixed up|confused|swapped|inverted|reversed|misinterpreted)\b|\byou misunderst"
+        r"|\b(?:got|have|had|did|done|read|put|took|understood) (?:\S+ ){1,4}(?:wrong|backwards|upside down)\b|\bthe other way (?:a?round)\b"
+        r"|\bthat(?:'s| is| was)? (?:the |simply |just |completely |all )*wrong\b|^(?:that's |it's |this is )?wrong \w+|\bthe wrong \w+"
+        r"|\b(?:is|are|was|were|looks) (?:wrong|backwards|inverted|swapped|reversed)\b|\bwrong (?:direction|one|way|file|place|branch)\b",
+        r"^(?:something|what|why|whatever|find|check|see|tell|look|anything|nothing|if)\b|\bwhat(?:'s| is| went)? wrong\b|\bgoes wrong\b|\bwent wrong\b|\bnothing wrong\b",
+    ),
+    rule(
+        "correction",
+        "should have|should be|should've|ought to|supposed to|has to be|needs to be",
+        r"\bshould(?:'ve| have) (?:been|said|used|gone|kept|read|had)\b|\b(?:should be|ought to be|(?:is|are|was|were) supposed to be|has to be|needs to be)\b.*\b(?:not|instead|rather than|never)\b",
+    ),
+    rule(
+        "correction",
+        "not |instead|rather",
+        r"^(?:use|take|call|name|make|put|write|show|sort|read|send|return|set|say|do|run|it's|its|that's|it is|they're|these are|we use|compare|count|pass)\b[^.]*?,? (?:and )?(?:not|instead of|rather than) (?!all\b|yet\b|only\b|sure\b|to\b|have\b|be\b|needed\b|necessary\b|a problem)[\w`'\"]+",
+        r"\b(?:everywhere|always|never|ever|from now on|in this (?:repo|project|codebase))\b",
+    ),
+    rule(
+        "correction",
+        "^not ",
+        r"^not (?:the |a |an |in |on |from |by |to |that |this |those |my |our |`)[^,;]{2,60}[,;—–-]+ ?(?:but |it's |i |use |rather |only |just )?(?:the |a |an |in |on |from |by |to |that |this |my |our |`|\w)",
+    ),
+    rule(
+        "correction",
+        ", not",
+        r"^(?:the|it|that|this|they|those|he|she|its|our|we) [^,]{3,80}, not (?:the |a |an |in |on |from |by |to |my |our )?[\w`]+",
+        r"\b(?:everywhere|always|never|ever|from now on|in this (?:repo|project|codebase))\b",
+    ),
+    rule(
+        "correction",
+        "it's not|it isn't|that's not|this isn't|isn't |aren't|is not|are not|wasn't|that isn't|not right|incorrect|not correct|not true|not quite|no longer",
+        r"^(?:it|that|this|they|there)(?:'s| is|'re| are)? ?(?:not|isn't|aren't|wasn't) [^,;]{2,60}[,;—–-] ?(?:it|that|this|they|you|the|but|there|he|she|we)"
+        r"|\b(?:that|this|it)(?:'s| is| was)? ?(?:not|isn't|wasn't) (?:right|correct|true|quite|what|how|the (?:right|one|same))|\b(?:is|was|are)? ?incorrect\b|\bnot (?:quite|exactly) right\b|^not (?:quite|exactly)\b"
+        r"|^that is not\b",
+        r"^if\b|\bwhether\b",
+    ),
+    rule(
+        "correction",
+        "actually",
+        r"^(?:no,? )?actually,? (?:no\b|it(?:'s| is| was)|that(?:'s| is| was)|this (?:is|was)|the |we (?:are|do|have|need|use|don't|should|want|already)|what i|they (?:are|do|have)|there (?:is|are|was)|you (?:should|can|need|don't|were)|i (?:was|need|want|meant|think (?:it|we|that))|make|use|keep|don't|leave|scrap|revert|its|our|let's not|only|just)",
+        r"\b(?:like|love|great|nice|impressed|interesting|fine|works?|good|pretty|cool|quite)\b",
+    ),
+    rule(
+        "correction",
+        "actually",
+        r"\b(?:it|that|this|the [\w ]{2,30})(?:'s| is| was| should be| means) actually\b.*",
+        r"\b(?:fine|good|great|nice|interesting|works?|why|what|pretty|quite)\b",
+    ),
+    rule(
+        "correction",
+        "^no|^nah|^wait|^hold on|^stop|^hang on",
+        r"^(?:(?:wait|hold on|stop|hang on)[,.! —–-]*)?(?:no|nope|nah|no no)[,.!:;—–-]+ ?(?!(?:no )?(?:problem|worries|idea|need|rush|thanks|wait)\b)(?:\S+ ){2,}"
+        r"|^(?:no no|wait no|wait,? that|hold on,? (?:that|the|it)|stop,? (?:that|the|it|you))\b",
+        r"^(?:(?:wait|hold on)[, ]*)?(?:no|nope|nah)[,.!:; ]+(?:no )?(?:don't bother|let's|lets|leave|keep|skip|need|thanks|we'll|go with|forget|just|drop|stick|do it|please|thank|problem|worries|that's (?:fine|ok|good))",
+    ),
+    rule(
+        "correction",
+        "you ",
+        r"^(?:but |instead of [^,]{2,60}[, ]+|again,? )?you(?:'ve| have)? (?:forgot|forgotten|missed|dropped|used|removed|deleted|changed|put|left|renamed|computed|calculated|gave|made|took|taken|initiali[sz]ed|added|broke|broken|skipped|ignored|assumed|picked|chose|wrote|returned|sorted|counted|moved|kept|replaced|implemented|started|overwrote|hardcoded|translated|turned|set)\b",
+        r"\b(?:thanks|great|good|nice|well done|perfect)\b|^you(?:'ve| have)? (?:made|added|gave|kept|used|wrote) (?:a )?(?:good|great|nice)|\bexplain\b",
+    ),
+    rule(
+        "correction",
+        "you've taken|you took|you read|taken it as",
+        r"\byou(?:'ve| have)? (?:taken|took|read|understood|treated|interpreted) [^,.]{1,40}\b(?:as|for|to mean)\b",
+    ),
+    rule(
+        "correction",
+        "instead of",
+        r"\binstead of [^,.]{2,60},? (?:you|it|the code|this|that) \w+|\byou \w+ [^,.]{2,60} instead of\b",
+    ),
+    rule(
+        "correction",
+        "correction|scratch that|take that back|my bad|my mistake|i was wrong|strike that|misspoke|disregard|ignore what|typo|mistaken|i mixed|i confused|oops|i misread",
+        r"^correction\b|\bscratch that\b|\bi take (?:that|it) back\b|\bmy (?:bad|mistake|error)\b|\bi(?:'ve| was| am|'m)? (?:been )?(?:wrong|mistaken)\b|\bstrike that\b|\bi misspoke\b|\b(?:disregard|ignore) (?:what|my|the last|that)\b|\bi made a (?:typo|mistake)\b|\bi (?:mixed|confused|misread)\b|^oops\b",
+    ),
+    rule(
+        "correction", "^almost|^close|^nearly", r"^(?:almost|close|nearly|nearly there|close,? but)[,.!—–-]"
+    ),
+    rule(
+        "correction",
+        "means|stands for|refers to",
+        r"^(?:by )?\W*[\w \"“”]{2,40}\b(?:means|stands for|refers to)\b[^,]{2,80}, (?:not|you)\b",
+    ),
+    rule(
+        "correction",
+        "revert|undo|go back|put back|bring back",
+        r"^(?:revert|undo) (?:that|this|it|your)\b|^(?:put|bring) (?:it|that|the [\w ]{2,30}) back\b.*\bi\b",
+    ),
+    rule(
+        "correction",
+        "still |again",
+        r"^(?:it|that|this|you)(?:'s|'re| is| are)? still (?!running|working|in progress|open)\w+ing? .*\b(?:not|instead|should)\b",
+    ),
+    # --- decisions
+    rule(
+        "decision",
+        "let's|lets |let us",
+        r"\b(?:let's|lets|let us) (?!see\b|look|talk|think|check|discuss|find out|figure|hope|wait|say\b|assume|pretend|imagine|understand|review|debug|recap|test (?:it|this)\b|continue|start (?:over|again)|begin|get started|go through|have a look|take a look|run\b|explore|investigate|dig)(?:\w+)",
+    ),
+    rule(
+        "decision",
+        "go with|going with|go for|going for|went with|stick with|sticking with|stick to|settle on|settled on|opt for|opting for|side with",
+        r"\b(?:go|going|went|gone|stick|sticking|settle|settled|settling|opt|opted|opting) (?:with|for|on|to)\b",
+        r"^(?:how|why)\b|\bgo for (?:a walk|lunch|coffee)\b",
+    ),
+    rule(
+        "decision",
+        "we pick|i pick|choose|chose|chosen|pick ",
+        r"\b(?:we|i|they|the (?:client|customer|team|board)|i'll|we'll|i've|we've|i'd|we have|i have)(?:'ll|'ve| have)? (?:pick|picked|choose|chose|chosen|went)\b|^(?:pick|choose|take) (?:the|option|plan|variant|number|version)",
+    ),
+    rule(
+        "decision",
+        "decided|decision|settled|final answer|verdict|made up my mind|convinced me|sold,|deal,|approved|it's a go|green light|signed off",
+        r"\b(?:i|we|i've|we've|i have|we have|just|have|been|it's|that's|is) (?:now |finally |all )?(?:decided|settled)\b|^(?:final )?(?:decision|verdict|decided)\b|\bfinal (?:answer|decision|call)\b|\bmade up (?:my|our) mind|\bconvinced me\b|\bapproved\b|\bsigned off\b",
+        r"\bnot (?:yet )?decided|\bundecided|\bnothing",
+    ),
+    rule(
+        "decision",
+        "skip|scrap|ditch|forget|drop|leave|never mind|nevermind|kill |cut |park |shelve|postpone|defer|abandon|ignore|omit|lose the",
+        r"^(?:just |then |let's |we can |we'll |i'd say |no[,]? |nah[,]? |nope[,]? |yes[,]? |we |you can )*(?:skip|scrap|ditch|forget(?: about)?|leave|never mind|nevermind|kill|park|shelve|postpone|defer|abandon|omit|drop|cut|ignore|lose)\b(?! (?:the (?:wording|typo|noise|formatting|warnings?)|everything|me\b|a comment|a note|us\b))"
+        r"|\bcan be (?:dropped|skipped|scrapped|removed|left out)\b",
+        r"^(?:drop|cut|kill) (?:the )?(?:database|table|index|column|process|connection|down)\b",
+    ),
+    rule(
+        "decision",
+        "don't bother|do not bother|no need|not worth|isn't worth|overkill|not needed|won't need|don't need|not doing|not going to|not shipping|won't do|not now|good enough|is enough|won't be",
+        r"\b(?:don't|do not|dont) (?:even )?bother\b|\bno need (?:for|to)\b|\b(?:not|isn't|aren't) worth\b|\b(?:is|are|be|seems) overkill\b|\bwe(?:'re| are) not (?:doing|going|shipping|building|adding|supporting|migrating|touching|changing)\b|\bwe (?:won't|will not)\b|\bwe (?:don't|do not|dont) need\b|\bgood enough\b",
+        r"\bever\b|\balways\b|\bin this (?:repo|project|codebase)\b",
+    ),
+    rule(
+        "decision",
+        "we'll|we will|i'll|i will|we're going|we are going|we go|we do |we take|we build|we ship|we keep|we drop|we merge|we split|we start|we switch|we move|we call|we make|we use ",
+        r"\b(?:we|i)(?:'ll| will) (?:go|use|do|take|keep|stay|ship|build|drop|have|need only|just|not|stick|switch|move|live|start|call|make|write|store|generate|accept|handle|pay|support|postpone|wait)\b|\bwe(?:'re| are) (?:going|doing|using|keeping|taking|shipping|dropping|staying|moving|switching|building)\b|(?:^|\bso |, )we (?:do|take|build|ship|drop|merge|split|switch|move|call it|make|start|go)\b",
+        r"\b(?:i'll|i will) (?:look|check|see|think|try|be|get back|let you|send|ask|test|paste|do that|review|read|come|go)\b|\bwhere we\b|\bhow we\b|\bwhat we\b|\bif we\b|\bwhen we\b|\bbefore we\b|\buntil we\b|\bonce we\b",
+    ),
+    rule(
+        "decision",
+        "for now|for this one|for this pr|for this release|this time|for the time being|for v1|for the first version|for the mvp|for the prototype|in this release|this round|for this",
+        r"^(?!.*\?)(?:keep|use|leave|make|do|just|only|no|without|hardcode|hard-code|stay|one|a|an|the|we|i|that's|it's|don't|dont|do not|not|mock|stub|put|return|ship|only)\b.*\b(?:for now|for the time being|this time|for v1|for the (?:first version|mvp|prototype|demo|pilot)|for this (?:one|pr|release|sprint|feature|ticket|page|screen|round|task)?|in this (?:release|pr|round))\b",
+    ),
+    rule(
+        "decision",
+        "ship it|do it |merge it",
+        r"^(?:just )?(?:ship it|do it (?:the|with|in|as|like|by|without|via|your way|my way)|merge it as)\b|\bship it (?:straight|as|now|without)\b",
+    ),
+    rule(
+        "decision",
+        "option|plan |variant|approach|alternative|version|proposal|solution|idea|second one|first one|former|latter|yours|your way",
+        r"^(?:i (?:like|prefer|want|take|vote for|choose|pick)|take|use|do|make it|we take|go|implement|your|the|it's|then)? ?(?:the )?(?:option|plan|variant|alternative|approach|proposal|number) (?:[a-d]|\d|one|two|three)\b|\b(?:the )?(?:first|second|third|last|former|latter) (?:one|option|variant|approach|alternative|proposal|version)(?: it is|, please| please| then| works)?$|\b(?:option|plan|variant|approach|solution) (?:[a-d]|\d|one|two|three)\b(?! (?:or|vs))",
+    ),
+    rule(
+        "decision", " it is", r"^[\w`'. -]{2,40} it is(?: then| for now)?$", r"^(?:what|how|where|as|so|that)"
+    ),
+    rule(
+        "decision",
+        "^keep|^stay|^leave",
+        r"^(?:keep|stay (?:on|with)|leave) (?:it |the |that |this |both |our |using |to |my |as |on |with |one |only )",
+        r"\b(?:me posted|in mind|going|track|an eye)\b",
+    ),
+    rule(
+        "decision",
+        "^only |^just ",
+        r"^(?:just|only) (?:show|use|do|make|return|support|the|keep|one|log|print|render|handle|a|hide|reject|fail|ship|cover|customer|store|write|put|have|take|hardcode)\b",
+    ),
+    rule(
+        "decision",
+        "i want|i'd rather|i would rather|i prefer|prefer |we want|rather",
+        r"\bi(?:'d| would) rather\b(?! know)|\bi prefer\b|^(?:i|we) want (?:it|this|that|the \w+) to (?:be|stay|use|look|fail|work)\b",
+    ),
+    rule(
+        "decision",
+        "^no ",
+        r"^no (?!idea|problem|worries|need|rush|thanks|one|doubt|matter|way\b|longer|more than|such|further|hurry|reason|clue|wonder|luck|error|output|changes?\b)[\w -]{2,50}(?:,| —| –| -|\bfor (?:this|now|v1)\b|\bhere\b|\bthis time\b)",
+        r"\bever\b|\balways\b|\bin (?:this|the|our|any) (?:repo|project|codebase|service|domain|core|app|tests|handlers|migrations)|\bat (?:build|run) ?time\b|\banywhere\b",
+    ),
+    rule(
+        "decision",
+        "instead",
+        r"^(?!you\b)(?:then |so |we |i )?(?:use|do|make|render|build|write|put|store|take|show|run|send|generate|return)\b[^?]*\binstead$",
+    ),
+    # --- architecture
+    rule(
+        "architecture",
+        "we should|we must|we need to|we have to|we want|we always|we never|we only|we don't|we do not|we dont|we use|we standard|we avoid|we write|we keep|we stick|we target|we support",
+        r"\bwe (?:should|must|have to|ought to) (?:never|always|only|not|all|also|really|be|use|have|keep|avoid|prefer|store|write|make|log|put|go|treat|validate|stick|do|rely|build|separate|isolate|version|support|target|follow|move|run|hide|wrap|pin|generate|return)\b"
+        r"|\bwe (?:always|never|only|standardi[sz]e on|avoid|stick to|target)\b|\bwe (?:don't|do not|dont|never|no longer) (?:want|use|allow|do|have|put|write|accept|support|mock|commit|add|import|ship|log|catch|throw|touch|share|keep|store|expose|need)\b"
+        r"|\bwe want (?!to (?:see|know|check|look|ship|release|understand|find)|the (?:demo|report)|it\b|this\b)[\w-]+|\bwe use \w+ (?:for|everywhere|as|in|throughout)\b",
+        r"\b(?:know|see|yet|today|tomorrow|tonight|this (?:week|sprint|time|pr)|any ?more time)\b|\bbefore\b|\buntil\b|\bfirst\b|\bneed (?:this|that|it)\b|\bfor (?:this|now)\b",
+    ),
+    rule(
+        "architecture",
+        "don't|do not|dont|never|must not|mustn't|avoid|shouldn't|should not",
+        rf"(?:^|[,;:—–] ?|\bplease |\band |\bbut |\bso |\bwe |\byou |\bjust )(?:don't|do not|dont|never|must not|mustn't|should never|shouldn't|should not)(?: you| we)?(?: ever| just)? {_VERBS}\b|^avoid \w+"
+        rf"|\b(?:must|should|may|can|shall|will) (?:never|not)\b|\bnever {_VERBS}\b|\bnever (?:touch|see|know|import|leave|leaves|reach|call|talk|talks|calls|imports|depend|depends|go|goes|contain|contains)\b",
+        r"\b(?:for now|this time|yet|today|tomorrow|right now|in this pr|for this|until|before|bother|worry|forget|anything else|until i|never mind|i (?:always|never|hardly)|never thought|never seen|never heard|never worked|never said|never more than|there's never)\b",
+    ),
+    rule(
+        "architecture",
+        "i don't want|i do not want|i dont want|we don't want|nobody|no one",
+        r"\b(?:i|we) (?:don't|do not|dont|never) want (?:any |to (?:see|have) )?(?!it\b|that\b|this\b|to (?:talk|wait|lose|break|know|go|spend))[\w`-]+",
+        r"\b(?:for now|this time|yet|today|right now)\b",
+    ),
+    rule(
+        "architecture",
+        "^no |, ever|, always|, period|, anywhere",
+        rf"^no (?!idea|problem|worries|need|rush|thanks|doubt|matter|way\b|longer|hurry)[\w` -]{{2,60}}\b(?:{_SCOPE}|anywhere|ever\b|at (?:build|run|compile|import) ?time|outside|allowed|please, ever)|^no (?:new |more |extra |third[- ]party |external |additional |other |hidden |magic |raw |direct |global |shared |mutable |circular |inline )[\w` -]+|\bno [\w -]{{2,40}}(?:, ever|, always|, period|\. period|, anywhere)\b",
+    ),
+    rule(
+        "architecture",
+        ", no |, only |, never |, not |, always |, nothing ",
+        r"^(?:keep|make|write|money|everything|all|every|each|dates?|times?|ids?|the|as|handlers?|api|errors?|logs?|tests?|config|state|modules?|services?)\b[^?]*(?:, (?:no|never|not|only|always|nothing)\b [\w `-]+)",
+        r"\bfor (?:now|this)\b|\bthis time\b|, no(?:t)? (?:the|a|in|on)\b",
+    ),
+    rule(
+        "architecture",
+        "from now on|going forward|always|never|ever|everywhere|by default|exception|across the board|as a rule|in general|henceforth|banned|forbidden|not allowed|off limits|at all|whenever",
+        rf"^(?!i\b|you\b|what|why|how|there's never|actually|it (?:always|never)|that|this (?:always|never)|never mind).*\b{_STANDING}",
+        r"\b(?:is|are|was|has|it|this|that|build|test|server|tests|which|page|app)(?:'s)? (?:always|never)\b|\b(?:always|never) (?:\w+s|failed|failing|forget|remember|get|gets|saw|seen|worked|thought|heard|been|said|happens|happened|mind|wondered)\b|\bhardly ever\b|\bas ever\b|\bbetter than ever\b|\bhave (?:you|we) ever\b|\bif ever\b|\bwhatever\b|\bnot at all\b|\bno idea at all\b|\bmore than\b",
+    ),
+    rule(
+        "architecture",
+        "always|never|must",
+        r"^(?:always|never|only ever) (?!mind|thought|seen|heard|knew|been|worked|forget)\w+|\b\w+ (?:must|shall) (?:always |only |never |not |all )?(?:be|have|go|use|come|pass|return|live|stay|not|never|start|end|carry|accept|fail|run|work|include|support|inherit|implement|depend|validate|log|come)\b",
+        r"\b(?:before|until|first|today|tomorrow|by (?:monday|tuesday|wednesday|thursday|friday)|be (?:green|merged|done|fixed|finished|closed|ready|a (?:bug|mistake|typo))|it must|there must|you must be|finish within|must have been|this week|because|must be (?:something|somewhere|wrong|the|because|green|done|correct|slow|a|some))\b",
+    ),
+    rule(
+        "architecture",
+        "all |every|each|any |everything|anything|nothing",
+        r"^(?:(?:new|our|the|and|in \w+) )?(?:all|every|each|any)\b[\w` -]{2,60}?\b(?:goes?|go through|must|needs?|need to|gets?|get|should|has to|have to|are|is|lives?|uses?|use|belongs?|belong|comes?|come|have|has|stays?|stay|returns?|return|carry|carries|follow|follows|take|takes|inherit|inherits|live|start|starts|end|ends|ships?)\b|\b\w+ all (?:get|go|use|have|live|need|must|are|return|come)\b"
+        r"|\b(?:everything|anything|nothing) (?:hangs|lives|goes|that|is|in|may|must|should|else|outside|under|below|above|gets|has|uses|stays|talks|touches|imports|depends|belongs|crosses|may)\b",
+        r"\b(?:looks?|else in|(?:is|are) (?:fine|ok|okay|good|green|done|working|great|there)|ships? until|today|this week|before|until|first|all (?:the )?tests? (?:pass|fail)|is (?:fine|ok|good|green|red|broken|working)|are (?:fine|ok|green|red|failing|passing|broken|down)|looks? (?:right|good|fine)|all (?:right|good|set|done)|everything else in)\b|^(?:all|every|each|any)(?: of)? (?:it|that|this|them|these|those|the (?:tests|above))\b",
+    ),
+    rule(
+        "architecture",
+        "goes through|go through|lives in|live in|belongs in|belong in|belongs to|hangs off|source of truth|single source|lives under|go under|only place|one place|passed in|goes into|go into|come from|comes from|is responsible|talks? to",
+        r"\b(?:goes?|must go|has to go) (?:only )?(?:through|via|into|in|under)\b|\b(?:lives?|belongs?) (?:only )?(?:in|under|to|outside|next to|behind)\b|\bhangs? off\b|\b(?:single )?source of truth\b|\bis the only (?:place|module|way|one)\b|\bare passed in\b|\bgo behind\b",
+        r"^(?:go|i|you|he|she|please go|can)\b|\bgo (?:through|into) (?:the|it|this|my|all|each|every) (?:code|file|list|diff|log|logs|files|changes|details)|\b(?:where|why|what|how|whether)\b",
+    ),
+    rule(
+        "architecture",
+        "standard|convention|policy|rule:|our rule|rule is|architecture|principle|hexagonal|layer|monolith|microservice|event-driven|guideline|invariant",
+        r"\b(?:our|the|house|team|project|general|simple|one) (?:standard|convention|policy|rule|guideline|principle|invariant)s? (?:is|are|here|:|for)|^(?:standard|convention|policy|rule|guideline|principle|invariant|architecture)s?\b ?[:—–-]|\bstandardi[sz]e\b|\b(?:standard|convention|policy|rule) (?:here|in this|for (?:all|every|new))\b"
+        r"|\b(?:we want|make it|keep it|stay with|it's|as) (?:a )?(?:hexagonal|monolith|modular|event[- ]driven|layered|stateless|microservice)",
+        r"\bexplain\b",
+    ),
+    rule(
+        "architecture",
+        "this codebase|this repo|this project|this service|our codebase|our repo|our project|the codebase|the whole project|in this app|in our|in the domain",
+        rf"^(?!i\b|you\b|set\b|find|list|show|search|check|count|give|tell|where|there (?:is|are)).*\b(?:{_SCOPE})(?:$|[,.;:—–-]|\s+(?:at all|only|ever))",
+        r"\b(?:look|find|search|grep|check|list|show|count|run|fix|rename|delete|bump|update|sort|move|translate|format)\b",
+    ),
+    rule(
+        "architecture",
+        "dependency|dependencies|dependenc",
+        r"\bno (?:new |more |extra |third[- ]party |external |runtime )?dependenc(?:y|ies)\b|\bzero dependenc|\bdependencies (?:are|must|go|point|only)\b",
+    ),
+    rule(
+        "architecture",
+        "stays|stay |remains|remain ",
+        r"^(?:the|our|all|core|domain|public|every) [\w` -]{2,40} (?:stays?|remains?) (?!open|the same bug|broken|red|down)[\w-]+",
+    ),
+    rule(
+        "architecture",
+        "prefer|favour|favor",
+        r"^(?:prefer|favou?r) [\w` -]+ (?:over|to|for|in|where)\b|^(?:we|i) (?:prefer|favou?r) [\w` -]+ (?:over|to)\b",
+    ),
+    rule(
+        "architecture",
+        "keep the",
+        r"^keep (?:the |all |every )?[\w -]{2,40} (?:hand ?written|stateless|pure|thin|dumb|separate|small|simple|flat|free of|out of|independent|framework[- ]free|synchronous|immutable|internal|private)",
+    ),
+    # --- priorities
+    rule(
+        "priority",
+        "block",
+        r"\b(?:is|are|it's|that's|this's|was|and|still|currently|really|now)?(?: a| the| our| my)? ?(?:blocking|blocker|blockers|show ?stopper)\b|\bblocks (?:the|us|me|our|everyone|everything|all|a|qa|release|two|three|half|\w+ing)\b|\b(?:i'm|we're|we are|i am|team is|everyone is|qa is|\w+ is|\w+ are) (?:all |completely |fully |still )?blocked\b",
+        r"\bif\b|\b(?:non-?blocking|blocking (?:call|io|i/o|queue|read|mode|one)|not (?:a )?block|isn't block|blocking ones|main thread|event loop|blocked by (?:the )?(?:proxy|cors|firewall|a lock)|lock|mutex|code block|blocks of|io)\b",
+    ),
+    rule(
+        "priority",
+        "before|ahead of|prior to|until|unless|only after|not start|then ",
+        r"\b(?:comes?|goes?|go|come|done|fixed|finished|closed|ready|merged|solved|finish|fix|do|get|land|ship|needs?|have|has|must|green|in|out|deal with|handle|sort out|get to|wrap up|complete|solve|first|up|work|live|release|deploy|clear)\b[^.;]{0,80}\b(?:before|ahead of|prior to) (?!the (?:flour|loop|call|return|test runs?|commit message)|deploy\.sh|each|calling|returning|saving|parsing|rendering|sending)(?:\w+)"
+        r"|\b(?:can't|cannot|can not|cant|don't|do not|dont|won't|nothing|no one|nobody|not|never|wait with|hold off|hold|no)\b[^.;]{0,80}\b(?:until|before|unless|till)\b|\bonly (?:after|once|when) [\w ]{3,60}(?:done|merged|fixed|in|green|finished|closed|over|out|ready|through|signed|landed)"
+        r"|\bahead of (?:the queue|everything|schedule|all|anything|the|any)\b",
+        r"\b(?:as before|like before|before and after|the day before|before that (?:it|i)|never (?:seen|heard|had|happened)|i've never|work before|worked before|seen|was working before|must run|must be called|is called|gets called|runs before|called before|before the (?:first|last|next) (?:call|line))\b",
+    ),
+    rule(
+        "priority",
+        "priorit|precedence|p0|p1|p2|urgent|asap|critical|right away|immediately|emergency|time-sensitive|number one|top of",
+        r"\b(?:top|highest|high|first|main|number one|low|lowest|next|only|biggest|real|my|our) priority\b|\b(?:is|are|has|have|takes?|gets?|the|a) (?:\w+ )?(?:priority|precedence)\b|\bprioriti[sz]e\b|\bdeprioriti[sz]e\b|\bpriorit(?:y|ies)\b ?(?:is|are|:|for|today|now|this|list|order|—|-)|\bprecedence over\b"
+        r"|\b(?:is|are|it's|that's|=|as|all) (?:a )?p[0-3]\b|\bp[0-3] (?:is|are|first|before|now)\b|\b(?:is|are|it's|that's|this is|more|most|very|super|really|quite|the) urgent\b|^urgent\b|\basap\b|\b(?:business|time|most)[- ]?(?:critical|sensitive)\b|\b(?:is|are) critical\b|\b(?:top|bottom|front|end|back) of the (?:list|queue|backlog|pile|line)\b",
+        r"\bpriority (?:field|column|queue|inversion|enum|level|property|value|attribute|flag|label|class|order)\b|\b(?:operator|css) precedence\b|\bnot (?:that )?urgent\b.*\?|\bprecedence of\b|\bcritical (?:section|path)\b",
+    ),
+    rule(
+        "priority",
+        "can wait|must wait|has to wait|have to wait|nice to have|nice-to-have|later|after that|back burner|low prio|not important|not urgent|no rush|eventually|low-prio|can come|next week|next sprint|wait",
+        r"\b(?:can|must|has to|have to|will have to|should|may|needs to|need to) (?:wait|come later|happen later|come last|come after|slip)\b|\bnice[- ]to[- ]have\b|\bback burner\b|\blow[- ]prio\b|\b(?:isn't|aren't|is not|not) (?:that |so |very |as |too )?(?:important|urgent|pressing)\b|\bcomes? (?:later|last|second|afterwards)\b|\b(?:do|handle|fix|get to|deal with|worry about) (?:that|this|it|the rest|those|[\w ]{2,30}) (?:later|afterwards|last|after)\b|\bno rush\b.*\b(?:on|with|for)\b",
+    ),
+    rule(
+        "priority",
+        "first",
+        r"^(?:please )?(?:start with|begin with|first thing|first (?:off|of all|the|get|do|fix|we|finish|make|things first)|the first thing)\b(?! (?:column|loop|argument|line|one|byte|element|row|test|commit))|\b(?:do|fix|finish|get|handle|take|make|tackle|solve|land|ship|merge|want|need|needs?|comes?|goes|has to (?:come|go|be done)|must (?:come|go|be done)|sort|close|release|clear|build|write|deal with)\b[^.;?]{0,60}\bfirst\b(?=$|[,.;:!—–-]| (?:and|then|please|pls|because|since|as|so|before)|, then)|\bfirst[,:]? (?:\w+ ){1,8}(?:then|after that|and only then|afterwards)\b|^[\w -]{2,40} first(?:$|[,.;:!—–-]|, then)",
+        r"\b(?:first (?:column|loop|argument|line|byte|element|row|call|child|class|time|release|draft|version|name|glance|place|commit|page|item|step|pass|match|test|index|char|character|token|frame|run|paint|party)|is fine|at first|who .* first|which .* first|what .* first|fails? first)\b",
+    ),
+    rule(
+        "priority",
+        "most important|more important|matters|important|focus|concentrate|over ",
+        r"\b(?:most|more) important(?:ly)?\b|\b(?:what|all that|which|that) (?:really )?matters\b|\bmatters? (?:most|more|now|the most)\b|\b(?:focus|concentrate) (?:on|only)\b|\b(?:our|my|the|main|this week's|today's) focus\b|\b(?:stability|speed|correctness|quality|security|performance|features?|accuracy|safety|simplicity|readability|shipping|reliability|latency|throughput|cost|ux|tests?|bugs?|bug ?fixes|fixes|polish|scope|deadline) (?:over|before|trumps?|beats?|above|wins over) \w+"
+        r"|\b(?:more|most) (?:pressing|critical)\b|\btrumps\b|\boutranks\b",
+        r"\bfocus (?:state|ring|trap|event|style|handler|order|outline)\b|\bset focus\b|\bno matter\b|\bover (?:and over|there|time|here|http)\b",
+    ),
+    rule(
+        "priority",
+        "drop everything|stop everything|everything else|nothing else|all hands|deadline|due |must for|a must|must have|must-have|by friday|by monday|by tomorrow|by tonight|needs to be|before the|has to be",
+        r"\b(?:drop|stop|pause) (?:everything|whatever|all|what you)\b|\beverything else (?:can|is|waits|has|comes|later|after|second|must|should|afterwards)\b|\bnothing else (?:matters|until|before)\b|\b(?:is|are) a must\b|\bmust[- ]have\b(?!s? been)|\b(?:needs?|has|have|must) (?:to )?(?:be )?(?:\w+ )?(?:out|in|done|ready|fixed|live|shipped|finished|merged|go out|released|delivered|working|closed) (?:by|before|today|tonight|tomorrow|this week)\b|\b(?:hard )?deadline (?:is|for|on)\b|\bdue (?:by|on|tomorrow|today|friday|monday)\b",
+    ),
+    rule(
+        "priority",
+        "^nothing|^no ",
+        r"^(?:nothing|no (?:one|feature|merge|deploy|release|work)s?)\b.*\b(?:until|before|unless|till)\b",
+    ),
+    rule(
+        "priority",
+        "depends on|waiting for|waits for|waiting on|needed for|need this for|need it for|rest depends|hinges on|prerequisite",
+        r"\b(?:everything|the rest|all|the release|the demo|launch|rollout|we|team|others|everybody|everyone|they|\w+ team|i)\b[\w ]{0,30}(?:depends? on|hinges? on|waits? (?:for|on)|(?:is|are|'re|'m) waiting (?:for|on))\b|\bprerequisite\b",
+        r"\b(?:thread|process|socket|lock|code|test|build|module|result|promise)s? (?:is |are )?(?:depends|waits|waiting)\b",
+    ),
+    # --- names and values
+    rule(
+        "value",
+        " is | are |will be|was set|stays| changed| moved|=|:|called|named",
+        rf"\b{_NAMED}\b[^.;?!]{{0,50}}?(?:\b(?:is|are|will be|was set|stays|changed|moved|is now|are now)\b(?: now)?(?: called| named| set| pinned| fixed| published as| at| on| in| under| to)?|=|:| called\b| named\b)\s*(?:the )?[\"'“‘(]?(?:{_TOKEN})",
+    ),
+    rule(
+        "value",
+        "called|named",
+        rf"\b(?:is|are|was|be|it's|get|gets)? ?(?:called|named)\b:?\s+[\"'“‘]?(?:{_TOKEN})|\b(?:the|our|my|your|new) (?:\w+ ){{0,4}}{_NAMED}\b[\w ]{{0,20}} is (?:called|named) [\w.-]+|^(?:name|call) (?:it|the \w+|that \w+|this) [\"'`]?(?:{_TOKEN})",
+    ),
+    rule(
+        "value",
+        "branch",
+        r"\b(?:work|stay|commit|push|base|rebase|everything|go|continue|check ?out|put|land|target|goes)\b[^.;?]{0,40}\bbranch(?: is| called| named|:)? [\"'`]?[\w.-]+(?:/[\w.-]+)*|\bbranch(?: name)?(?: is|:| will be) [\w./-]+|\b(?:on|to|from|onto|against) (?:the )?[\w.-]+/[\w./-]+ branch\b",
+    ),
+    rule(
+        "value",
+        "port",
+        r"\b(?:on|at|is|to|uses?|port:) (?:the )?port (?:is |to )?\d{2,5}\b|\bports? (?:is|are|=|:|must be|will be|stays) ?\d{2,5}|\bport \d{2,5} (?:is|for)\b|\b(?:listens?|runs?|bind|binds|serves?|reachable|exposed) (?:on|at) (?:\w+ ){0,2}(?:\S*:)?\d{2,5}\b",
+    ),
+    rule(
+        "value",
+        "set |pin|use version|stay on|bump|limit|keep |cap ",
+        rf"\bset (?:the )?[\w.`-]+(?: \w+){{0,3}} to (?:{_TOKEN}|true|false|on|off)|\b(?:is|are|stays?|stay|be|keep \w+|we)? ?(?:pinned|pin) (?:\w+ )?(?:to|at|on) (?:{_TOKEN}|v?\d)|\bstay (?:on|at) (?:{_TOKEN}|\w+ v?\d)|\b(?:cap|limit) (?:it|the [\w ]{{2,30}}|\w+) (?:to|at) \d",
+    ),
+    rule(
+        "value",
+        "http|s3:|gs:|postgres:|ssh:|redis:|ftp:|amqp:|file:|git@|jdbc:",
+        r"\b(?:is|are|at|under|from|to|use|uses|via|here|:|lives|on|hosted|against)[:]? \(?<?(?:\w+://|git@)\S+",
+        r"\b(?:refused|failed|error|exception|curl|wget|get \"|dial tcp|look at|read|open|summari[sz]e|check|see|explain)\b",
+    ),
+    rule(
+        "value",
+        "gpio|pin |channel|address|register|bus|id |number|ticket|uuid|account",
+        rf"\b(?:gpio|pin|channel|bus|slot|register|address|i2c address|lane|uart|relay|line) (?:0x[0-9a-f]+|\d+) (?:is|are|for|=|drives|controls|goes)\b|\b(?:id|number|uuid|account|ticket|key|code|tenant|serial)\b[^.;?]{{0,40}}(?::|=| is)\s*[\"'`]?(?:{_TOKEN})|\b(?:ticket|issue|jira|epic|story) (?:is |number )?[a-z]{{2,8}}-\d+ (?:is|for)\b",
+    ),
+    rule(
+        "value",
+        ":|=|→|->",
+        rf"^(?!.*\b(?:error|exception|failed|traceback|warning)\b)[\w /()-]{{3,50}}(?::|=|→|->)\s*[\"'`]?(?:{_TOKEN})[\"'`]?(?:[\s,;.]|$)",
+    ),
+    rule(
+        "value",
+        "you'll need|you will need|credentials|for reference|use this|use the following|here's the|here is the|note the",
+        rf"\b(?:you(?:'ll| will) need|for reference|use (?:this|the following)|here(?:'s| is) the|note the)\b[^.?]{{0,60}}(?::|=| is)?\s[\"'`]?(?:{_TOKEN})",
+    ),
+    rule(
+        "value",
+        "use it|use that|use this|use these|read from|write to|when you",
+        rf"(?:{_TOKEN})[, ]+(?:so )?(?:use (?:it|that|this|these)|read from (?:it|there)|write (?:it )?(?:to|there))\b",
+    ),
+    rule(
+        "value",
+        "user|login|role|database|db |schema|host",
+        rf"\b(?:user|login|role|database|db|schema|host|bucket|queue|topic|cluster|namespace|tenant|instance|table|index) [\"'`]?(?:[a-z]+[_-][\w-]+|[\w-]+\d[\w-]*)\b(?=[,.; ]|$)[^?]*\b(?:use|is|as|and|for|with|there|,)",
+        r"^(?:drop|delete|explain|show|why|query|select|rename|add|create|fix|look|check|list|find)\b",
+    ),
+    rule(
+        "value",
+        "seconds|minutes|hours|days|ms|mb|gb|kb|percent|%|rows|requests|px",
+        r"\b(?:timeout|limit|quota|retention|ttl|interval|budget|maximum|max|minimum|min|threshold|period|window|size|rate|cap|delay|expir\w+)\b[^.;?]{0,40}\b(?:is|are|=|:|to|of|at|stays|must be) (?:about |exactly |at most |at least )?\d[\d.,]* ?(?:ms|milliseconds|s|sec|seconds?|min|minutes?|hours?|days?|weeks?|months?|kb|mb|gb|tb|percent|%|rows|requests|px|per|items|tokens|characters|bytes)?",
+    ),
+    rule(
+        "value",
+        "use |using|with |against|under|deploy to|connect to|log in",
+        rf"^(?:always )?(?:use|using|work with|test (?:with|against)|deploy to|connect to|point (?:it|everything) (?:to|at)|log in (?:as|with))\b[^.;?]{{0,40}}\b{_NAMED}\b(?: number| name| id)?[: ]+[\"'`]?(?:{_TOKEN})",
+    ),
+    rule(
+        "value",
+        " is ",
+        r"^(?:our|the|my|your) (?:\w+ ){0,3}(?:project key|short ?code|code ?name|branch|prefix|tenant|region|namespace|cluster|bucket|username|database|queue|topic|workspace|abbreviation|ticket key) (?:name )?is \w[\w-]*$",
+    ),
+)

@@ -1,0 +1,83 @@
+"""What a person says in their own voice in a prompt: sentences, without code, quotes, pasted logs and listings.
+
+Knows no language; standard library only, because it runs inside the prompt hook.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+MAX_CHARACTERS = 20_000  # a longer prompt is a pasted file; its head and tail are read
+MAX_LINE = 1_500
+
+_FENCE = re.compile(r"^\s*(```|~~~)")
+_QUOTED = re.compile(r'"[^"\n]{1,400}"|“[^”\n]{1,400}”|«[^»\n]{1,400}»|(?<![\w`])\'[^\'\n]{3,400}\'(?!\w)')
+_ONE_TOKEN = re.compile(r"[\w./:@+#-]+")
+_PASTED = re.compile(
+    r"^\s*(?:"
+    r"(?:\[?\d{4}-\d\d-\d\d[T ]|\[?\d\d:\d\d:\d\d|\[ *\d+\.\d+\]|\[\d{4,}\]|[A-Z][a-z]{2} +\d+ \d\d:\d\d)"  # a log's stamp
+    r"|\[?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE|CRITICAL|PASS|FAIL|FAILED|PASSED|OK)\b[\]:| ]"
+    r"|[\w.$-]*(?:error|exception|warning|panic|fatal|traceback)\b.{0,20}:|error\[E\d+\]|Traceback \(|File \"|at [\w.$<>]+\(|\.\.\. \d+ more|Caused by:"
+    r"|(?:kernel|npm|pip|cargo|gcc|make(?:\[\d+\])?|git|docker|systemd|sshd|node|java|python\d?)(?:\[\d+\])?: "
+    r"|npm (?:ERR!|WARN)|-->|\d+ +\||\||\$ |>>> |# |// |/\*|\* |<!--|%|@@|\+\+\+|---|[+-]{1}\s{2,}"
+    r"|[0-9a-f]{7,40} \S|commit [0-9a-f]{7,40}|[ \t]{4,}\S|[\w.$/-]+\.\w{1,5}[:!(]\S*\d|[-=_*~]{4,}\s*$|[{}\[\]();,]+\s*$"
+    r"|\w+ ?[-+*/]?= ?[^=]*[;(\[{]|(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER) .*(?:;|FROM|INTO|TABLE)|(?:def|class|import|from|return|const|var|public|private|func|fn) .*[:;({=]"
+    r")"
+)
+_LISTS = re.compile(r"\s*(?:[-*•] |\d+[.)] )")
+_SENTENCE = re.compile(
+    r"(?<=[.!?;…])[\"')\]]*\s+(?=\S)|\s+[—–]\s+(?=[A-Za-z])|\s*[\U0001F300-\U0001FAFF☀-➿]+\s*"
+)
+_ABBREVIATED = re.compile(
+    r"(?:\b(?:e\.g|i\.e|etc|vs|approx|no|nr|fig|resp|cf|incl|mr|mrs|dr|st)\.|\d\.)$", re.IGNORECASE
+)
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Each sentence as it was typed, in order; quoted text in it is replaced by “…”."""
+    for line in _own_lines(_bounded(text)):
+        plain = _QUOTED.sub(_kept_quote, line)
+        yield from _split(plain)
+
+
+def _bounded(text: str) -> str:
+    if len(text) <= MAX_CHARACTERS:
+        return text
+    half = MAX_CHARACTERS // 2
+    return f"{text[:half]}\n{text[-half:]}"
+
+
+def _own_lines(text: str) -> Iterator[str]:
+    fenced = False
+    pasted = 0
+    for line in text.splitlines():
+        if _FENCE.match(line):
+            fenced = not fenced
+            continue
+        if fenced or not line.strip() or line.lstrip().startswith(">"):
+            continue
+        listed = _LISTS.match(line)
+        if (_PASTED.match(line) and not listed) or len(line) > MAX_LINE:
+            pasted += 1
+            continue
+        yield line[listed.end() :] if listed else line.strip()
+
+
+def _kept_quote(match: re.Match[str]) -> str:
+    """A single name in quotes is a name; anything longer is somebody's words."""
+    inner = match[0][1:-1]
+    return f" {inner} " if _ONE_TOKEN.fullmatch(inner) else "“…”"
+
+
+def _split(line: str) -> Iterator[str]:
+    start = 0
+    for gap in _SENTENCE.finditer(line):
+        piece = line[start : gap.start()]
+        if _ABBREVIATED.search(piece):
+            continue
+        if piece.strip():
+            yield piece.strip()
+        start = gap.end()
+    if line[start:].strip():
+        yield line[start:].strip()
