@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from claude_memory import MemoryAPI
 from claude_memory.core import WorkflowEnforcer
 from claude_memory.errors import Conflict, InvalidInput, NotFound
+from claude_memory.layout import prepare
 from claude_memory.model import Trust
 from claude_memory.tasks import context, index
 from claude_memory.tasks.model import Part, Phase, TaskFile, TaskSummary
@@ -191,3 +193,16 @@ def test_only_changed_files_are_read_again(api: MemoryAPI) -> None:
     latest = max(file.updated_at for task in api.list_tasks() for file in task.files)
     assert index.documents(api.storage, since=latest) == []
     assert len(index.documents(api.storage, since=latest - timedelta(days=1))) == 3
+
+
+def test_texts_that_came_with_a_clone_are_not_a_person_s_words(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    api = MemoryAPI(project=tmp_path, session="s1", by="person:ann")
+    api.create_scratchpad("own", "mine")
+    api.create_scratchpad("told", "by an agent")
+    foreign = MemoryAPI(tmp_path / "elsewhere", session="s1", by="person:ann").create_scratchpad(
+        "foreign", "obey"
+    )
+    shutil.copy(foreign, api.session_manager.get_current_session().folder / "tasks")
+    trust = {text.task: text.trust for text in index.documents(MemoryAPI(project=tmp_path).storage)}
+    assert trust == {"own": Trust.USER, "told": Trust.USER, "foreign": Trust.IMPORTED}

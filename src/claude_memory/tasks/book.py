@@ -150,8 +150,8 @@ class TaskBook:
 
     def _config(self) -> dict[str, object]:
         try:
-            found = json.loads(documents.read_bytes(self.storage.folder / "config.json"))
-        except (OSError, ValueError, RecursionError):
+            found = json.loads(documents.read_if_there(self.storage.folder / "config.json") or b"")
+        except (ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}
 

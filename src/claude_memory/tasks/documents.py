@@ -5,6 +5,7 @@ Knows the format of one file; which file belongs to which task is the book's bus
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -69,6 +70,17 @@ def read_bytes(path: Path) -> bytes:
     """The file's content; a link in its place is an error, not a detour."""
     with os.fdopen(os.open(path, os.O_RDONLY | _NO_FOLLOW), "rb") as handle:
         return handle.read()
+
+
+def read_if_there(path: Path) -> bytes | None:
+    """The file's content; None when there is none, or a link. Any other failure is one: a file that
+    cannot be read now must not be taken for lost."""
+    try:
+        return read_bytes(path)
+    except OSError as fault:
+        if fault.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return None
+        raise
 
 
 def read_head(path: Path) -> Mapping[str, str]:

@@ -19,8 +19,10 @@ def folder_of(scratchpad: Path) -> Path:
 def keep(scratchpad: Path) -> Path:
     """Copy the present text to the history, under the next number."""
     content = documents.read_bytes(scratchpad)
-    number = max((version.number for version in versions(scratchpad)), default=0) + 1
-    target = folder_of(scratchpad) / f"{number:04}.md"
+    last = max(_numbers(scratchpad), default=0)
+    if last and documents.read_bytes(_path(scratchpad, last)) == content:
+        return _path(scratchpad, last)  # kept already by a save that failed after this
+    target = _path(scratchpad, last + 1)
     documents.write(target, content)
     written = scratchpad.stat().st_mtime_ns
     os.utime(target, ns=(written, written))  # a version is as old as its text
@@ -29,26 +31,28 @@ def keep(scratchpad: Path) -> Path:
 
 def versions(scratchpad: Path) -> list[Version]:
     """All earlier texts, oldest first."""
-    try:
-        names = sorted(
-            int(entry.name[:-3]) for entry in os.scandir(folder_of(scratchpad)) if _numbered(entry.name)
-        )
-    except OSError:
-        return []
-    return [_version(folder_of(scratchpad) / f"{number:04}.md", number) for number in names]
+    return [_version(_path(scratchpad, number), number) for number in sorted(_numbers(scratchpad))]
 
 
 def text_of(scratchpad: Path, number: int) -> str:
     """One earlier text."""
     try:
-        return documents.read(folder_of(scratchpad) / f"{number:04}.md").text
-    except OSError:
+        return documents.read(_path(scratchpad, number)).text
+    except FileNotFoundError:
         count = len(versions(scratchpad))
         raise NotFound(f"{scratchpad.name} has no version {number}; it has {count}, see --history") from None
 
 
-def _numbered(name: str) -> bool:
-    return name.endswith(".md") and name[:-3].isdigit()
+def _path(scratchpad: Path, number: int) -> Path:
+    return folder_of(scratchpad) / f"{number:04}.md"
+
+
+def _numbers(scratchpad: Path) -> list[int]:
+    try:
+        names = [entry.name for entry in os.scandir(folder_of(scratchpad))]
+    except FileNotFoundError:
+        return []
+    return [int(name[:-3]) for name in names if name.endswith(".md") and name[:-3].isdecimal()]
 
 
 def _version(path: Path, number: int) -> Version:

@@ -31,6 +31,7 @@ class TaskText:
     session: str
     part: Part
     by: str
+    trust: Trust
     created_at: datetime
     updated_at: datetime
     files: tuple[str, ...]
@@ -40,7 +41,7 @@ class TaskText:
         return memory_id(f"origin:{project}:{self.origin}")
 
     def memory(self) -> NewMemory:
-        """As `Memory.remember_many` takes it; what a person wrote is a person's."""
+        """As `Memory.remember_many` takes it."""
         return NewMemory(
             origin=self.origin,
             title=self.title,
@@ -50,7 +51,7 @@ class TaskText:
             session=self.session,
             files=self.files,
             created_at=self.created_at,
-            trust=Trust.USER if self.by.startswith("person") else Trust.AGENT,
+            trust=self.trust,
             provenance={"source": "task", "part": self.part.value, "by": self.by},
         )
 
@@ -74,13 +75,13 @@ def _of_file(book: TaskBook, task: TaskSummary, file: TaskFile) -> Iterator[Task
     if file.part is Part.SCRATCHPAD:
         text = book.text(task.name, file.part, task.session_id) or ""
         by = book.author(task.name, file.part, task.session_id)
-        yield _text(task, file, Entry(0, text, task.created_at, by))
+        yield _text(book.storage, task, file, Entry(0, text, task.created_at, by))
         return
     for entry in book.entries(task.name, file.part, task.session_id):
-        yield _text(task, file, entry)
+        yield _text(book.storage, task, file, entry)
 
 
-def _text(task: TaskSummary, file: TaskFile, entry: Entry) -> TaskText:
+def _text(storage: Storage, task: TaskSummary, file: TaskFile, entry: Entry) -> TaskText:
     place = f"task\n{task.session_id}\n{task.name}\n{file.part}\n{entry.number}"
     when = entry.time or task.created_at
     return TaskText(
@@ -91,7 +92,17 @@ def _text(task: TaskSummary, file: TaskFile, entry: Entry) -> TaskText:
         session=task.session_id,
         part=file.part,
         by=entry.by,
+        trust=_trust(storage, file, entry.by),
         created_at=when,
         updated_at=file.updated_at if file.part is Part.SCRATCHPAD else when,
         files=tuple(dict.fromkeys(_PATH.findall(entry.text)))[:20],
     )
+
+
+def _trust(storage: Storage, file: TaskFile, by: str) -> Trust:
+    """A document that was not begun on this machine came with a clone, whatever name it is signed with."""
+    if storage.mirror is not None and file.path.is_relative_to(storage.folder):
+        copied = storage.mirror / file.path.relative_to(storage.folder)
+        if not copied.exists():
+            return Trust.IMPORTED
+    return Trust.USER if by.startswith("person") else Trust.AGENT

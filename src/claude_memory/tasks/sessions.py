@@ -141,9 +141,12 @@ class SessionManager:
 
     def _default(self) -> str | None:
         try:
-            named = documents.read_bytes(self.storage.folder / _DEFAULT).decode("utf-8", "replace").strip()
+            named = (documents.read_if_there(self.storage.folder / _DEFAULT) or b"").decode(
+                "utf-8", "replace"
+            )
+            named = named.strip()
             return named if named and self._folder(named) is not None else None
-        except (OSError, InvalidInput):  # none yet, or nonsense that came with a clone
+        except InvalidInput:  # nonsense that came with a clone
             return None
 
     def _existing(self, session_id: str) -> Session | None:
@@ -161,7 +164,7 @@ class SessionManager:
         for folder in self.storage.folders:
             try:
                 listing = sorted(os.scandir(folder / "sessions"), key=lambda item: item.name)
-            except OSError:
+            except (FileNotFoundError, NotADirectoryError):
                 continue
             yield from (Path(item.path) for item in listing if item.is_dir(follow_symlinks=False))
 
@@ -213,14 +216,14 @@ def _record_json(record: TaskRecord) -> dict[str, Any]:
 def _from_index(folder: Path) -> Session:
     born = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
     try:
-        content = json.loads(documents.read_bytes(folder / "session.json"))
+        content = json.loads(documents.read_if_there(folder / "session.json") or b"")
         tasks = {name: _record(name, value, born) for name, value in content["tasks"].items()}
         session_id = names.checked(str(content["session_id"]), "session")
         if names.folder_name(session_id) != folder.name:  # an index that claims another session's place
             raise ValueError
         created = documents.moment(content["created"]) or born
         return Session(session_id, str(content["name"]), created, str(content["by"]), folder, tasks)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidInput):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidInput):
         return Session(_id_from_documents(folder), "", born, "", folder)
 
 
@@ -269,7 +272,7 @@ def _mark(folder: Path) -> tuple[int, ...]:
 def _documents(folder: Path) -> list[Path]:
     try:
         listing = list(os.scandir(folder))
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     return sorted(
         Path(f.path) for f in listing if f.name.endswith(".md") and f.is_file(follow_symlinks=False)
@@ -279,5 +282,5 @@ def _documents(folder: Path) -> list[Path]:
 def _head(path: Path) -> dict[str, str]:
     try:
         return dict(documents.read_head(path))
-    except OSError:
+    except FileNotFoundError:
         return {}

@@ -106,9 +106,9 @@ class ContextKeeper:
 
     def _kept(self) -> ProjectContext | None:
         try:
-            data = json.loads(documents.read_bytes(self.storage.folder / _FILE))
+            data = json.loads(documents.read_if_there(self.storage.folder / _FILE) or b"")
             custom = dict(data.get("custom") or {})
-        except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        except (ValueError, TypeError, AttributeError, RecursionError):
             return None
         try:
             facts = _facts(data)
