@@ -21,6 +21,8 @@ ENVIRONMENT = {
     "CLAUDE_MEMORY_STORE": "overrides the setting `store`",
     "CLAUDE_MEMORY_DEBUG": "1 shows tracebacks and logs at level debug",
     "CLAUDE_MEMORY_DISABLE": "1 makes every hook do nothing",
+    "CLAUDE_MEMORY_SESSION": "the session that task commands in this shell work in",
+    "CLAUDE_MEMORY_BY": "by whom task entries of this shell are, e.g. `subagent:ID`",
 }
 
 _LARGEST = 2**31 - 1
