@@ -137,6 +137,19 @@ def test_what_was_replaced_stands_below_what_replaced_it(words: Memory) -> None:
     assert found == [new.id, old.id]
 
 
+def test_a_chain_of_replacements_reads_from_the_newest_to_the_oldest(words: Memory) -> None:
+    first = words.remember(NewMemory(body="Indent with tabs. Indent, indent, indent with tabs."))
+    second = words.supersede(first.id, NewMemory(body="Indent with two spaces, we indent so."))
+    third = words.supersede(second.id, NewMemory(body="From now on: four spaces to indent each level."))
+    assert [hit.id for hit in words.search("how do we indent")] == [third.id, second.id, first.id]
+
+
+def test_a_huge_memory_leaves_room_for_others(words: Memory) -> None:
+    words.remember(NewMemory(body="The token expired again in the log. " * 8000))
+    words.remember_many([NewMemory(body=f"Note {n}: mind the token.") for n in range(6)])
+    assert len(words.search("token", limit=5)) == 5
+
+
 def test_forgotten_memories_are_not_found(notes: Memory) -> None:
     [hit] = notes.search("refresh token", limit=1)
     notes.forget([hit.id])

@@ -16,17 +16,18 @@ from claude_memory.model import (
     MemoryFilter,
     MemoryId,
     SearchScope,
-    Status,
     StoredMemory,
 )
 from claude_memory.recall import priors
-from claude_memory.recall.ranking import Ranking, Scored, ask, rank
+from claude_memory.recall.ranking import TEXT_CANDIDATES, Question, Ranking, Scored, ask, rank
 from claude_memory.recall.relevance import relevance
 from claude_memory.recall.snippet import one_line, shorten, snippet
 from claude_memory.store.protocol import Store
 
 _TITLE_WIDTH = 120
+_STEP = 1e-6  # enough to keep two hits in order
 _JUDGED = 60  # fixed for common limits, so that a longer list begins with the shorter one
+_DEEPEST = 2000  # passages; a memory of several megabytes may still crowd out others
 _SPARE = 20  # candidates beyond the limit, so that twins and priors do not leave a page short
 
 
@@ -54,7 +55,7 @@ def search(
     """The memories that answer best, best first; an empty list if nothing speaks for any."""
     if limit <= 0 or not query.strip():
         return []
-    ranking = rank(store, ask(query, scope, filter_, embedder), depth=limit + _SPARE)
+    ranking = _ranked(store, ask(query, scope, filter_, embedder), limit)
     judged = judge(store, ranking, now, boost_files, keep=max(limit + _SPARE, _JUDGED))
     hits = []
     ceiling = 1.0
@@ -65,6 +66,20 @@ def search(
             break
         hits.append(_hit(ranking, item, ceiling))
     return hits
+
+
+def _ranked(store: Store, question: Question, limit: int) -> Ranking:
+    """Rank deeper where a few long memories took all the places for passages."""
+    depth = limit + _SPARE
+    ranking = rank(store, question, depth=depth)
+    while depth < _DEEPEST:
+        memories = {item.passage.memory for item in ranking.scored}
+        cut_off = len(ranking.scored) >= max(depth, TEXT_CANDIDATES)
+        if len(memories) >= limit or not cut_off:
+            break
+        depth *= 8
+        ranking = rank(store, question, depth=depth)
+    return ranking
 
 
 def judge(
@@ -88,15 +103,23 @@ def _judged(memory: StoredMemory, best: Scored, now: datetime, boost_files: Sequ
 
 def _sink_replaced(judged: list[Judged]) -> list[Judged]:
     """Put a replaced memory below the one that replaced it, whatever their scores."""
-    scores: dict[MemoryId, float] = {}
-    for item in sorted(judged, key=lambda item: item.memory.status is Status.SUPERSEDED):
-        newer = item.memory.superseded_by
-        ceiling = scores.get(newer, item.score) if newer is not None else item.score
-        scores[item.memory.id] = min(item.score, ceiling)
-    order = sorted(
-        judged, key=lambda item: (-scores[item.memory.id], item.memory.status is Status.SUPERSEDED)
+    scores = {item.memory.id: item.score for item in judged}
+    older = {item.memory.superseded_by: item.memory.id for item in judged if item.memory.superseded_by}
+    for item in judged:
+        if item.memory.superseded_by not in scores:
+            _lower(scores, older, item.memory.id)
+    return sorted(
+        (Judged(item.memory, item.best, scores[item.memory.id]) for item in judged),
+        key=lambda item: -item.score,
     )
-    return [Judged(item.memory, item.best, scores[item.memory.id]) for item in order]
+
+
+def _lower(scores: dict[MemoryId, float], older: dict[MemoryId, MemoryId], newer: MemoryId) -> None:
+    # A chain of replacements is walked from its newest end, so that each stands below the next.
+    while newer in older:
+        replaced = older.pop(newer)
+        scores[replaced] = min(scores[replaced], scores[newer] - _STEP)
+        newer = replaced
 
 
 def _distinct(judged: Iterable[Judged]) -> Iterable[Judged]:
