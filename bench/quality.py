@@ -34,6 +34,7 @@ LOADERS: dict[str, Callable[[Path], list[Corpus]]] = {
     "memorycode": memorycode.load,
 }
 DEPTH = 100  # hits asked for; measures look at the first 5 to 20, session measures at all of them
+RELATED = {frozenset({"memorycode", "developer"})}  # both speak of coding rules: not foreign enough
 FOREIGN_QUESTIONS = 40  # questions of each other set asked of every corpus
 
 
@@ -100,7 +101,7 @@ def foreign_questions(corpus: Corpus, corpora: list[Corpus]) -> list[str]:
     family = corpus.name.split()[0]
     asked: dict[str, list[str]] = {}
     for other in corpora:
-        if other.name.split()[0] != family:
+        if frozenset({other.name.split()[0], family}) not in RELATED and other.name.split()[0] != family:
             texts = [question.text for question in other.questions]
             asked.setdefault(other.name.split()[0], []).extend(texts)
     wanted = FOREIGN_QUESTIONS if len(corpus.questions) > 1 else 4
