@@ -83,6 +83,8 @@ def replay(db: apsw.Connection, lines: Iterable[Mapping[str, Any]]) -> Added:
         elif "tombstone" in line:
             own = line.get("salt") or tombstones.salt(db)
             tombstones.add(db, [(str(own), str(line["tombstone"]))])
+        elif isinstance(line.get("intention"), dict):
+            _replay_intention(db, line["intention"])
         elif "project" in line:
             _replay_project(db, records.project_from_record(line["project"]))
     added = write.add(db, (), list(last.values()), mirrored=False)
@@ -96,6 +98,12 @@ def _replay_project(db: apsw.Connection, project: Project) -> None:
         db.execute("INSERT OR IGNORE INTO project_aliases VALUES (?, ?, ?)", (identity, number, place))
     if project.path:
         db.execute("INSERT OR IGNORE INTO project_paths VALUES (?, ?)", (project.path, number))
+
+
+def _replay_intention(db: apsw.Connection, record: Mapping[str, Any]) -> None:
+    from claude_memory.store.sqlite import lifecycle
+
+    lifecycle.put_intention(db, lifecycle.intention_from_record(record))
 
 
 def _bring_forward(db: apsw.Connection, last: Mapping[str, StoredMemory]) -> None:

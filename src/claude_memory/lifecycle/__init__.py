@@ -1,0 +1,1 @@
+"""What a memory is worth over time: the write gate, strength, staleness, consolidation, intentions."""

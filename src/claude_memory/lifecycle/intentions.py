@@ -1,0 +1,176 @@
+"""Intentions: what a person or an agent wants to be reminded of, and when each is due.
+
+Deciding is pure; time, files and words are arguments. An intention is open until somebody completes
+or cancels it: nothing here closes one by itself, so none is lost.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import PurePosixPath
+
+from claude_memory.errors import Conflict, InvalidInput, NotFound
+from claude_memory.model import Project, memory_id
+from claude_memory.store.lifecycle_protocol import Intention, IntentionStatus, Lifecycle, Priority
+from claude_memory.text import query_terms
+
+MAX_CHARACTERS = 2_000
+DEADLINE_NEAR = timedelta(days=1)
+_ORDER = {Priority.HIGH: 0, Priority.NORMAL: 1, Priority.LOW: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """What is going on right now, as far as an intention may wait for it."""
+
+    project: Project
+    now: datetime
+    files: tuple[str, ...] = ()
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """An intention whose time has come, and why."""
+
+    intention: Intention
+    reason: str
+
+
+def due(intentions: Iterable[Intention], occasion: Occasion, *, given: Collection[str] = ()) -> list[Due]:
+    """Those that are due now and were not given yet: most important first, then the longest overdue."""
+    found = [
+        Due(item, reason)
+        for item in intentions
+        if item.id not in given and (reason := why_due(item, occasion)) is not None
+    ]
+    return sorted(found, key=lambda one: (_ORDER[one.intention.priority], _since(one.intention)))
+
+
+def why_due(intention: Intention, occasion: Occasion) -> str | None:
+    """Why an intention is due, in words; None if it is not. Any of its triggers is enough."""
+    now = occasion.now
+    if intention.status is not IntentionStatus.OPEN:
+        return None
+    if intention.codebase and intention.codebase.casefold() != occasion.project.name.casefold():
+        return None
+    if intention.snoozed_until is not None:
+        return "snoozed until now" if now >= intention.snoozed_until else None
+    return _why_now(intention, now) or _why_here(intention, occasion)
+
+
+def _why_now(intention: Intention, now: datetime) -> str | None:
+    if intention.deadline is not None and now >= intention.deadline:
+        return f"its deadline {_shown(intention.deadline)} has passed"
+    if intention.at is not None and now >= intention.at:
+        return f"was to come up {_shown(intention.at)}"
+    if intention.deadline is not None and now >= intention.deadline - DEADLINE_NEAR:
+        return f"its deadline is {_shown(intention.deadline)}"
+    return None
+
+
+def _why_here(intention: Intention, occasion: Occasion) -> str | None:
+    for pattern in intention.files:
+        for file in occasion.files:
+            if matches(pattern, file):
+                return f"touches {file}"
+    if intention.topics and occasion.words:
+        words = set(query_terms(occasion.words)) | {
+            term for file in occasion.files for term in query_terms(file)
+        }
+        for topic in intention.topics:
+            wanted = query_terms(topic)
+            if wanted and words.issuperset(wanted):
+                return f"concerns {topic}"
+    waits = intention.at or intention.deadline or intention.files or intention.topics
+    if waits:
+        return None
+    return f"you are in {occasion.project.name}" if intention.codebase else "still open"
+
+
+def matches(pattern: str, file: str) -> bool:
+    """Whether a file is meant by a glob; `**` crosses folders, a bare name matches anywhere."""
+    path = file.replace("\\", "/").removeprefix("./")
+    wanted = pattern.replace("\\", "/").removeprefix("./")
+    if "/" not in wanted:
+        return bool(_glob(wanted).fullmatch(PurePosixPath(path).name))
+    # An absolute path, or one from another folder, ends in what the pattern says.
+    return bool(_glob(wanted).fullmatch(path) or _glob(f"**/{wanted.lstrip('/')}").fullmatch(path))
+
+
+def _glob(pattern: str) -> re.Pattern[str]:
+    parts = re.split(r"(\*\*/?|\*|\?)", pattern)
+    kinds = {"**/": "(?:[^/]*/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return re.compile("".join(kinds.get(part) or re.escape(part) for part in parts))
+
+
+def new(
+    project: Project,
+    text: str,
+    *,
+    now: datetime,
+    at: datetime | None = None,
+    deadline: datetime | None = None,
+    files: Sequence[str] = (),
+    topics: Sequence[str] = (),
+    codebase: str | None = None,
+    priority: Priority = Priority.NORMAL,
+) -> Intention:
+    """A new open intention."""
+    said = text.strip()
+    if not said:
+        raise InvalidInput("an intention needs a text")
+    if len(said) > MAX_CHARACTERS:
+        raise InvalidInput(f"an intention is at most {MAX_CHARACTERS:,} characters long")
+    return Intention(
+        id="i" + memory_id(f"intention:{os.urandom(16).hex()}")[1:],
+        project=project.id,
+        text=said,
+        created_at=now,
+        at=at,
+        deadline=deadline,
+        files=tuple(files),
+        topics=tuple(topic.strip() for topic in topics if topic.strip()),
+        codebase=codebase,
+        priority=priority,
+    )
+
+
+def find(kept: Lifecycle, project: Project, prefix: str) -> Intention:
+    """The one intention that an id or its beginning names."""
+    known = kept.intentions(project, open_only=False)
+    matching = [item for item in known if prefix and item.id.startswith(prefix.strip())]
+    if not matching:
+        raise NotFound(f"no intention {prefix!r} in this project")
+    if len(matching) > 1:
+        raise InvalidInput(f"{prefix!r} could be {', '.join(item.id for item in matching[:4])}")
+    return matching[0]
+
+
+def closed(intention: Intention, status: IntentionStatus, now: datetime) -> Intention:
+    """The intention completed or cancelled."""
+    if intention.status is not IntentionStatus.OPEN:
+        raise Conflict(f"{intention.id} is {intention.status} already")
+    return replace(intention, status=status, closed_at=now)
+
+
+def snoozed(intention: Intention, until: datetime, now: datetime) -> Intention:
+    """The intention put off: it is silent until then, and due from then on."""
+    if intention.status is not IntentionStatus.OPEN:
+        raise Conflict(f"{intention.id} is {intention.status} already")
+    if until <= now:
+        raise InvalidInput("snooze to a time ahead")
+    return replace(intention, snoozed_until=until)
+
+
+def _since(intention: Intention) -> datetime:
+    moments = [intention.snoozed_until or intention.at, intention.deadline]
+    return min((moment for moment in moments if moment), default=intention.created_at)
+
+
+def _shown(moment: datetime) -> str:
+    return f"{moment.astimezone():%Y-%m-%d %H:%M}"

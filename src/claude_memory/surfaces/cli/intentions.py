@@ -1,0 +1,164 @@
+"""The group `intend`: reminders that come up at a time, a file, a topic, or in a codebase."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from claude_memory.store.lifecycle_protocol import Intention, IntentionStatus, Priority
+from claude_memory.surfaces.cli import documents, output, views
+from claude_memory.surfaces.cli.request import Json, opened, said, said_all, whole_text
+
+if TYPE_CHECKING:
+    from claude_memory.lifecycle.intentions import Due
+
+app = typer.Typer(help="Be reminded at a time, a file or a topic.", no_args_is_help=True)
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="The intention, or its unique beginning.")]
+
+
+@app.command("set")
+def set_(
+    context: typer.Context,
+    text: Annotated[
+        list[str], typer.Argument(metavar="TEXT", help="What to be reminded of; `-` reads standard input.")
+    ],
+    at: Annotated[
+        str | None, typer.Option(metavar="TIME", help="When: `tomorrow 9:00`, `friday`, `2026-11-20 10:00`.")
+    ] = None,
+    in_: Annotated[
+        str | None, typer.Option("--in", metavar="SPAN", help="In how long: `2h`, `3 days`.")
+    ] = None,
+    file: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GLOB", help="When such a file is touched: `src/auth/**`; repeatable."),
+    ] = None,
+    topic: Annotated[
+        list[str] | None, typer.Option(metavar="TOPIC", help="When the topic comes up; repeatable.")
+    ] = None,
+    codebase: Annotated[
+        str | None, typer.Option(metavar="NAME", help="In the project of this name, whichever is open now.")
+    ] = None,
+    priority: Annotated[
+        Priority, typer.Option(metavar="PRIORITY", help="`high`, `normal` or `low`.")
+    ] = Priority.NORMAL,
+    deadline: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Until when; it comes up from the day before.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Keep an intention; without a condition it comes up at the next chance."""
+    with opened(context) as memory:
+        made = memory.intentions.set(
+            whole_text(text),
+            at=said(at) if at else None,
+            in_=said(in_) if in_ else None,
+            deadline=said(deadline) if deadline else None,
+            files=said_all(file),
+            topics=said_all(topic),
+            codebase=said(codebase) if codebase else None,
+            priority=priority,
+        )
+    _answer("set", made, json=json)
+
+
+@app.command()
+def check(
+    context: typer.Context,
+    file: Annotated[
+        list[str] | None, typer.Option(metavar="FILE", help="A file that is being worked on; repeatable.")
+    ] = None,
+    about: Annotated[str, typer.Option(metavar="TEXT", help="What is being worked on, in words.")] = "",
+    json: Json = False,
+) -> None:
+    """Show what is due now."""
+    with opened(context) as memory:
+        found = memory.intentions.check(files=said_all(file), words=said(about))
+    if json:
+        output.document([{**_document(one.intention), "reason": one.reason} for one in found])
+        return
+    output.lines(_due_lines(found))
+
+
+@app.command("list")
+def list_(
+    context: typer.Context,
+    all_: Annotated[bool, typer.Option("--all", help="Completed and cancelled ones, too.")] = False,
+    json: Json = False,
+) -> None:
+    """List the open intentions of this project."""
+    with opened(context) as memory:
+        found = memory.intentions.list(all_=all_)
+    if json:
+        output.document([_document(item) for item in found])
+        return
+    output.lines(_line(item) for item in found)
+
+
+@app.command()
+def complete(context: typer.Context, id_: Id, json: Json = False) -> None:
+    """Mark an intention as done."""
+    with opened(context) as memory:
+        done = memory.intentions.complete(said(id_))
+    _answer("completed", done, json=json)
+
+
+@app.command()
+def snooze(
+    context: typer.Context,
+    id_: Id,
+    until: Annotated[
+        list[str], typer.Argument(metavar="TIME", help="A span or a time: `2h`, `tomorrow 9:00`.")
+    ],
+    json: Json = False,
+) -> None:
+    """Put an intention off."""
+    with opened(context) as memory:
+        later = memory.intentions.snooze(said(id_), said(" ".join(until)))
+    _answer("snoozed", later, json=json)
+
+
+@app.command()
+def cancel(context: typer.Context, id_: Id, json: Json = False) -> None:
+    """Drop an intention without doing it."""
+    with opened(context) as memory:
+        gone = memory.intentions.cancel(said(id_))
+    _answer("cancelled", gone, json=json)
+
+
+def _answer(done: str, intention: Intention, *, json: bool) -> None:
+    if json:
+        output.document(_document(intention))
+        return
+    output.lines([[(f"{done} ", ""), *_line(intention)]])
+
+
+def _document(intention: Intention) -> dict[str, object]:
+    found: dict[str, object] = documents.plain(intention)
+    return found
+
+
+def _due_lines(found: Sequence[Due]) -> Iterator[output.Line]:
+    for one in found:
+        yield [*_line(one.intention), (f"  ({views.one_line(one.reason)})", "yellow")]
+
+
+def _line(intention: Intention) -> output.Line:
+    conditions = [
+        f"at {views.minute(intention.at)}" if intention.at else "",
+        f"until {views.minute(intention.deadline)}" if intention.deadline else "",
+        f"files {', '.join(intention.files)}" if intention.files else "",
+        f"topics {', '.join(intention.topics)}" if intention.topics else "",
+        f"in {intention.codebase}" if intention.codebase else "",
+        f"snoozed until {views.minute(intention.snoozed_until)}" if intention.snoozed_until else "",
+        "" if intention.status is IntentionStatus.OPEN else intention.status.value,
+    ]
+    shown = "; ".join(part for part in conditions if part)
+    return [
+        (intention.id, "cyan"),
+        ("  high  " if intention.priority is Priority.HIGH else "  ", "bold red"),
+        (views.one_line(intention.text), "bold"),
+        (f"  {views.one_line(shown)}" if shown else "", "dim"),
+    ]
