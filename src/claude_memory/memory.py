@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from claude_memory.embed.protocol import Embedder
     from claude_memory.ingest.drain import Drained
     from claude_memory.ledger import LedgerLine
+    from claude_memory.lifecycle.intention_book import IntentionBook
     from claude_memory.recall.explain import Explanation
     from claude_memory.settings import Settings
     from claude_memory.store.protocol import Erased, Pruned, Store, StoreStats
@@ -343,6 +344,14 @@ class Memory:
             after=after,
             session=SessionId(session) if session else None,
         )
+
+    @property
+    def intentions(self) -> IntentionBook:
+        """What is to be done later in this project: set, check, list, complete, snooze, cancel."""
+        from claude_memory.lifecycle.intention_book import IntentionBook
+        from claude_memory.store.lifecycle_protocol import lifecycle_of
+
+        return IntentionBook(lifecycle_of(self.store), self.project, clean=_clean)
 
     # --- upkeep
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from claude_memory.context.budget import tokens
 from claude_memory.context.builder import Context
-from claude_memory.context.quoting import line_for
+from claude_memory.context.quoting import DUE_HEADING, intention_line, line_for
 from claude_memory.model import (
     Kind,
     MemoryFilter,
@@ -36,6 +36,7 @@ PROMPT_TOKENS = 400
 SUBAGENT_MEMORIES = 5
 SUBAGENT_TOKENS = 600
 FILE_TOKENS = 150
+DUE_AT_ONCE = 5
 FILE_KINDS = (Kind.DECISION, Kind.LESSON, Kind.CORRECTION, Kind.CONVENTION, Kind.FIX)
 
 _LIVE = (Status.ACTIVE,)
@@ -87,6 +88,35 @@ def for_file(
     found = store.memories(SearchScope((project.id,)), wanted, limit=10)
     fresh = [memory for memory in found if memory.id not in given]
     return _listed(f"Known about {Path(path).name}:", fresh, max_tokens)
+
+
+def intentions_due(
+    store: Store,
+    project: Project,
+    *,
+    words: str = "",
+    files: tuple[str, ...] = (),
+    given: Collection[str],
+    now: datetime,
+) -> Context:
+    """Intentions whose time has come and that this session was not told yet."""
+    from claude_memory.lifecycle.intentions import Occasion, due
+    from claude_memory.store.lifecycle_protocol import lifecycle_of
+
+    named = (*files, *(word for word in words.split() if "/" in word or "." in word[1:-1]))
+    found = due(lifecycle_of(store).intentions(project), Occasion(project, now, named, words), given=given)
+    if not found:
+        return Context("", 0, (), ())
+    text = "\n".join([DUE_HEADING, *(intention_line(one) for one in found[:DUE_AT_ONCE])])
+    ids = tuple(MemoryId(one.intention.id) for one in found[:DUE_AT_ONCE])
+    return Context(text, tokens(text), ids, ("intentions",))
+
+
+def joined(*contexts: Context) -> Context:
+    """Several contexts as one."""
+    text = "\n".join(context.text for context in contexts if context.text)
+    memories = tuple(id_ for context in contexts for id_ in context.memories)
+    return Context(text, tokens(text), memories, tuple(name for one in contexts for name in one.sections))
 
 
 def _listed(heading: str, memories: Iterable[StoredMemory], max_tokens: int) -> Context:

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import TYPE_CHECKING
 
 from claude_memory.model import StoredMemory, Trust
+
+if TYPE_CHECKING:
+    from claude_memory.lifecycle.intentions import Due
 
 # Anything shaped like a tag: a model may take `<system-reminder>` for a voice it must obey.
 _TAG = re.compile(r"</?[A-Za-z!?][^<>]{0,200}>|<(?=[A-Za-z/!?])")
 _SPACE = re.compile(r"\s+")
 _KEPT_CONTROLS = "\n\t"
+DUE_HEADING = "Noted earlier for this moment (when done: `claude-memory intend complete ID`):"
 
 
 def plain(text: str) -> str:
@@ -41,6 +46,13 @@ def line_for(memory: StoredMemory, *, characters: int = 320) -> str:
     said = clipped(plain(_statement(memory)), characters)
     shown = said if memory.trust is Trust.USER else f"“{said}”, from {_SOURCES[memory.trust]}"
     return f"- {memory.kind}, {memory.created_at:%Y-%m-%d}: {shown} [{memory.id}]"
+
+
+def intention_line(due: Due) -> str:
+    """One line for an intention whose time has come."""
+    said = clipped(plain(due.intention.text), 320)
+    urgent = "important, " if due.intention.priority == "high" else ""
+    return f"- “{said}” ({urgent}{clipped(plain(due.reason), 120)}) [{due.intention.id}]"
 
 
 def _statement(memory: StoredMemory) -> str:

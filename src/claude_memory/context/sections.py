@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from claude_memory.context.builder import Line, Section, Situation
-from claude_memory.context.quoting import clipped, line_for, plain
-from claude_memory.model import Kind, MemoryFilter, SearchScope, Status, StoredMemory, Trust
+from claude_memory.context.quoting import DUE_HEADING, clipped, intention_line, line_for, plain
+from claude_memory.model import Kind, MemoryFilter, MemoryId, SearchScope, Status, StoredMemory, Trust
 
 DURABLE_KINDS = (
     Kind.DECISION,
@@ -31,6 +31,22 @@ def identity(situation: Situation) -> list[Line]:
     """What people wrote down about themselves and this project, line by line."""
     places = (situation.home / "MEMORY.md", situation.project_root / ".claude-memories" / "MEMORY.md")
     return [Line(text) for path in places for text in _readable_lines(path)]
+
+
+def due(situation: Situation) -> list[Line]:
+    """Intentions whose time has come; a session that goes on is not told again what it was told."""
+    from claude_memory.context.session_state import SessionState
+    from claude_memory.lifecycle.intentions import Occasion
+    from claude_memory.lifecycle.intentions import due as due_now
+    from claude_memory.store.lifecycle_protocol import lifecycle_of
+
+    given: set[str] = set()
+    if situation.session and situation.source in ("resume", "fork"):
+        given = SessionState(situation.home, situation.session).given()
+    words = situation.branch.replace("/", " ")
+    occasion = Occasion(situation.project, situation.now, situation.changed_files, words)
+    found = due_now(lifecycle_of(situation.store).intentions(situation.project), occasion, given=given)
+    return [Line(intention_line(one), MemoryId(one.intention.id)) for one in found]
 
 
 def durable(situation: Situation) -> list[Line]:
@@ -70,6 +86,7 @@ def further(situation: Situation) -> list[Line]:
 
 START_SECTIONS: tuple[Section, ...] = (
     Section("identity", "From MEMORY.md:", 0.3, identity),
+    Section("intentions", DUE_HEADING, 0.1, due),
     Section("durable", "Known about this project:", 0.4, durable),
     Section("recent", "Lately in this project:", 0.25, recent),
     Section("further", "", 0.05, further),

@@ -50,6 +50,7 @@ from claude_memory.store.sqlite.connection import Connections
 
 if TYPE_CHECKING:
     from claude_memory.store.sqlite.archive import SqliteArchive
+    from claude_memory.store.sqlite.lifecycle import SqliteLifecycle
     from claude_memory.store.sqlite.matrices import Matrices
 
 _JOIN_TIMEOUT_MS = 250  # a search must not wait for a writer only to note a folder's new name
@@ -104,6 +105,13 @@ class SqliteStore:
         from claude_memory.store.sqlite.archive import SqliteArchive
 
         return SqliteArchive(self._connections)
+
+    @property
+    def lifecycle(self) -> SqliteLifecycle:
+        """What memories are worth and how they hang together."""
+        from claude_memory.store.sqlite.lifecycle import SqliteLifecycle
+
+        return SqliteLifecycle(self._connections)
 
     def close(self) -> None:
         """Let go of the file, in all threads."""

@@ -17,6 +17,7 @@ from claude_memory.surfaces.cli import (
     backup,
     config,
     demo,
+    intentions,
     memories,
     output,
     project,
@@ -44,6 +45,7 @@ for part in (project, memories, search, tasks, agents, upkeep, demo):
     part.register(app)
 app.add_typer(config.app, name="config")
 app.add_typer(backup.app, name="backup")
+app.add_typer(intentions.app, name="intend")
 
 
 def _show_version(wanted: bool) -> None:
