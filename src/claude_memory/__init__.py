@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # every hook that answers imports this module: typing would take longer than all of it
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
     from claude_memory.model import Hit, Kind, NewMemory, Scope, Status, StoredMemory, Trust
@@ -39,7 +38,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'claude_memory' has no attribute {name!r}")
     from importlib import import_module

@@ -5,7 +5,6 @@ Nothing here reads a file, a clock or a database. Times are aware datetimes in U
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -235,6 +234,8 @@ class Hit:
 
 def memory_id(seed: str) -> MemoryId:
     """Derive a memory's id, so that the same origin always gives the same memory."""
+    import hashlib
+
     number = int.from_bytes(
         hashlib.blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"
     )

@@ -92,8 +92,8 @@ def test_modes_are_private_under_any_umask(home: Path, umask: int) -> None:
 def test_it_works_where_the_system_lacks_a_call(home: Path, tmp_path: Path, hidden: tuple[str, ...]) -> None:
     wrapper = tmp_path / "wrapper.py"
     wrapper.write_text(
-        "import os, runpy, sys\n"
-        f"for name in {hidden!r}: delattr(os, name)\n"
+        "import os, posix, runpy, sys\n"
+        f"for name in {hidden!r}: delattr(os, name), delattr(posix, name)\n"
         f"sys.argv = [{str(PROGRAM)!r}, 'Stop']\n"
         f"runpy.run_path({str(PROGRAM)!r}, run_name='__main__')\n"
     )
@@ -103,7 +103,7 @@ def test_it_works_where_the_system_lacks_a_call(home: Path, tmp_path: Path, hidd
 
 def test_a_short_write_is_continued(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
-    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, bytes(data)[:7]))
+    monkeypatch.setattr(hook.system, "write", lambda descriptor, data: write(descriptor, bytes(data)[:7]))
     path = Spool(home).put("Stop", b"0123456789" * 100)
     assert path.read_bytes() == b"0123456789" * 100
 
@@ -198,16 +198,18 @@ def test_an_interrupt_while_reading_ends_quietly(home: Path) -> None:
     assert "KeyboardInterrupt" in (home / "logs" / "hook.log").read_text()
 
 
-def test_no_module_but_os_sys_and_time_is_loaded() -> None:
+def test_no_module_is_loaded_that_python_has_not_loaded_itself(home: Path) -> None:
+    run(home, b"{}", "Stop")  # makes the folders
     code = (
-        "import os, sys, time; before = set(sys.modules)\n"
-        f"exec(compile(open({str(PROGRAM)!r}).read(), 'hook', 'exec'), {{'__name__': 'hook'}})\n"
+        "import sys; before = set(sys.modules)\n"
+        f"hook = {{'__name__': 'hook'}}; exec(compile(open({str(PROGRAM)!r}).read(), 'hook', 'exec'), hook)\n"
+        f"hook['main'](['PostToolUse'], 0, {{'CLAUDE_MEMORY_HOME': {str(home)!r}}})\n"
         "print(*(set(sys.modules) - before))"
     )
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["__future__"]
+    assert done.stdout.split() == []
 
 
 def test_the_program_works_as_a_copy_without_the_package(home: Path, tmp_path: Path) -> None:

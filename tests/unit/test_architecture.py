@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parents[2] / "src" / "claude_memory"
 ROWS = (
     {"surfaces"},
     {"memory", "health", "context", "core", "install"},
-    {"ingest", "recall", "graph", "lifecycle", "layers", "tasks", "transfer", "timeline", "ledger"},
+    {"ingest", "recall", "graph", "lifecycle", "layers", "tasks", "transfer", "timeline", "ledger", "conversations"},
     {"store", "embed", "transcripts", "distil", "spool"},
     {"text", "project", "logs", "layout", "config_file", "times", "sample"},
     {"files"},
@@ -27,7 +27,7 @@ LEVEL = {part: level for level, row in enumerate(reversed(ROWS)) for part in row
 # The package's own face re-exports lazily, and the plugin holds scripts that agents run by path.
 OUTSIDE = {"__init__", "__main__", "plugin"}
 # The one door out of the hook program: an event that wants context is answered after it was spooled.
-ANSWER = "claude_memory.surfaces.hooks.respond"
+ANSWER = "claude_memory.surfaces.hooks.after.follow"
 HEAVY = {"numpy", "onnx", "onnxruntime", "tokenizers", "rich", "re2", "pydantic", "mcp", "huggingface_hub"}
 
 

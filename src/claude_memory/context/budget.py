@@ -1,14 +1,41 @@
-"""Tokens of a text, estimated without a tokenizer, and the cut that keeps whole lines.
+"""A context that is handed over, and its size in tokens, estimated without a tokenizer.
 
 The estimate leans high: a context over its budget costs an agent more than a line left out.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from claude_memory.model import MemoryId
+
+# What we hand over stands between these, so that a later import of the conversation knows it for ours.
+# Nothing from a memory can close it early: tags are taken out of whatever is quoted.
+OPENING, CLOSING = "<claude-memory>", "</claude-memory>"
 CHARACTERS_PER_TOKEN = 3.6  # English prose and code measure 3.7 to 4.5; the lower end is the safe one
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What is handed over, and what it was made of."""
+
+    text: str
+    tokens: int
+    memories: tuple[MemoryId, ...]
+    sections: tuple[str, ...]
+
+
+def marked(context: Context) -> Context:
+    """The context as it is handed over."""
+    text = f"{OPENING}\n{context.text}\n{CLOSING}"
+    return Context(text, tokens(text), context.memories, context.sections)
 
 
 def tokens(text: str) -> int:
     """About how many tokens a text takes; characters beyond ASCII count as one each."""
     ascii_count = sum(map(str.isascii, text)) if not text.isascii() else len(text)
     return -int(-ascii_count // CHARACTERS_PER_TOKEN) + (len(text) - ascii_count)
+
+
+MARK_TOKENS = tokens(f"{OPENING}\n\n{CLOSING}") + 1
+MARK_CHARACTERS = len(f"{OPENING}\n\n{CLOSING}")

@@ -12,14 +12,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from claude_memory.context.budget import tokens
+from claude_memory.context.budget import MARK_CHARACTERS, MARK_TOKENS, Context, tokens
 from claude_memory.model import MemoryId, Project, SessionId
 
 if TYPE_CHECKING:
     from claude_memory.store.protocol import Store
 
 # Claude Code spills a longer string to a file and shows the model 2 KB of it.
-MAX_CHARACTERS = 9_000
+MAX_CHARACTERS = 9_000 - MARK_CHARACTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +56,9 @@ class Section:
     sources: tuple[str, ...] = ("startup", "clear", "resume", "fork", "compact")
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What is handed over, and what it was made of."""
-
-    text: str
-    tokens: int
-    memories: tuple[MemoryId, ...]
-    sections: tuple[str, ...]
-
-
 def build(sections: Sequence[Section], situation: Situation, *, max_tokens: int) -> Context:
-    """Fill the budget in the sections' order. Never over it, never half a line."""
+    """Fill the budget in the sections' order. Never over it, marks included, never half a line."""
+    max_tokens = max(max_tokens - MARK_TOKENS, 0)
     chosen: list[str] = []
     memories: list[MemoryId] = []
     used_sections: list[str] = []

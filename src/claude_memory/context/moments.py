@@ -13,8 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from claude_memory.context.budget import tokens
-from claude_memory.context.builder import Context
+from claude_memory.context.budget import MARK_TOKENS, Context, tokens
 from claude_memory.context.quoting import DUE_HEADING, intention_line, line_for
 from claude_memory.model import (
     Kind,
@@ -122,7 +121,7 @@ def joined(*contexts: Context) -> Context:
 def _listed(heading: str, memories: Iterable[StoredMemory], max_tokens: int) -> Context:
     lines: list[str] = []
     ids: list[MemoryId] = []
-    spent = tokens(heading) + 1
+    spent = MARK_TOKENS + tokens(heading) + 1
     for memory in memories:
         line = line_for(memory)
         cost = tokens(line) + 1

@@ -24,6 +24,8 @@ DUE_HEADING = "Noted earlier for this moment (when done: `claude-memory intend c
 
 def plain(text: str) -> str:
     """The text in one line, without tags, control, zero-width, bidirectional and unassigned characters."""
+    if text.isascii() and text.isprintable():
+        return _SPACE.sub(" ", _TAG.sub("", text)).strip()
     visible = "".join(
         character
         for character in text

@@ -29,8 +29,10 @@ _RECENT_LIMIT = 12
 
 def identity(situation: Situation) -> list[Line]:
     """What people wrote down about themselves and this project, line by line."""
-    places = (situation.home / "MEMORY.md", situation.project_root / ".claude-memories" / "MEMORY.md")
-    return [Line(text) for path in places for text in _readable_lines(path)]
+    own = [Line(text) for text in _readable_lines(situation.home / "MEMORY.md")]
+    # A repository may come from anybody: what its file says is quoted, whoever wrote it.
+    place = situation.project_root / ".claude-memories" / "MEMORY.md"
+    return own + [Line(f"“{text}”, from this repository's MEMORY.md") for text in _readable_lines(place)]
 
 
 def due(situation: Situation) -> list[Line]:
@@ -72,13 +74,12 @@ def recent(situation: Situation) -> list[Line]:
 
 def further(situation: Situation) -> list[Line]:
     """How to find more."""
-    counts = situation.store.stats(situation.project.id).memories
-    total = sum(counts.values())
-    if not total:
+    # Kept ready for ranking; counting memories would read them all.
+    if not situation.store.term_statistics(SearchScope((situation.project.id,)), ()).passages:
         return []
     return [
         Line(
-            f"{total} memories of this project can be searched: the search_memory tool, or "
+            "All memories of this project can be searched: the search_memory tool, or "
             '`claude-memory search "…"`, then `claude-memory show ID`.'
         )
     ]

@@ -7,15 +7,24 @@ cache: losing it repeats a line of context, nothing more.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from claude_memory.files import FILE_MODE, private_folder
 
 _PENDING_SECONDS = 120.0
 _KEPT_SECONDS = 14 * 86_400.0
+_SEEN_SECONDS = 7 * 86_400.0
+_PLAIN_NAME = 64
+
+
+class ExpectedAgent(NamedTuple):
+    """A sub-agent that is about to start; `told` if its prompt already holds what is known."""
+
+    prompt: str
+    told: bool
 
 
 class SessionState:
@@ -48,19 +57,29 @@ class SessionState:
         """Whether this file is touched for the first time in the session."""
         return self._create(f"touched-{_name(path)}", b"")
 
-    def expect_agent(self, tool_use_id: str, prompt: str) -> None:
-        """A sub-agent is about to start with this prompt."""
-        self._create(f"agent-{time.time_ns():020d}-{_name(tool_use_id)}", prompt.encode("utf-8", "replace"))
+    def expect_agent(self, tool_use_id: str, kind: str, prompt: str, *, told: bool = False) -> None:
+        """A sub-agent of this kind is about to start with this prompt."""
+        name = f"agent-{_word(kind)}-{time.time_ns():020d}-{_name(tool_use_id)}{'-told' if told else ''}"
+        self._create(name, prompt.encode("utf-8", "replace"))
 
-    def started_agent(self) -> str | None:
-        """The prompt of the sub-agent that starts now; None when several could be meant."""
-        waiting = [marker for marker in self._markers("agent") if _age_seconds(marker) < _PENDING_SECONDS]
+    def started_agent(self, kind: str) -> ExpectedAgent | None:
+        """What the sub-agent that starts now was asked; None when several of its kind could be meant."""
+        waiting = [
+            marker
+            for marker in self._markers(f"agent-{_word(kind)}")
+            if _age_seconds(marker) < _PENDING_SECONDS
+        ]
         if not waiting:
             return None
-        prompt = waiting[0].read_text("utf-8", "replace") if len(waiting) == 1 else None
+        alone = len(waiting) == 1 and not waiting[0].name.endswith("-crowd")
+        told = waiting[0].name.endswith("-told")
+        prompt = ""
         with contextlib.suppress(OSError):
+            prompt = waiting[0].read_text("utf-8", "replace") if alone else ""
             waiting[0].unlink()
-        return prompt
+        for other in waiting[1:]:
+            _mark_crowd(other)
+        return ExpectedAgent(prompt, told) if alone or told else None
 
     def _markers(self, kind: str) -> list[Path]:
         try:
@@ -85,6 +104,23 @@ class SessionState:
             handle.write(text.encode("ascii", "replace"))
 
 
+class SubagentStarts:
+    """Whether the client tells of sub-agents that start; older ones do not."""
+
+    def __init__(self, home: Path) -> None:
+        self._marker = home / "cache" / "subagent-start"
+
+    def seen(self) -> bool:
+        """Whether one was told of lately: a person may go back to an older client."""
+        return self._marker.exists() and _age_seconds(self._marker) < _SEEN_SECONDS
+
+    def note(self) -> None:
+        """One was told of just now."""
+        with contextlib.suppress(OSError):
+            private_folder(self._marker.parent)
+            self._marker.touch(FILE_MODE)
+
+
 def drop_old(home: Path) -> int:
     """Remove the markers of sessions that ended long ago."""
     dropped = 0
@@ -106,6 +142,22 @@ def _age_seconds(path: Path) -> float:
         return 0.0
 
 
+def _mark_crowd(marker: Path) -> None:
+    """Of several that start together the last would look alone, and get whichever prompt is left."""
+    if not marker.name.endswith(("-crowd", "-told")):
+        with contextlib.suppress(OSError):
+            marker.rename(marker.with_name(f"{marker.name}-crowd"))
+
+
+def _word(kind: str) -> str:
+    """A name without hyphens, so that one kind is not the beginning of another."""
+    return _name(kind).replace("-", "_")
+
+
 def _name(value: str) -> str:
     """A file name for any id or path: ids come from outside and may be hostile."""
+    if len(value) <= _PLAIN_NAME and value.isascii() and value.replace("-", "").isalnum():
+        return value
+    import hashlib
+
     return hashlib.blake2b(value.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()

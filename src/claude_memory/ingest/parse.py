@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from claude_memory.hook.claude_memory_hook import DEFAULT_AGENT
 from claude_memory.ingest.bound import bound_document
+from claude_memory.ingest.hosts import familiar, speaker
 from claude_memory.ingest.redact import redact_document
 from claude_memory.ingest.withhold import withhold
 from claude_memory.model import Event, EventId, EventKind, ProjectId, SessionId
@@ -39,6 +41,7 @@ _KINDS = {
     "postcompact": EventKind.COMPACTION,
     "sessionend": EventKind.SESSION_END,
     "instructionsloaded": EventKind.INSTRUCTIONS,
+    "injection": EventKind.INJECTION,
 }
 _OWN = {  # the agent's own id for it, and the text that tells several reports under one id apart
     EventKind.PROMPT: ("prompt_id", ""),
@@ -82,19 +85,22 @@ def parse(
 
     `exclude_of` gives what the project of a folder excludes beside the person's own settings.
     """
-    payload = read(captured.raw)
-    name = payload.get("hook_event_name")
-    kind = event_kind(name if isinstance(name, str) and name else captured.event)
+    heard = read(captured.raw)
+    payload = familiar(heard)
+    name = _text(payload, "hook_event_name")
+    kind = event_kind(name or captured.event)
+    if kind is EventKind.OTHER and captured.agent != DEFAULT_AGENT:
+        kind = event_kind(captured.event)  # another agent's name; the registration says which of ours it is
     if kind is EventKind.SUBAGENT_RESULT and payload.get("agent_type") == "":
         return None  # a compaction's own workers; their transcript does not exist
     cwd = _text(payload, "cwd")
     payload = withhold(payload, (*settings.exclude, *exclude_of(cwd)))
-    identity = _identity(kind, payload, captured.moment)
+    id_ = identity(kind, payload, captured.moment)
     bounded = bound_document(payload, settings.event_max_kb * 1024)
     return Event(
-        id=identity,
+        id=id_,
         kind=kind,
-        agent=captured.agent,
+        agent=speaker(heard, captured.agent),
         session=SessionId(session) if (session := _text(payload, "session_id")) else None,
         project=project_of(cwd),
         cwd=cwd,
@@ -163,7 +169,8 @@ def _storable(value: Any, depth: int) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _identity(kind: EventKind, payload: Mapping[str, Any], moment: datetime) -> EventId:
+def identity(kind: EventKind, payload: Mapping[str, Any], moment: datetime) -> EventId:
+    """The id of an event from its payload, which may come from a hook or be drawn up from a transcript."""
     own_key, text_key = _OWN.get(kind, ("", ""))
     own, content = _text(payload, own_key), ""
     if own:

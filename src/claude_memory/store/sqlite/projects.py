@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
@@ -51,6 +49,9 @@ def join(db: apsw.Connection, identity: ProjectIdentity) -> Project:
 
 def provisional(identity: ProjectIdentity) -> Project:
     """The project as it would be made; used unsaved while the store cannot be written."""
+    import hashlib
+    import re
+
     slug = re.sub(r"[^a-z0-9]+", "-", identity.name.lower()).strip("-")[:40] or "project"
     strongest = identity.identities[0].encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(strongest, digest_size=5).hexdigest()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,7 +18,7 @@ _PAGES_AT_ONCE = 4096
 def copy(db: apsw.Connection, target: Path) -> None:
     """Write a copy by SQLite's backup; the target appears only when it is whole."""
     files.private_folder(target.parent)
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
+    temporary = target.with_name(f".{target.name[:100]}.{os.urandom(6).hex()}.tmp")
     os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, files.FILE_MODE))
     try:
         _back_up(db, temporary)

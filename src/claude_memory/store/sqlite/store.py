@@ -1,4 +1,7 @@
-"""The store as the rest of the package sees it: each method is one transaction over one module's work."""
+"""The store as the rest of the package sees it: each method is one transaction over one module's work.
+
+What only writers need is imported where it is used: a hook that reads is in a hurry.
+"""
 
 from __future__ import annotations
 
@@ -34,18 +37,7 @@ from claude_memory.store.protocol import (
     VectorScan,
 )
 from claude_memory.store.records import moment_text
-from claude_memory.store.sqlite import (
-    changes,
-    erase,
-    integrity,
-    projects,
-    read,
-    rebuild,
-    snapshots,
-    text_search,
-    vectors,
-    write,
-)
+from claude_memory.store.sqlite import projects, read, text_search, vectors
 from claude_memory.store.sqlite.connection import Connections
 
 if TYPE_CHECKING:
@@ -85,6 +77,8 @@ class SqliteStore:
             if before_migration is not None:
                 before_migration(path)
             else:
+                from claude_memory.store.sqlite import snapshots
+
                 snapshots.before_migration(connections.get(), version, home / "backups", keep_backups)
 
         try:
@@ -130,6 +124,8 @@ class SqliteStore:
             if number is None and identity.partial:
                 raise NotFound(f"no project is known by these names of {identity.path}")
             known = projects.load(db, number) if number is not None else projects.provisional(identity)
+        from claude_memory.store.sqlite import changes
+
         with (
             contextlib.suppress(StoreFault),
             self._connections.writing(busy_timeout_ms=_JOIN_TIMEOUT_MS) as db,
@@ -147,6 +143,8 @@ class SqliteStore:
 
     def add(self, events: Sequence[Event], memories: Sequence[StoredMemory]) -> Added:
         """Store a batch; known ids and erased content are passed over."""
+        from claude_memory.store.sqlite import write
+
         if not events and not memories:
             return Added()
         with self._connections.writing() as db:
@@ -154,11 +152,15 @@ class SqliteStore:
 
     def update(self, memory: StoredMemory) -> None:
         """Replace a memory's row; NotFound if there is none."""
+        from claude_memory.store.sqlite import write
+
         with self._connections.writing() as db:
             write.update(db, memory)
 
     def erase(self, ids: Sequence[MemoryId]) -> Erased:
         """Remove memories for good, and leave tombstones."""
+        from claude_memory.store.sqlite import erase
+
         with self._connections.writing() as db:
             erased = erase.erase(db, ids, _now())
         if erased.memories:
@@ -167,6 +169,8 @@ class SqliteStore:
 
     def prune(self, *, events_before: datetime | None, forgotten_before: datetime | None) -> Pruned:
         """Drop old events, and memories that were forgotten long enough ago."""
+        from claude_memory.store.sqlite import erase
+
         with self._connections.writing() as db:
             pruned = erase.prune(db, events_before, forgotten_before, _now())
         with self._connections.reading() as db:
@@ -177,6 +181,8 @@ class SqliteStore:
 
     def _scrub(self) -> None:
         """Clean files of what was erased. A reader that needs old pages delays it to the next pruning."""
+        from claude_memory.store.sqlite import erase
+
         with contextlib.suppress(StoreBusy):
             self._connections.checked(erase.scrub)
         self._discard_outdated_caches()
@@ -272,21 +278,29 @@ class SqliteStore:
 
     def pending_changes(self, limit: int) -> list[Change]:
         """The oldest changes that are not mirrored yet."""
+        from claude_memory.store.sqlite import changes
+
         with self._connections.reading() as db:
             return changes.pending(db, limit)
 
     def changes_mirrored(self, through: int) -> None:
         """These stand in the files now."""
+        from claude_memory.store.sqlite import changes
+
         with self._connections.writing() as db:
             changes.mirrored(db, through)
 
     def replay(self, records: Iterable[Mapping[str, Any]]) -> Added:
         """Rebuild from mirror records."""
+        from claude_memory.store.sqlite import changes
+
         with self._connections.writing() as db:
             return changes.replay(db, records)
 
     def rebuild_index(self) -> int:
         """Make passages and text entries anew; one transaction, so no concurrent write falls between."""
+        from claude_memory.store.sqlite import rebuild
+
         with self._connections.writing() as db:
             made = rebuild.rebuild(db)
         self._discard_outdated_caches()
@@ -294,6 +308,8 @@ class SqliteStore:
 
     def integrity(self) -> Integrity:
         """Check everything."""
+        from claude_memory.store.sqlite import integrity
+
         return self._connections.checked(lambda db: integrity.check(db, self._cache))
 
     def stats(self, project: ProjectId | None = None) -> StoreStats:
@@ -303,6 +319,8 @@ class SqliteStore:
 
     def snapshot(self, target: Path) -> None:
         """Write a consistent copy while others read and write."""
+        from claude_memory.store.sqlite import snapshots
+
         self._connections.checked(lambda db: snapshots.copy(db, target))
 
 

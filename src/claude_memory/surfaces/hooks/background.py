@@ -33,6 +33,6 @@ def drain_all(home: str) -> None:
 
 def start(home: Path) -> None:
     """Start it from a process that has the package loaded."""
-    from claude_memory.hook.claude_memory_hook import start_drain
+    from claude_memory.surfaces.hooks.after import start_drain
 
     start_drain(str(home), os.pathsep.join(place for place in sys.path if place))

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from claude_memory.context.builder import Context, Situation, build
+from claude_memory.context.budget import Context
+from claude_memory.context.builder import Situation, build
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.errors import StoreBusy
 from claude_memory.model import SessionId
+from claude_memory.surfaces.hooks.changed_files import ChangedFiles
 
 if TYPE_CHECKING:
-    from claude_memory.surfaces.hooks import Moment
+    from claude_memory.surfaces.hooks.answers import Moment
 
 DRAIN_SECONDS = 0.05
-GIT_SECONDS = 0.15
 _SOURCES = ("startup", "resume", "clear", "compact", "fork")
 
 
@@ -26,32 +26,44 @@ def start_context(moment: Moment) -> Context:
     source = source if source in _SOURCES else "startup"
     if source in ("clear", "compact", "startup"):
         moment.state.start_over()
-    _tie_shell(moment.session)
-    _drain(moment)
     memory = moment.memory
-    situation = Situation(
-        home=memory.home,
-        project=memory.project,
-        project_root=memory.project_root,
-        store=memory.store,
-        source=source,
-        session=SessionId(moment.session) if moment.session else None,
-        now=moment.now,
-        branch=current_branch(memory.project_root),
-        changed_files=changed_files(memory.project_root),
-    )
+    with ChangedFiles(memory.project_root) as changed:  # git looks while we drain
+        _tie_shell(moment.session)
+        _drain(moment)
+        situation = Situation(
+            home=memory.home,
+            project=memory.project,
+            project_root=memory.project_root,
+            store=memory.store,
+            source=source,
+            session=SessionId(moment.session) if moment.session else None,
+            now=moment.now,
+            branch=current_branch(memory.project_root),
+            changed_files=changed.names(),
+        )
     return build(START_SECTIONS, situation, max_tokens=memory.settings.context_tokens)
 
 
 def _drain(moment: Moment) -> None:
-    from claude_memory.surfaces.hooks import background
-
+    """Bring in what earlier sessions left; this session's own start can wait for the next drain."""
+    if _waiting(moment.memory.home) <= 1:
+        return
     try:
         left = moment.memory.drain(budget_seconds=DRAIN_SECONDS).remaining
     except StoreBusy:
         left = 1
     if left:
+        from claude_memory.surfaces.hooks import background
+
         background.start(moment.memory.home)
+
+
+def _waiting(home: Path) -> int:
+    try:
+        with os.scandir(home / "spool" / "new") as entries:
+            return sum(1 for _ in entries)
+    except OSError:
+        return 0
 
 
 def _tie_shell(session: str) -> None:
@@ -76,15 +88,3 @@ def current_branch(root: Path) -> str:
     except (OSError, UnicodeDecodeError):
         return ""
     return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
-
-
-def changed_files(root: Path) -> tuple[str, ...]:
-    """Files that differ from the last commit, if git answers quickly."""
-    if not (root / ".git").exists():
-        return ()
-    command = ["git", "-C", str(root), "--no-optional-locks", "diff", "--name-only", "-z", "HEAD"]
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=GIT_SECONDS, check=False)
-    except (OSError, subprocess.SubprocessError):
-        return ()
-    return tuple(name for name in done.stdout.decode("utf-8", "replace").split("\0") if name)[:50]

@@ -16,17 +16,19 @@ import socket
 import stat
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from claude_memory.errors import MemoryFault
 from claude_memory.files import private_folder, try_lock, write_atomically
+from claude_memory.surfaces.hooks.after import SERVER_SECONDS
 
 ADDRESS_FILE = "hook-server"
 MAX_REQUEST_BYTES = 4 << 20
 _TIMEOUT_SECONDS = 2.0
 
-Answer = Callable[[str, bytes], bytes]
+Answer = Callable[[str, bytes, Callable[[], bool]], bytes]
 
 
 class HookSocket:
@@ -80,10 +82,13 @@ class HookSocket:
     def _serve(self, connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError, ValueError, MemoryFault):
             connection.settimeout(_TIMEOUT_SECONDS)
+            deadline = time.monotonic() + SERVER_SECONDS
             head, _, raw = _received(connection).partition(b"\n")
             token, _, event = head.decode("ascii", "replace").rpartition(" ")
             if hmac.compare_digest(token.encode(), self._token.encode()):
-                connection.sendall(self._answer(event, raw) or b"\n")
+                found = self._answer(event, raw, lambda: time.monotonic() < deadline)
+                # Too late is no answer: the hook has found its own by then.
+                connection.sendall((found or b"\n") if time.monotonic() < deadline else b"")
 
 
 def socket_path(home: Path) -> Path:

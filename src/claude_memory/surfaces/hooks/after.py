@@ -1,0 +1,143 @@
+"""What follows once a hook's event is safe in the spool: an answer with context, or a drain.
+
+Called by the hook program of this or any older release, so `follow` keeps its name and arguments.
+Loads next to nothing itself: a running server's answer should cost no more than the question.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import time
+
+# The three that search are asked of a running server first.
+SERVED = ("UserPromptSubmit", "PreToolUse", "SubagentStart")
+DRAINING = ("Stop", "SubagentStop")
+# Agents whose hooks read context in the form we give it; others are captured only.
+LISTENING = ("claude-code", "codex", "gemini-cli")
+SERVER_SECONDS = 0.15
+ANSWER_SECONDS = 3.0
+ANSWER_LIMIT = 4 << 20
+DRAIN_PROGRAM = (
+    "import os, sys; sys.path += sys.argv[1].split(os.pathsep); "
+    "from claude_memory.surfaces.hooks.background import drain_all; drain_all(sys.argv[2])"
+)
+
+
+def follow(home: str, event: str, agent: str, raw: bytes, site: str) -> None:
+    """Do what this event wants; the process ends after it."""
+    if event in DRAINING:
+        start_drain(home, site)
+    elif agent in LISTENING and len(raw) <= ANSWER_LIMIT:
+        _give_up_after(ANSWER_SECONDS)
+        text = ask_server(home, event, raw) if event in SERVED else None
+        if text is None:
+            _travel_light()
+            from pathlib import Path
+
+            from claude_memory.surfaces.hooks.answers import respond
+
+            text = respond(event, raw, Path(home))
+        _print(text.strip())
+
+
+def ask_server(home: str, event: str, raw: bytes) -> bytes | None:
+    """The answer of a running server of this store; None if there is none or it takes too long."""
+    try:
+        with open(home + "/cache/hook-server", "rb") as handle:  # noqa: PTH123
+            kind, *rest = handle.read(400).decode().split()
+    except (OSError, ValueError):
+        return None
+    import _socket as socket  # what the module socket wraps, at a tenth of its price
+
+    deadline = time.monotonic() + SERVER_SECONDS
+    try:
+        if kind == "unix":
+            if os.stat(rest[0]).st_uid != os.getuid():  # noqa: PTH116
+                return None
+            channel, address, token = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM), rest[0], ""
+        else:
+            channel = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            address, token = ("127.0.0.1", int(rest[0])), rest[1]  # type: ignore[assignment]
+        channel.settimeout(SERVER_SECONDS)
+        channel.connect(address)
+        channel.sendall(f"{token} {event}\n".encode() + raw)
+        channel.shutdown(socket.SHUT_WR)
+        parts: list[bytes] = []
+        while part := channel.recv(1 << 16):
+            parts.append(part)
+            channel.settimeout(max(deadline - time.monotonic(), 0.001))
+    except (OSError, ValueError, IndexError, AttributeError):
+        return None  # what is open closes with this process, or with the reference to it
+    return b"".join(parts) or None
+
+
+def start_drain(home: str, site: str) -> None:
+    """Start a detached process that drains, embeds, and ends when nothing is left."""
+    command = [sys.executable, "-I", "-S", "-c", DRAIN_PROGRAM, site, home]
+    if not hasattr(os, "fork"):
+        import subprocess
+
+        flags = getattr(subprocess, "DETACHED_PROCESS", 0) | getattr(subprocess, "CREATE_NO_WINDOW", 0)
+        null = subprocess.DEVNULL
+        subprocess.Popen(command, stdin=null, stdout=null, stderr=null, close_fds=True, creationflags=flags)
+        return
+    if os.fork():
+        return
+    try:
+        os.setsid()  # the agent's process group may be killed as soon as this hook is done
+        null_fd = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(null_fd, descriptor)
+        os.chdir("/")
+        os.execv(sys.executable, command)  # noqa: S606
+    finally:
+        os._exit(0)
+
+
+def _give_up_after(seconds: float) -> None:
+    """End quietly rather than keep a person waiting; where there is no alarm, the agent's limit holds."""
+    try:
+        signal = sys.modules.get("_signal") or __import__("signal")  # loaded at start; the wrapper costs more
+        signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+    except (ImportError, AttributeError, ValueError):
+        pass
+
+
+def _travel_light() -> None:
+    """Load the package in two thirds of the time, for a process that lives a tenth of a second.
+
+    No search for garbage. No `inspect`, which dataclasses imports and next to never needs. And values
+    that neither print nor defend themselves: half of what a frozen dataclass costs is in that.
+    """
+    gc.disable()
+    _load_inspect_later()
+    import dataclasses
+
+    whole = dataclasses.dataclass
+
+    def light(cls: type | None = None, /, **options: bool) -> object:
+        kept = {name: value for name, value in options.items() if name not in ("frozen", "slots")}
+        return whole(cls, **kept, repr=False, unsafe_hash=options.get("frozen", False))
+
+    dataclasses.dataclass = light  # type: ignore[assignment]
+
+
+def _load_inspect_later() -> None:
+    class Later(type(sys)):  # type: ignore[misc]
+        def __getattr__(self, name: str) -> object:
+            if sys.modules.get("inspect") is self:
+                del sys.modules["inspect"]
+            import inspect
+
+            return getattr(inspect, name)
+
+    sys.modules.setdefault("inspect", Later("inspect"))
+
+
+def _print(text: bytes) -> None:
+    rest = memoryview(text)
+    while rest:
+        rest = rest[os.write(1, rest) :]
