@@ -36,6 +36,14 @@ def listed(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
+def git(folder: Path, *arguments: str) -> None:
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+    subprocess.run(
+        ["git", *identity, *arguments], cwd=folder, check=True, env=environment, capture_output=True
+    )
+
+
 # --- which session
 
 
@@ -178,6 +186,29 @@ def test_what_git_clean_deletes_comes_back(project: Path) -> None:
         found.create_plan("task", "again")
 
 
+@pytest.mark.parametrize("initialised", [True, False])
+def test_tasks_of_a_removed_work_tree_come_back_in_another(tmp_path: Path, initialised: bool) -> None:
+    main, side = tmp_path / "main", tmp_path / "side"
+    main.mkdir()
+    git(main, "init", "-q")
+    git(main, "commit", "-q", "--allow-empty", "-m", "first")
+    git(main, "worktree", "add", "-q", str(side))
+    if initialised:
+        prepare(main)
+    prepare(side)
+    in_side = MemoryAPI(project=side, session="side-session")
+    in_side.create_scratchpad("feature", "explored in the work tree")
+    in_side.create_plan("feature", "planned")
+    assert MemoryAPI(project=main).lost_files() == []
+    git(main, "worktree", "remove", "--force", str(side))
+    assert not side.exists()
+    assert MemoryAPI(project=main).recover()
+    found = MemoryAPI(project=main)
+    assert found.get_scratchpad("feature") == "explored in the work tree"
+    assert found.get_task_status("feature").problems == ()
+    assert found.lost_files() == []
+
+
 def test_tasks_begun_before_init_stay_visible_and_are_continued_where_they_are(project: Path) -> None:
     early = MemoryAPI(project=project, session="s1").create_scratchpad("early", "text")
     prepare(project)
@@ -193,24 +224,17 @@ def test_tasks_begun_before_init_stay_visible_and_are_continued_where_they_are(p
 
 
 def test_a_repository_keeps_its_tasks_when_it_gets_commits_and_a_remote(project: Path) -> None:
-    def git(*arguments: str) -> None:
-        environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-        identity = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
-        subprocess.run(
-            ["git", *identity, *arguments], cwd=project, check=True, env=environment, capture_output=True
-        )
-
     def tasks() -> list[str]:
         from claude_memory import project as projects
 
         projects._root_commit.cache_clear()
         return [task.name for task in MemoryAPI(project=project).list_tasks(all_sessions=True)]
 
-    git("init", "-q")
+    git(project, "init", "-q")
     MemoryAPI(project=project).create_scratchpad("task", "text")
-    git("commit", "-q", "--allow-empty", "-m", "first")
+    git(project, "commit", "-q", "--allow-empty", "-m", "first")
     assert tasks() == ["task"]
-    git("remote", "add", "origin", "https://example.org/team/app.git")
+    git(project, "remote", "add", "origin", "https://example.org/team/app.git")
     assert tasks() == ["task"]
 
 

@@ -16,6 +16,7 @@ from claude_memory.layout import prepare
 from claude_memory.model import Trust
 from claude_memory.tasks import context, index
 from claude_memory.tasks.model import Part, Phase, TaskFile, TaskSummary
+from claude_memory.tasks.places import storage_for
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -156,6 +157,20 @@ def test_a_sub_agent_is_told_of_tasks_and_project(api: MemoryAPI, tmp_path: Path
     text = api.get_context(max_tokens=500)
     assert "- task: execution" in text
     assert "Languages: Go" in text
+
+
+def test_the_section_of_a_project_is_one_call_that_writes_nothing(tmp_path: Path, scratch_home: Path) -> None:
+    home, project = scratch_home / "memory", tmp_path / "project"
+    project.mkdir()
+    assert context.for_project(project, home=home, session="abc") == ""
+    assert list(scratch_home.rglob("*")) == []
+    storage = storage_for(project, home=home)
+    MemoryAPI(storage=storage, session="abc").create_scratchpad("task", "text")
+    before = sorted(scratch_home.rglob("*"))
+    text = context.for_project(project, home=home, session="abc", max_tokens=60, commands=False)
+    assert "- task: discovery" in text
+    assert "Session: abc" in text
+    assert sorted(scratch_home.rglob("*")) == before
 
 
 # --- index

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from claude_memory.tasks.book import TaskBook
 from claude_memory.tasks.model import Part, Phase, TaskSummary
+from claude_memory.tasks.places import storage_for
+from claude_memory.tasks.sessions import SessionManager
 
 CHARACTERS_PER_TOKEN = 4
 DEFAULT_TOKENS = 300
@@ -46,6 +48,20 @@ def snapshot(book: TaskBook, *, facts: Iterable[str] = ()) -> Snapshot:
     """The tasks last worked on, whichever session they are of."""
     latest = book.summaries()[:_SNAPSHOT_TASKS]
     return Snapshot(book.sessions.current_id(), book.storage.folder, tuple(latest), tuple(facts))
+
+
+def for_project(
+    project: Path,
+    *,
+    home: Path,
+    session: str | None = None,
+    max_tokens: int = DEFAULT_TOKENS,
+    commands: bool = True,
+) -> str:
+    """The section of the project a folder is in; empty when there is no task. Writes nothing."""
+    storage = storage_for(project, home=home)
+    book = TaskBook(storage, SessionManager(storage=storage, session=session))
+    return section(snapshot(book), max_tokens=max_tokens, commands=commands)
 
 
 def section(found: Snapshot, *, max_tokens: int = DEFAULT_TOKENS, commands: bool = True) -> str:

@@ -11,8 +11,11 @@ import os
 from pathlib import Path
 
 from claude_memory import files
+from claude_memory.errors import InvalidInput
 from claude_memory.layout import FOLDER, prepare
 from claude_memory.tasks.places import Storage, lost_mirror
+
+_ROOT = ".root"
 
 
 def copy(storage: Storage, path: Path) -> None:
@@ -22,6 +25,7 @@ def copy(storage: Storage, path: Path) -> None:
         return
     with contextlib.suppress(OSError):
         files.private_folder(target.parent)
+        _name_root(storage)
         temporary = target.with_name(f".{target.name[:100]}.{os.getpid()}.tmp")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
         with os.fdopen(os.open(temporary, flags, files.FILE_MODE), "wb") as handle:
@@ -52,31 +56,54 @@ def drop(storage: Storage, folder: Path) -> None:
 
 
 def missing(storage: Storage) -> list[Path]:
-    """Files that stand in the copy but no longer in the project."""
-    copied = storage.mirror or lost_mirror(storage)
-    if copied is None or not copied.is_dir():
-        return []
-    own = storage.root / FOLDER
-    found = (path.relative_to(copied) for path in copied.rglob("*") if path.is_file())
-    return sorted(path for path in found if not path.name.endswith(".tmp") and not (own / path).exists())
+    """Files that stand in a copy but no longer in the project, or in a work tree that is gone."""
+    return [path for copied, own in _copies(storage) for path in _gone(copied, own)]
 
 
 def recover(storage: Storage) -> list[Path]:
     """Bring back what is missing; returns the files that were restored."""
-    copied, gone = storage.mirror or lost_mirror(storage), missing(storage)
-    if copied is None or not gone:
-        return []
-    own = prepare(storage.root).folder
     restored = []
-    for relative in gone:
-        target = own / relative
-        files.private_folder(target.parent)
-        if not Path(os.path.realpath(target.parent)).is_relative_to(os.path.realpath(own)):
-            continue
-        mode = storage.read_only if relative.name.endswith("plan.md") else files.FILE_MODE
-        files.write_atomically(target, (copied / relative).read_bytes(), mode=mode)
-        restored.append(target)
+    for copied, own in _copies(storage):
+        gone = _gone(copied, own)
+        if gone and own == storage.root / FOLDER:
+            prepare(storage.root)
+        restored += [_restored(copied / path, own / path, own, storage.read_only) for path in gone]
+    for path in restored:
+        copy(storage, path)
     return restored
+
+
+def _copies(storage: Storage) -> list[tuple[Path, Path]]:
+    """The copy of this work tree, and those of work trees that are gone, each with where it belongs."""
+    own = storage.mirror or lost_mirror(storage)
+    found = [(own, storage.root / FOLDER)] if own is not None and own.is_dir() else []
+    beside = (storage.mirror.parent if storage.mirror else storage.folder / "tasks-mirror").glob("*/" + _ROOT)
+    for note in sorted(beside):
+        if note.parent != own and not Path(note.read_text("utf-8", "surrogateescape")).exists():
+            found.append((note.parent / "sessions", storage.folder / "sessions"))
+    return found
+
+
+def _gone(copied: Path, own: Path) -> list[Path]:
+    listed = (path.relative_to(copied) for path in copied.rglob("*") if path.is_file())
+    wanted = (path for path in listed if path.name != _ROOT and not path.name.endswith(".tmp"))
+    return sorted(path for path in wanted if not (own / path).exists())
+
+
+def _restored(source: Path, target: Path, own: Path, read_only: int) -> Path:
+    files.private_folder(target.parent)
+    if not Path(os.path.realpath(target.parent)).is_relative_to(os.path.realpath(own)):
+        raise InvalidInput(f"{target.parent} leads outside the task folder; remove the link")
+    mode = read_only if target.name.endswith("plan.md") else files.FILE_MODE
+    files.write_atomically(target, source.read_bytes(), mode=mode)
+    return target
+
+
+def _name_root(storage: Storage) -> None:
+    """Note whose copy it is, so that it can be told when that work tree is gone."""
+    note = storage.mirror / _ROOT if storage.mirror else None
+    if note is not None and not note.exists():
+        files.write_atomically(note, str(storage.root).encode("utf-8", "surrogateescape"))
 
 
 def _target(storage: Storage, path: Path) -> Path | None:
