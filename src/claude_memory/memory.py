@@ -44,11 +44,14 @@ from claude_memory.project import identify, resolve
 
 if TYPE_CHECKING:
     from claude_memory.embed.protocol import Embedder
+    from claude_memory.ingest.claude_mem import Read
     from claude_memory.ingest.drain import Drained
+    from claude_memory.ingest.importer import Imported, Progress, Request
     from claude_memory.ledger import LedgerLine
     from claude_memory.lifecycle.intention_book import IntentionBook
     from claude_memory.recall.explain import Explanation
     from claude_memory.settings import Settings
+    from claude_memory.store.archive_protocol import Archive, Conversation
     from claude_memory.store.protocol import Erased, Pruned, Store, StoreStats
     from claude_memory.timeline import TimelineEntry
 
@@ -138,6 +141,13 @@ class Memory:
             private_folder(self.home)
             self._store = open_store(self.home, self.settings, patience_ms=self._patience_ms)
         return self._store
+
+    @property
+    def archive(self) -> Archive:
+        """The conversations kept in the store."""
+        from claude_memory.store import archive_of
+
+        return archive_of(self.store)
 
     @property
     def project(self) -> Project:
@@ -317,6 +327,12 @@ class Memory:
         """Whole memories by id or unique beginning of one."""
         return [self._one(id_) for id_ in ids]
 
+    def conversation(self, id_: str) -> Conversation:
+        """An archived conversation of any project, by its id or the unique beginning of one."""
+        from claude_memory.conversations import find
+
+        return find(self.archive, id_)
+
     def timeline(
         self,
         *,
@@ -385,6 +401,29 @@ class Memory:
         hidden = self.store.memories(SearchScope(None), MemoryFilter(statuses=(Status.FORGOTTEN,)))
         past = [item.id for item in hidden if item.forgotten_at and item.forgotten_at < undo_until]
         return Pruned(events.events, self._erase(past).memories if past else 0)
+
+    def import_history(
+        self, request: Request, *, progress: Callable[[Progress], None] | None = None
+    ) -> Imported:
+        """Read agents' own histories: what is new since last time. Vectors follow by `embed_pending`."""
+        from claude_memory.ingest.importer import import_history
+
+        try:
+            return import_history(
+                self.home, self.store, self.archive, self.settings, request, progress=progress
+            )
+        finally:
+            self._mirror()
+
+    def import_memories(self, kind: str, paths: Sequence[Path]) -> Read:
+        """Read another memory's databases; `claude-mem` is the one that is known."""
+        from claude_memory.ingest.claude_mem import import_databases
+
+        if kind != "claude-mem":
+            raise InvalidInput(f"cannot read from {kind!r}: only claude-mem is known")
+        done = import_databases(self.store, paths)
+        self._mirror()
+        return done
 
     def embed_pending(
         self, *, budget_seconds: float | None = None, progress: Callable[[int], None] | None = None

@@ -184,7 +184,7 @@ class _Run:
     def project(self, cwd: str) -> Project:
         """The project of a folder, also of one that is gone or lies on another system."""
         if not os.path.isabs(cwd) or "\0" in cwd:  # noqa: PTH117
-            return self.store.project_for(_elsewhere(cwd))
+            return self.store.project_for(elsewhere(cwd))
         if self.hurried:  # git is asked by a drain that has the time
             return project.resolve(cwd, self.store.project_for)
         return self.store.project_for(project.identify(cwd))
@@ -221,6 +221,6 @@ def _harmless(raw: bytes) -> bytes:
     return (kept[:-CUT_MARGIN] if cut else kept).encode("utf-8", "replace")
 
 
-def _elsewhere(cwd: str) -> ProjectIdentity:
+def elsewhere(cwd: str) -> ProjectIdentity:
     plain = cwd.replace("\0", "")
     return ProjectIdentity((f"path:{plain}",), re.split(r"[\\/]", plain)[-1] or "unknown", plain)

@@ -9,6 +9,7 @@ from claude_memory.errors import ConfigFault
 
 if TYPE_CHECKING:
     from claude_memory.settings import Settings
+    from claude_memory.store.archive_protocol import Archive
     from claude_memory.store.protocol import Store
 
 _SQLITE = "sqlite:///"
@@ -20,6 +21,14 @@ def open_store(home: Path, settings: Settings, *, patience_ms: int | None = None
 
     path = database_path(home, settings.store)
     return SqliteStore.open(path, home, keep_backups=settings.keep_backups, patience_ms=patience_ms)
+
+
+def archive_of(store: Store) -> Archive:
+    """The conversations that a store keeps."""
+    archive: Archive | None = getattr(store, "archive", None)
+    if archive is None:
+        raise ConfigFault("this store keeps no conversations")
+    return archive
 
 
 def database_path(home: Path, named: str) -> Path:

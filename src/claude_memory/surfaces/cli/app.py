@@ -16,6 +16,7 @@ from claude_memory.surfaces.cli import (
     agents,
     backup,
     config,
+    conversations,
     demo,
     intentions,
     memories,
@@ -41,7 +42,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for part in (project, memories, search, tasks, agents, upkeep, demo):
+for part in (project, memories, search, conversations, tasks, agents, upkeep, demo):
     part.register(app)
 app.add_typer(config.app, name="config")
 app.add_typer(backup.app, name="backup")

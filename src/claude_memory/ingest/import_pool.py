@@ -1,0 +1,123 @@
+"""Workers that read while another process writes: plain processes, joined to it by pipes.
+
+A worker whose parent is gone finds its pipe closed and ends, so that nothing is left running. Sources
+are dealt out in turn and taken back in order, so that the store is the same whatever their speed.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
+from typing import IO, Any
+
+from claude_memory.errors import StoreFault
+from claude_memory.ingest.reading import Batch, Task, batches
+from claude_memory.settings import Settings
+
+AHEAD = 4  # batches that each worker may be ahead of the writer
+_LENGTH = struct.Struct(">Q")
+_PROGRAM = "from claude_memory.ingest.import_pool import work; work()"
+
+
+def pooled(tasks: Sequence[Task], settings: Settings, count: int) -> Iterator[Batch]:
+    """The batches of all tasks, in the tasks' order."""
+    with ExitStack() as stack:
+        workers = [
+            stack.enter_context(_Worker(list(tasks[number::count]), settings)) for number in range(count)
+        ]
+        for number in range(len(tasks)):
+            worker = workers[number % count]
+            while not (batch := worker.next()).last:
+                yield batch
+            yield batch
+
+
+class _Worker:
+    """One worker as the writer sees it: a thread takes its batches off the pipe, a few ahead."""
+
+    def __init__(self, tasks: list[Task], settings: Settings) -> None:
+        self._ready: queue.Queue[Batch | None] = queue.Queue(AHEAD)
+        self._closing = False
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in sys.path if place)}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,  # an interrupt is for the writer, which ends its workers
+        )
+        _send(_pipe(self._process.stdin), (tasks, settings))
+        self._thread = threading.Thread(target=self._take, daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> _Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing = True
+        self._process.kill()
+        while self._thread.is_alive():
+            with suppress(queue.Empty):
+                self._ready.get_nowait()
+            self._thread.join(0.01)
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):
+                _pipe(pipe).close()
+        self._process.wait()
+
+    def next(self) -> Batch:
+        """The worker's next batch."""
+        batch = self._ready.get()
+        if batch is None:
+            raise StoreFault("a reading process ended early; import again to go on where it was")
+        return batch
+
+    def _take(self) -> None:
+        while (batch := _receive(_pipe(self._process.stdout))) is not None and not self._closing:
+            self._ready.put(batch)
+        self._ready.put(None)
+
+
+def _pipe(handle: IO[bytes] | None) -> IO[bytes]:
+    assert handle is not None
+    return handle
+
+
+def _send(pipe: IO[bytes], value: Any) -> None:
+    content = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    pipe.write(_LENGTH.pack(len(content)))
+    pipe.write(content)
+    pipe.flush()
+
+
+def _receive(pipe: IO[bytes]) -> Any:
+    """What the other side sent; None when it is gone. Only our own processes are at the other end."""
+    try:
+        head = pipe.read(_LENGTH.size)
+        if len(head) < _LENGTH.size:
+            return None
+        (length,) = _LENGTH.unpack(head)
+        content = pipe.read(length)
+        return pickle.loads(content) if len(content) == length else None  # noqa: S301
+    except (OSError, ValueError):
+        return None
+
+
+def work() -> None:
+    """A worker's whole life: take the tasks, read them, hand the batches over."""
+    if hasattr(os, "nice"):
+        os.nice(5)
+    tasks, settings = _receive(sys.stdin.buffer) or ((), Settings())
+    try:
+        for task in tasks:
+            for batch in batches(task, settings):
+                _send(sys.stdout.buffer, batch)
+    except BrokenPipeError:
+        os._exit(0)  # nobody is there to hear of it

@@ -1,0 +1,202 @@
+"""Brings agents' own histories into the store: what is new since last time, once, and safe to interrupt.
+
+Each commit holds a batch and the place where its file goes on, so that a killed import goes on there.
+Files are read by workers beside this process when there is much to do; only this one writes.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+
+from claude_memory import logs, project
+from claude_memory.errors import Conflict, InvalidInput
+from claude_memory.files import private_folder, try_lock
+from claude_memory.ingest.drain import elsewhere
+from claude_memory.ingest.import_pool import pooled
+from claude_memory.ingest.import_state import start_of
+from claude_memory.ingest.reading import Batch, Task, batches, is_here
+from claude_memory.model import ProjectId, StoredMemory
+from claude_memory.settings import Settings
+from claude_memory.store.archive_protocol import Archive, Conversation, Message, NewMessage
+from claude_memory.store.protocol import Store
+from claude_memory.transcripts import places
+from claude_memory.transcripts.model import SourceFile
+
+POOL_FROM_BYTES = 8 << 20  # a worker takes a third of a second to start
+Distil = Callable[[Conversation, Sequence[Message]], list[StoredMemory]]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import added, and what it passed over."""
+
+    files: int = 0
+    sessions: int = 0
+    messages: int = 0
+    duplicates: int = 0
+    skipped: int = 0  # lines that could not be read
+    events: int = 0
+    memories: int = 0
+    read_bytes: int = 0
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an import is."""
+
+    done_bytes: int
+    total_bytes: int
+    imported: Imported
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be imported; without paths, everything in the known places."""
+
+    paths: tuple[Path, ...] = ()
+    agent: str | None = None
+    since: datetime | None = None
+    budget_seconds: float | None = None
+    workers: int | None = None
+    user_home: Path | None = None
+
+
+def import_history(
+    home: Path,
+    store: Store,
+    archive: Archive,
+    settings: Settings,
+    request: Request,
+    *,
+    progress: Callable[[Progress], None] | None = None,
+    distil: Distil | None = None,
+) -> Imported:
+    """Read what is new of all wanted sources; `distil` gives the memories of a conversation that grew."""
+    with try_lock(private_folder(home / "cache") / "import.lock") as free:
+        if not free:
+            raise Conflict("another import is running; it goes on where it is")
+        run = _Run(store, archive, settings, request, progress)
+        run.all()
+        if distil is not None:
+            run.distil(distil)
+    return run.done
+
+
+def sources(request: Request) -> list[tuple[SourceFile, bool]]:
+    """What to read, oldest first: an original comes before its copies. And whether it was written here."""
+    if request.agent is not None and request.agent not in places.AGENTS:
+        raise InvalidInput(f"unknown agent {request.agent!r}: one of {', '.join(places.AGENTS)}")
+    agents = places.AGENTS if request.agent is None else (request.agent,)
+    known = list(places.discover(request.user_home or Path.home(), os.environ, agents))
+    if request.paths:
+        here = {source.path: source for source in known}
+        named = {source.path: source for path in request.paths for source in _named(path, request.agent)}
+        chosen = [(here.get(path, source), path in here) for path, source in named.items()]
+    else:
+        chosen = [(source, True) for source in known]
+    if request.since is not None:
+        since = request.since.timestamp() * 1e9
+        chosen = [(source, own) for source, own in chosen if source.modified_ns >= since]
+    return sorted(chosen, key=lambda item: (item[0].modified_ns, str(item[0].path)))
+
+
+def _named(path: Path, agent: str | None) -> Iterable[SourceFile]:
+    path = path.expanduser().absolute()
+    if not path.exists():
+        raise InvalidInput(f"no such file or folder: {path}")
+    found = list(places.within(path, agent))
+    if not found and path.is_file():
+        raise InvalidInput(f"no agent is known to write such a file: {path}; name it with --agent")
+    return found
+
+
+@dataclass(slots=True)
+class _Run:
+    """One import's state."""
+
+    store: Store
+    archive: Archive
+    settings: Settings
+    request: Request
+    progress: Callable[[Progress], None] | None
+    done: Imported = field(default_factory=Imported)
+    projects: dict[str, ProjectId] = field(default_factory=dict)
+    end: float | None = None
+
+    def all(self) -> None:
+        budget = self.request.budget_seconds
+        self.end = None if budget is None else time.monotonic() + budget
+        tasks = list(self._tasks())
+        total = sum(max(0, task.source.size - task.start.offset) for task in tasks)
+        for batch in self._batches(tasks, total):
+            self._commit(batch)
+            if self.progress is not None:
+                self.progress(Progress(min(self.done.read_bytes, total), total, self.done))
+            if self.end is not None and time.monotonic() >= self.end:
+                self.done = replace(self.done, complete=False)
+                break
+
+    def _tasks(self) -> Iterator[Task]:
+        known = {file.path: file for file in self.archive.files()}
+        for source, own in sources(self.request):
+            start = start_of(source, known.get(str(source.path)))
+            if start is not None:
+                yield Task(source, start, own)
+
+    def _batches(self, tasks: list[Task], total: int) -> Iterator[Batch]:
+        wanted = self.request.workers
+        count = wanted if wanted is not None else min(os.cpu_count() or 1, 3)
+        if count and len(tasks) and (wanted or total >= POOL_FROM_BYTES):
+            yield from pooled(tasks, self.settings, min(count, len(tasks)))
+            return
+        for task in tasks:
+            yield from batches(task, self.settings)
+
+    def _commit(self, batch: Batch) -> None:
+        added = self.archive.add([self._placed(message) for message in batch.messages], batch.file)
+        self.done = Imported(
+            files=self.done.files + batch.last,
+            sessions=self.done.sessions + added.sessions,
+            messages=self.done.messages + added.messages,
+            duplicates=self.done.duplicates + added.duplicates,
+            skipped=self.done.skipped + batch.skipped,
+            events=self.done.events + added.events,
+            memories=self.done.memories + added.memories,
+            read_bytes=self.done.read_bytes + batch.read,
+        )
+
+    def _placed(self, message: NewMessage) -> NewMessage:
+        """The message, with its project named wherever one belongs."""
+        id_ = self._project(message.cwd)
+        if message.event is None:
+            return replace(message, project=id_)
+        return replace(
+            message,
+            project=id_,
+            event=replace(message.event, project=id_),
+            memories=tuple(replace(memory, project=id_) for memory in message.memories),
+        )
+
+    def _project(self, cwd: str) -> ProjectId:
+        if cwd not in self.projects:
+            found = project.identify(cwd) if is_here(cwd) else elsewhere(cwd)
+            self.projects[cwd] = self.store.project_for(found).id
+        return self.projects[cwd]
+
+    def distil(self, distil: Distil) -> None:
+        """Give every conversation with new messages to `distil`; its result and the mark commit together."""
+        while waiting := self.archive.undistilled(50):
+            for conversation in waiting:
+                if self.end is not None and time.monotonic() >= self.end:
+                    return
+                messages = self.archive.messages(conversation.number)
+                made = distil(conversation, messages)
+                added = self.archive.distilled(conversation.number, conversation.messages, made)
+                self.done = replace(self.done, memories=self.done.memories + added)
+        logs.logger("import").info("distilled all conversations")

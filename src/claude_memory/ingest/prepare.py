@@ -1,0 +1,233 @@
+"""From a raw turn to a message that may be kept: withhold, redact, bound, name, observe.
+
+Pure but for the settings of a turn's project. A hook's event and a transcript's turn of the same thing
+get the same id, so that they meet in one row. Nothing unredacted leaves here, its state included.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from claude_memory.distil.observe import observe
+from claude_memory.ingest.bound import bound_text
+from claude_memory.ingest.parse import event_kind, identity
+from claude_memory.ingest.redact import redact, redact_document
+from claude_memory.ingest.withhold import WITHHELD, withhold
+from claude_memory.model import Event, ProjectId, SessionId, StoredMemory, Trust
+from claude_memory.settings import Settings
+from claude_memory.store.archive_protocol import NewMessage
+from claude_memory.transcripts.model import Role, Turn
+
+RESULT_CHARACTERS = 8_000  # of a tool's output: head and tail
+CALL_CHARACTERS = 6_000
+PACK_FROM = 160
+OPEN_CALLS = 100  # calls whose result has not been seen yet
+_MARGIN = 8 << 10  # longer than any secret that a cut could halve
+_SLIM = {"command": 1000, "file_path": 500, "notebook_path": 500, "path": 500, "description": 200}
+_ID_CHARACTERS = 200
+_EVENTS = {
+    Role.USER: "UserPromptSubmit",
+    Role.ASSISTANT: "Stop",
+    Role.RESULT: "PostToolUse",
+    Role.SUMMARY: "PostCompact",
+}
+_TEXT_KEYS = {
+    "UserPromptSubmit": "prompt",
+    "Stop": "last_assistant_message",
+    "SubagentStop": "last_assistant_message",
+    "PostToolUseFailure": "error",
+    "PostCompact": "compact_summary",
+}
+
+
+class Preparer:
+    """Prepares the turns of one file in order; remembers open calls, redacted, to pair their results."""
+
+    def __init__(
+        self,
+        agent: str,
+        settings: Settings,
+        exclude_of: Callable[[str], Sequence[str]],
+        calls: Mapping[str, Any] | None = None,
+        *,
+        own_machine: bool = True,
+    ) -> None:
+        self._agent = agent
+        self._settings = settings
+        self._exclude_of = exclude_of
+        self._own_machine = own_machine
+        self.calls: dict[str, Any] = dict(calls or {})
+
+    def message(self, turn: Turn) -> NewMessage | None:
+        """What is kept of a turn; None when its folder is excluded or nothing is left of it."""
+        exclude = (*self._settings.exclude, *self._exclude_of(turn.cwd))
+        if exclude and "prompt" not in withhold({"cwd": turn.cwd, "prompt": ""}, exclude):
+            return None
+        if turn.role is Role.CALL:
+            return self._call(turn, exclude)
+        if turn.role is Role.RESULT:
+            return self._result(turn)
+        whole = _clean(turn.text)
+        if not whole.strip():
+            return None
+        return self._built(turn, bound_text(whole, self._settings.event_max_kb * 1024), whole)
+
+    def _call(self, turn: Turn, exclude: Sequence[str]) -> NewMessage | None:
+        payload = {"tool_name": turn.tool, "tool_input": turn.given, "tool_response": ""}
+        kept = withhold(payload, exclude)
+        given = _clean_input(kept["tool_input"])
+        if turn.call:
+            slim = {key: str(given[key])[:size] for key, size in _SLIM.items() if key in given}
+            self.calls[turn.call[:_ID_CHARACTERS]] = [turn.tool[:_ID_CHARACTERS], slim, "withheld" in kept]
+            if len(self.calls) > OPEN_CALLS:
+                del self.calls[next(iter(self.calls))]
+        text = bound_text(rendered(given), CALL_CHARACTERS)
+        return self._built(turn, text, text)
+
+    def _result(self, turn: Turn) -> NewMessage | None:
+        tool, given, withheld = self.calls.pop(turn.call, (turn.tool, {}, False))
+        text = WITHHELD if withheld else cut_clean(turn.text, RESULT_CHARACTERS)
+        payload = {"tool_name": tool, "tool_input": given}
+        return self._built(replace(turn, tool=tool), text, text, payload)
+
+    def _built(
+        self, turn: Turn, text: str, whole: str, more: Mapping[str, Any] | None = None
+    ) -> NewMessage | None:
+        event = self._event(turn, whole, more or {})
+        return NewMessage(
+            session=SessionId(turn.session[:_ID_CHARACTERS]),
+            agent=self._agent,
+            project=ProjectId(""),
+            role=turn.role.value,
+            at=turn.at,
+            text=text,
+            keys=_keys(self._agent, turn, whole),
+            cwd=turn.cwd,
+            branch=turn.branch[:_ID_CHARACTERS],
+            tool=turn.tool[:_ID_CHARACTERS],
+            call=turn.call[:_ID_CHARACTERS],
+            failed=turn.failed,
+            parent=turn.parent[:_ID_CHARACTERS],
+            packed=_packed(text),
+            event=event,
+            memories=tuple(map(self._observed, observe(event))) if event else (),
+        )
+
+    def _event(self, turn: Turn, whole: str, more: Mapping[str, Any]) -> Event | None:
+        """The event a hook would have reported of this turn, in a hook's shape."""
+        name = _event_name(turn)
+        if not name:
+            return None
+        payload: dict[str, Any] = {"hook_event_name": name, "cwd": turn.cwd, **more}
+        payload["session_id"] = session = turn.parent or turn.session
+        if turn.prompt:
+            payload["prompt_id"] = turn.prompt
+        if turn.call:
+            payload["tool_use_id"] = turn.call
+        if turn.subagent:
+            payload["agent_id"] = turn.subagent
+        if turn.interrupted:
+            payload["is_interrupt"] = True
+        key = _TEXT_KEYS.get(name)
+        if key:
+            payload[key] = whole
+        kind = event_kind(name)
+        id_ = identity(kind, payload, turn.at)
+        if key:
+            payload[key] = bound_text(whole, self._settings.event_max_kb * 1024)
+        return Event(
+            id_,
+            kind,
+            self._agent,
+            SessionId(session[:_ID_CHARACTERS]),
+            ProjectId(""),
+            turn.cwd,
+            turn.at,
+            payload,
+        )
+
+    def _observed(self, memory: StoredMemory) -> StoredMemory:
+        """Words from a history that was not written here are nobody's own words."""
+        source = {"source": "transcript", "agent": self._agent, "event": memory.provenance["event"]}
+        trust = memory.trust if self._own_machine else Trust.IMPORTED
+        return replace(memory, provenance=source, trust=trust)
+
+
+def _event_name(turn: Turn) -> str:
+    if turn.role is Role.ASSISTANT:
+        if not turn.final:
+            return ""
+        return "SubagentStop" if turn.subagent else "Stop"
+    if turn.role is Role.RESULT:
+        if not turn.call:
+            return ""
+        return "PostToolUseFailure" if turn.failed else "PostToolUse"
+    return _EVENTS.get(turn.role, "")
+
+
+def cut_clean(text: str, limit: int) -> str:
+    """A long text's head and tail without secrets; only what may be kept is looked through."""
+    if len(text) <= limit + 4 * _MARGIN or "private" in text.lower():
+        return bound_text(_clean(text), limit)
+    head, tail = limit * 2 // 3, limit // 3
+    first = _clean(text[: head + _MARGIN])[:-_MARGIN]
+    last = _clean(text[-tail - _MARGIN :])[_MARGIN:]
+    left_out = len(text) - len(first) - len(last)
+    return f"{first}\n[… {left_out:,} characters left out …]\n{last}"
+
+
+def _clean(text: str) -> str:
+    return redact(text).text
+
+
+def _clean_input(given: Any) -> dict[str, Any]:
+    """A tool's input without secrets; long texts in it are cut first, each by itself."""
+    if not isinstance(given, Mapping):
+        return {}
+    long = {
+        key: cut_clean(value, CALL_CHARACTERS)
+        for key, value in given.items()
+        if isinstance(value, str) and len(value) > CALL_CHARACTERS + 4 * _MARGIN
+    }
+    short, _ = redact_document({key: value for key, value in given.items() if key not in long})
+    return {**(short if isinstance(short, dict) else {}), **long}
+
+
+def rendered(given: Mapping[str, Any]) -> str:
+    """A tool's input as a person reads it: the command first, everything else by name."""
+    command = given.get("command")
+    parts = [command] if isinstance(command, str) else []
+    for key, value in given.items():
+        if key == "command" and parts[:1] == [value]:
+            continue
+        parts.append(f"{key}: {value if isinstance(value, str) else _as_json(value)}")
+    return "\n".join(parts)
+
+
+def _as_json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)[: 4 * CALL_CHARACTERS]
+    except (RecursionError, ValueError, TypeError):
+        return "[nested too deeply]"
+
+
+def _keys(agent: str, turn: Turn, text: str) -> tuple[int, ...]:
+    named = [_hash(agent, own) for own in turn.own]
+    return (*named, *(_hash(agent, anchor, text.strip()) for anchor in turn.anchors))
+
+
+def _hash(*parts: str) -> int:
+    """63 bits: what SQLite keeps as an integer; ten million messages collide with probability 1e-5."""
+    seed = "\0".join(parts).encode("utf-8", "replace")
+    return int.from_bytes(hashlib.blake2b(seed, digest_size=8).digest(), "big") >> 1
+
+
+def _packed(text: str) -> bytes | None:
+    if len(text) < PACK_FROM:
+        return None
+    return zlib.compress(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode(), 1)

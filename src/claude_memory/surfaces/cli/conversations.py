@@ -1,0 +1,156 @@
+"""Commands about whole conversations: import, conversation."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from claude_memory.surfaces.cli import documents, output, views
+from claude_memory.surfaces.cli.output import Line
+from claude_memory.surfaces.cli.request import Json, opened
+
+if TYPE_CHECKING:
+    from claude_memory.ingest.importer import Imported, Progress
+    from claude_memory.store.archive_protocol import Conversation, Message
+
+_STYLES = {"user": "bold cyan", "assistant": "bold green", "call": "bold", "result": "dim", "summary": "bold"}
+_DRAWN_SECONDS = 0.1
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command("import")(import_)
+    app.command()(conversation)
+
+
+def import_(
+    context: typer.Context,
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[PATH]...", help="Files or folders; default: all known places.", show_default=False
+        ),
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only this agent's, such as claude-code or codex.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only what changed since: 2026-11-01, 2 weeks ago.")
+    ] = None,
+    from_: Annotated[
+        str | None,
+        typer.Option("--from", metavar="KIND", help="Read another memory's database: claude-mem."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Read what agents keep of their conversations; only what is new."""
+    from claude_memory.ingest.importer import Request
+    from claude_memory.times import moment
+
+    start = moment(since, now=datetime.now().astimezone()) if since else None
+    request = Request(tuple(paths or ()), agent, start)
+    with opened(context) as memory:
+        if from_ is not None:
+            done: Any = memory.import_memories(from_, request.paths)
+        else:
+            with _bar() as show:
+                done = memory.import_history(request, progress=show)
+    if json:
+        output.document(documents.plain(done))
+        return
+    output.lines([[(_told(done), "")]])
+
+
+def _told(done: Imported) -> str:
+    words = [f"{getattr(done, name):,} {name}" for name in ("sessions", "messages", "memories")]
+    passed = f"{done.duplicates:,} duplicates, {done.skipped:,} lines skipped"
+    return f"added {', '.join(words)}; passed over {passed}"
+
+
+class _bar:  # noqa: N801  used as a function
+    """A line on the terminal: how much, how fast, how long still. Nothing when nobody looks."""
+
+    def __init__(self) -> None:
+        self._begun = time.monotonic()
+        self._drawn = 0.0
+
+    def __enter__(self) -> Callable[[Progress], None] | None:
+        return self._show if sys.stderr.isatty() else None
+
+    def __exit__(self, *_: object) -> None:
+        if self._drawn:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    def _show(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if now - self._drawn < _DRAWN_SECONDS:
+            return
+        self._drawn = now
+        sys.stderr.write(f"\r{bar_text(progress, now - self._begun)}\x1b[K")
+        sys.stderr.flush()
+
+
+def bar_text(progress: Progress, seconds: float, width: int = 24) -> str:
+    """The bar as it is drawn."""
+    total = max(progress.total_bytes, 1)
+    share = min(progress.done_bytes / total, 1.0)
+    rate = progress.done_bytes / max(seconds, 0.001)
+    left = (total - progress.done_bytes) / rate if rate else 0
+    filled = round(share * width)
+    return (
+        f"[{'#' * filled}{'.' * (width - filled)}] {share:4.0%}  {progress.done_bytes / 1e6:,.0f} of "
+        f"{total / 1e6:,.0f} MB  {rate / 1e6:.1f} MB/s  {left:.0f} s left  "
+        f"{progress.imported.messages:,} messages"
+    )
+
+
+def conversation(
+    context: typer.Context,
+    named: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID[:RANGE]", help="A conversation's id, or its beginning; ID:5-9 for a part."
+        ),
+    ],
+    errors: Annotated[
+        bool, typer.Option("--errors", help="Only tools that failed, with their calls.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Print one archived conversation."""
+    from claude_memory.conversations import split_range
+
+    id_, first, last = split_range(named)
+    with opened(context) as memory:
+        found = memory.conversation(id_)
+        messages = memory.archive.messages(found.number, first=first, last=last)
+    if errors:
+        failed = {message.call for message in messages if message.failed and message.role == "result"}
+        messages = [message for message in messages if message.call in failed and message.call]
+    if json:
+        output.document({**documents.plain(found), "messages": [documents.plain(item) for item in messages]})
+        return
+    output.lines(_shown(found, messages))
+
+
+def _shown(found: Conversation, messages: list[Message]) -> Iterator[Line]:
+    branch = f" on {found.branch}" if found.branch else ""
+    yield [(found.title or found.session, "bold")]
+    yield [(f"{found.agent} {found.session}  {found.cwd}{branch}", "dim")]
+    yield [(f"{views.minute(found.first)} to {views.minute(found.last)}, {found.messages} messages", "dim")]
+    if found.continues:
+        yield [(f"goes on from {found.continues}", "dim")]
+    for message in messages:
+        name = f"{message.role} {message.tool}".rstrip() + (" failed" if message.failed else "")
+        yield []
+        style = "bold red" if message.failed else _STYLES.get(message.role, "")
+        yield [(f"{message.ordinal:>4}  ", "dim"), (name, style), (f"  {views.minute(message.at)}", "dim")]
+        for line in message.text.splitlines():
+            yield [(f"      {line}", "")]

@@ -1,0 +1,75 @@
+"""Cursor's agent transcripts: a role and blocks a line, no ids and no times.
+
+Each turn is named by all that went before it; the file's own time stands for the missing ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from claude_memory.transcripts.factory import block_turns
+from claude_memory.transcripts.model import Role, SourceFile, Turn, text_of
+from claude_memory.transcripts.plain import PlainReader
+
+_QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
+
+
+class CursorReader(PlainReader):
+    """One transcript."""
+
+    def __init__(self, source: SourceFile, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
+        self.cwd = self.cwd or folder_of(source.path)
+        self._chain = text_of(state, "chain") or self.cwd
+
+    def state(self) -> dict[str, Any]:
+        """What all readers keep, and the name of all that went before."""
+        return {**super().state(), "chain": self._chain}
+
+    def turns(self, document: Mapping[str, Any]) -> Iterator[Turn]:
+        """The turns of one line."""
+        yield from block_turns(self, document)
+
+    def turn(
+        self,
+        role: Role,
+        text: str,
+        at: Any = None,
+        *,
+        own: str = "",
+        anchors: tuple[str, ...] = (),
+        **more: Any,
+    ) -> Turn:
+        """One turn, named by its place in the conversation."""
+        asked = _QUERY.search(text) if role is Role.USER else None
+        text = asked.group(1) if asked else text
+        seed = f"{self._chain}\0{role}\0{own or text}\0{more.get('given', '')}".encode("utf-8", "replace")
+        self._chain = hashlib.blake2b(seed, digest_size=16).hexdigest()
+        return super().turn(role, text, at, own=own or f"chain:{self._chain}", anchors=anchors, **more)
+
+
+def folder_of(path: Path) -> str:
+    """The project's folder, from its slug: the path with every separator a dash."""
+    parts = path.parts
+    if "agent-transcripts" not in parts:
+        return ""
+    slug = parts[parts.index("agent-transcripts") - 1]
+    return _existing(os.sep, slug.split("-")) or slug
+
+
+def _existing(root: str, words: list[str]) -> str:
+    """A folder below `root` whose name reads as the words; dashes may belong to names."""
+    for count in range(1, len(words) + 1):
+        folder = os.path.join(root, "-".join(words[:count]))  # noqa: PTH118
+        if not os.path.isdir(folder):  # noqa: PTH112
+            continue
+        if count == len(words):
+            return folder
+        if found := _existing(folder, words[count:]):
+            return found
+    return ""

@@ -1,0 +1,112 @@
+"""Sources that are not read line by line: one JSON document, a tree of files, a database.
+
+Opened read-only. A part that cannot be read is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from claude_memory.transcripts import lines
+from claude_memory.transcripts.model import SourceFile, mapping_of, text_of
+
+DOCUMENT_BYTES = 64 << 20
+_SESSIONS = "SELECT * FROM session ORDER BY time_created, id"
+_PARTS = """SELECT m.id, m.data, p.id, p.data FROM message m JOIN part p ON p.message_id = m.id
+    WHERE m.session_id = ? ORDER BY m.time_created, m.id, p.id"""
+
+
+def is_whole(source: SourceFile) -> bool:
+    """Whether the source is read as a whole each time it changes."""
+    return source.path.suffix in (".json", ".db")
+
+
+def whole(source: SourceFile, state: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Every document of a source, in order."""
+    del state
+    if source.path.suffix == ".db":
+        yield from _database(source.path)
+    elif source.agent == "opencode":
+        yield from _tree(source.path)
+    elif found := _document(source.path):
+        yield found
+
+
+def _document(path: Path) -> dict[str, Any] | None:
+    try:
+        with path.open("rb") as handle:
+            raw = handle.read(DOCUMENT_BYTES + 1)
+    except OSError:
+        return None
+    if len(raw) > DOCUMENT_BYTES:
+        raise ValueError("too large to be one conversation")
+    found = lines.document(raw)
+    if found is None and raw.strip():
+        raise ValueError("not a JSON object")
+    return found
+
+
+def _tree(path: Path) -> Iterator[Mapping[str, Any]]:
+    """`session/<project>/ses_x.json` with `message/ses_x/*.json` and `part/msg_x/*.json` beside it."""
+    session = _document(path)
+    storage = next((folder.parent for folder in path.parents if folder.name == "session"), None)
+    if session is None or storage is None:
+        return
+    name = path.stem
+    for message in _each(storage / "message" / name, storage / "session" / "message" / name):
+        id_ = text_of(message, "id")
+        if "/" in id_ or "\\" in id_ or not id_:
+            continue
+        for part in _each(storage / "part" / id_, storage / "session" / "part" / name / id_):
+            yield {"session": session, "message": message, "part": part}
+
+
+def _each(*folders: Path) -> Iterator[dict[str, Any]]:
+    """The readable documents of the first of the folders that is there; its ids sort by time."""
+    folder = next((folder for folder in folders if folder.is_dir()), None)
+    for path in sorted(folder.glob("*.json")) if folder else ():
+        try:
+            found = _document(path)
+        except ValueError:
+            continue
+        if found is not None:
+            yield found
+
+
+def _database(path: Path) -> Iterator[Mapping[str, Any]]:
+    import apsw
+
+    try:
+        db = apsw.Connection(
+            path.absolute().as_uri() + "?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        )
+        db.set_busy_timeout(2_000)
+        yield from _sessions(db)
+    except apsw.Error as fault:
+        raise ValueError(f"not a readable database: {type(fault).__name__}") from None
+
+
+def _sessions(db: Any) -> Iterator[Mapping[str, Any]]:
+    cursor = db.execute(_SESSIONS)
+    names = [column[0] for column in cursor.getdescription()] if cursor else []
+    for row in cursor.fetchall():
+        facts = dict(zip(names, row, strict=True))
+        session = {
+            "id": facts.get("id"),
+            "directory": facts.get("directory"),
+            "parentID": facts.get("parent_id"),
+        }
+        for message_id, message, part_id, part in db.execute(_PARTS, (facts.get("id"),)):
+            yield {
+                "session": session,
+                "message": {"id": message_id, **_data(message)},
+                "part": {"id": part_id, **_data(part)},
+            }
+
+
+def _data(value: Any) -> Mapping[str, Any]:
+    raw = value.encode("utf-8", "replace") if isinstance(value, str) else value
+    found = lines.document(raw) if isinstance(raw, bytes) and len(raw) <= DOCUMENT_BYTES else None
+    return mapping_of({"": found}, "") if found else {}

@@ -1,0 +1,44 @@
+"""Factory's sessions: a `session_start` line, then messages with blocks as the Messages API has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from claude_memory.transcripts.model import Role, Turn, joined_text, mapping_of, text_of
+from claude_memory.transcripts.plain import PlainReader
+
+
+class FactoryReader(PlainReader):
+    """One session."""
+
+    def turns(self, document: Mapping[str, Any]) -> Iterator[Turn]:
+        """The turns of one line."""
+        if document.get("type") == "session_start":
+            self.session = text_of(document, "id") or self.session
+            self.cwd = text_of(document, "cwd") or self.cwd
+        elif document.get("type") == "message":
+            yield from block_turns(self, document)
+
+
+def block_turns(reader: PlainReader, document: Mapping[str, Any]) -> Iterator[Turn]:
+    """The turns of a message whose content is blocks: text, tool_use, tool_result."""
+    message = mapping_of(document, "message")
+    at, id_ = document.get("timestamp"), text_of(document, "id")
+    person = (text_of(message, "role") or text_of(document, "role")) == "user"
+    content = message.get("content")
+    spoken = []
+    for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
+        if not isinstance(block, Mapping):
+            continue
+        if block.get("type") == "tool_use":
+            yield reader.call(text_of(block, "name"), text_of(block, "id"), block.get("input"), at)
+        elif block.get("type") == "tool_result":
+            text = joined_text(block.get("content"))
+            failed = block.get("is_error") is True
+            yield reader.result(text_of(block, "tool_use_id"), text, at, failed=failed)
+        elif (text := joined_text([block])).strip() and not text.startswith("<system-reminder>"):
+            spoken.append(text)
+    if spoken:
+        role = Role.USER if person else Role.ASSISTANT
+        yield reader.turn(role, "\n".join(spoken), at, anchors=(f"message:{id_}",) if id_ else ())

@@ -1,0 +1,97 @@
+"""What the readers of the other agents share: order, times, and which text is the last word to a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from claude_memory.transcripts.model import Role, SourceFile, Turn, moment_of, text_of
+
+
+class PlainReader:
+    """Keeps what the turns of one file have in common; a subclass says what a document holds."""
+
+    def __init__(self, source: SourceFile, state: Mapping[str, Any]) -> None:
+        self.source = source
+        self.session = text_of(state, "session") or source.path.stem.removesuffix(".jsonl")
+        self.cwd = text_of(state, "cwd")
+        self.branch = text_of(state, "branch")
+        self.parent = text_of(state, "parent")
+        self._at = moment_of(state.get("at")) or datetime.fromtimestamp(source.modified_ns / 1e9, UTC)
+        self._held: Turn | None = None
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is held back."""
+        return self._held is None
+
+    def state(self) -> dict[str, Any]:
+        """Where the conversation takes place, and when it was last heard of."""
+        known = {"session": self.session, "cwd": self.cwd, "branch": self.branch, "parent": self.parent}
+        return {**known, "at": self._at.isoformat()}
+
+    def feed(self, document: Mapping[str, Any]) -> list[Turn]:
+        """The turns that are certain with this document."""
+        return [turn for new in self.turns(document) for turn in self._settle(new)]
+
+    def finish(self) -> list[Turn]:
+        """At the end of the file the last text is the reply."""
+        held, self._held = self._held, None
+        return [replace(held, final=True)] if held else []
+
+    def turns(self, document: Mapping[str, Any]) -> Iterator[Turn]:
+        """The turns of one document, in order."""
+        raise NotImplementedError
+
+    def _settle(self, turn: Turn) -> Iterator[Turn]:
+        if self._held is not None:
+            answered = turn.role in (Role.USER, Role.TASK, Role.SUMMARY, Role.NOTE)
+            other = turn.session != self._held.session
+            yield replace(self._held, final=answered or other)
+            self._held = None
+        if turn.role is Role.ASSISTANT:
+            self._held = turn
+        else:
+            yield turn
+
+    def turn(
+        self,
+        role: Role,
+        text: str,
+        at: Any = None,
+        *,
+        own: str = "",
+        anchors: tuple[str, ...] = (),
+        **more: Any,
+    ) -> Turn:
+        """One turn of this conversation. `own` is the agent's id of it, if it has one."""
+        self._at = moment_of(at) or self._at
+        if isinstance(at, str | int | float):
+            anchors = (*anchors, f"time:{at}")
+        return Turn(
+            session=self.session,
+            role=role,
+            text=text,
+            at=self._at,
+            cwd=self.cwd,
+            branch=self.branch,
+            own=(own,) if own else (),
+            anchors=anchors,
+            parent=self.parent,
+            subagent=self.session if self.parent else "",
+            **more,
+        )
+
+    def call(self, tool: str, id_: str, given: Any, at: Any = None) -> Turn:
+        """A tool call; an input that is no object is kept as its one member."""
+        shown = given if isinstance(given, Mapping) else {"input": given} if given else {}
+        return self.turn(
+            Role.CALL, "", at, own=f"call:{id_}" if id_ else "", tool=tool, call=id_, given=shown
+        )
+
+    def result(self, id_: str, text: str, at: Any = None, *, failed: bool = False, tool: str = "") -> Turn:
+        """What a tool answered."""
+        own = f"result:{id_}" if id_ else ""
+        return self.turn(Role.RESULT, text, at, own=own, tool=tool, call=id_, failed=failed)
