@@ -29,7 +29,8 @@ _MONTHS = "january february march april may june july august september october n
 _WORDS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
 _NUMBER = rf"\d{{1,5}}|{'|'.join(_WORDS)}"
 _SPAN = re.compile(
-    rf"({_NUMBER})\s*(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w|months?|years?|y)\b"
+    rf"(?<![a-z])({_NUMBER})\s*"
+    r"(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w|months?|years?|y)(?![a-z])"
 )
 _CLOCK = re.compile(r"\b(\d{1,2})(?::(\d{2})(?::\d{2})?)?\s*(am|pm|a\.m\.|p\.m\.|o'clock|h)?(?=\s|$)")
 _ZONE_NAME = re.compile(r"\b([A-Z][A-Za-z_]+(?:/[A-Z][A-Za-z_+-]+)+|UTC|GMT|Z)\s*$")
@@ -59,15 +60,22 @@ def upcoming(text: str, *, now: datetime, zone: tzinfo | None = None, end: bool 
 
 def span(text: str) -> timedelta | None:
     """A length of time such as `2h`, `1h30m`, `3 days`; None if it is none."""
-    words = text.lower().removeprefix("in ").strip()
+    found = _lengths(text.lower())
+    return found[0] + found[1] if found else None
+
+
+def _lengths(words: str) -> tuple[timedelta, timedelta] | None:
+    """Whole days, which the wall clock counts, and the rest."""
+    words = words.removeprefix("in ").strip()
     if words in ("half an hour", "half hour"):
-        return timedelta(minutes=30)
+        return timedelta(), timedelta(minutes=30)
     if re.sub(r"[\s,]|and", "", _SPAN.sub("", words)):
         return None
-    total = timedelta()
-    for count, unit in _SPAN.findall(words):
-        total += (_WORDS.get(count) or int(count)) * _unit(unit)
-    return total if total > timedelta() else None
+    lengths = [(_WORDS.get(count) or int(count)) * _unit(unit) for count, unit in _SPAN.findall(words)]
+    units = [unit[0] in "dwy" or unit.startswith("mo") for _, unit in _SPAN.findall(words)]
+    days = sum((length for length, whole in zip(lengths, units, strict=True) if whole), timedelta())
+    total = sum(lengths, timedelta())
+    return (days, total - days) if total else None
 
 
 def _unit(unit: str) -> timedelta:
@@ -85,11 +93,10 @@ def _read(text: str, now: datetime, zone: tzinfo | None, *, end: bool) -> dateti
     zone = named or zone
     wall = now.astimezone(zone).replace(tzinfo=None)
     words = " ".join(rest.lower().replace(",", " ").split())
-    length = span(words)
+    length = _lengths(words)
     if length is not None:
-        if length % timedelta(days=1):
-            return now + length
-        return _located(wall + length, zone)
+        days, hours = length
+        return (_located(wall + days, zone) if days else now) + hours
     return _worded(words, now, wall, zone, end=end)
 
 
