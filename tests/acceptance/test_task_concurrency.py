@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 import sys
 import time
+import zipfile
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from claude_memory import MemoryAPI
+from claude_memory import MemoryAPI, SessionManager
+from claude_memory.tasks import cleanup
 
 APPENDER = """
 import sys
@@ -129,6 +133,27 @@ def test_fifty_processes_two_hundred_entries_each(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_fifty_processes_under_kill_9(tmp_path: Path, seed: int) -> None:
     killed_at_random(tmp_path / "storage", tmp_path, processes=50, count=200, seed=seed)
+
+
+def test_a_clean_up_among_writers_loses_nothing(tmp_path: Path) -> None:
+    storage = tmp_path / "storage"
+    MemoryAPI(storage, session="s1").create_scratchpad("busy", "x")
+    said = [tmp_path / f"said-{worker}" for worker in range(4)]
+    running = [started(APPENDER, storage, w, 400, 20, acknowledged=said[w]) for w in range(4)]
+    while not all(path.stat().st_size for path in said):
+        time.sleep(0.01)
+    manager = SessionManager(storage, session="another")
+    now = datetime.now(UTC)
+    [archived] = cleanup.carry_out(manager, cleanup.plan(manager, 0, now=now), now=now).archives
+    for process in running:
+        process.kill()
+        process.wait()
+    with zipfile.ZipFile(archived) as archive:
+        kept = archive.read("s1/tasks/busy-s1-progress.md").decode()
+    later = [path.read_text("utf-8") for path in storage.rglob("busy-*-progress.md")]
+    written = Counter(re.findall(r"^(\d+/\d+) ", "\n".join([kept, *later]), re.MULTILINE))
+    acknowledged = [line for path in said for line in path.read_text().split("\n")[:-1]]
+    assert all(written[name] == 1 for name in acknowledged)
 
 
 def test_one_plan_wins_and_every_task_is_kept(tmp_path: Path) -> None:

@@ -59,19 +59,28 @@ def last_change(session: Session) -> datetime:
 
 def _archived(sessions: SessionManager, session: Session, now: datetime) -> Path:
     storage = sessions.storage
-    folder = files.private_folder(storage.inside(storage.folder / "archive"))
-    target = folder / f"{session.folder.name}-{now:%Y%m%dT%H%M%S}.zip"
-    with locks.held(storage.inside(session.folder / ".locks" / "session.lock")):
-        temporary = target.with_suffix(".tmp")
-        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
-            for path in sorted(session.folder.rglob("*")):
-                if path.is_file() and not path.is_symlink() and ".locks" not in path.parts:
-                    archive.write(path, path.relative_to(session.folder.parent))
-        os.replace(temporary, target)  # The archive is whole before anything is removed.
-        files.sync_folder(folder)
+    archive = files.private_folder(storage.inside(session.folder.parent.parent / "archive"))
+    moved = archive / f"{session.folder.name}-{now:%Y%m%dT%H%M%S}"
+    # Moved first: from here on nobody can begin to write to it, and whoever was at it is waited for.
+    session.folder.rename(moved)
+    for path in _listing(moved / ".locks"):
+        with locks.held(Path(path.path)):
+            pass
+    target = _zipped(moved, session.folder.name)
     mirror.copy(storage, target)
-    _remove(session.folder)
     mirror.drop(storage, session.folder)
+    _remove(moved)
+    return target
+
+
+def _zipped(folder: Path, name: str) -> Path:
+    temporary, target = folder.with_name(f"{folder.name}.tmp"), folder.with_name(f"{folder.name}.zip")
+    with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and not path.is_symlink() and ".locks" not in path.parts:
+                archive.write(path, Path(name) / path.relative_to(folder))
+    os.replace(temporary, target)  # The archive is whole before anything is removed.
+    files.sync_folder(folder.parent)
     return target
 
 
