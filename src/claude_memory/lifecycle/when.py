@@ -27,9 +27,9 @@ _NAMED = {
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTHS = "january february march april may june july august september october november december".split()
 _WORDS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
-_NUMBER = rf"\d{{1,5}}|{'|'.join(_WORDS)}"
+_NUMBER = rf"\d{{1,5}}|\b(?:{'|'.join(_WORDS)})\b"
 _SPAN = re.compile(
-    rf"(?<![a-z])({_NUMBER})\s*"
+    rf"({_NUMBER})\s*"
     r"(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w|months?|years?|y)(?![a-z])"
 )
 _CLOCK = re.compile(r"\b(\d{1,2})(?::(\d{2})(?::\d{2})?)?\s*(am|pm|a\.m\.|p\.m\.|o'clock|h)?(?=\s|$)")
