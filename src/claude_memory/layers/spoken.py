@@ -1,4 +1,4 @@
-"""What a person says in their own voice in a prompt: sentences, without code, quotes, pasted logs and listings.
+"""What a person says in their own voice in a prompt: sentences, without code, quotes and pasted logs.
 
 Knows no language; standard library only, because it runs inside the prompt hook.
 """
@@ -16,13 +16,20 @@ _QUOTED = re.compile(r'"[^"\n]{1,400}"|“[^”\n]{1,400}”|«[^»\n]{1,400}»|
 _ONE_TOKEN = re.compile(r"[\w./:@+#-]+")
 _PASTED = re.compile(
     r"^\s*(?:"
-    r"(?:\[?\d{4}-\d\d-\d\d[T ]|\[?\d\d:\d\d:\d\d|\[ *\d+\.\d+\]|\[\d{4,}\]|[A-Z][a-z]{2} +\d+ \d\d:\d\d)"  # a log's stamp
+    # a log's stamp or level
+    r"(?:\[?\d{4}-\d\d-\d\d[T ]|\[?\d\d:\d\d:\d\d|\[ *\d+\.\d+\]|\[\d{4,}\]|[A-Z][a-z]{2} +\d+ \d\d:\d\d)"
     r"|\[?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE|CRITICAL|PASS|FAIL|FAILED|PASSED|OK)\b[\]:| ]"
-    r"|[\w.$-]*(?:error|exception|warning|panic|fatal|traceback)\b.{0,20}:|error\[E\d+\]|Traceback \(|File \"|at [\w.$<>]+\(|\.\.\. \d+ more|Caused by:"
-    r"|(?:kernel|npm|pip|cargo|gcc|make(?:\[\d+\])?|git|docker|systemd|sshd|node|java|python\d?)(?:\[\d+\])?: "
+    # an error and its trace
+    r"|[\w.$-]*(?:error|exception|warning|panic|fatal|traceback)\b.{0,20}:|error\[E\d+\]|Traceback \(|File \""
+    r"|at [\w.$<>]+\(|\.\.\. \d+ more|Caused by:"
+    # what a program puts before its lines
+    r"|(?:kernel|npm|pip|cargo|gcc|make|git|docker|systemd|sshd|node|java|python\d?)(?:\[\d+\])?: "
     r"|npm (?:ERR!|WARN)|-->|\d+ +\||\||\$ |>>> |# |// |/\*|\* |<!--|%|@@|\+\+\+|---|[+-]{1}\s{2,}"
-    r"|[0-9a-f]{7,40} \S|commit [0-9a-f]{7,40}|[ \t]{4,}\S|[\w.$/-]+\.\w{1,5}[:!(]\S*\d|[-=_*~]{4,}\s*$|[{}\[\]();,]+\s*$"
-    r"|\w+ ?[-+*/]?= ?[^=]*[;(\[{]|(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER) .*(?:;|FROM|INTO|TABLE)|(?:def|class|import|from|return|const|var|public|private|func|fn) .*[:;({=]"
+    # commits, places in files, code
+    r"|[0-9a-f]{7,40} \S|commit [0-9a-f]{7,40}|[ \t]{4,}\S|[\w.$/-]+\.\w{1,5}[:!(]\S*\d|[-=_*~]{4,}\s*$"
+    r"|[{}\[\]();,]+\s*$"
+    r"|\w+ ?[-+*/]?= ?[^=]*[;(\[{]|(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER) .*(?:;|FROM|INTO|TABLE)"
+    r"|(?:def|class|import|from|return|const|var|public|private|func|fn) .*[:;({=]"
     r")"
 )
 _LISTS = re.compile(r"\s*(?:[-*•] |\d+[.)] )")

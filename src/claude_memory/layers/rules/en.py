@@ -118,7 +118,7 @@ _STANDING = (
 )
 
 # A concrete name, id, address, number or setting.
-_TOKEN = (
+_TOKEN = (  # noqa: S105
     r"(?:`[^`]+`|\w+://\S+|@[\w-]+/[\w.-]+|[\w.+-]+@[\w-]+\.[\w.]+|~?/?[\w.-]+(?:/[\w.{}*-]+)+/?|[a-z]+_[\w]+|\w*\d[\w.:/+-]*"
     r"|[a-z0-9]+(?:-[a-z0-9]+){2,}|[a-z0-9]+(?:\.[a-z0-9-]+)+|#\d+)"
 )

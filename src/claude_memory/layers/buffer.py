@@ -1,0 +1,132 @@
+"""The working buffer: what is going on right now, written before anybody acts on it.
+
+Entries of the machine stand in marked blocks; a person may write anything around them. Standard
+library only: the prompt hook writes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from claude_memory.layers import blocks
+from claude_memory.layers.editing import WAIT_SECONDS, edit
+from claude_memory.layers.obvious import cut
+from claude_memory.layers.places import ProjectFiles
+from claude_memory.layers.triggers import scan
+
+WRITE_AHEAD = "write-ahead"
+EXCHANGES = "exchanges"
+NEXT = "next"
+HEADINGS = {
+    WRITE_AHEAD: "## Said lately",
+    EXCHANGES: "## Last exchanges before the compaction",
+    NEXT: "## Next",
+}
+MAX_ENTRIES = 40
+TITLE = (
+    "# Working buffer\n\nWhat is going on right now. Write here freely: only the marked blocks are kept up by "
+    "claude-memory.\n"
+)
+HOOK_WAIT_SECONDS = 0.3  # a prompt must not wait longer for another writer; the prompt itself is spooled
+
+_ENTRY = re.compile(
+    r"^- (?P<at>\d{4}-\d\d-\d\dT\d\d:\d\d)Z (?P<label>[a-z]+): (?P<text>.*?)"
+    r"(?: \(session (?P<session>[\w-]+)\))?$"
+)
+_UNSAFE = re.compile(r"[^\w-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that was said: when, what kind of thing, in which session."""
+
+    at: datetime
+    label: str
+    text: str
+    session: str = ""
+
+    def line(self) -> str:
+        """As it stands in the file."""
+        whose = f" (session {self.session})" if self.session else ""
+        return (
+            f"- {self.at.astimezone(UTC):%Y-%m-%dT%H:%M}Z {self.label}: {' '.join(self.text.split())}{whose}"
+        )
+
+
+def write_ahead(
+    files: ProjectFiles,
+    home: Path,
+    prompt: str,
+    *,
+    session: str,
+    now: datetime,
+    without_private: Callable[[str], str],
+) -> list[Entry]:
+    """Write down what the prompt corrects, decides, rules, ranks or names, before anybody acts on it."""
+    if "private" in prompt.lower():  # anything may spell the tag; the full rule decides
+        prompt = without_private(prompt)
+    entries = [Entry(now, found.label, cut(found.text), short_session(session)) for found in scan(prompt)]
+    if entries:
+        add(files, home, entries, wait_seconds=HOOK_WAIT_SECONDS)
+    return entries
+
+
+def add(
+    files: ProjectFiles, home: Path, entries: Sequence[Entry], *, wait_seconds: float = WAIT_SECONDS
+) -> None:
+    """Add entries; one that stands there already, from whatever time, is not repeated."""
+
+    def change(text: str) -> str:
+        present = blocks.content(text, WRITE_AHEAD)
+        known = {_said(line) for line in present}
+        fresh = [entry.line() for entry in entries if _said(entry.line()) not in known]
+        return _with(text, WRITE_AHEAD, [*present, *fresh][-MAX_ENTRIES:])
+
+    edit(files.buffer, change, home=home, wait_seconds=wait_seconds)
+
+
+def set_block(files: ProjectFiles, home: Path, name: str, lines: Sequence[str]) -> bool:
+    """Let one block of the buffer say just this."""
+    return edit(files.buffer, lambda text: _with(text, name, lines), home=home)
+
+
+def clear(files: ProjectFiles, home: Path) -> bool:
+    """Empty the machine's blocks; what a person wrote stays."""
+
+    def change(text: str) -> str:
+        for name in HEADINGS:
+            text = blocks.updated(text, name, [])
+        return text
+
+    return files.buffer.exists() and edit(files.buffer, change, home=home)
+
+
+def entries_in(lines: Sequence[tuple[int, str]]) -> list[tuple[int, Entry]]:
+    """The entries among a buffer's numbered lines."""
+    found = []
+    for number, line in lines:
+        match = _ENTRY.match(line)
+        if match:
+            at = datetime.fromisoformat(match["at"]).replace(tzinfo=UTC)
+            found.append((number, Entry(at, match["label"], match["text"], match["session"] or "")))
+    return found
+
+
+def short_session(session: str) -> str:
+    """Enough of a session's id to tell it from others."""
+    return _UNSAFE.sub("", session)[:8]
+
+
+def _with(text: str, name: str, lines: Sequence[str]) -> str:
+    if not text and lines:
+        text = TITLE
+    return blocks.updated(text, name, lines, heading=HEADINGS[name])
+
+
+def _said(line: str) -> str:
+    match = _ENTRY.match(line)
+    return f"{match['label']}: {match['text']} {match['session']}" if match else line

@@ -1,0 +1,155 @@
+"""What each plain file says, as pieces that can be remembered and traced to file and line. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from claude_memory.layers import blocks, buffer
+from claude_memory.layers.notes import markdown
+from claude_memory.layers.reading import Lines
+from claude_memory.model import Kind
+
+LABEL_KINDS = {
+    "correction": Kind.CORRECTION,
+    "decision": Kind.DECISION,
+    "architecture": Kind.CONVENTION,
+    "priority": Kind.DECISION,
+    "value": Kind.FACT,
+}
+_BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)\s*$")
+_ROW = re.compile(r"^\|\s*(\d{4}-\d\d-\d\d)\s*\|\s*(.*?)\s*\|\s*(.*?)\s*\|\s*$")
+_TITLE_CHARACTERS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One thing a file says. The key tells it from others of the same file and outlives an edit."""
+
+    key: str
+    kind: Kind
+    title: str
+    body: str
+    line: int
+    topics: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    created_at: datetime | None = None
+    machine: bool = False
+    session: str = ""
+
+
+def of_note(lines: Lines, kind: Kind = Kind.NOTE) -> list[Piece]:
+    """A markdown file by its headings."""
+    note = markdown.parse(lines.lines, lines.path.stem)
+    found: list[Piece] = []
+    seen: dict[tuple[str, ...], int] = {}
+    for section in note.sections:
+        seen[section.path] = seen.get(section.path, 0) + 1
+        names = [name for name in section.path if name != note.title]
+        title = " › ".join([note.title, *names])
+        body = markdown.spoken(section.text) or title
+        key = "/".join(section.path) + (f"#{seen[section.path]}" if seen[section.path] > 1 else "")
+        found.append(Piece(key, kind, title[:_TITLE_CHARACTERS], body, section.line, note.tags, note.links))
+    return found
+
+
+def of_memory_file(lines: Lines) -> list[Piece]:
+    """A MEMORY.md: each row of a decision table by itself, the rest by its headings."""
+    machine = _machine_lines(lines)
+    rows = {number: row for number, line in lines.lines if (row := _ROW.match(line))}
+    found = []
+    for number, row in rows.items():
+        reason = f"\nWhy: {row[3]}" if row[3].strip(" -–—") else ""
+        at = datetime.fromisoformat(row[1]).replace(tzinfo=UTC)
+        found.append(
+            Piece(
+                f"decision:{_hash(row[2])}",
+                Kind.DECISION,
+                row[2][:_TITLE_CHARACTERS],
+                f"{row[2]}{reason}",
+                number,
+                created_at=at,
+            )
+        )
+    kept = tuple(item for item in lines.lines if item[0] not in rows and item[1] not in machine)
+    return found + of_note(Lines(lines.path, kept))
+
+
+def of_bullets(lines: Lines, kind: Kind) -> list[Piece]:
+    """A list: each item by itself, with the lines that belong to it."""
+    machine = _machine_lines(lines)
+    found = []
+    for number, text in _items(lines):
+        first = text.splitlines()[0]
+        found.append(
+            Piece(
+                f"item:{_hash(text)}",
+                kind,
+                first[:_TITLE_CHARACTERS],
+                text,
+                number,
+                machine=any(first in line for line in machine),
+            )
+        )
+    return found
+
+
+def of_buffer(lines: Lines) -> list[Piece]:
+    """What was written ahead; the rest of a buffer is gone tomorrow."""
+    return [
+        Piece(
+            f"said:{_hash(f'{entry.label}:{entry.text}:{entry.session}')}",
+            LABEL_KINDS.get(entry.label, Kind.NOTE),
+            entry.text[:_TITLE_CHARACTERS],
+            entry.text,
+            number,
+            created_at=entry.at,
+            session=entry.session,
+        )
+        for number, entry in buffer.entries_in(lines.lines)
+    ]
+
+
+def of_project_file(path: Path, lines: Lines) -> list[Piece]:
+    """A file of the project by its place."""
+    if path.name == "working-buffer.md":
+        return of_buffer(lines)
+    if path.name == "lessons.md":
+        return of_bullets(lines, Kind.LESSON)
+    if path.name == "MEMORY.md":
+        return of_memory_file(lines)
+    machine = _machine_lines(lines)
+    human = tuple(item for item in lines.lines if item[1] not in machine)
+    return of_note(Lines(path, human)) if path.name != "todo.md" else of_note(lines)
+
+
+def _machine_lines(lines: Lines) -> set[str]:
+    """Lines of blocks, among them those that people did not write."""
+    texts = [line for _, line in lines.lines]
+    return {line for block in blocks.find(texts) for line in block.machine if line}
+
+
+def _items(lines: Lines) -> Iterator[tuple[int, str]]:
+    current: list[str] = []
+    start = 0
+    for number, line in lines.lines:
+        bullet = _BULLET.match(line)
+        if bullet and not line.startswith((" ", "\t")):
+            if current:
+                yield start, "\n".join(current)
+            current, start = [bullet[1]], number
+        elif current and line.startswith((" ", "\t")) and line.strip():
+            current.append(line.strip())
+        elif current:
+            yield start, "\n".join(current)
+            current = []
+    if current:
+        yield start, "\n".join(current)
+
+
+def _hash(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
