@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from claude_memory.lifecycle.intentions import Due
 
 # Anything shaped like a tag: a model may take `<system-reminder>` for a voice it must obey.
-_TAG = re.compile(r"</?[A-Za-z!?][^<>]{0,200}>|<(?=[A-Za-z/!?])")
+_TAG = re.compile(r"</?[A-Za-z!?][^<>]{0,200}>")
+# What is left of one, or made by taking one out of another's middle: it keeps its shape, not its meaning.
+_OPENING = re.compile(r"<(?=[A-Za-z/!?])")
 _SPACE = re.compile(r"\s+")
+_READ_CHARACTERS = 4_000  # a memory may be huge; its line never is
 _KEPT_CONTROLS = "\n\t"
 DUE_HEADING = "Noted earlier for this moment (when done: `claude-memory intend complete ID`):"
 
@@ -25,14 +28,18 @@ DUE_HEADING = "Noted earlier for this moment (when done: `claude-memory intend c
 def plain(text: str) -> str:
     """The text in one line, without tags, control, zero-width, bidirectional and unassigned characters."""
     if text.isascii() and text.isprintable():
-        return _SPACE.sub(" ", _TAG.sub("", text)).strip()
+        return _untagged(text)
     visible = "".join(
         character
         for character in text
         if character in _KEPT_CONTROLS
         or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn")
     )
-    return _SPACE.sub(" ", _TAG.sub("", visible)).strip()
+    return _untagged(visible)
+
+
+def _untagged(text: str) -> str:
+    return _SPACE.sub(" ", _OPENING.sub("‹", _TAG.sub("", text))).strip()
 
 
 def clipped(text: str, characters: int) -> str:
@@ -59,9 +66,10 @@ def intention_line(due: Due) -> str:
 
 def _statement(memory: StoredMemory) -> str:
     title = memory.title.rstrip("…").strip()
-    if not title or plain(memory.body).startswith(plain(title)):
-        return memory.body
-    return f"{memory.title}. {memory.body}"
+    body = memory.body[:_READ_CHARACTERS]
+    if not title or plain(body).startswith(plain(title)):
+        return body
+    return f"{memory.title}. {body}"
 
 
 _SOURCES = {

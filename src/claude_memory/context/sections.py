@@ -6,6 +6,7 @@ Each part of the product that owns a section adds it here; the builder does the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from claude_memory.context.builder import Line, Section, Situation
@@ -97,9 +98,14 @@ START_SECTIONS: tuple[Section, ...] = (
 def _concerning(situation: Situation, scope: SearchScope, live: MemoryFilter) -> list[StoredMemory]:
     from claude_memory.recall.search import search
 
+    tied = (
+        situation.store.memories(scope, replace(live, files=situation.changed_files[:20]), limit=10)
+        if situation.changed_files
+        else []
+    )
     query = " ".join([situation.branch.replace("/", " "), *situation.changed_files[:20]]).strip()
     if not query:
-        return []
+        return tied
     hits = search(
         situation.store,
         None,
@@ -111,7 +117,7 @@ def _concerning(situation: Situation, scope: SearchScope, live: MemoryFilter) ->
         now=situation.now,
         boost_files=situation.changed_files,
     )
-    return situation.store.memories(scope, live, ids=[hit.id for hit in hits])
+    return [*tied, *situation.store.memories(scope, live, ids=[hit.id for hit in hits])]
 
 
 def _once(memories: Sequence[StoredMemory]) -> list[StoredMemory]:
