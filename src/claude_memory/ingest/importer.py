@@ -28,6 +28,7 @@ from claude_memory.transcripts import places
 from claude_memory.transcripts.model import SourceFile
 
 POOL_FROM_BYTES = 8 << 20  # a worker takes a third of a second to start
+COMMIT_MESSAGES = 2_000
 Distil = Callable[[Conversation, Sequence[Message]], list[StoredMemory]]
 
 
@@ -134,13 +135,17 @@ class _Run:
         self.end = None if budget is None else time.monotonic() + budget
         tasks = list(self._tasks())
         total = sum(max(0, task.source.size - task.start.offset) for task in tasks)
+        waiting: list[Batch] = []
         for batch in self._batches(tasks, total):
-            self._commit(batch)
-            if self.progress is not None:
-                self.progress(Progress(min(self.done.read_bytes, total), total, self.done))
-            if self.end is not None and time.monotonic() >= self.end:
+            waiting.append(batch)
+            late = self.end is not None and time.monotonic() >= self.end
+            if late or sum(len(item.messages) for item in waiting) >= COMMIT_MESSAGES:
+                self._commit(waiting, total)
+                waiting = []
+            if late:
                 self.done = replace(self.done, complete=False)
-                break
+                return
+        self._commit(waiting, total)
 
     def _tasks(self) -> Iterator[Task]:
         known = {file.path: file for file in self.archive.files()}
@@ -158,27 +163,30 @@ class _Run:
         for task in tasks:
             yield from batches(task, self.settings)
 
-    def _commit(self, batch: Batch) -> None:
-        added = self.archive.add([self._placed(message) for message in batch.messages], batch.file)
+    def _commit(self, waiting: list[Batch], total: int) -> None:
+        """Small files share a transaction: each commit costs a sync and a piece of the index."""
+        messages = [self._placed(message) for batch in waiting for message in batch.messages]
+        added = self.archive.add(messages, self.projects, [batch.file for batch in waiting])
         self.done = Imported(
-            files=self.done.files + batch.last,
+            files=self.done.files + sum(batch.last for batch in waiting),
             sessions=self.done.sessions + added.sessions,
             messages=self.done.messages + added.messages,
             duplicates=self.done.duplicates + added.duplicates,
-            skipped=self.done.skipped + batch.skipped,
+            skipped=self.done.skipped + sum(batch.skipped for batch in waiting),
             events=self.done.events + added.events,
             memories=self.done.memories + added.memories,
-            read_bytes=self.done.read_bytes + batch.read,
+            read_bytes=self.done.read_bytes + sum(batch.read for batch in waiting),
         )
+        if self.progress is not None:
+            self.progress(Progress(min(self.done.read_bytes, total), total, self.done))
 
     def _placed(self, message: NewMessage) -> NewMessage:
-        """The message, with its project named wherever one belongs."""
+        """The message, with its project named in what it leaves."""
         id_ = self._project(message.cwd)
         if message.event is None:
-            return replace(message, project=id_)
+            return message
         return replace(
             message,
-            project=id_,
             event=replace(message.event, project=id_),
             memories=tuple(replace(memory, project=id_) for memory in message.memories),
         )

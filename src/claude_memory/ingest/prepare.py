@@ -33,7 +33,6 @@ _ID_CHARACTERS = 200
 _EVENTS = {
     Role.USER: "UserPromptSubmit",
     Role.ASSISTANT: "Stop",
-    Role.RESULT: "PostToolUse",
     Role.SUMMARY: "PostCompact",
 }
 _TEXT_KEYS = {
@@ -55,9 +54,11 @@ class Preparer:
         exclude_of: Callable[[str], Sequence[str]],
         calls: Mapping[str, Any] | None = None,
         *,
+        path: str = "",
         own_machine: bool = True,
     ) -> None:
         self._agent = agent
+        self._path = path
         self._settings = settings
         self._exclude_of = exclude_of
         self._own_machine = own_machine
@@ -77,7 +78,7 @@ class Preparer:
             return None
         return self._built(turn, bound_text(whole, self._settings.event_max_kb * 1024), whole)
 
-    def _call(self, turn: Turn, exclude: Sequence[str]) -> NewMessage | None:
+    def _call(self, turn: Turn, exclude: Sequence[str]) -> NewMessage:
         payload = {"tool_name": turn.tool, "tool_input": turn.given, "tool_response": ""}
         kept = withhold(payload, exclude)
         given = _clean_input(kept["tool_input"])
@@ -89,30 +90,30 @@ class Preparer:
         text = bound_text(rendered(given), CALL_CHARACTERS)
         return self._built(turn, text, text)
 
-    def _result(self, turn: Turn) -> NewMessage | None:
+    def _result(self, turn: Turn) -> NewMessage:
         tool, given, withheld = self.calls.pop(turn.call, (turn.tool, {}, False))
         text = WITHHELD if withheld else cut_clean(turn.text, RESULT_CHARACTERS)
         payload = {"tool_name": tool, "tool_input": given}
-        return self._built(replace(turn, tool=tool), text, text, payload)
+        return self._built(turn, text, text, payload, tool)
 
     def _built(
-        self, turn: Turn, text: str, whole: str, more: Mapping[str, Any] | None = None
-    ) -> NewMessage | None:
+        self, turn: Turn, text: str, whole: str, more: Mapping[str, Any] | None = None, tool: str = ""
+    ) -> NewMessage:
         event = self._event(turn, whole, more or {})
         return NewMessage(
             session=SessionId(turn.session[:_ID_CHARACTERS]),
             agent=self._agent,
-            project=ProjectId(""),
             role=turn.role.value,
             at=turn.at,
             text=text,
             keys=_keys(self._agent, turn, whole),
             cwd=turn.cwd,
             branch=turn.branch[:_ID_CHARACTERS],
-            tool=turn.tool[:_ID_CHARACTERS],
+            tool=(tool or turn.tool)[:_ID_CHARACTERS],
             call=turn.call[:_ID_CHARACTERS],
             failed=turn.failed,
             parent=turn.parent[:_ID_CHARACTERS],
+            path=self._path,
             packed=_packed(text),
             event=event,
             memories=tuple(map(self._observed, observe(event))) if event else (),
@@ -164,9 +165,8 @@ def _event_name(turn: Turn) -> str:
             return ""
         return "SubagentStop" if turn.subagent else "Stop"
     if turn.role is Role.RESULT:
-        if not turn.call:
-            return ""
-        return "PostToolUseFailure" if turn.failed else "PostToolUse"
+        # A tool use that went well is a message like any other; only a hook makes an event of it.
+        return "PostToolUseFailure" if turn.failed and turn.call else ""
     return _EVENTS.get(turn.role, "")
 
 

@@ -77,7 +77,12 @@ class _Run:
         agent = self.task.source.agent
         self.reader = READERS[agent](self.task.source, start.state.get("reader", {}))
         self.preparer = Preparer(
-            agent, self.settings, excluded, start.state.get("calls"), own_machine=self.task.own_machine
+            agent,
+            self.settings,
+            excluded,
+            start.state.get("calls"),
+            path=str(self.task.source.path),
+            own_machine=self.task.own_machine,
         )
 
     def streamed(self) -> Iterator[Batch]:

@@ -23,6 +23,9 @@ _PRIVATE = (
 _PRIVATE_ENDINGS = (".claude/setup.md", ".kube/config", ".docker/config.json", ".config/gh/hosts.yml")
 _PRIVATE_FOLDERS = ("/.ssh/", "/.gnupg/", "/.aws/")
 _PUBLIC = ("*.example", "*.sample", "*.template", "*.dist", "*.pub")
+# As one expression each: a history of years asks this of every word of every command.
+_PRIVATE_NAME = re.compile("|".join(map(fnmatch.translate, _PRIVATE)))
+_PUBLIC_NAME = re.compile("|".join(map(fnmatch.translate, _PUBLIC)))
 
 _PATH_KEYS = frozenset({"file_path", "filePath", "path", "notebook_path", "filename", "file", "uri"})
 _NAME_KEYS = _PATH_KEYS | {"description", "pattern", "glob", "offset", "limit"}
@@ -52,11 +55,11 @@ def is_private(name: str, exclude: Sequence[str] = ()) -> bool:
     base = path.rsplit("/", 1)[-1].lower()
     if exclude and _matches(path, exclude):
         return True
-    if any(fnmatch.fnmatchcase(base, pattern) for pattern in _PUBLIC):
+    if _PUBLIC_NAME.match(base):
         return False
     rooted = "/" + path.lower().removeprefix("~").lstrip("/")
     return (
-        any(fnmatch.fnmatchcase(base, pattern) for pattern in _PRIVATE)
+        _PRIVATE_NAME.match(base) is not None
         or any(rooted.endswith("/" + ending) for ending in _PRIVATE_ENDINGS)
         or any(folder in rooted for folder in _PRIVATE_FOLDERS)
     )

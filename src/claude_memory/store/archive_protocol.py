@@ -28,7 +28,6 @@ class NewMessage:
 
     session: SessionId
     agent: str
-    project: ProjectId
     role: str
     at: datetime
     text: str
@@ -39,6 +38,7 @@ class NewMessage:
     call: str = ""
     failed: bool = False
     parent: str = ""
+    path: str = ""  # of the file it was read from
     packed: bytes | None = None  # the text compressed, if that was done already
     event: Event | None = None
     memories: tuple[StoredMemory, ...] = ()
@@ -109,8 +109,13 @@ class Message:
 class Archive(Protocol):
     """The conversations of a store."""
 
-    def add(self, messages: Sequence[NewMessage], file: ImportFile | None) -> Archived:
-        """Keep what is new, its events and memories, and how far the file was read: all or nothing."""
+    def add(
+        self, messages: Sequence[NewMessage], projects: Mapping[str, ProjectId], files: Sequence[ImportFile]
+    ) -> Archived:
+        """Keep what is new, its events and memories, and how far files were read: all or nothing.
+
+        `projects` names the project of every folder that a message is from.
+        """
         ...
 
     def file(self, path: str) -> ImportFile | None: ...

@@ -89,7 +89,7 @@ class ClaudeReader:
     def _settle(self, turn: Turn) -> Iterator[Turn]:
         if self._held is not None:
             answered = turn.role in (Role.USER, Role.TASK, Role.SUMMARY, Role.NOTE)
-            yield replace(self._held, final=answered)
+            yield replace(self._held, final=True) if answered else self._held
             self._held = None
         if turn.role is Role.ASSISTANT and not turn.failed:
             self._held = turn

@@ -49,7 +49,7 @@ class PlainReader:
         if self._held is not None:
             answered = turn.role in (Role.USER, Role.TASK, Role.SUMMARY, Role.NOTE)
             other = turn.session != self._held.session
-            yield replace(self._held, final=answered or other)
+            yield replace(self._held, final=True) if answered or other else self._held
             self._held = None
         if turn.role is Role.ASSISTANT:
             self._held = turn

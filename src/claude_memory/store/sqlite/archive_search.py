@@ -71,7 +71,7 @@ def _holding(db: apsw.Connection, scope: SearchScope, words: Sequence[str], limi
 
 def erase(db: apsw.Connection, memory: StoredMemory, events: Sequence[str]) -> int:
     """Remove the messages that an erased memory came from, or that quote it; their keys keep them away."""
-    from claude_memory.store.sqlite.archive import unpacked
+    from claude_memory.store.sqlite.archive_write import unpacked
 
     named = db.execute(
         "SELECT number FROM messages WHERE event IN (SELECT value FROM json_each(?))",

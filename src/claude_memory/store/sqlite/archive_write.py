@@ -1,0 +1,170 @@
+"""One batch of messages on its way into the tables: copies told by their keys, rows in few statements."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from claude_memory.model import ProjectId
+from claude_memory.store.archive_protocol import Archived, ImportFile, NewMessage
+from claude_memory.store.sqlite import archive_search, rows, write
+
+PACK_FROM = 160  # characters; below that compressing gains nothing
+TITLE_CHARACTERS = 80
+FILE_COLUMNS = "path, agent, inode, size, modified_ns, offset, head, tail, skipped, state"
+
+_CONVERSATION = """SELECT number, messages, title, first_at, last_at FROM conversations
+    WHERE session = ? AND agent = ?"""
+_NEW_CONVERSATION = """INSERT INTO conversations
+      (agent, session, project, cwd, branch, parent, path, first_at, last_at)
+    VALUES (:agent, :session, :project, :cwd, :branch, :parent, :path, :at, :at) RETURNING number"""
+_GROWN = """UPDATE conversations SET messages = ?, title = ?, first_at = ?, last_at = ?,
+    continues = coalesce(continues, ?) WHERE number = ?"""
+_MESSAGE = """INSERT INTO messages (number, conversation, ordinal, role, at, failed, tool, call, event, body)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+
+
+def packed(text: str) -> str | bytes:
+    """A body as it is kept."""
+    clean = rows.clean(text)
+    return clean if len(clean) < PACK_FROM else zlib.compress(clean.encode(), 1)
+
+
+def unpacked(body: str | bytes) -> str:
+    """The text of a kept body."""
+    return body if isinstance(body, str) else zlib.decompress(body).decode()
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A conversation while a batch adds to it."""
+
+    number: int
+    messages: int
+    title: str
+    first_at: int
+    last_at: int
+    continues: int | None = None
+
+
+class Addition:
+    """One batch."""
+
+    def __init__(self, db: apsw.Connection, projects: Mapping[str, ProjectId]) -> None:
+        self._db = db
+        self._projects = projects
+        self._places = write.Places(db)
+        self._growing: dict[tuple[str, str], _Growing] = {}
+        self._keys: dict[int, int] = {}
+        self._new_keys: dict[int, int] = {}
+        self._rows: list[tuple[Any, ...]] = []
+        self._texts: list[tuple[int, str]] = []
+        self._sessions = 0
+        last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'messages'").get
+        self._last = int(last or 0)
+
+    def run(self, messages: Sequence[NewMessage], files: Sequence[ImportFile]) -> Archived:
+        """Write what is new of the batch."""
+        self._look_up(messages)
+        new = [message for message in messages if self._message(message)]
+        self._settle()
+        events = [message.event for message in new if message.event is not None]
+        stored = write.add(self._db, events, [memory for message in new for memory in message.memories])
+        for file in files:
+            self._file(file)
+        return Archived(len(new), len(messages) - len(new), self._sessions, stored.events, stored.memories)
+
+    def _look_up(self, messages: Sequence[NewMessage]) -> None:
+        wanted = rows.id_list(sorted(key for message in messages for key in message.keys))
+        found: Any = self._db.execute(
+            "SELECT key, conversation FROM message_keys WHERE key IN (SELECT value FROM json_each(?))",
+            (wanted,),
+        )
+        self._keys = {row[0]: row[1] for row in found}
+
+    def _message(self, message: NewMessage) -> bool:
+        original = next((self._keys[key] for key in message.keys if key in self._keys), None)
+        growing = self._conversation(message)
+        if original is not None:
+            # A conversation that begins with another's messages goes on from there.
+            if original != growing.number and growing.continues is None:
+                growing.continues = original
+            return False
+        at = rows.stamp(message.at)
+        growing.messages += 1
+        growing.first_at, growing.last_at = min(growing.first_at, at), max(growing.last_at, at)
+        if not growing.title and message.role == "user":
+            growing.title = _title(message.text)
+        self._last += 1
+        self._rows.append(self._row(message, growing, at))
+        self._texts.append((self._last, archive_search.indexed(message.tool, message.text)))
+        for key in message.keys:
+            self._keys[key] = self._new_keys[key] = growing.number
+        return True
+
+    def _row(self, message: NewMessage, growing: _Growing, at: int) -> tuple[Any, ...]:
+        body = message.packed if message.packed is not None else packed(message.text)
+        event = message.event.id if message.event else None
+        tool = rows.clean(message.tool) or None
+        call = rows.clean(message.call) or None
+        place = (self._last, growing.number, growing.messages)
+        return (*place, message.role, at, message.failed, tool, call, event, body)
+
+    def _conversation(self, message: NewMessage) -> _Growing:
+        name = (rows.clean(message.session), message.agent)
+        if name not in self._growing:
+            found = next(self._db.execute(_CONVERSATION, name), None)
+            if found is None:
+                at = rows.stamp(message.at)
+                found = (
+                    int(self._db.execute(_NEW_CONVERSATION, self._values(message, at)).get),
+                    0,
+                    "",
+                    at,
+                    at,
+                )
+                self._sessions += 1
+            self._growing[name] = _Growing(*found)
+        return self._growing[name]
+
+    def _values(self, message: NewMessage, at: int) -> dict[str, Any]:
+        return {
+            "agent": message.agent,
+            "session": rows.clean(message.session),
+            "project": self._places.project(self._projects[message.cwd]),
+            "cwd": rows.clean(message.cwd),
+            "branch": rows.clean(message.branch),
+            "parent": rows.clean(message.parent),
+            "path": rows.clean(message.path),
+            "at": at,
+        }
+
+    def _settle(self) -> None:
+        self._db.executemany(_MESSAGE, self._rows)
+        self._db.executemany("INSERT INTO message_index (rowid, body) VALUES (?, ?)", self._texts)
+        # In order, because the tree of keys is large and neighbours share pages.
+        keys = sorted(self._new_keys.items())
+        self._db.executemany("INSERT OR IGNORE INTO message_keys VALUES (?, ?)", keys)
+        self._db.executemany(
+            _GROWN,
+            [
+                (item.messages, item.title, item.first_at, item.last_at, item.continues, item.number)
+                for item in self._growing.values()
+            ],
+        )
+
+    def _file(self, file: ImportFile) -> None:
+        row = (
+            rows.clean(file.path), file.agent, str(file.inode), file.size, file.modified_ns, file.offset,
+            file.head, file.tail, file.skipped, rows.to_json(file.state),
+        )  # fmt: skip
+        self._db.execute(f"INSERT OR REPLACE INTO import_files ({FILE_COLUMNS}) VALUES ({'?, ' * 9}?)", row)
+
+
+def _title(text: str) -> str:
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return "" if line.startswith(("<", "/")) else rows.clean(line[:TITLE_CHARACTERS])
