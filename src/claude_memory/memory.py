@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from claude_memory.ingest.claude_mem import Read
     from claude_memory.ingest.drain import Drained
     from claude_memory.ingest.importer import Imported, Progress, Request
+    from claude_memory.layers.index import Synced
+    from claude_memory.layers.keeping import Keeper
     from claude_memory.ledger import LedgerLine
     from claude_memory.lifecycle.intention_book import IntentionBook
     from claude_memory.recall.explain import Explanation
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
 TITLE_CHARACTERS = 80
 EMBED_BATCH = 32
 UPKEEP_SECONDS = 86_400
+FILES_SECONDS = 0.5  # a drain in more of a hurry leaves the plain files to the next
 ANY_STATUS = tuple(Status)
 
 _Choice = TypeVar("_Choice", Kind, Trust, Scope)
@@ -380,7 +383,29 @@ class Memory:
         done = drain(self.home, self.store, own, now=datetime.now(UTC), budget_seconds=budget_seconds)
         if done.events or done.memories:
             self._mirror()
+        if budget_seconds is None or budget_seconds >= FILES_SECONDS:
+            self._keep_files(budget_seconds)
         return done
+
+    def sync_files(
+        self, *, budget_seconds: float | None = None, progress: Callable[[int], None] | None = None
+    ) -> Synced:
+        """Bring the store up to what the plain files say: of the person, this project, the knowledge base."""
+        # A drain that runs for nobody in particular is opened on the home itself, which is no project.
+        project = None if self._root == self.home else self.project
+        done = self.keeper.sync(
+            project, self._root, now=datetime.now(UTC), budget_seconds=budget_seconds, progress=progress
+        )
+        if done.added or done.changed or done.hidden:
+            self._mirror()
+        return done
+
+    @property
+    def keeper(self) -> Keeper:
+        """What keeps store and plain files together."""
+        from claude_memory.layers.keeping import Keeper
+
+        return Keeper(self.home, self.store, self.settings, _clean)
 
     def upkeep(self) -> Pruned:
         """Enforce retention, at most once a day: old events go, and what was forgotten long enough ago."""
@@ -451,6 +476,8 @@ class Memory:
         self, *, from_files: bool = False, progress: Callable[[int], None] | None = None
     ) -> Reindexed:
         """Make text index and vectors anew; with `from_files`, the memories too, from memories.jsonl."""
+        from claude_memory.layers import index
+
         memories = 0
         if from_files:
             from claude_memory.transfer import mirror
@@ -460,6 +487,8 @@ class Memory:
             self._mirror()  # a sound store may hold changes that the files lack
             memories = self.store.replay(mirror.read(self.home)).memories
         passages = self.store.rebuild_index()
+        index.drop_state(self.home)
+        passages += self.sync_files().added
         if self.embedder is not None:
             self.store.drop_vectors(keep=self.embedder.model)
         return Reindexed(memories, passages, self.embed_pending(progress=progress))
@@ -476,6 +505,15 @@ class Memory:
         return ledger(self.store, self._scope(), since=since)
 
     # --- inside
+
+    def _keep_files(self, budget_seconds: float | None) -> None:
+        """Read what people wrote since; a busy store or an unreadable folder never spoils the drain."""
+        try:
+            self.sync_files(budget_seconds=budget_seconds)
+        except (StoreBusy, OSError) as fault:
+            from claude_memory import logs
+
+            logs.logger("files").warning("plain files wait for the next drain: %s", type(fault).__name__)
 
     def _completed(self, new: NewMemory, now: datetime) -> StoredMemory:
         body = _clean(new.body)

@@ -70,6 +70,13 @@ class Settings:
     keep_backups: int = _setting(5, "automatic backups (before a migration) that are kept")
     log_level: str = _setting("info", "debug, info, warning or error; memory content is logged at debug only")
     log_max_mb: int = _setting(5, "size at which a log file is rotated; three old ones are kept")
+    knowledge: tuple[str, ...] = _setting(
+        ["~/knowledge"], "folders of markdown notes that are searched along with every project"
+    )
+    danger_zone_percent: int = _setting(
+        60, "from this share of the model's window on, exchanges are condensed into the working buffer"
+    )
+    context_window: int = _setting(0, "the model's window in tokens; 0 goes by the model's name")
     layout: str = _setting(
         "private", "where `init` puts a project's files: `private` or `repo`", project=True
     )

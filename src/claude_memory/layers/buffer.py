@@ -28,7 +28,7 @@ HEADINGS = {
 }
 MAX_ENTRIES = 40
 TITLE = (
-    "# Working buffer\n\nWhat is going on right now. Write here freely: only the marked blocks are kept up by "
+    "# Working buffer\n\nWhat is going on right now. Write freely: only the marked blocks are kept up by "
     "claude-memory.\n"
 )
 HOOK_WAIT_SECONDS = 0.3  # a prompt must not wait longer for another writer; the prompt itself is spooled

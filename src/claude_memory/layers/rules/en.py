@@ -118,7 +118,7 @@ _STANDING = (
 )
 
 # A concrete name, id, address, number or setting.
-_TOKEN = (  # noqa: S105
+_CONCRETE = (
     r"(?:`[^`]+`|\w+://\S+|@[\w-]+/[\w.-]+|[\w.+-]+@[\w-]+\.[\w.]+|~?/?[\w.-]+(?:/[\w.{}*-]+)+/?|[a-z]+_[\w]+|\w*\d[\w.:/+-]*"
     r"|[a-z0-9]+(?:-[a-z0-9]+){2,}|[a-z0-9]+(?:\.[a-z0-9-]+)+|#\d+)"
 )
@@ -490,12 +490,12 @@ RULES = (
     rule(
         "value",
         " is | are |will be|was set|stays| changed| moved|=|:|called|named",
-        rf"\b{_NAMED}\b[^.;?!]{{0,50}}?(?:\b(?:is|are|will be|was set|stays|changed|moved|is now|are now)\b(?: now)?(?: called| named| set| pinned| fixed| published as| at| on| in| under| to)?|=|:| called\b| named\b)\s*(?:the )?[\"'“‘(]?(?:{_TOKEN})",
+        rf"\b{_NAMED}\b[^.;?!]{{0,50}}?(?:\b(?:is|are|will be|was set|stays|changed|moved|is now|are now)\b(?: now)?(?: called| named| set| pinned| fixed| published as| at| on| in| under| to)?|=|:| called\b| named\b)\s*(?:the )?[\"'“‘(]?(?:{_CONCRETE})",
     ),
     rule(
         "value",
         "called|named",
-        rf"\b(?:is|are|was|be|it's|get|gets)? ?(?:called|named)\b:?\s+[\"'“‘]?(?:{_TOKEN})|\b(?:the|our|my|your|new) (?:\w+ ){{0,4}}{_NAMED}\b[\w ]{{0,20}} is (?:called|named) [\w.-]+|^(?:name|call) (?:it|the \w+|that \w+|this) [\"'`]?(?:{_TOKEN})",
+        rf"\b(?:is|are|was|be|it's|get|gets)? ?(?:called|named)\b:?\s+[\"'“‘]?(?:{_CONCRETE})|\b(?:the|our|my|your|new) (?:\w+ ){{0,4}}{_NAMED}\b[\w ]{{0,20}} is (?:called|named) [\w.-]+|^(?:name|call) (?:it|the \w+|that \w+|this) [\"'`]?(?:{_CONCRETE})",
     ),
     rule(
         "value",
@@ -510,7 +510,7 @@ RULES = (
     rule(
         "value",
         "set |pin|use version|stay on|bump|limit|keep |cap ",
-        rf"\bset (?:the )?[\w.`-]+(?: \w+){{0,3}} to (?:{_TOKEN}|true|false|on|off)|\b(?:is|are|stays?|stay|be|keep \w+|we)? ?(?:pinned|pin) (?:\w+ )?(?:to|at|on) (?:{_TOKEN}|v?\d)|\bstay (?:on|at) (?:{_TOKEN}|\w+ v?\d)|\b(?:cap|limit) (?:it|the [\w ]{{2,30}}|\w+) (?:to|at) \d",
+        rf"\bset (?:the )?[\w.`-]+(?: \w+){{0,3}} to (?:{_CONCRETE}|true|false|on|off)|\b(?:is|are|stays?|stay|be|keep \w+|we)? ?(?:pinned|pin) (?:\w+ )?(?:to|at|on) (?:{_CONCRETE}|v?\d)|\bstay (?:on|at) (?:{_CONCRETE}|\w+ v?\d)|\b(?:cap|limit) (?:it|the [\w ]{{2,30}}|\w+) (?:to|at) \d",
     ),
     rule(
         "value",
@@ -521,27 +521,27 @@ RULES = (
     rule(
         "value",
         "gpio|pin |channel|address|register|bus|id |number|ticket|uuid|account",
-        rf"\b(?:gpio|pin|channel|bus|slot|register|address|i2c address|lane|uart|relay|line) (?:0x[0-9a-f]+|\d+) (?:is|are|for|=|drives|controls|goes)\b|\b(?:id|number|uuid|account|ticket|key|code|tenant|serial)\b[^.;?]{{0,40}}(?::|=| is)\s*[\"'`]?(?:{_TOKEN})|\b(?:ticket|issue|jira|epic|story) (?:is |number )?[a-z]{{2,8}}-\d+ (?:is|for)\b",
+        rf"\b(?:gpio|pin|channel|bus|slot|register|address|i2c address|lane|uart|relay|line) (?:0x[0-9a-f]+|\d+) (?:is|are|for|=|drives|controls|goes)\b|\b(?:id|number|uuid|account|ticket|key|code|tenant|serial)\b[^.;?]{{0,40}}(?::|=| is)\s*[\"'`]?(?:{_CONCRETE})|\b(?:ticket|issue|jira|epic|story) (?:is |number )?[a-z]{{2,8}}-\d+ (?:is|for)\b",
     ),
     rule(
         "value",
         ":|=|→|->",
-        rf"^(?!.*\b(?:error|exception|failed|traceback|warning)\b)[\w /()-]{{3,50}}(?::|=|→|->)\s*[\"'`]?(?:{_TOKEN})[\"'`]?(?:[\s,;.]|$)",
+        rf"^(?!.*\b(?:error|exception|failed|traceback|warning)\b)[\w /()-]{{3,50}}(?::|=|→|->)\s*[\"'`]?(?:{_CONCRETE})[\"'`]?(?:[\s,;.]|$)",
     ),
     rule(
         "value",
         "you'll need|you will need|credentials|for reference|use this|use the following|here's the|here is the|note the",
-        rf"\b(?:you(?:'ll| will) need|for reference|use (?:this|the following)|here(?:'s| is) the|note the)\b[^.?]{{0,60}}(?::|=| is)?\s[\"'`]?(?:{_TOKEN})",
+        rf"\b(?:you(?:'ll| will) need|for reference|use (?:this|the following)|here(?:'s| is) the|note the)\b[^.?]{{0,60}}(?::|=| is)?\s[\"'`]?(?:{_CONCRETE})",
     ),
     rule(
         "value",
         "use it|use that|use this|use these|read from|write to|when you",
-        rf"(?:{_TOKEN})[, ]+(?:so )?(?:use (?:it|that|this|these)|read from (?:it|there)|write (?:it )?(?:to|there))\b",
+        rf"(?:{_CONCRETE})[, ]+(?:so )?(?:use (?:it|that|this|these)|read from (?:it|there)|write (?:it )?(?:to|there))\b",
     ),
     rule(
         "value",
         "user|login|role|database|db |schema|host",
-        rf"\b(?:user|login|role|database|db|schema|host|bucket|queue|topic|cluster|namespace|tenant|instance|table|index) [\"'`]?(?:[a-z]+[_-][\w-]+|[\w-]+\d[\w-]*)\b(?=[,.; ]|$)[^?]*\b(?:use|is|as|and|for|with|there|,)",
+        r"\b(?:user|login|role|database|db|schema|host|bucket|queue|topic|cluster|namespace|tenant|instance|table|index) [\"'`]?(?:[a-z]+[_-][\w-]+|[\w-]+\d[\w-]*)\b(?=[,.; ]|$)[^?]*\b(?:use|is|as|and|for|with|there|,)",
         r"^(?:drop|delete|explain|show|why|query|select|rename|add|create|fix|look|check|list|find)\b",
     ),
     rule(
@@ -552,7 +552,7 @@ RULES = (
     rule(
         "value",
         "use |using|with |against|under|deploy to|connect to|log in",
-        rf"^(?:always )?(?:use|using|work with|test (?:with|against)|deploy to|connect to|point (?:it|everything) (?:to|at)|log in (?:as|with))\b[^.;?]{{0,40}}\b{_NAMED}\b(?: number| name| id)?[: ]+[\"'`]?(?:{_TOKEN})",
+        rf"^(?:always )?(?:use|using|work with|test (?:with|against)|deploy to|connect to|point (?:it|everything) (?:to|at)|log in (?:as|with))\b[^.;?]{{0,40}}\b{_NAMED}\b(?: number| name| id)?[: ]+[\"'`]?(?:{_CONCRETE})",
     ),
     rule(
         "value",
