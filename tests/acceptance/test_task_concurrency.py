@@ -19,10 +19,14 @@ from claude_memory import MemoryAPI, SessionManager
 from claude_memory.tasks import cleanup
 
 APPENDER = """
-import sys
+import os, sys, time
 from claude_memory import MemoryAPI
 storage, worker, count, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 api = MemoryAPI(storage, by=f"subagent:{worker}")
+if os.path.exists(storage + ".wait"):
+    open(f"{storage}.ready.{worker}", "w").close()
+while os.path.exists(storage + ".wait"):
+    time.sleep(0.001)
 for number in range(count):
     text = f"{worker}/{number} " + "x" * size
     api.append_progress("busy", text)
@@ -114,6 +118,23 @@ def killed_at_random(storage: Path, folder: Path, processes: int, count: int, se
 
 def test_no_append_is_lost_or_torn(tmp_path: Path) -> None:
     appended_by_many(tmp_path / "storage", processes=8, count=25)
+
+
+@pytest.mark.parametrize("named", ["", "agents-own"])
+def test_all_who_begin_a_task_at_once_write_to_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    monkeypatch.setenv("CLAUDE_MEMORY_SESSION", named)
+    storage, wait = tmp_path / "storage", tmp_path / "storage.wait"
+    wait.touch()
+    running = [started(APPENDER, storage, worker, 3, 20) for worker in range(8)]
+    while len(list(tmp_path.glob("storage.ready.*"))) < len(running):
+        time.sleep(0.01)
+    wait.unlink()
+    assert [process.communicate(timeout=120)[0].count(b"\n") for process in running] == [3] * 8
+    api = MemoryAPI(storage)
+    assert len(api.session_manager.list_sessions()) == 1
+    assert len(check_record(api)) == 24
 
 
 def test_no_append_is_lost_where_the_system_has_no_locks(tmp_path: Path) -> None:

@@ -76,10 +76,18 @@ class TaskBook:
     def begin(self, name: str, part: Part, session: str | None = None) -> tuple[Session, TaskRecord]:
         """The task, with the document's name entered in its session's index; made when it is new."""
         name = names.checked(name)
-        found = self.locate(name, session) if session is None or self._knows(session) else None
-        if found is not None and part in found[1].files:
-            return found
-        owner = found[0] if found else self.sessions.home_of(self._session_for(session))
+        if session is not None:
+            session = self.sessions.named(session).session_id
+        found = self.locate(name, session)
+        if found is not None:
+            return found if part in found[1].files else self._entered(found[0], name, part)
+        # Of many who begin the same task at once, in whatever sessions, one makes it and all use it.
+        with locks.held(self.storage.inside(self.storage.ensure() / ".locks" / "new-task.lock")):
+            found = self.locate(name, session)
+            owner = found[0] if found else self.sessions.home_of(self._session_for(session))
+            return self._entered(owner, name, part)
+
+    def _entered(self, owner: Session, name: str, part: Part) -> tuple[Session, TaskRecord]:
         with changing(self.storage, owner) as tasks:
             record = tasks.get(name) or self._new_record(name, tasks)
             if part not in record.files:
@@ -155,19 +163,8 @@ class TaskBook:
             return {}
         return found if isinstance(found, dict) else {}
 
-    def _knows(self, session: str) -> bool:
-        try:
-            self.sessions.get_session(session)
-        except NotFound:
-            return False
-        return True
-
     def _session_for(self, session: str | None) -> Session:
-        if session is None:
-            return self.sessions.get_current_session()
-        if self._knows(session):
-            return self.sessions.get_session(session)
-        return self.sessions.start_session(session_id=session)
+        return self.sessions.get_current_session() if session is None else self.sessions.named(session)
 
     def _new_record(self, name: str, tasks: dict[str, TaskRecord]) -> TaskRecord:
         stem = names.apart(name, [record.stem for record in tasks.values()])

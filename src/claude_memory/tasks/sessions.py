@@ -80,9 +80,15 @@ class SessionManager:
     def get_current_session(self) -> Session:
         """The session new tasks go to; one is made when there is none yet."""
         wanted = self.current_id()
-        if wanted is None:
-            return self.start_session()
-        return self._existing(wanted) or self.start_session(session_id=wanted)
+        if wanted is not None:
+            return self.named(wanted)
+        with locks.held(self.storage.inside(self.storage.ensure() / ".locks" / "first-session.lock")):
+            wanted = self.current_id()  # of many who find none at once, one makes it
+            return self.named(wanted) if wanted is not None else self.start_session()
+
+    def named(self, session_id: str) -> Session:
+        """A session by its id or its beginning; made when there is none, whoever else is making it."""
+        return self._existing(session_id) or self._made(names.checked(session_id, "session"), "")
 
     def current_id(self) -> str | None:
         """The current session's id, without making one: told, environment, switched to, newest."""
@@ -120,7 +126,7 @@ class SessionManager:
         except NotFound:
             if not create:
                 raise
-            session = self.start_session(session_id=session_id)
+            session = self.named(session_id)
         target = self.storage.inside(self.storage.ensure() / _DEFAULT)
         documents.write(target, documents.encoded(session.session_id + "\n"))
         mirror.copy(self.storage, target)
