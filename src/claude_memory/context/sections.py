@@ -5,12 +5,12 @@ Each part of the product that owns a section adds it here; the builder does the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
+from claude_memory.context import file_sections
 from claude_memory.context.builder import Line, Section, Situation
-from claude_memory.context.quoting import DUE_HEADING, clipped, intention_line, line_for, plain
+from claude_memory.context.quoting import DUE_HEADING, intention_line, line_for
 from claude_memory.model import Kind, MemoryFilter, MemoryId, SearchScope, Status, StoredMemory, Trust
 
 DURABLE_KINDS = (
@@ -23,17 +23,8 @@ DURABLE_KINDS = (
     Kind.PATTERN,
     Kind.FACT,
 )
-_IDENTITY_BYTES = 32_000
 _DURABLE_LIMIT = 40
 _RECENT_LIMIT = 12
-
-
-def identity(situation: Situation) -> list[Line]:
-    """What people wrote down about themselves and this project, line by line."""
-    own = [Line(text) for text in _readable_lines(situation.home / "MEMORY.md")]
-    # A repository may come from anybody: what its file says is quoted, whoever wrote it.
-    place = situation.project_root / ".claude-memories" / "MEMORY.md"
-    return own + [Line(f"“{text}”, from this repository's MEMORY.md") for text in _readable_lines(place)]
 
 
 def due(situation: Situation) -> list[Line]:
@@ -87,8 +78,15 @@ def further(situation: Situation) -> list[Line]:
 
 
 START_SECTIONS: tuple[Section, ...] = (
-    Section("identity", "From MEMORY.md:", 0.3, identity),
+    Section("buffer", "Working buffer:", 0.25, file_sections.buffer, ("resume", "fork", "compact")),
+    Section("identity", "From MEMORY.md:", 0.3, file_sections.identity),
+    Section(
+        "sessions", "Last sessions:", 0.1, file_sections.sessions, ("startup", "clear", "resume", "fork")
+    ),
+    Section("reflections", "Reflections:", 0.1, file_sections.insights, ("startup", "clear")),
     Section("intentions", DUE_HEADING, 0.1, due),
+    Section("working buffer", "Working buffer:", 0.15, file_sections.buffer, ("startup", "clear")),
+    Section("today", "Lessons and what is to be done:", 0.1, file_sections.today),
     Section("durable", "Known about this project:", 0.4, durable),
     Section("recent", "Lately in this project:", 0.25, recent),
     Section("further", "", 0.05, further),
@@ -122,15 +120,3 @@ def _concerning(situation: Situation, scope: SearchScope, live: MemoryFilter) ->
 
 def _once(memories: Sequence[StoredMemory]) -> list[StoredMemory]:
     return list({memory.id: memory for memory in memories}.values())
-
-
-def _readable_lines(path: Path) -> Iterator[str]:
-    try:
-        with path.open("rb") as handle:
-            content = handle.read(_IDENTITY_BYTES).decode("utf-8-sig", "replace")
-    except OSError:
-        return
-    for raw in content.splitlines():
-        line = plain(raw)
-        if line:
-            yield clipped(line, 400)

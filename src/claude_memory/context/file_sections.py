@@ -1,0 +1,118 @@
+"""Sections of the start context that come from plain files: they stand even when the database is gone.
+
+A person's own lines are handed on as they are; what a machine wrote, or what came with a clone, is
+quoted as data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+from claude_memory.context.builder import Line, Situation
+from claude_memory.context.quoting import clipped, plain
+from claude_memory.layers import blocks, reflections, session_log
+from claude_memory.layers.places import PersonFiles, ProjectFiles, project_files
+from claude_memory.layers.reading import read_lines
+
+SESSION_DAYS = 3
+MAX_REFLECTIONS = 30
+_LINE_CHARACTERS = 400
+_OWN_BLOCKS = ("write-ahead", "decisions")  # a person's own words, written down by the machine
+
+
+def identity(situation: Situation) -> list[Line]:
+    """MEMORY.md of the person, then of the project; and that there are files to ask for."""
+    person, project = PersonFiles(situation.home), _files(situation)
+    lines = [Line(text) for text in _own(person.memory)]
+    lines += [Line(text) for text in _own(project.memory)]
+    for base in project.imported:
+        lines += [Line(f"“{text}”, from this repository's MEMORY.md") for text in _all(base / "MEMORY.md")]
+    lines += [
+        Line(f"{path} exists: {purpose}. It is read only when a person asks for it.")
+        for path, purpose in person.on_demand()
+    ]
+    return lines
+
+
+def sessions(situation: Situation) -> list[Line]:
+    """What the last sessions of this project were about, newest first; only the last one when going on."""
+    found, _ = session_log.recent(
+        situation.home, today=situation.now.date(), days=SESSION_DAYS, project=situation.project.id
+    )
+    found.sort(key=lambda line: not line.project)  # this project's first; the sort keeps the rest's order
+    if situation.source in ("resume", "fork"):
+        found = found[:1]
+    return [Line(_session(line)) for line in found]
+
+
+def insights(situation: Situation) -> list[Line]:
+    """The last thirty reflections, newest first."""
+    found, _ = reflections.read(situation.home)
+    return [
+        Line(f"- {item.type}: {clipped(plain(item.content), 240)}")
+        for item in reversed(found[-MAX_REFLECTIONS:])
+    ]
+
+
+def buffer(situation: Situation) -> list[Line]:
+    """The working buffer, newest entries first where there is no room for all."""
+    files = _files(situation)
+    lines = list(_own(files.buffer))
+    own = [line for line in lines if not line.startswith("- 2")]
+    said = [line for line in lines if line.startswith("- 2")]
+    quoted = [f"“{text}”" for base in files.imported for text in _all(base / "memory" / "working-buffer.md")]
+    return [Line(text) for text in (*own, *reversed(said), *quoted)]
+
+
+def today(situation: Situation) -> list[Line]:
+    """Lessons; for a session that goes on, also the day's log and the list of things to do."""
+    files = _files(situation)
+    lines = [Line(text) for text in _own(files.lessons)]
+    if situation.source not in ("startup", "clear"):
+        day = situation.now.astimezone().date()
+        places = (files.daily(day), files.daily(day - timedelta(days=1)))
+        log = next((place for place in places if place.is_file()), places[0])
+        lines += [Line(text) for path in (log, files.todo) for text in _own(path)]
+    return lines
+
+
+def _files(situation: Situation) -> ProjectFiles:
+    return project_files(situation.home, situation.project.id, situation.project_root)
+
+
+def _session(line: session_log.SessionLine) -> str:
+    parts = [line.summary or line.session]
+    parts += [f"decided: {'; '.join(line.decisions[:3])}"] if line.decisions else []
+    parts += [f"open: {'; '.join(line.open_threads[:3])}"] if line.open_threads else []
+    said = clipped(plain(" · ".join(parts)), _LINE_CHARACTERS)
+    return f"- {plain(line.date)} {plain(line.time)}: “{said}”"
+
+
+def _own(path: Path) -> Iterator[str]:
+    """A file's lines as they may be handed on: the machine's own marked as quotes, its marks left out."""
+    found = read_lines(path)
+    texts = [text for _, text in found.lines]
+    marks: set[int] = set()
+    machine: set[int] = set()
+    for block in blocks.find(texts):
+        marks |= {block.first, block.last}
+        if block.name not in _OWN_BLOCKS:
+            human = list(block.human)
+            for place in range(block.first + 1, block.last):
+                if texts[place] in human:
+                    human.remove(texts[place])
+                else:
+                    machine.add(place)
+    for place, text in enumerate(texts):
+        line = "" if place in marks else clipped(plain(text), _LINE_CHARACTERS)
+        if line:
+            yield f"“{line}”" if place in machine and not line.startswith("#") else line
+
+
+def _all(path: Path) -> Iterable[str]:
+    for _, text in read_lines(path).lines:
+        line = clipped(plain(text), _LINE_CHARACTERS)
+        if line:
+            yield line
