@@ -6,6 +6,7 @@ quoted as data.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -13,12 +14,13 @@ from pathlib import Path
 from claude_memory.context.builder import Line, Situation
 from claude_memory.context.quoting import clipped, plain
 from claude_memory.layers import blocks, reflections, session_log
-from claude_memory.layers.places import PersonFiles, ProjectFiles, project_files
+from claude_memory.layers.places import INVITATION, PersonFiles, ProjectFiles, project_files
 from claude_memory.layers.reading import read_lines
 
 SESSION_DAYS = 3
 MAX_REFLECTIONS = 30
 _LINE_CHARACTERS = 400
+_WHOSE = re.compile(r" \(session [\w-]+\)$")
 _OWN_BLOCKS = ("write-ahead", "decisions")  # a person's own words, written down by the machine
 
 
@@ -59,9 +61,9 @@ def insights(situation: Situation) -> list[Line]:
 def buffer(situation: Situation) -> list[Line]:
     """The working buffer, newest entries first where there is no room for all."""
     files = _files(situation)
-    lines = list(_own(files.buffer))
+    lines = [line for line in _own(files.buffer) if not line.startswith("# ") and line != INVITATION]
     own = [line for line in lines if not line.startswith("- 2")]
-    said = [line for line in lines if line.startswith("- 2")]
+    said = [_WHOSE.sub("", line) for line in lines if line.startswith("- 2")]
     quoted = [f"“{text}”" for base in files.imported for text in _all(base / "memory" / "working-buffer.md")]
     return [Line(text) for text in (*own, *reversed(said), *quoted)]
 

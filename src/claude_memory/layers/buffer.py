@@ -15,7 +15,7 @@ from pathlib import Path
 from claude_memory.layers import blocks
 from claude_memory.layers.editing import WAIT_SECONDS, edit
 from claude_memory.layers.obvious import cut
-from claude_memory.layers.places import ProjectFiles
+from claude_memory.layers.places import INVITATION, ProjectFiles
 from claude_memory.layers.triggers import scan
 
 WRITE_AHEAD = "write-ahead"
@@ -27,10 +27,7 @@ HEADINGS = {
     NEXT: "## Next",
 }
 MAX_ENTRIES = 40
-TITLE = (
-    "# Working buffer\n\nWhat is going on right now. Write freely: only the marked blocks are kept up by "
-    "claude-memory.\n"
-)
+TITLE = f"# Working buffer\n\n{INVITATION}\n"
 HOOK_WAIT_SECONDS = 0.3  # a prompt must not wait longer for another writer; the prompt itself is spooled
 
 _ENTRY = re.compile(
@@ -69,7 +66,7 @@ def write_ahead(
     """Write down what the prompt corrects, decides, rules, ranks or names, before anybody acts on it."""
     if "private" in prompt.lower():  # anything may spell the tag; the full rule decides
         prompt = without_private(prompt)
-    entries = [Entry(now, found.label, cut(found.text), short_session(session)) for found in scan(prompt)]
+    entries = [Entry(now, found.label, cut(found.text), session_name(session)) for found in scan(prompt)]
     if entries:
         add(files, home, entries, wait_seconds=HOOK_WAIT_SECONDS)
     return entries
@@ -116,9 +113,9 @@ def entries_in(lines: Sequence[tuple[int, str]]) -> list[tuple[int, Entry]]:
     return found
 
 
-def short_session(session: str) -> str:
-    """Enough of a session's id to tell it from others."""
-    return _UNSAFE.sub("", session)[:8]
+def session_name(session: str) -> str:
+    """A session's id as it may stand in a line: ids come from outside."""
+    return _UNSAFE.sub("", session)[:64]
 
 
 def _with(text: str, name: str, lines: Sequence[str]) -> str:

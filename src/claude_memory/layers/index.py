@@ -24,6 +24,7 @@ from claude_memory.model import (
     MemoryFilter,
     MemoryId,
     SearchScope,
+    SessionId,
     Status,
     StoredMemory,
     Trust,
@@ -172,7 +173,8 @@ class _Run:
         self.done.read += 1
         self.pending += once.values()
         left = set(before.memories) - set(once) if before else set()
-        self.hide(left)
+        if not source.lasts(str(path)):
+            self.hide(left)
         self.known[str(path)] = fresh
         if len(self.pending) >= BATCH:
             self.flush()
@@ -191,8 +193,6 @@ class _Run:
         provenance: dict[str, Any] = {"source": "file", "file": str(path), "line": piece.line}
         if piece.links:
             provenance["links"] = list(piece.links)
-        if piece.session:
-            provenance["session"] = piece.session
         at = piece.created_at or datetime.fromtimestamp(file.modified / 1e9, UTC)
         trust = Trust.AGENT if piece.machine and source.trust is Trust.USER else source.trust
         return StoredMemory(
@@ -205,6 +205,7 @@ class _Run:
             updated_at=at,
             trust=trust,
             scope=source.scope,
+            session=SessionId(piece.session) if piece.session else None,
             topics=piece.topics,
             files=(source.shown(path),),
             provenance=provenance,
@@ -263,8 +264,10 @@ class _Run:
     def forget_the_gone(self, sources: Sequence[Source]) -> None:
         """Only of folders that are there: one that is not mounted took nothing back."""
         for path, item in self.gone.items():
-            if any(source.owns(path) and source.is_there() for source in sources):
-                self.hide(set(item.memories))
+            owners = [source for source in sources if source.owns(path) and source.is_there()]
+            if owners:
+                if not owners[0].lasts(path):
+                    self.hide(set(item.memories))
                 self.known.pop(path, None)
 
 

@@ -15,6 +15,7 @@ from claude_memory.files import private_folder, write_atomically
 from claude_memory.layout import FOLDER
 from claude_memory.settings import of_project
 
+INVITATION = "What is going on right now. Write freely: only the marked blocks are kept up by claude-memory."
 _APPROVED = "approved.txt"
 ON_DEMAND = {"setup.md": "how this machine is set up", "credentials.md": "where credentials are kept"}
 

@@ -33,6 +33,7 @@ class Source:
     root: Path | None = None
     by_name: Mapping[str, ProjectId] | None = None
     shown_from: Path | None = None
+    lasting: tuple[str, ...] = ()  # files whose pieces stay remembered when they leave the file
 
     def paths(self) -> Iterable[Path]:
         """The files that are there now."""
@@ -45,6 +46,10 @@ class Source:
     def owns(self, path: str) -> bool:
         """Whether a path belongs here, also when it is gone."""
         return path.startswith(self.prefixes)
+
+    def lasts(self, path: str) -> bool:
+        """Whether what a file said once stays true when the file says it no more."""
+        return path.endswith(self.lasting) if self.lasting else False
 
     def is_there(self) -> bool:
         """Whether the folder itself can be seen."""
@@ -115,6 +120,7 @@ def of_project(files: ProjectFiles, project: ProjectId, root: Path) -> list[Sour
                 tuple(str(base / name) for name in ("MEMORY.md", "memory" + os.sep, "tasks" + os.sep)),
                 root=base,
                 shown_from=root,
+                lasting=("working-buffer.md",),
             )
         )
     return found

@@ -134,24 +134,30 @@ def _session_start(moment: Moment) -> Answer:
 
 
 def _prompt(moment: Moment) -> Answer | None:
+    from claude_memory.context.moments import for_question, intentions_due, joined
+    from claude_memory.surfaces.hooks import write_ahead
+
+    write_ahead.note(moment)  # first: what was settled must outlive whatever comes after
+
     question = moment.text("prompt")[:MAX_QUESTION_CHARACTERS]
+    memory = moment.memory
+    given = moment.reader.given()
+    due = intentions_due(memory.store, memory.project, words=question, given=given, now=moment.now)
     if question.lstrip().startswith("/") or len(question.split()) < 2:
-        return None
-    from claude_memory.context.moments import for_question
+        return Answer(due)
     from claude_memory.recall.relevance import INJECTION_THRESHOLD
 
-    memory = moment.memory
     found = for_question(
         memory.store,
         moment.embedder,
         memory.project,
         question,
         session=SessionId(moment.session) if moment.session else None,
-        given=moment.reader.given(),
+        given=given,
         now=moment.now,
         min_relevance=INJECTION_THRESHOLD,
     )
-    return Answer(found)
+    return Answer(joined(due, found))
 
 
 def _tool(moment: Moment) -> Answer | None:
@@ -163,11 +169,13 @@ def _tool(moment: Moment) -> Answer | None:
     path = moment.tool_input("file_path") or moment.tool_input("notebook_path")
     if tool not in EDITING_TOOLS or not path or not moment.reader.first_touch(path):
         return None
-    from claude_memory.context.moments import for_file
+    from claude_memory.context.moments import for_file, intentions_due, joined
 
     memory = moment.memory
     given = moment.reader.given()
-    return Answer(for_file(memory.store, memory.project, memory.project_root, path, given=given))
+    due = intentions_due(memory.store, memory.project, files=(path,), given=given, now=moment.now)
+    known = for_file(memory.store, memory.project, memory.project_root, path, given=given)
+    return Answer(joined(due, known))
 
 
 def _subagent(moment: Moment) -> Answer | None:
