@@ -46,31 +46,34 @@ def ask_server(home: str, event: str, raw: bytes) -> bytes | None:
     """The answer of a running server of this store; None if there is none or it takes too long."""
     try:
         with open(home + "/cache/hook-server", "rb") as handle:  # noqa: PTH123
-            kind, *rest = handle.read(400).decode().split()
-    except (OSError, ValueError):
+            kind, place, *token = handle.read(400).decode().split()
+        if kind != "unix":
+            return _asked(("127.0.0.1", int(place)), f"{token[0]} {event}\n".encode() + raw)
+        if os.stat(place).st_uid != os.getuid():  # noqa: PTH116
+            return None
+        return _asked(place, f" {event}\n".encode() + raw)
+    except (OSError, ValueError, IndexError, AttributeError):
         return None
+
+
+def _asked(address: str | tuple[str, int], question: bytes) -> bytes | None:
     import _socket as socket  # what the module socket wraps, at a tenth of its price
 
     deadline = time.monotonic() + SERVER_SECONDS
+    family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
+    channel = socket.socket(family, socket.SOCK_STREAM)
     try:
-        if kind == "unix":
-            if os.stat(rest[0]).st_uid != os.getuid():  # noqa: PTH116
-                return None
-            channel, address, token = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM), rest[0], ""
-        else:
-            channel = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-            address, token = ("127.0.0.1", int(rest[0])), rest[1]  # type: ignore[assignment]
         channel.settimeout(SERVER_SECONDS)
         channel.connect(address)
-        channel.sendall(f"{token} {event}\n".encode() + raw)
+        channel.sendall(question)
         channel.shutdown(socket.SHUT_WR)
         parts: list[bytes] = []
         while part := channel.recv(1 << 16):
             parts.append(part)
             channel.settimeout(max(deadline - time.monotonic(), 0.001))
-    except (OSError, ValueError, IndexError, AttributeError):
-        return None  # what is open closes with this process, or with the reference to it
-    return b"".join(parts) or None
+        return b"".join(parts) or None
+    finally:
+        channel.close()
 
 
 def start_drain(home: str, site: str) -> None:
