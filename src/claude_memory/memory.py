@@ -24,7 +24,7 @@ from claude_memory.errors import (
     StoreBusy,
     StoreFault,
 )
-from claude_memory.files import private_folder
+from claude_memory.files import FILE_MODE, private_folder
 from claude_memory.model import (
     Hit,
     Kind,
@@ -601,11 +601,11 @@ class Memory:
         return self.home / "cache" / f"last-search-{self.project.id}.txt"
 
     def _note_search(self, query: str) -> None:
-        from claude_memory.files import write_atomically
-
         try:
-            private_folder(self.home / "cache")
-            write_atomically(self._last_search(), _clean(query)[:2000].encode("utf-8", "replace"))
+            path = private_folder(self.home / "cache") / self._last_search().name
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            with os.fdopen(os.open(path, flags, FILE_MODE), "wb") as handle:
+                handle.write(_clean(query[:2000]).encode("utf-8", "replace"))
         except (OSError, StoreBusy):  # only `why` without a question misses it
             return
 

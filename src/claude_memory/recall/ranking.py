@@ -5,10 +5,11 @@ Reads the store, never writes it. Knows passages only; what a memory is worth is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from heapq import nlargest
+from typing import TYPE_CHECKING
 
 from claude_memory.embed.protocol import Embedder
 from claude_memory.errors import EmbedderUnavailable
@@ -17,6 +18,9 @@ from claude_memory.recall import bm25, feedback
 from claude_memory.recall.fuse import fused, lexical_floor
 from claude_memory.store.protocol import Store, TermStatistics, VectorScan
 from claude_memory.text import QUERY_CHARACTERS, query_terms
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 # From 50 and 50 on, only the sessions of LoCoMo still gain from more (fraction@10 +0.2).
 TEXT_CANDIDATES = 60
@@ -31,8 +35,9 @@ class Question:
     scope: SearchScope
     filter_: MemoryFilter
     terms: tuple[str, ...]
-    vector: bytes | None
-    model: str | None
+    embedder: Embedder | None = None
+    vector: bytes | None = None
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +63,17 @@ class Ranking:
 
 
 def ask(text: str, scope: SearchScope, filter_: MemoryFilter, embedder: Embedder | None) -> Question:
-    """The question in words and, where a model can be had, in meaning."""
-    head = text[:QUERY_CHARACTERS]
-    vector = None
-    if embedder is not None and head.strip():
-        try:
-            vector = embedder.embed([head], query=True)[0]
-        except EmbedderUnavailable:
-            vector = None  # words alone still answer; `search_mode` and `doctor` say why
-    model = embedder.model if embedder is not None and vector is not None else None
-    return Question(text, scope, filter_, tuple(query_terms(head)), vector, model)
+    """The question in words; `rank` adds its meaning where a model can be had."""
+    return Question(text, scope, filter_, tuple(query_terms(text[:QUERY_CHARACTERS])), embedder)
 
 
 def rank(store: Store, question: Question, *, depth: int = 0) -> Ranking:
     """Score the union of what words and meaning find."""
-    statistics = store.term_statistics(question.scope, question.terms)
+    words = _beside(question, partial(_by_words, store, question, max(TEXT_CANDIDATES, depth)))
+    question = _with_meaning(question)
     scan = _scan(store, question, max(VECTOR_CANDIDATES, depth))
-    found = dict.fromkeys(_by_words(store, question, statistics, max(TEXT_CANDIDATES, depth)))
+    statistics, by_words = words()
+    found = dict.fromkeys(by_words)
     if scan is not None:
         found.update((passage, None) for passage, _ in scan.candidates)
     passages = store.passages(list(found), model=question.model)
@@ -103,11 +102,40 @@ def _floor(statistics: TermStatistics) -> float:
     return lexical_floor((bm25.K1 + 1.0) * sum(rarities), bm25.idf(statistics.passages, 0))
 
 
-def _by_words(store: Store, question: Question, statistics: TermStatistics, limit: int) -> list[PassageId]:
+_Found = tuple[TermStatistics, list[PassageId]]
+
+
+def _by_words(store: Store, question: Question, limit: int) -> _Found:
+    statistics = store.term_statistics(question.scope, question.terms)
     known = {term: 1.0 for term in question.terms if statistics.document_frequency.get(term)}
     if not known:
-        return []
-    return store.text_candidates(question.scope, question.filter_, known, limit)
+        return statistics, []
+    return statistics, store.text_candidates(question.scope, question.filter_, known, limit)
+
+
+def _beside(question: Question, look_up: Callable[[], _Found]) -> Callable[[], _Found]:
+    """Words are looked up while the model reads the question: neither holds the interpreter's lock."""
+    if question.embedder is None:
+        return look_up
+    return _second_thread().submit(look_up).result
+
+
+@cache
+def _second_thread() -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor  # words alone are found without it
+
+    return ThreadPoolExecutor(1, thread_name_prefix="words")
+
+
+def _with_meaning(question: Question) -> Question:
+    head, embedder = question.text[:QUERY_CHARACTERS], question.embedder
+    if embedder is None or not head.strip():
+        return question
+    try:
+        [vector] = embedder.embed([head], query=True)
+    except EmbedderUnavailable:
+        return question  # words alone still answer; `search_mode` and `doctor` say why
+    return replace(question, vector=vector, model=embedder.model)
 
 
 def _with_feedback(
