@@ -26,7 +26,7 @@ from claude_memory.store.protocol import Store
 
 _TITLE_WIDTH = 120
 _STEP = 1e-6  # enough to keep two hits in order
-_JUDGED = 60  # fixed for common limits, so that a longer list begins with the shorter one
+_JUDGED = 40  # fixed for common limits, so that a longer list begins with the shorter one
 _DEEPEST = 2000  # passages; a memory of several megabytes may still crowd out others
 _SPARE = 20  # candidates beyond the limit, so that twins and priors do not leave a page short
 

@@ -87,14 +87,18 @@ def memory_from_row(row: Sequence[Any]) -> StoredMemory:
         status=Status(row[9]),
         session=SessionId(row[10]) if row[10] is not None else None,
         task=row[11],
-        topics=tuple(json.loads(row[12])),
-        files=tuple(json.loads(row[13])),
+        topics=_listed(row[12]),
+        files=_listed(row[13]),
         provenance=json.loads(row[14]),
         supersedes=MemoryId(row[15]) if row[15] else None,
         superseded_by=MemoryId(row[16]) if row[16] else None,
         forgotten_at=moment(row[17]) if row[17] is not None else None,
         pinned=bool(row[18]),
     )
+
+
+def _listed(value: str) -> tuple[str, ...]:
+    return tuple(json.loads(value)) if value != "[]" else ()  # most are empty, and a search reads many
 
 
 def event_from_row(row: Sequence[Any]) -> Event:

@@ -6,7 +6,7 @@ numpy is loaded with the first scan, not with the store.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import apsw
 
@@ -16,7 +16,13 @@ from claude_memory.store.protocol import VectorScan
 from claude_memory.store.sqlite import rows, visible
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from claude_memory.store.sqlite.matrices import Matrices
+
+Floats: TypeAlias = "npt.NDArray[np.float32]"
+Ids: TypeAlias = "npt.NDArray[np.int64]"
 
 _INSERT = """INSERT INTO vectors (passage, model, space, vector) SELECT id, :model, space, :vector
     FROM passages WHERE id = :passage ON CONFLICT (passage, model) DO NOTHING"""
@@ -60,6 +66,15 @@ def drop(db: apsw.Connection, keep: str | None) -> int:
     return dropped
 
 
+def _joined(scores: list[Floats], passages: list[Ids]) -> tuple[Floats, Ids]:
+    """All spaces in a row; the usual single one is not copied, which at a million rows costs as much."""
+    import numpy as np
+
+    if len(scores) == 1:
+        return scores[0], passages[0]
+    return np.concatenate(scores), np.concatenate(passages)
+
+
 def candidates(
     db: apsw.Connection,
     matrices: Matrices,
@@ -84,8 +99,10 @@ def candidates(
     held = [snapshot for snapshot in map(matrices.snapshot, sources) if snapshot.size]
     if not held:
         return VectorScan((), 0, 0.0, 0.0, 0.0)
-    scores = np.concatenate([matrices.scores(snapshot, query / length) for snapshot in held])
-    passages = np.concatenate([snapshot.passages for snapshot in held])
+    scores, passages = _joined(
+        [matrices.scores(snapshot, query / length) for snapshot in held],
+        [snapshot.passages for snapshot in held],
+    )
     if any(snapshot.dead for snapshot in held):
         living = ~np.isnan(scores)
         scores, passages = scores[living], passages[living]
