@@ -106,6 +106,19 @@ class Message:
     event: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ConversationFilter:
+    """Which conversations a question is about. Empty fields do not restrict."""
+
+    agent: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    folder: str = ""  # held there, or in a folder below it
+
+
+ANY_CONVERSATION = ConversationFilter()
+
+
 class Archive(Protocol):
     """The conversations of a store."""
 
@@ -130,9 +143,14 @@ class Archive(Protocol):
         agent: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
+        folder: str = "",
         limit: int | None = None,
     ) -> list[Conversation]:
         """The conversations that fit, newest first."""
+        ...
+
+    def by_sessions(self, scope: SearchScope, sessions: Sequence[str]) -> list[Conversation]:
+        """Conversations by their agents' own ids, newest first."""
         ...
 
     def by_numbers(self, numbers: Sequence[int]) -> list[Conversation]:
@@ -145,8 +163,22 @@ class Archive(Protocol):
         """A conversation's messages in order, or a range of them."""
         ...
 
-    def candidates(self, scope: SearchScope, words: Sequence[str], limit: int) -> list[Message]:
+    def candidates(
+        self,
+        scope: SearchScope,
+        words: Sequence[str],
+        limit: int,
+        within: ConversationFilter = ANY_CONVERSATION,
+    ) -> list[Message]:
         """Messages of all roles that hold the rarest of the words together, newest first."""
+        ...
+
+    def word_counts(self, words: Sequence[str]) -> tuple[int, Mapping[str, int]]:
+        """About how many messages there are, and in how many of them each word stands."""
+        ...
+
+    def words_beginning(self, start: str, limit: int) -> list[str]:
+        """Words of messages that begin so, the most common first."""
         ...
 
     def undistilled(self, limit: int) -> list[Conversation]:

@@ -11,7 +11,15 @@ from datetime import datetime
 from typing import Any
 
 from claude_memory.model import ProjectId, SearchScope, SessionId, StoredMemory
-from claude_memory.store.archive_protocol import Archived, Conversation, ImportFile, Message, NewMessage
+from claude_memory.store.archive_protocol import (
+    ANY_CONVERSATION,
+    Archived,
+    Conversation,
+    ConversationFilter,
+    ImportFile,
+    Message,
+    NewMessage,
+)
 from claude_memory.store.sqlite import archive_search, rows, write
 from claude_memory.store.sqlite.archive_write import FILE_COLUMNS, Addition, unpacked
 from claude_memory.store.sqlite.connection import Connections
@@ -60,6 +68,7 @@ class SqliteArchive:
         agent: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
+        folder: str = "",
         limit: int | None = None,
     ) -> list[Conversation]:
         """The conversations that fit, newest first."""
@@ -69,6 +78,7 @@ class SqliteArchive:
             "agent": agent,
             "since": rows.stamp(since) if since else None,
             "until": rows.stamp(until) if until else None,
+            "folder": rows.clean(folder),
             "limit": -1 if limit is None else limit,
         }
         with self._connections.reading() as db:
@@ -78,6 +88,7 @@ class SqliteArchive:
                       AND (:prefix = '' OR (c.session >= :prefix AND c.session < :prefix || char(1114111)))
                       AND (:agent IS NULL OR c.agent = :agent)
                       AND (:since IS NULL OR c.last_at >= :since) AND (:until IS NULL OR c.first_at <= :until)
+                      AND {archive_search.IN_FOLDER}
                     ORDER BY c.last_at DESC, c.number DESC LIMIT :limit""",
                 values,
             )
@@ -94,6 +105,19 @@ class SqliteArchive:
             known = {row[0]: _conversation(row) for row in found}
         return [known[number] for number in dict.fromkeys(numbers) if number in known]
 
+    def by_sessions(self, scope: SearchScope, sessions: Sequence[str]) -> list[Conversation]:
+        """Conversations by their agents' own ids, newest first."""
+        projects = None if scope.projects is None else rows.to_json(list(scope.projects))
+        with self._connections.reading() as db:
+            found = db.execute(
+                f"""SELECT {_CONVERSATION_COLUMNS} FROM {_CONVERSATION_TABLES}
+                    WHERE c.session IN (SELECT value FROM json_each(?1))
+                      AND (?2 IS NULL OR p.id IN (SELECT value FROM json_each(?2)))
+                    ORDER BY c.last_at DESC, c.number DESC""",
+                (rows.to_json([rows.clean(session) for session in sessions]), projects),
+            )
+            return [_conversation(row) for row in found]
+
     def messages(
         self, conversation: int, *, first: int = 1, last: int | None = None, failed_only: bool = False
     ) -> list[Message]:
@@ -108,12 +132,29 @@ class SqliteArchive:
             )
             return [message_from_row(row) for row in found]
 
-    def candidates(self, scope: SearchScope, words: Sequence[str], limit: int) -> list[Message]:
+    def candidates(
+        self,
+        scope: SearchScope,
+        words: Sequence[str],
+        limit: int,
+        within: ConversationFilter = ANY_CONVERSATION,
+    ) -> list[Message]:
         """Messages that hold the rarest of the words together, newest first."""
         with self._connections.reading() as db:
-            numbers = archive_search.candidates(db, scope, words, limit)
+            numbers = archive_search.candidates(db, scope, words, limit, within)
             statement = f"SELECT {MESSAGE_COLUMNS} FROM messages m WHERE m.number = ?"
             return [message_from_row(row) for number in numbers for row in db.execute(statement, (number,))]
+
+    def word_counts(self, words: Sequence[str]) -> tuple[int, Mapping[str, int]]:
+        """About how many messages there are, and in how many of them each word stands."""
+        with self._connections.reading() as db:
+            total = int(db.execute("SELECT max(number) FROM messages").get or 0)
+            return total, archive_search.frequencies(db, words)
+
+    def words_beginning(self, start: str, limit: int) -> list[str]:
+        """Words of messages that begin so, the most common first."""
+        with self._connections.reading() as db:
+            return archive_search.beginning(db, start, limit)
 
     def undistilled(self, limit: int) -> list[Conversation]:
         """Conversations that got messages since they were last distilled."""
