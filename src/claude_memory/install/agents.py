@@ -10,7 +10,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -52,6 +52,24 @@ def edits(agent: str, place: Place) -> list[Edit]:
     if agent not in AGENTS:
         raise InvalidInput(f"unknown agent {agent!r}: one of {', '.join(AGENTS)}")
     return AGENTS[agent](place)
+
+
+def per_file(wanted: Iterable[Edit]) -> list[Edit]:
+    """One edit for each file: an agent may keep hooks and servers in the same one."""
+    found: dict[Path, Edit] = {}
+    for edit in wanted:
+        first = found.get(edit.path)
+        found[edit.path] = edit if first is None else _both(first, edit)
+    return list(found.values())
+
+
+def _both(first: Edit, second: Edit) -> Edit:
+    return Edit(
+        first.path,
+        f"{first.what}, {second.what}",
+        lambda raw: second.put_in(first.put_in(raw)),
+        lambda raw: first.take_out(second.take_out(raw)),
+    )
 
 
 def _claude(place: Place) -> list[Edit]:

@@ -38,16 +38,20 @@ def take_hooks(raw: bytes, key: str = "hooks") -> bytes:
     """The settings text without hook groups of ours; an event or table they alone filled goes too."""
     text, encode = _opened(raw)
     table = scan(text).child(key)
+    cleaned = text
     for event in [name for name, _, _ in table.children] if table else []:
-        text = _without_groups(text, key, event)
-    return encode(text)
+        cleaned = _without_groups(cleaned, key, event)
+    return encode(cleaned) if cleaned != text else raw
 
 
 def put_server(raw: bytes | None, key: str, entry: Any) -> bytes:
     """A settings text with our MCP server under `key`."""
     text, encode = _opened(raw)
-    if scan(text).child(key) is None:
+    table = scan(text).child(key)
+    if table is None:
         return encode(add_member(text, [], key, {SERVER_NAME: entry}))
+    if table.child(SERVER_NAME) is not None:
+        raise InvalidInput(f"another server is already called {SERVER_NAME}")
     return encode(add_member(text, [key], SERVER_NAME, entry))
 
 
@@ -56,7 +60,7 @@ def take_server(raw: bytes, key: str) -> bytes:
     text, encode = _opened(raw)
     table = scan(text).child(key)
     names = [name for name, _, _ in table.children] if table else []
-    if SERVER_NAME not in names:
+    if SERVER_NAME not in names or not is_our_server(json.loads(text)[key][SERVER_NAME]):
         return raw
     if names == [SERVER_NAME]:
         return encode(_without_member(text, [], key))
@@ -66,6 +70,8 @@ def take_server(raw: bytes, key: str) -> bytes:
 def put_toml(raw: bytes | None, table: str) -> bytes:
     """A TOML text with our table between two marks at its end."""
     before = raw or b""
+    if table.splitlines()[0].encode() in before:
+        raise InvalidInput(f"another server is already called {SERVER_NAME}")
     gap = b"" if not before or before.endswith(b"\n") else b"\n"
     return before + gap + f"{_TOML_START}\n{table.rstrip()}\n{_TOML_END}\n".encode()
 
@@ -89,14 +95,28 @@ def has_hooks(raw: bytes | None, key: str = "hooks") -> bool:
 
 
 def is_ours(group: Any) -> bool:
-    """Whether a hook group runs our hook program."""
+    """Whether a hook, or a group of them, runs our hook program and nothing else."""
+    hooks = group.get("hooks") if isinstance(group, dict) else None
+    if isinstance(hooks, list):
+        return bool(hooks) and all(HOOK_FILE in json.dumps(hook) for hook in hooks)
     return HOOK_FILE in json.dumps(group)
+
+
+def is_our_server(entry: Any) -> bool:
+    """Whether an entry starts our MCP server."""
+    return "claude_memory" in json.dumps(entry)
 
 
 def _without_groups(text: str, key: str, event: str) -> str:
     groups = json.loads(text)[key][event]
     if not isinstance(groups, list):
         return text
+    for number, group in enumerate(groups):  # somebody may have put their own hook beside ours
+        hooks = group.get("hooks") if isinstance(group, dict) else None
+        if isinstance(hooks, list) and not is_ours(group):
+            for place in reversed([n for n, hook in enumerate(hooks) if is_ours(hook)]):
+                text = remove(text, [key, event, number, "hooks"], place)
+    groups = json.loads(text)[key][event]
     ours = [number for number, group in enumerate(groups) if is_ours(group)]
     if not ours:
         return text

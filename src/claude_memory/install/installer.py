@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from claude_memory.errors import ConfigFault
+from claude_memory.errors import ConfigFault, InvalidInput
 from claude_memory.files import write_atomically
 from claude_memory.install import documents
-from claude_memory.install.agents import AGENTS, Edit, Place, edits
+from claude_memory.install.agents import AGENTS, Edit, Place, edits, per_file
 from claude_memory.install.plugin import (
     HOOK_FILE,
     MARKETPLACE,
@@ -27,7 +27,7 @@ from claude_memory.install.plugin import (
     marketplace_folder,
     write_marketplace,
 )
-from claude_memory.install.record import Record, read_or_none, write_through
+from claude_memory.install.record import Record, check_writable, read_or_none, write_through
 
 _CLIENT_SECONDS = 120
 
@@ -55,13 +55,15 @@ def install(
     client = client if client is not None else shutil.which("claude")
     if agent == "claude" and client:
         return _install_plugin(home, place, client, dry_run=dry_run)
-    wanted = edits(agent, place)
-    if dry_run:
-        return [_would(edit) for edit in wanted]
-    _put_hook_program(place)
+    wanted = per_file(edits(agent, place))
     record = Record(home)
+    foreseen = [_would(record, edit) for edit in wanted]  # what cannot be done fails before the first change
+    if dry_run:
+        return foreseen
+    _put_hook_program(place)
+    origin = {"scope": scope, "root": str(project_root)}
     return [
-        Step(str(edit.path), edit.what, record.change(agent, edit.path, edit.put_in, edit.take_out))
+        Step(str(edit.path), edit.what, record.change(agent, edit.path, edit.put_in, edit.take_out, **origin))
         for edit in wanted
     ]
 
@@ -71,11 +73,11 @@ def uninstall(home: Path, agent: str | None, project_root: Path, *, client: str 
     client = client if client is not None else shutil.which("claude")
     steps: list[Step] = []
     record = Record(home)
-    for entry in [item for item in record.entries if agent in (None, item["agent"])]:
-        if entry["agent"] == "claude-plugin":
-            continue
+    # Backwards: a folder made for the first file is empty only when the last one is gone.
+    for entry in [item for item in reversed(record.entries) if agent in (None, item["agent"])]:
         record.undo(entry, _cleaner(entry, project_root, home))
         steps.append(Step(entry["path"], "our entries", True))
+    steps += _sweep([agent] if agent else list(AGENTS), project_root)
     if agent in (None, "claude") and client and marketplace_folder(home).exists():
         steps += _uninstall_plugin(home, client)
     return steps
@@ -119,20 +121,19 @@ def _install_plugin(home: Path, place: Place, client: str, *, dry_run: bool) -> 
         record.undo(entry, _cleaner(entry, place.project_root, home))
     write_marketplace(home)
     settings = _client_settings(place)
-    before = {path: read_or_none(path) for path in settings}
+    _keep_originals(home, {path: read_or_none(path) for path in settings})
     _run(client, place.project_root, "plugin", "marketplace", "add", str(folder))
     _run(client, place.project_root, "plugin", "install", f"{PLUGIN}@{MARKETPLACE}", "--scope", scope)
-    _keep_originals(home, before)
     return [Step(str(folder), what, True)]
 
 
 def _uninstall_plugin(home: Path, client: str) -> list[Step]:
     kept = _kept_originals(home)
-    scopes = ("user", "project") if any("/.claude/" in path for path in kept) else ("user",)
-    folder = next((Path(path).parent.parent for path in kept), Path.home())
-    for scope in scopes:
+    user = str(config_folder() / "settings.json")
+    projects = [Path(name).parent.parent for name in kept if name != user]
+    for scope, folder in [("user", Path.home()), *(("project", folder) for folder in projects)]:
         _run(client, folder, "plugin", "uninstall", f"{PLUGIN}@{MARKETPLACE}", "--scope", scope, check=False)
-    _run(client, folder, "plugin", "marketplace", "remove", MARKETPLACE, check=False)
+    _run(client, Path.home(), "plugin", "marketplace", "remove", MARKETPLACE, check=False)
     for name, original in kept.items():
         _give_back(Path(name), original)
     shutil.rmtree(marketplace_folder(home), ignore_errors=True)
@@ -150,7 +151,7 @@ def _keep_originals(home: Path, before: dict[Path, bytes | None]) -> None:
     path = _originals_file(home)
     kept = _kept_originals(home)
     for name, raw in before.items():
-        if name.exists() or raw is not None:
+        if PLUGIN.encode() not in (raw or b""):  # else it is ours already, and the first original stands
             kept.setdefault(str(name), raw.decode("utf-8", "surrogateescape") if raw is not None else None)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, json.dumps(kept).encode())
@@ -218,26 +219,39 @@ def _put_hook_program(place: Place) -> None:
     write_atomically(target, hook_program().read_bytes())
 
 
-def _would(edit: Edit) -> Step:
+def _would(record: Record, edit: Edit) -> Step:
     raw = read_or_none(edit.path)
-    clean = edit.take_out(raw) if raw is not None else None
-    return Step(str(edit.path), edit.what, edit.put_in(clean) != raw)
+    try:
+        changed = edit.put_in(record.clean(edit.path, raw, edit.take_out)) != raw
+    except InvalidInput as fault:
+        raise ConfigFault(f"{edit.path}: {fault}; nothing was changed") from None
+    if changed:
+        check_writable(Path(os.path.realpath(edit.path)))
+    return Step(str(edit.path), edit.what, changed)
+
+
+def _sweep(agents: list[str], project_root: Path) -> list[Step]:
+    """Take out what no record speaks of: entries of ours whose home was deleted or moved."""
+    found: list[Step] = []
+    places = [Place(scope, Path.home(), project_root, "") for scope in ("user", "project")]
+    for edit in [edit for place in places for agent in agents for edit in edits(agent, place)]:
+        target = Path(os.path.realpath(edit.path))
+        try:
+            raw = read_or_none(target)
+            cleaned = edit.take_out(raw) if raw is not None else None
+        except (InvalidInput, ConfigFault):  # not ours to mend
+            continue
+        if cleaned is not None and cleaned != raw:
+            write_through(target, cleaned)
+            found.append(Step(str(edit.path), "our entries", True))
+    return found
 
 
 def _cleaner(entry: dict[str, Any], project_root: Path, home: Path) -> Callable[[bytes], bytes]:
     """What takes every entry of ours out of one file; an agent may have several there."""
-    takers = [
-        edit.take_out
-        for scope in ("user", "project")
-        for edit in edits(
-            entry["agent"], Place(scope, Path.home(), project_root, str(home / "hooks" / HOOK_FILE))
-        )
-        if os.path.realpath(edit.path) == entry["path"]
-    ]
-
-    def clean(raw: bytes) -> bytes:
-        for take_out in takers:
-            raw = take_out(raw)
-        return raw
-
-    return clean
+    root, program = Path(entry.get("root", project_root)), str(home / "hooks" / HOOK_FILE)
+    for scope in ("user", "project"):
+        for edit in per_file(edits(entry["agent"], Place(scope, Path.home(), root, program))):
+            if os.path.realpath(edit.path) == entry["path"]:
+                return edit.take_out
+    return lambda raw: raw

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from claude_memory.errors import InvalidInput
+
+Path = Sequence[str | int]  # names of members and numbers of items, from the top
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _SCALAR = re.compile(r"[^\s,\]\}]+")
@@ -44,17 +47,17 @@ def scan(text: str) -> Place:
     return place
 
 
-def add_member(text: str, path: list[str], key: str, value: Any) -> str:
+def add_member(text: str, path: Path, key: str, value: Any) -> str:
     """The text with `key: value` as the last member of the object at `path`."""
     return _add(text, _at(text, path), f"{json.dumps(key)}: ", value)
 
 
-def add_item(text: str, path: list[str], value: Any) -> str:
+def add_item(text: str, path: Path, value: Any) -> str:
     """The text with the value as the last item of the array at `path`."""
     return _add(text, _at(text, path), "", value)
 
 
-def remove(text: str, path: list[str], index: int) -> str:
+def remove(text: str, path: Path, index: int) -> str:
     """The text without the child number `index` of the object or array at `path`, comma and all."""
     parent = _at(text, path)
     _, start, place = parent.children[index]
@@ -65,12 +68,13 @@ def remove(text: str, path: list[str], index: int) -> str:
     return text[: parent.children[index - 1][2].stop] + text[place.stop :]
 
 
-def _at(text: str, path: list[str]) -> Place:
+def _at(text: str, path: Path) -> Place:
     place: Place | None = scan(text)
     for key in path:
-        place = place.child(key) if place else None
+        if place is not None:
+            place = place.child(key) if isinstance(key, str) else place.children[key][2]
     if place is None:
-        raise InvalidInput(f"no {'.'.join(path)} in the document")
+        raise InvalidInput(f"no {'.'.join(map(str, path))} in the document")
     return place
 
 

@@ -89,9 +89,11 @@ def write_marketplace(home: Path) -> Path:
     fresh = Path(tempfile.mkdtemp(prefix=".plugin-", dir=home))
     try:
         _fill(fresh)
+        old = fresh.with_name(fresh.name + ".old")
         if target.exists():
-            shutil.rmtree(target)
+            target.rename(old)  # two renames apart: whoever reads in between reads again
         fresh.rename(target)
+        shutil.rmtree(old, ignore_errors=True)
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)
         raise

@@ -34,26 +34,41 @@ class Record:
         path: Path,
         put_in: Callable[[bytes | None], bytes],
         take_out: Callable[[bytes], bytes],
+        **origin: str,
     ) -> bool:
-        """Edit a file atomically through any symlink, keeping the original; False if nothing changed."""
+        """Edit a file atomically through any symlink, keeping the original; False if nothing changed.
+
+        `origin` is kept with the entry: whoever undoes it may stand in another folder.
+        """
         target = Path(os.path.realpath(path))
         before = read_or_none(target)
-        clean = take_out(before) if before is not None else None
+        known = self._entry(target)
+        clean = self.clean(target, before, take_out)
         after = put_in(clean)
         if after == before:
             return False
-        known = next((entry for entry in self.entries if entry["path"] == str(target)), None)
         if known is not None and known["written"] != digest(before or b""):
             # Changed by somebody since: what stands there without our entries is the new original.
             self.entries.remove(known)
             known = None
         if known is None:
             known = self._keep(agent, target, clean)
+        # Noted before it is done: a crash in between leaves a note too many, never an entry nobody knows of.
+        known |= {"written": digest(after), **origin}
+        self._save()
         _make_parents(target)
         write_through(target, after)
-        known["written"] = digest(after)
-        self._save()
         return True
+
+    def clean(self, path: Path, now: bytes | None, take_out: Callable[[bytes], bytes]) -> bytes | None:
+        """A file without our entries: its original if nobody touched it since, else what is left of it."""
+        known = self._entry(Path(os.path.realpath(path)))
+        if known is not None and known["written"] == digest(now or b""):
+            return self._original(known)
+        return take_out(now) if now is not None else None
+
+    def _entry(self, target: Path) -> dict[str, Any] | None:
+        return next((entry for entry in self.entries if entry["path"] == str(target)), None)
 
     def undo(self, entry: dict[str, Any], take_out: Callable[[bytes], bytes]) -> None:
         """Give one file back as it was, or without our entries if it was changed since."""
@@ -121,12 +136,21 @@ def read_or_none(path: Path) -> bytes | None:
 def write_through(path: Path, content: bytes) -> None:
     """Replace a file's content atomically and keep its mode."""
     try:
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
-        if (path.exists() and not os.access(path, os.W_OK)) or not mode & 0o200:
-            raise ConfigFault(f"{path} is read-only: nothing was changed")
+        mode = check_writable(path)
         write_atomically(path, content, mode=mode)
+        path.chmod(mode)  # the umask may have taken something away
     except OSError as fault:
         raise ConfigFault(f"cannot write {path}: {fault.strerror}") from None
+
+
+def check_writable(path: Path) -> int:
+    """The mode to write a file with; a ConfigFault if its owner does not want it written."""
+    if not path.exists():
+        return 0o600
+    mode = path.stat().st_mode & 0o777
+    if not os.access(path, os.W_OK) or not mode & 0o200:
+        raise ConfigFault(f"{path} is read-only: nothing was changed")
+    return mode
 
 
 def digest(content: bytes) -> str:
