@@ -507,10 +507,11 @@ class Memory:
     # --- inside
 
     def _keep_files(self, budget_seconds: float | None) -> None:
-        """Read what people wrote since; a busy store or an unreadable folder never spoils the drain."""
+        """Write down ended sessions, read what people wrote; no fault of a file spoils the drain."""
         try:
+            self.keeper.end_sessions(now=datetime.now(UTC))
             self.sync_files(budget_seconds=budget_seconds)
-        except (StoreBusy, OSError) as fault:
+        except (Conflict, InvalidInput, StoreBusy, OSError) as fault:
             from claude_memory import logs
 
             logs.logger("files").warning("plain files wait for the next drain: %s", type(fault).__name__)

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from claude_memory.layers import blocks
-from claude_memory.layers.editing import WAIT_SECONDS, edit
+from claude_memory.layers.documents import rewrite
+from claude_memory.layers.editing import WAIT_SECONDS
 from claude_memory.layers.obvious import cut
 from claude_memory.layers.places import INVITATION, ProjectFiles
 from claude_memory.layers.triggers import scan
@@ -83,12 +84,12 @@ def add(
         fresh = [entry.line() for entry in entries if _said(entry.line()) not in known]
         return _with(text, WRITE_AHEAD, [*present, *fresh][-MAX_ENTRIES:])
 
-    edit(files.buffer, change, home=home, wait_seconds=wait_seconds)
+    rewrite(files, home, files.buffer, change, wait_seconds=wait_seconds)
 
 
 def set_block(files: ProjectFiles, home: Path, name: str, lines: Sequence[str]) -> bool:
     """Let one block of the buffer say just this."""
-    return edit(files.buffer, lambda text: _with(text, name, lines), home=home)
+    return rewrite(files, home, files.buffer, lambda text: _with(text, name, lines))
 
 
 def clear(files: ProjectFiles, home: Path) -> bool:
@@ -99,7 +100,7 @@ def clear(files: ProjectFiles, home: Path) -> bool:
             text = blocks.updated(text, name, [])
         return text
 
-    return files.buffer.exists() and edit(files.buffer, change, home=home)
+    return files.buffer.exists() and rewrite(files, home, files.buffer, change)
 
 
 def entries_in(lines: Sequence[tuple[int, str]]) -> list[tuple[int, Entry]]:

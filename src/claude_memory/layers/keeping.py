@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from claude_memory.layers import index, sources
+from claude_memory.layers import danger_zone, index, session_end, sources
 from claude_memory.layers.places import PersonFiles, ProjectFiles, project_files
+from claude_memory.layers.session_log import SessionLine
 from claude_memory.model import Project, ProjectId, ProjectIdentity
 from claude_memory.settings import Settings
 from claude_memory.store.protocol import Store
@@ -47,6 +48,11 @@ class Keeper:
             budget_seconds=budget_seconds,
             progress=progress,
         )
+
+    def end_sessions(self, *, now: datetime) -> list[SessionLine]:
+        """Write down the sessions that are over; condense those whose window is nearly full."""
+        danger_zone.watch(self.home, self.store, self.settings, now=now)
+        return session_end.end_sessions(self.home, self.store, now=now)
 
     @property
     def store_key(self) -> str:

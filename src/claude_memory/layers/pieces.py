@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from claude_memory.layers import blocks, buffer
+from claude_memory.layers.long_term import cells_of
 from claude_memory.layers.notes import markdown
 from claude_memory.layers.reading import Lines
 from claude_memory.model import Kind
@@ -22,7 +23,8 @@ LABEL_KINDS = {
     "value": Kind.FACT,
 }
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)\s*$")
-_ROW = re.compile(r"^\|\s*(\d{4}-\d\d-\d\d)\s*\|\s*(.*?)\s*\|\s*(.*?)\s*\|\s*$")
+_DAY = re.compile(r"^\d{4}-\d\d-\d\d$")
+_OWN_BLOCKS = ("lessons", "decisions", "write-ahead")  # a person's words, kept by the machine
 _TITLE_CHARACTERS = 120
 
 
@@ -59,23 +61,26 @@ def of_note(lines: Lines, kind: Kind = Kind.NOTE) -> list[Piece]:
 
 def of_memory_file(lines: Lines) -> list[Piece]:
     """A MEMORY.md: each row of a decision table by itself, the rest by its headings."""
-    machine = _machine_lines(lines)
-    rows = {number: row for number, line in lines.lines if (row := _ROW.match(line))}
+    kept_up = {line for block in blocks.find([text for _, text in lines.lines]) for line in block.machine}
+    rows = {
+        number: row
+        for number, line in lines.lines
+        if line.startswith("|") and (row := cells_of(line)) and _DAY.match(row[0])
+    }
     found = []
-    for number, row in rows.items():
-        reason = f"\nWhy: {row[3]}" if row[3].strip(" -–—") else ""
-        at = datetime.fromisoformat(row[1]).replace(tzinfo=UTC)
+    for number, (day, what, why) in rows.items():
+        reason = f"\nWhy: {why}" if why.strip(" -–—") else ""
         found.append(
             Piece(
-                f"decision:{_hash(row[2])}",
+                f"decision:{_hash(what)}",
                 Kind.DECISION,
-                row[2][:_TITLE_CHARACTERS],
-                f"{row[2]}{reason}",
+                what[:_TITLE_CHARACTERS],
+                f"{what}{reason}",
                 number,
-                created_at=at,
+                created_at=_at(day),
             )
         )
-    kept = tuple(item for item in lines.lines if item[0] not in rows and item[1] not in machine)
+    kept = tuple(item for item in lines.lines if item[0] not in rows and item[1] not in kept_up)
     return found + of_note(Lines(lines.path, kept))
 
 
@@ -130,7 +135,15 @@ def of_project_file(path: Path, lines: Lines) -> list[Piece]:
 def _machine_lines(lines: Lines) -> set[str]:
     """Lines of blocks, among them those that people did not write."""
     texts = [line for _, line in lines.lines]
-    return {line for block in blocks.find(texts) for line in block.machine if line}
+    machine = [block for block in blocks.find(texts) if block.name not in _OWN_BLOCKS]
+    return {line for block in machine for line in block.machine if line}
+
+
+def _at(day: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(day).replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 def _items(lines: Lines) -> Iterator[tuple[int, str]]:

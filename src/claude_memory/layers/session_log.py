@@ -82,11 +82,13 @@ def read(path: Path) -> list[SessionLine]:
     return [_line(record.value, path, record.line) for record in read_records(path)[0]]
 
 
-def logged_through(home: Path, session_id: str, *, today: date, days: int = 14) -> datetime | None:
-    """Up to which moment a session is in the log already."""
-    lines, _ = recent(home, today=today, days=days)
-    moments = [_moment(line.through) for line in lines if line.session_id == session_id]
-    return max((moment for moment in moments if moment), default=None)
+def moment(text: str) -> datetime | None:
+    """The moment up to which a line tells of its session, if it says so."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo else None
 
 
 def _day_files(home: Path, today: date, days: int) -> Iterator[Path]:
@@ -129,11 +131,3 @@ def _stated(item: Any) -> str:
         why = _text(item.get("why")) or _text(item.get("rationale"))
         return f"{said} (why: {why})" if said and why else said or why
     return _text(item)
-
-
-def _moment(text: str) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else None
