@@ -15,7 +15,8 @@ PACKAGE = Path(__file__).parents[2] / "src" / "claude_memory"
 # Highest first. A part imports only from rows below its own (and from itself).
 ROWS = (
     {"surfaces"},
-    {"memory", "health", "context", "core", "install"},
+    {"health"},
+    {"memory", "context", "core", "install"},
     {
         "ingest",
         "recall",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from claude_memory import settings as settings_module
 from claude_memory.errors import ConfigFault
-from claude_memory.health import capture, database, places, vectors
+from claude_memory.health import agents, capture, database, places, vectors
 from claude_memory.health.report import Check, Level, fail, ok, probed, warn
 from claude_memory.settings import Settings
 
@@ -37,6 +37,8 @@ def check(home: Path, project_root: Path | None = None, *, deep: bool = False) -
             *probed("backups", partial(places.backups, home, deep=deep)),
             *probed("logs", partial(places.logs, home, settings)),
         ]
+    if project_root is not None:
+        findings += probed("agents", partial(agents.agents, project_root))
     return [*findings, _retention(settings)]
 
 
