@@ -217,8 +217,8 @@ def _as_json(value: Any) -> str:
 
 
 def _keys(agent: str, turn: Turn, text: str) -> tuple[int, ...]:
-    named = [_hash(agent, own) for own in turn.own]
-    return (*named, *(_hash(agent, anchor, text.strip()) for anchor in turn.anchors))
+    said = text.strip()
+    return tuple(_hash(agent, anchor, said) for anchor in turn.anchors)
 
 
 def _hash(*parts: str) -> int:

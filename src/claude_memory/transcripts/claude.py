@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.transcripts.model import (
+    Chain,
     Role,
     SourceFile,
     Turn,
@@ -55,6 +56,7 @@ class ClaudeReader:
         self._prompt = text_of(state, "prompt")
         self._first = text_of(state, "first")
         self._at = moment_of(state.get("at")) or datetime.fromtimestamp(source.modified_ns / 1e9, UTC)
+        self._chain = Chain(text_of(state, "chain"))
         self._held: Turn | None = None
 
     @property
@@ -64,7 +66,8 @@ class ClaudeReader:
 
     def state(self) -> dict[str, Any]:
         """The prompt that is being answered, and the last time seen."""
-        return {"prompt": self._prompt, "first": self._first, "at": self._at.isoformat()}
+        known = {"prompt": self._prompt, "first": self._first, "chain": self._chain.name}
+        return {**known, "at": self._at.isoformat()}
 
     def feed(self, document: Mapping[str, Any]) -> list[Turn]:
         """The turns of one line; an assistant's text waits until it is known whether it is the last."""
@@ -125,8 +128,8 @@ class ClaudeReader:
         # Several texts may stand under one prompt id; the first is what its hook reported.
         known = bool(prompt) and self._first == prompt
         self._first = prompt
-        own = (f"prompt:{prompt}",) if known else ()
-        return self._turn(line, Role.USER, text, "" if known else prompt, own=own)
+        anchors = (f"prompt:{prompt}",) if prompt else ()
+        return self._turn(line, Role.USER, text, "" if known else prompt, anchors=anchors)
 
     def _result(self, line: Mapping[str, Any], block: Mapping[str, Any], prompt: str) -> Turn:
         call = text_of(block, "tool_use_id")
@@ -137,7 +140,7 @@ class ClaudeReader:
             Role.RESULT,
             self._unspilled(line, text),
             prompt,
-            own=(f"result:{call}",) if call else (),
+            anchors=(f"result:{call}",) if call else (),
             call=call,
             failed=failed,
             interrupted=failed and text.startswith(_REFUSED),
@@ -166,7 +169,7 @@ class ClaudeReader:
             Role.CALL,
             "",
             self._prompt,
-            own=(f"call:{call}",) if call else (),
+            anchors=(f"call:{call}",) if call else (),
             tool=text_of(block, "name"),
             call=call,
             given=mapping_of(block, "input"),
@@ -193,7 +196,6 @@ class ClaudeReader:
         text: str,
         prompt: str,
         *,
-        own: tuple[str, ...] = (),
         anchors: tuple[str, ...] = (),
         tool: str = "",
         call: str = "",
@@ -209,18 +211,15 @@ class ClaudeReader:
         # One line may hold several blocks: its uuid names the line, the text the block.
         if uuid:
             anchors = (f"uuid:{uuid}", *anchors)
-        if stamp and not own:
-            anchors = (*anchors, f"time:{stamp}")
-        if prompt and role is Role.USER:
-            anchors = (*anchors, f"prompt:{prompt}")
+        cwd = text_of(line, "cwd")
+        anchors = (*anchors, f"after:{self._chain.grow(stamp, cwd, role, call, text)}")
         return Turn(
             session=f"agent-{subagent}" if subagent else session,
             role=role,
             text=text,
             at=self._at,
-            cwd=text_of(line, "cwd"),
+            cwd=cwd,
             branch=text_of(line, "gitBranch"),
-            own=own,
             anchors=anchors,
             tool=tool,
             call=call,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from claude_memory.transcripts.lines import document as parsed
-from claude_memory.transcripts.model import Role, SourceFile, Turn, joined_text, mapping_of, text_of
+from claude_memory.transcripts.model import Chain, Role, Turn, joined_text, mapping_of, moment_of, text_of
 from claude_memory.transcripts.plain import PlainReader
 
 _PREAMBLE = re.compile(
@@ -22,14 +22,6 @@ _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call
 class CodexReader(PlainReader):
     """One rollout. Each turn is also named by all that went before it, so that forks meet their origin."""
 
-    def __init__(self, source: SourceFile, state: Mapping[str, Any]) -> None:
-        super().__init__(source, state)
-        self._chain = text_of(state, "chain")
-
-    def state(self) -> dict[str, Any]:
-        """What all readers keep, and the name of all that went before."""
-        return {**super().state(), "chain": self._chain}
-
     def turns(self, document: Mapping[str, Any]) -> Iterator[Turn]:
         """The turns of one line."""
         payload = mapping_of(document, "payload")
@@ -40,7 +32,7 @@ class CodexReader(PlainReader):
             self.cwd = text_of(payload, "cwd") or self.cwd
         elif kind == "compacted":
             if text := text_of(payload, "message").strip():
-                yield self._named(Role.SUMMARY, text, at)
+                yield self.turn(Role.SUMMARY, text, at)
         elif kind == "response_item":
             yield from self._item(payload, at)
         elif not payload and "id" in document and "instructions" in document:
@@ -49,12 +41,12 @@ class CodexReader(PlainReader):
             yield from self._item(document, at)
 
     def _meta(self, meta: Mapping[str, Any]) -> None:
-        if self._chain:  # a fork carries its origin's line too; the first one is its own
+        if self.chain.name:  # a fork carries its origin's line too; the first one is its own
             return
         self.session = text_of(meta, "id") or self.session
         self.cwd = text_of(meta, "cwd") or self.cwd
         self.branch = text_of(mapping_of(meta, "git"), "branch") or self.branch
-        self._chain = text_of(meta, "forked_from_id") or self.session
+        self.chain = Chain(text_of(meta, "forked_from_id") or self.session)
 
     def _item(self, item: Mapping[str, Any], at: Any) -> Iterator[Turn]:
         kind = item.get("type")
@@ -62,7 +54,7 @@ class CodexReader(PlainReader):
             role = {"user": Role.USER, "assistant": Role.ASSISTANT}.get(text_of(item, "role"))
             text = joined_text(item.get("content"))
             if role and text.strip() and not _PREAMBLE.match(text):
-                yield self._named(role, text, at)
+                yield self.turn(role, text, at)
         elif kind in _CALLS:
             given = item.get("arguments") or item.get("input") or item.get("action")
             yield self.call(text_of(item, "name") or str(kind), text_of(item, "call_id"), _given(given), at)
@@ -70,10 +62,11 @@ class CodexReader(PlainReader):
             text, failed = _output(item.get("output"))
             yield self.result(text_of(item, "call_id"), text, at, failed=failed)
 
-    def _named(self, role: Role, text: str, at: Any) -> Turn:
-        seed = f"{self._chain}\0{role}\0{text}".encode("utf-8", "replace")
-        self._chain = hashlib.blake2b(seed, digest_size=16).hexdigest()
-        return self.turn(role, text, at, own=f"chain:{self._chain}")
+    def turn(self, role: Role, text: str, at: Any = None, *, own: str = "", **more: Any) -> Turn:
+        """One turn; a fork writes its origin's turns at another time, so time is no part of its name."""
+        made = super().turn(role, text, None, own=own, **more)
+        self._at = moment_of(at) or self._at
+        return replace(made, at=self._at)
 
 
 def _given(arguments: Any) -> Any:

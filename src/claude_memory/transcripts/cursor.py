@@ -5,7 +5,6 @@ Each turn is named by all that went before it; the file's own time stands for th
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.transcripts.factory import block_turns
-from claude_memory.transcripts.model import Role, SourceFile, Turn, text_of
+from claude_memory.transcripts.model import Role, SourceFile, Turn
 from claude_memory.transcripts.plain import PlainReader
 
 _QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
@@ -25,32 +24,15 @@ class CursorReader(PlainReader):
     def __init__(self, source: SourceFile, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
         self.cwd = self.cwd or folder_of(source.path)
-        self._chain = text_of(state, "chain") or self.cwd
-
-    def state(self) -> dict[str, Any]:
-        """What all readers keep, and the name of all that went before."""
-        return {**super().state(), "chain": self._chain}
 
     def turns(self, document: Mapping[str, Any]) -> Iterator[Turn]:
         """The turns of one line."""
         yield from block_turns(self, document)
 
-    def turn(
-        self,
-        role: Role,
-        text: str,
-        at: Any = None,
-        *,
-        own: str = "",
-        anchors: tuple[str, ...] = (),
-        **more: Any,
-    ) -> Turn:
-        """One turn, named by its place in the conversation."""
+    def turn(self, role: Role, text: str, at: Any = None, *, own: str = "", **more: Any) -> Turn:
+        """One turn; a person's question stands in a tag among what the agent added."""
         asked = _QUERY.search(text) if role is Role.USER else None
-        text = asked.group(1) if asked else text
-        seed = f"{self._chain}\0{role}\0{own or text}\0{more.get('given', '')}".encode("utf-8", "replace")
-        self._chain = hashlib.blake2b(seed, digest_size=16).hexdigest()
-        return super().turn(role, text, at, own=own or f"chain:{self._chain}", anchors=anchors, **more)
+        return super().turn(role, asked.group(1) if asked else text, at, own=own, **more)
 
 
 def folder_of(path: Path) -> str:

@@ -26,19 +26,26 @@ def block_turns(reader: PlainReader, document: Mapping[str, Any]) -> Iterator[Tu
     message = mapping_of(document, "message")
     at, id_ = document.get("timestamp"), text_of(document, "id")
     person = (text_of(message, "role") or text_of(document, "role")) == "user"
+    role = Role.USER if person else Role.ASSISTANT
+    own = f"message:{id_}" if id_ else ""
     content = message.get("content")
-    spoken = []
+    spoken: list[str] = []
     for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
         if not isinstance(block, Mapping):
             continue
-        if block.get("type") == "tool_use":
-            yield reader.call(text_of(block, "name"), text_of(block, "id"), block.get("input"), at)
-        elif block.get("type") == "tool_result":
-            text = joined_text(block.get("content"))
-            failed = block.get("is_error") is True
-            yield reader.result(text_of(block, "tool_use_id"), text, at, failed=failed)
+        if block.get("type") in ("tool_use", "tool_result"):
+            if spoken:
+                yield reader.turn(role, "\n".join(spoken), at, own=own)
+                spoken = []
+            yield _tool(reader, block, at)
         elif (text := joined_text([block])).strip() and not text.startswith("<system-reminder>"):
             spoken.append(text)
     if spoken:
-        role = Role.USER if person else Role.ASSISTANT
-        yield reader.turn(role, "\n".join(spoken), at, anchors=(f"message:{id_}",) if id_ else ())
+        yield reader.turn(role, "\n".join(spoken), at, own=own)
+
+
+def _tool(reader: PlainReader, block: Mapping[str, Any], at: Any) -> Turn:
+    if block.get("type") == "tool_use":
+        return reader.call(text_of(block, "name"), text_of(block, "id"), block.get("input"), at)
+    failed = block.get("is_error") is True
+    return reader.result(text_of(block, "tool_use_id"), joined_text(block.get("content")), at, failed=failed)

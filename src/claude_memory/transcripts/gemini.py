@@ -44,7 +44,7 @@ class GeminiReader(PlainReader):
         id_, at = text_of(record, "id"), record.get("timestamp")
         text = joined_text(record.get("content"))
         if text.strip():
-            yield self.turn(role, text, at, anchors=(f"message:{id_}",) if id_ else ())
+            yield self.turn(role, text, at, own=f"message:{id_}" if id_ else "")
         for call in list_of(record, "toolCalls"):
             if isinstance(call, Mapping):
                 yield from self._tool(call, at)

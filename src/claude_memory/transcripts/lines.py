@@ -32,9 +32,32 @@ def open_stream(path: Path) -> IO[bytes]:
         handle.seek(0)
         return handle
     handle.close()
-    from backports import zstd
+    return cast("IO[bytes]", _Unpacked(path))
 
-    return cast("IO[bytes]", zstd.open(path, "rb"))
+
+class _Unpacked:
+    """A compressed file's content; damage is a ValueError, like any other content that cannot be read."""
+
+    def __init__(self, path: Path) -> None:
+        from backports import zstd
+
+        self._handle = zstd.open(path, "rb")
+        self._damage = zstd.ZstdError
+
+    def __enter__(self) -> _Unpacked:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._handle.close()
+
+    def read(self, size: int) -> bytes:
+        try:
+            return self._handle.read(size)
+        except self._damage as fault:
+            raise ValueError(str(fault)) from None
+
+    def seekable(self) -> bool:
+        return False
 
 
 def is_compressed(path: Path) -> bool:

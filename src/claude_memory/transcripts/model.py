@@ -5,6 +5,7 @@ Values only. A turn is raw: nothing here is redacted, bounded or fit to be store
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -42,8 +43,8 @@ class SourceFile:
 class Turn:
     """One thing said or done.
 
-    `own` are ids that name this very turn; `anchors` are ids or times that name it together with its
-    text. A copy of a conversation keeps at least one of them.
+    `anchors` name the turn, each together with its text: ids, and a hash of all that went before. A copy
+    of a conversation keeps at least one of them.
     """
 
     session: str
@@ -52,7 +53,6 @@ class Turn:
     at: datetime
     cwd: str = ""
     branch: str = ""
-    own: tuple[str, ...] = ()
     anchors: tuple[str, ...] = ()
     tool: str = ""
     call: str = ""  # the agent's id of the tool use
@@ -84,6 +84,19 @@ class Reader(Protocol):
     def state(self) -> dict[str, Any]:
         """What must be known to go on from here: ids, times and folders, never what was said."""
         ...
+
+
+class Chain:
+    """A name for everything said so far: copies of a conversation share it, other conversations never do."""
+
+    def __init__(self, seed: str = "") -> None:
+        self.name = seed
+
+    def grow(self, *parts: Any) -> str:
+        """Add a turn; the name of all up to it."""
+        seed = "\0".join((self.name, *map(str, parts))).encode("utf-8", "replace")
+        self.name = hashlib.blake2b(seed, digest_size=16).hexdigest()
+        return self.name
 
 
 def text_of(value: Mapping[str, Any], key: str) -> str:

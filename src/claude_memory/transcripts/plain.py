@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from claude_memory.transcripts.model import Role, SourceFile, Turn, moment_of, text_of
+from claude_memory.transcripts.model import Chain, Role, SourceFile, Turn, moment_of, text_of
 
 
 class PlainReader:
@@ -20,6 +20,7 @@ class PlainReader:
         self.branch = text_of(state, "branch")
         self.parent = text_of(state, "parent")
         self._at = moment_of(state.get("at")) or datetime.fromtimestamp(source.modified_ns / 1e9, UTC)
+        self.chain = Chain(text_of(state, "chain"))
         self._held: Turn | None = None
 
     @property
@@ -30,7 +31,7 @@ class PlainReader:
     def state(self) -> dict[str, Any]:
         """Where the conversation takes place, and when it was last heard of."""
         known = {"session": self.session, "cwd": self.cwd, "branch": self.branch, "parent": self.parent}
-        return {**known, "at": self._at.isoformat()}
+        return {**known, "chain": self.chain.name, "at": self._at.isoformat()}
 
     def feed(self, document: Mapping[str, Any]) -> list[Turn]:
         """The turns that are certain with this document."""
@@ -46,6 +47,8 @@ class PlainReader:
         raise NotImplementedError
 
     def _settle(self, turn: Turn) -> Iterator[Turn]:
+        if self._held is not None and turn.role is Role.ASSISTANT and turn.text == self._held.text:
+            return  # the same record, written again because it grew
         if self._held is not None:
             answered = turn.role in (Role.USER, Role.TASK, Role.SUMMARY, Role.NOTE)
             other = turn.session != self._held.session
@@ -56,20 +59,10 @@ class PlainReader:
         else:
             yield turn
 
-    def turn(
-        self,
-        role: Role,
-        text: str,
-        at: Any = None,
-        *,
-        own: str = "",
-        anchors: tuple[str, ...] = (),
-        **more: Any,
-    ) -> Turn:
+    def turn(self, role: Role, text: str, at: Any = None, *, own: str = "", **more: Any) -> Turn:
         """One turn of this conversation. `own` is the agent's id of it, if it has one."""
         self._at = moment_of(at) or self._at
-        if isinstance(at, str | int | float):
-            anchors = (*anchors, f"time:{at}")
+        before = self.chain.grow(at, self.cwd, role, own, text)
         return Turn(
             session=self.session,
             role=role,
@@ -77,8 +70,7 @@ class PlainReader:
             at=self._at,
             cwd=self.cwd,
             branch=self.branch,
-            own=(own,) if own else (),
-            anchors=anchors,
+            anchors=(own, f"after:{before}") if own else (f"after:{before}",),
             parent=self.parent,
             subagent=self.session if self.parent else "",
             **more,

@@ -1,0 +1,454 @@
+"""What an import promises: everything once, nothing secret, and going on where it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from tests.integration import histories
+from tests.integration.histories import ClaudeSession, ordinary, write_lines
+
+from claude_memory.errors import Conflict, InvalidInput, NotFound
+from claude_memory.files import private_folder, try_lock
+from claude_memory.ingest.importer import Imported, Progress, Request, import_history
+from claude_memory.memory import Memory
+from claude_memory.model import Kind, MemoryFilter, SearchScope, Trust
+from claude_memory.settings import Settings
+from claude_memory.spool import Spool
+from claude_memory.transcripts import places
+
+EVERYTHING = SearchScope(None)
+
+
+@pytest.fixture
+def memory(scratch_home: Path) -> Iterator[Memory]:
+    with Memory.open(scratch_home / "memory", scratch_home, flags={"embedder": "none"}) as opened:
+        yield opened
+
+
+def run(memory: Memory, *paths: Path, **more: Any) -> Imported:
+    return memory.import_history(Request(tuple(paths), **more))
+
+
+def bodies(memory: Memory) -> list[str]:
+    return sorted(item.body for item in memory.store.memories(EVERYTHING, MemoryFilter()))
+
+
+def kept(memory: Memory) -> list[tuple[str, str, str]]:
+    """Every archived message, as a person would see it."""
+    return sorted(
+        (found.session, message.role, message.text)
+        for found in memory.archive.conversations(EVERYTHING)
+        for message in memory.archive.messages(found.number)
+    )
+
+
+def rows(memory: Memory, statement: str) -> list[tuple[Any, ...]]:
+    return apsw.Connection(str(memory.home / "memory.db")).execute(statement).fetchall()
+
+
+# --- finding and reading
+
+
+def test_all_agents_are_found_and_searchable(memory: Memory, scratch_home: Path) -> None:
+    histories.write_all_agents(scratch_home)
+    done = run(memory)
+    assert done.sessions == len(places.AGENTS)
+    assert (done.duplicates, done.skipped) == (0, 0)
+    assert {item.agent for item in memory.archive.conversations(EVERYTHING)} == set(places.AGENTS)
+    for question, answer in {
+        "coupon default": "default of zero",
+        "semicolons exporter": "semicolons",
+        "mails leave the server": "mail",
+        "workers same lock": "lock",
+        "thumbnails upside down": "Thumbnails",
+        "rename billing module": "billing",
+    }.items():
+        ids = [hit.id for hit in memory.search(question, limit=2, all_projects=True)]
+        found = memory.store.memories(EVERYTHING, MemoryFilter(), ids=ids)
+        assert any(answer in item.body for item in found), question
+
+
+def test_reading_twice_adds_nothing(memory: Memory, scratch_home: Path) -> None:
+    histories.write_all_agents(scratch_home)
+    run(memory)
+    before = kept(memory), bodies(memory)
+    assert run(memory) == Imported()
+    for path in scratch_home.rglob("*.jsonl"):  # touched, but the same
+        os.utime(path)
+    again = run(memory)
+    assert (again.messages, again.sessions, again.memories) == (0, 0, 0)
+    assert (kept(memory), bodies(memory)) == before
+
+
+def test_only_what_was_appended_is_read(memory: Memory, scratch_home: Path) -> None:
+    session = ordinary()
+    path = session.write(scratch_home)
+    first = run(memory)
+    session.prompt("Now write the changelog line for it.").says(
+        "Added a line about coupons to the changelog."
+    )
+    session.write(scratch_home)
+    second = run(memory)
+    assert (second.messages, second.duplicates, second.sessions) == (2, 0, 0)
+    assert second.read_bytes < path.stat().st_size - first.read_bytes + 10
+    assert [item.ordinal for item in memory.archive.messages(1)] == list(range(1, first.messages + 3))
+
+
+def test_a_line_in_the_making_is_read_when_it_is_whole(memory: Memory, scratch_home: Path) -> None:
+    path = ordinary().write(scratch_home)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-40])
+    first = run(memory)
+    assert first.skipped == 0
+    path.write_bytes(whole)
+    assert run(memory).messages == 1
+
+
+def test_a_last_line_without_its_end_is_read_if_it_is_whole(memory: Memory, scratch_home: Path) -> None:
+    path = ordinary().write(scratch_home)
+    path.write_bytes(path.read_bytes().rstrip(b"\n"))
+    assert run(memory).messages == 11
+    with path.open("ab") as handle:
+        handle.write(b"\n")
+    assert run(memory).messages == 0
+
+
+@pytest.mark.parametrize("change", ["cut", "rewritten", "replaced", "renamed"])
+def test_a_file_that_is_not_what_it_was_is_read_again(
+    memory: Memory, scratch_home: Path, change: str
+) -> None:
+    session = ordinary()
+    path = session.write(scratch_home)
+    run(memory)
+    before = kept(memory)
+    if change == "cut":
+        path.write_bytes(path.read_bytes()[:3000])
+    elif change == "rewritten":
+        session.lines[0]["padding"] = "x"
+        session.write(scratch_home)
+    elif change == "replaced":
+        path.unlink()
+        session.write(scratch_home)
+    else:
+        path.rename(path.with_name("archived.jsonl"))
+    assert run(memory).messages == 0
+    assert kept(memory) == before
+
+
+def test_bad_lines_are_counted_and_the_rest_is_read(memory: Memory, scratch_home: Path) -> None:
+    session = ordinary()
+    path = session.write(scratch_home)
+    good = path.read_bytes()
+    path.write_bytes(b"{broken\n\x00\xff\n[1,2]\n\n" + good.replace(b"\n", b'\n{"type":"from-the-future"}\n'))
+    done = run(memory)
+    assert (done.messages, done.skipped) == (11, 3)
+
+
+def test_since_leaves_old_files_alone(memory: Memory, scratch_home: Path) -> None:
+    old, new = ordinary("old").write(scratch_home), ordinary("new").write(scratch_home)
+    os.utime(old, (1_700_000_000, 1_700_000_000))
+    done = run(memory, since=datetime.now(UTC) - timedelta(days=1))
+    assert done.sessions == 1
+    assert memory.conversation(new.stem).title.startswith("Why does the new")
+
+
+def test_one_agent_alone(memory: Memory, scratch_home: Path) -> None:
+    histories.write_all_agents(scratch_home)
+    assert run(memory, agent="codex").sessions == 1
+    with pytest.raises(InvalidInput, match="unknown agent"):
+        run(memory, agent="nobody")
+
+
+def test_what_was_not_written_here_is_nobodys_own_words(memory: Memory, tmp_path: Path) -> None:
+    ordinary().write(tmp_path)
+    assert run(memory, tmp_path).messages == 11
+    assert {item.trust for item in memory.store.memories(EVERYTHING, MemoryFilter())} == {Trust.IMPORTED}
+
+
+def test_a_named_file_that_is_nobodys_is_refused(memory: Memory, tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text("{}\n")
+    with pytest.raises(InvalidInput, match="no agent"):
+        run(memory, tmp_path / "x.jsonl")
+    with pytest.raises(InvalidInput, match="no such file"):
+        run(memory, tmp_path / "gone.jsonl")
+
+
+# --- copies
+
+
+def copied(session: ClaudeSession, name: str, **changes: str) -> ClaudeSession:
+    """The session as a resume or a fork writes it: the same lines under another session's id."""
+    copy = ClaudeSession(name, session.cwd)
+    for number, line in enumerate(session.lines):
+        new = {key: copy.uuid(f"{key}-{number}") if key in line else None for key in changes}
+        copy.lines.append({**line, "sessionId": copy.id, **{k: v for k, v in new.items() if v}})
+    copy.moment = session.moment
+    return copy
+
+
+@pytest.mark.parametrize("rewritten", [(), ("uuid",), ("uuid", "promptId"), ("uuid", "parentUuid")])
+def test_copies_add_neither_messages_nor_memories(
+    memory: Memory, scratch_home: Path, rewritten: tuple[str, ...]
+) -> None:
+    session = ordinary()
+    original = session.write(scratch_home)
+    shutil.copy(original, original.with_name("copy.jsonl"))
+    fork = copied(session, "fork", **dict.fromkeys(rewritten, ""))
+    fork.prompt("Try it with a discount instead.").says("With a discount the total is wrong by a cent.")
+    os.utime(original, (1_790_000_000, 1_790_000_000))
+    fork.write(scratch_home)
+    done = run(memory)
+    assert done.messages == 13
+    assert done.duplicates == 22
+    assert len(bodies(memory)) == len(set(bodies(memory))) == 7
+    assert memory.conversation(fork.id).continues == session.id
+    assert [item.text for item in memory.archive.messages(memory.conversation(fork.id).number)] == [
+        "Try it with a discount instead.",
+        "With a discount the total is wrong by a cent.",
+    ]
+
+
+def test_a_fork_of_codex_adds_what_is_new_in_it(memory: Memory, scratch_home: Path) -> None:
+    folder = scratch_home / ".codex/sessions/2026/10/02"
+    first = write_lines(folder / "rollout-a.jsonl", histories.codex_lines("first"))
+    os.utime(first, (1_790_000_000, 1_790_000_000))
+    fork = histories.codex_lines("second", fork_of="first")
+    for line in fork:
+        line["timestamp"] = line["timestamp"].replace("2026-10-02", "2026-10-05")
+    said = {
+        "type": "message",
+        "role": "user",
+        "content": [{"type": "input_text", "text": "Tabs after all, please"}],
+    }
+    fork.append({"timestamp": "2026-10-05T09:00:00Z", "type": "response_item", "payload": said})
+    write_lines(folder / "rollout-b.jsonl", fork)
+    done = run(memory)
+    assert (done.messages, done.duplicates) == (8, 7)
+
+
+# --- hooks and transcripts
+
+
+def hook(memory: Memory, event: str, **payload: Any) -> None:
+    Spool(memory.home).put(event, json.dumps({"hook_event_name": event, **payload}).encode())
+
+
+@pytest.mark.parametrize("order", ["hooks first", "transcript first"])
+def test_what_hooks_captured_meets_its_twin(memory: Memory, scratch_home: Path, order: str) -> None:
+    session = ClaudeSession().prompt("Why is the invoice total negative?")
+    session.tool("Bash", {"command": "pytest -k total"}, "assert -3 == 3", failed=True)
+    call = session.lines[-1]["message"]["content"][0]["tool_use_id"]
+    session.says("A refund was counted twice, so the total fell below zero.")
+    session.write(scratch_home)
+    shared = {"session_id": session.id, "cwd": session.cwd, "prompt_id": session.prompt_id}
+
+    def captured() -> None:
+        hook(memory, "UserPromptSubmit", prompt="Why is the invoice total negative?", **shared)
+        failed = {"tool_name": "Bash", "tool_input": {"command": "pytest -k total"}, "tool_use_id": call}
+        hook(memory, "PostToolUseFailure", error="assert -3 == 3", **failed, **shared)
+        last = "A refund was counted twice, so the total fell below zero."
+        hook(memory, "Stop", last_assistant_message=last, **shared)
+        memory.drain()
+
+    steps = [captured, lambda: run(memory)]
+    for step in steps if order == "hooks first" else reversed(steps):
+        step()
+    assert rows(memory, "SELECT kind FROM events ORDER BY kind") == [
+        ("prompt",),
+        ("reply",),
+        ("tool_failure",),
+    ]
+    assert len(bodies(memory)) == 3
+    assert len(kept(memory)) == 4
+
+
+def test_a_sub_agents_answer_and_a_summary_meet_their_twins(memory: Memory, scratch_home: Path) -> None:
+    main = ClaudeSession().prompt("Summarise it")
+    main.prompt(
+        "This session is being continued from a previous conversation that ran out of context. The summary "
+        "below covers it.\n\nThe coupon bug was fixed by a default of zero.",
+        isCompactSummary=True,
+    )
+    main.write(scratch_home)
+    side = ClaudeSession(agent="a1")
+    side.prompt("Count the migrations").says("There are fourteen migrations in the folder.")
+    side.write(scratch_home)
+    hook(memory, "SubagentStop", session_id=side.id, cwd=side.cwd, agent_id="a1", agent_type="Explore",
+         last_assistant_message="There are fourteen migrations in the folder.")  # fmt: skip
+    hook(memory, "PostCompact", session_id=main.id, cwd=main.cwd, prompt_id=main.prompt_id, trigger="auto",
+         compact_summary="The coupon bug was fixed by a default of zero.")  # fmt: skip
+    memory.drain()
+    run(memory)
+    kinds = [kind for (kind,) in rows(memory, "SELECT kind FROM events ORDER BY kind")]
+    assert kinds == ["compaction", "prompt", "subagent_result"]
+    assert memory.conversation("agent-a1").parent == side.id
+    [summary] = memory.store.memories(EVERYTHING, MemoryFilter(kinds=(Kind.SUMMARY,)))
+    assert summary.body == "The coupon bug was fixed by a default of zero."
+
+
+# --- privacy
+
+
+def test_nothing_secret_or_private_reaches_the_store(memory: Memory, scratch_home: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    far = "x" * 60_000 + "\n"
+    session = ClaudeSession().prompt(f"Push with {secret}, and <private>my boss is Ada</private> note it")
+    session.tool(
+        "Bash", {"command": f"curl -H 'Authorization: Bearer {secret}' x"}, f"{far}{secret}\nok {secret}"
+    )
+    session.tool("Read", {"file_path": "/home/dev/shop/.env"}, "PLAIN_VALUE=hunter2hunter2")
+    session.tool("mcp__claude-memory__search_memory", {"query": "x"}, "recalled words stay out")
+    blocks = [{"type": "text", "text": "see <private>"}, {"type": "text", "text": "Ada again"}]
+    session.line(type="user", message={"role": "user", "content": blocks}, promptId="p9")
+    session.write(scratch_home)
+    run(memory)
+    memory.store.close()
+    stored = b"".join(path.read_bytes() for path in memory.home.rglob("*") if path.is_file())
+    with Memory.open(memory.home, scratch_home, flags={"embedder": "none"}) as again:
+        shown = " ".join(text for _, _, text in kept(again))
+    for word in (secret, "Ada", "hunter2", "recalled words"):
+        assert word.encode() not in stored
+        assert word not in shown
+    assert "[secret:" in shown
+    assert "[withheld]" in shown
+
+
+def test_what_is_erased_stays_away(memory: Memory, scratch_home: Path) -> None:
+    path = ordinary().write(scratch_home)
+    run(memory)
+    [gone] = [
+        item
+        for item in memory.store.memories(EVERYTHING, MemoryFilter())
+        if item.body.startswith("Changed: every lookup")
+    ]
+    memory.store.erase([gone.id])
+    assert not [text for _, _, text in kept(memory) if "every lookup" in text]
+    assert memory.archive.candidates(EVERYTHING, ["lookup"], 10) == []
+    os.utime(path)
+    path.write_bytes(b"\n" + path.read_bytes())
+    run(memory)
+    assert not [text for _, _, text in kept(memory) if "every lookup" in text]
+    assert not [body for body in bodies(memory) if "every lookup" in body]
+
+
+def test_excluded_folders_are_not_archived(scratch_home: Path) -> None:
+    ordinary().write(scratch_home)
+    ordinary("secretproject", "/home/dev/clients/acme").write(scratch_home)
+    flags = {"embedder": "none", "exclude": ["/home/dev/clients"]}
+    with Memory.open(scratch_home / "memory", scratch_home, flags=flags) as memory:
+        run(memory)
+        assert "acme" not in json.dumps([item.cwd for item in memory.archive.conversations(EVERYTHING)])
+        assert len(memory.archive.conversations(EVERYTHING)) == 1
+
+
+# --- the archive
+
+
+def test_tool_output_is_found_by_its_words(memory: Memory, scratch_home: Path) -> None:
+    for name in ("alpha", "beta", "gamma"):
+        ordinary(name).write(scratch_home)
+    run(memory)
+    [found] = memory.archive.candidates(EVERYTHING, ["KeyError", "coupon", "pytest", "test_beta.py"], 1)
+    assert found.text == "pytest tests/test_beta.py"
+    assert memory.archive.candidates(SearchScope(()), ["coupon"], 5) == []
+    assert memory.archive.candidates(EVERYTHING, ['"', "(", "AND", "nowhere", "\0"], 5) == []
+
+
+def test_long_output_keeps_head_and_tail(memory: Memory, scratch_home: Path) -> None:
+    output = "first line\n" + "middle\n" * 50_000 + "last line"
+    ClaudeSession().prompt("Build it").tool("Bash", {"command": "make"}, output).write(scratch_home)
+    run(memory)
+    [text] = [text for _, role, text in kept(memory) if role == "result"]
+    assert text.startswith("first line")
+    assert text.endswith("last line")
+    assert len(text) < 10_000
+
+
+def test_conversations_are_found_by_the_beginning_of_their_id(memory: Memory, scratch_home: Path) -> None:
+    session = ordinary()
+    session.write(scratch_home)
+    run(memory)
+    assert memory.conversation(session.id[:6]).session == session.id
+    with pytest.raises(NotFound):
+        memory.conversation("zzz")
+    ordinary("other").write(scratch_home)
+    run(memory)
+    with pytest.raises((InvalidInput, NotFound)):
+        memory.conversation("")
+
+
+def test_a_conversation_that_grew_is_distilled_again(memory: Memory, scratch_home: Path) -> None:
+    session = ordinary()
+    session.write(scratch_home)
+    seen: list[int] = []
+
+    def distil(conversation: Any, messages: Any) -> list[Any]:
+        seen.append(len(messages))
+        return []
+
+    def go() -> None:
+        import_history(memory.home, memory.store, memory.archive, Settings(), Request(), distil=distil)
+
+    go()
+    go()
+    session.prompt("One more thing about it").write(scratch_home)
+    go()
+    assert seen == [11, 12]
+
+
+# --- running
+
+
+def test_progress_comes_to_its_end(memory: Memory, scratch_home: Path) -> None:
+    ordinary().write(scratch_home)
+    told: list[Progress] = []
+    memory.import_history(Request(), progress=told.append)
+    assert told[-1].done_bytes == told[-1].total_bytes > 0
+
+
+def test_two_imports_do_not_meet(memory: Memory) -> None:
+    with try_lock(private_folder(memory.home / "cache") / "import.lock"), pytest.raises(Conflict):
+        run(memory)
+
+
+def test_an_import_out_of_time_goes_on_next_time(memory: Memory, scratch_home: Path) -> None:
+    for number in range(5):
+        ordinary(f"s{number}").write(scratch_home)
+    first = run(memory, budget_seconds=0.0)
+    assert not first.complete
+    assert first.messages < 55
+    assert first.messages + run(memory).messages == 55
+
+
+def test_workers_read_what_one_process_reads(memory: Memory, scratch_home: Path) -> None:
+    for number in range(6):
+        ordinary(f"s{number}").write(scratch_home)
+    alone = run(memory, workers=0)
+    with Memory.open(scratch_home / "other", scratch_home, flags={"embedder": "none"}) as other:
+        beside = run(other, workers=2)
+        assert replace(beside, read_bytes=0) == replace(alone, read_bytes=0)
+        assert kept(other) == kept(memory)
+        assert bodies(other) == bodies(memory)
+
+
+def test_compressed_rollouts_are_read_once(memory: Memory, scratch_home: Path) -> None:
+    from backports import zstd
+
+    path = write_lines(scratch_home / ".codex/sessions/2026/rollout-a.jsonl", histories.codex_lines())
+    assert run(memory).messages == 7
+    packed = path.with_name("rollout-a.jsonl.zst")
+    packed.write_bytes(zstd.compress(path.read_bytes()))
+    path.unlink()
+    assert run(memory).messages == 0
+    assert run(memory) == Imported()
+    packed.write_bytes(b"\x28\xb5\x2f\xfdnot really")
+    assert run(memory).skipped == 1
