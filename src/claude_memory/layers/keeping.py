@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -10,6 +10,7 @@ from pathlib import Path
 from claude_memory.layers import danger_zone, index, session_end, sources
 from claude_memory.layers.places import PersonFiles, ProjectFiles, project_files
 from claude_memory.layers.session_log import SessionLine
+from claude_memory.layout import FOLDER
 from claude_memory.model import Project, ProjectId, ProjectIdentity
 from claude_memory.settings import Settings
 from claude_memory.store.protocol import Store
@@ -69,10 +70,11 @@ class Keeper:
 
     def _sources(self, project: Project | None, root: Path, *, knowledge: bool) -> list[sources.Source]:
         found: list[sources.Source] = []
-        if project is not None:
-            files = self.files_of(project.id, root)
+        projects = [(project, root)] if project is not None else list(self._at_work())
+        for each, place in projects:
+            files = self.files_of(each.id, place)
             if files.all():
-                found += sources.of_project(files, project.id, root)
+                found += sources.of_project(files, each.id, place)
         folders = [folder for folder in self.knowledge_folders() if folder.is_dir()] if knowledge else []
         if folders or _has_own_files(self.home):
             own = self._own_project()
@@ -84,6 +86,13 @@ class Keeper:
         """What belongs to the person and no project still needs one to stand under."""
         path = str(self.home)
         return self.store.project_for(ProjectIdentity((f"path:{path}",), self.home.name, path)).id
+
+    def _at_work(self) -> Iterator[tuple[Project, Path]]:
+        """Every project that has files, for a drain that runs for nobody in particular."""
+        for project in self._projects():
+            root = Path(project.path)
+            if (self.home / "projects" / project.id).is_dir() or (root / FOLDER).is_dir():
+                yield project, root
 
     def _projects(self) -> Sequence[Project]:
         return self.store.projects()

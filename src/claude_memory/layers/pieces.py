@@ -24,6 +24,8 @@ LABEL_KINDS = {
 }
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)\s*$")
 _DAY = re.compile(r"^\d{4}-\d\d-\d\d$")
+_DATED = re.compile(r"(\d{4}-\d\d-\d\d): (?=\S)")
+_TABLES = ("decisions", "key-files")
 _OWN_BLOCKS = ("lessons", "decisions", "write-ahead")  # a person's words, kept by the machine
 _TITLE_CHARACTERS = 120
 
@@ -61,7 +63,8 @@ def of_note(lines: Lines, kind: Kind = Kind.NOTE) -> list[Piece]:
 
 def of_memory_file(lines: Lines) -> list[Piece]:
     """A MEMORY.md: each row of a decision table by itself, the rest by its headings."""
-    kept_up = {line for block in blocks.find([text for _, text in lines.lines]) for line in block.machine}
+    tables = [block for block in blocks.find([text for _, text in lines.lines]) if block.name in _TABLES]
+    kept_up = {line for block in tables for line in block.machine}
     rows = {
         number: row
         for number, line in lines.lines
@@ -90,13 +93,16 @@ def of_bullets(lines: Lines, kind: Kind) -> list[Piece]:
     found = []
     for number, text in _items(lines):
         first = text.splitlines()[0]
+        dated = _DATED.match(text)
+        said = text[dated.end() :] if dated else text
         found.append(
             Piece(
                 f"item:{_hash(text)}",
                 kind,
-                first[:_TITLE_CHARACTERS],
-                text,
+                said.splitlines()[0][:_TITLE_CHARACTERS],
+                said,
                 number,
+                created_at=_at(dated[1]) if dated else None,
                 machine=any(first in line for line in machine),
             )
         )

@@ -180,7 +180,7 @@ def _sessions(path: Path) -> list[Piece]:
         parts += [f"Open: {text}" for text in line.open_threads]
         body = "\n".join(part for part in parts if part)
         if body:
-            key = f"{line.session_id}:{line.through}" if line.session_id else body[:500]
+            key = f"{line.session_id}:{line.through}" if line.through else body[:500]
             topics = (line.project,) if line.project else ()
             found.append(
                 Piece(

@@ -19,6 +19,7 @@ from claude_memory.surfaces.cli import (
     conversations,
     demo,
     intentions,
+    layers,
     memories,
     output,
     project,
@@ -42,7 +43,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for part in (project, memories, search, conversations, tasks, agents, upkeep, demo):
+for part in (project, memories, search, conversations, layers, tasks, agents, upkeep, demo):
     part.register(app)
 app.add_typer(config.app, name="config")
 app.add_typer(backup.app, name="backup")

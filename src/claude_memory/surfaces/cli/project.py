@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from claude_memory import layout as layouts
+from claude_memory.layers.places import approve
 from claude_memory.project import root_of
 from claude_memory.surfaces.cli import documents, output
-from claude_memory.surfaces.cli.request import Json, place
+from claude_memory.surfaces.cli.request import Json, opened, place
 
 
 class Layout(StrEnum):
@@ -37,7 +38,11 @@ def init(
     json: Json = False,
 ) -> None:
     """Give this project its own folder, ignored by git."""
-    done = layouts.prepare(root_of(place(context).project_folder), layout)
+    where = place(context)
+    root = root_of(where.project_folder)
+    done = layouts.prepare(root, layout)
+    with opened(context) as memory:  # from now on the files in there are the person's own
+        approve(where.home_folder, memory.project.id, root)
     if json:
         output.document(documents.plain(done))
         return
