@@ -35,12 +35,22 @@ def ledger(store: Store, scope: SearchScope, *, since: datetime | None = None) -
     return _added_up(store.events(scope, wanted, limit=_READ_AT_MOST))
 
 
-def injections_of(store: Store, scope: SearchScope, memory: str, *, limit: int = 5) -> list[Event]:
-    """The last times one memory was given."""
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One time a hook handed a memory to an agent."""
+
+    timestamp: datetime
+    session: SessionId | None
+    given_at: str
+
+
+def given(store: Store, scope: SearchScope, memory: str, *, limit: int = 5) -> list[Given]:
+    """The last times one memory was given, newest first."""
     from claude_memory.store.protocol import EventFilter
 
     events = store.events(scope, EventFilter(kinds=(EventKind.INJECTION,)), limit=2_000)
-    return [event for event in events if memory in (event.payload.get("memories") or ())][:limit]
+    mine = [event for event in events if memory in (event.payload.get("memories") or ())]
+    return [Given(e.timestamp, e.session, str(e.payload.get("given_at", "?"))) for e in mine[:limit]]
 
 
 def _added_up(events: Iterable[Event]) -> list[LedgerLine]:

@@ -49,11 +49,13 @@ if TYPE_CHECKING:
     from claude_memory.ingest.importer import Imported, Progress, Request
     from claude_memory.layers.index import Synced
     from claude_memory.layers.keeping import Keeper
-    from claude_memory.ledger import LedgerLine
+    from claude_memory.ledger import Given, LedgerLine
+    from claude_memory.lifecycle.entry import Verdict
     from claude_memory.lifecycle.intention_book import IntentionBook
+    from claude_memory.recall.conversations import Recalled
     from claude_memory.recall.explain import Explanation
     from claude_memory.settings import Settings
-    from claude_memory.store.archive_protocol import Archive, Conversation
+    from claude_memory.store.archive_protocol import Archive, Conversation, ConversationFilter
     from claude_memory.store.protocol import Erased, Pruned, Store, StoreStats
     from claude_memory.timeline import TimelineEntry
 
@@ -96,6 +98,8 @@ class Memory:
         self._project: Project | None = None
         self._embedder: Embedder | None = None
         self._words_only: str | None = None
+        # What the write gate made of the memories of the last `remember` or `remember_many`.
+        self.verdicts: dict[MemoryId, Verdict] = {}
 
     @classmethod
     def open(
@@ -204,7 +208,18 @@ class Memory:
         self._mirror()
         if embed:
             self.embed_pending()
+        self._admit(memories)
         return [memory.id for memory in memories]
+
+    def _admit(self, memories: Sequence[StoredMemory]) -> None:
+        """Let new memories meet their neighbours; what they say stays kept whatever comes of it."""
+        from claude_memory.lifecycle.entry import admit
+
+        model = self._embedder.model if self._embedder is not None else None  # never loaded for this
+        verdicts = admit(self.store, memories, model)
+        self.verdicts = {verdict.memory: verdict for verdict in verdicts}
+        if any(verdict.other for verdict in verdicts):
+            self._mirror()
 
     def revise(
         self,
@@ -326,6 +341,13 @@ class Memory:
             now=datetime.now(UTC),
         )
 
+    def given(self, id_: str) -> list[Given]:
+        """When and where hooks handed a memory to an agent, newest first."""
+        from claude_memory.ledger import given
+
+        self._catch_up()
+        return given(self.store, self._scope(), self._one(id_).id)
+
     def show(self, ids: Sequence[str]) -> list[StoredMemory]:
         """Whole memories by id or unique beginning of one."""
         return [self._one(id_) for id_ in ids]
@@ -335,6 +357,32 @@ class Memory:
         from claude_memory.conversations import find
 
         return find(self.archive, id_)
+
+    def recall(
+        self,
+        query: str,
+        *,
+        within: ConversationFilter | None = None,
+        here: bool = False,
+        limit: int | None = None,
+        own_first: bool = True,
+        words_only: bool = False,
+    ) -> list[Recalled]:
+        """Archived conversations that answer a question, or the newest; of this project only with `here`."""
+        from claude_memory.recall.conversations import recall
+        from claude_memory.store.archive_protocol import ANY_CONVERSATION
+
+        return recall(
+            self.archive,
+            self.store,
+            None if words_only else self.embedder,
+            self._scope(all_projects=not here),
+            query,
+            within=within or ANY_CONVERSATION,
+            limit=self.settings.search_limit if limit is None else limit,
+            now=datetime.now(UTC),
+            own=self.project.id if own_first else None,
+        )
 
     def timeline(
         self,
@@ -583,10 +631,40 @@ class Memory:
         """Bring in what waits, without ever making a question fail: the store may be busy or read-only."""
         try:
             self.drain(budget_seconds=1.0)
+            self._index_tasks()
             self.embed_pending(budget_seconds=self.settings.embed_in_drain_ms / 1000)
             self.upkeep()
         except (StoreBusy, OSError):
             return
+
+    def _index_tasks(self) -> None:
+        """Let search find what stands in this project's task files; texts that changed are revised."""
+        from claude_memory.tasks.places import storage_for
+
+        storage = storage_for(self.project_root, home=self.home)
+        if not any((folder / "sessions").is_dir() for folder in storage.folders):
+            return
+        from claude_memory.tasks.index import documents
+
+        now = datetime.now(UTC)
+        marker = private_folder(self.home / "cache") / f"tasks-{self.project.id}"
+        since = datetime.fromtimestamp(marker.stat().st_mtime, UTC) if marker.exists() else None
+        texts = {
+            text.id_in(self.project.id): text for text in documents(storage, since=since) if text.body.strip()
+        }
+        known = self.store.memories(self._scope(), MemoryFilter(statuses=ANY_STATUS), ids=list(texts))
+        for old in known:
+            new = self._completed(texts[old.id].memory(), now)
+            if new.body != old.body:
+                self.store.update(
+                    replace(old, body=new.body, title=new.title, files=new.files, updated_at=now)
+                )
+        missing = texts.keys() - {old.id for old in known}
+        self.store.add([], [self._completed(texts[id_].memory(), now) for id_ in texts if id_ in missing])
+        marker.touch(mode=FILE_MODE)
+        os.utime(marker, (now.timestamp(), now.timestamp()))
+        if texts:
+            self._mirror()
 
     def _mirror(self) -> None:
         """Bring memories.jsonl up to date. What cannot be written now waits in the store; doctor says so."""

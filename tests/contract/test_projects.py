@@ -1,5 +1,10 @@
 """A project is found by any name it ever had, and two projects never become one by accident."""
 
+from dataclasses import replace
+
+import pytest
+
+from claude_memory.errors import NotFound
 from claude_memory.model import MemoryFilter, Scope, SearchScope
 
 
@@ -117,3 +122,12 @@ def test_words_of_a_project_do_not_travel_with_the_person(store, make, make_in):
     make.added("the launch code is zanzibar", session="s1")
     make.added("prefers tabs", session="s1", scope=Scope.USER)
     assert make_in(store, "/work/other").find("zanzibar") == []
+
+
+def test_a_partial_identity_recognises_a_project_and_makes_none(store, identify):
+    known = store.project_for(identify("/work/shop", "repo:/work/shop#abc", "repo:/work/shop@1"))
+    partial = replace(identify("/work/shop", "repo:/work/shop@1"), partial=True)
+    assert store.project_for(partial) == known
+    with pytest.raises(NotFound):
+        store.project_for(replace(identify("/work/new", "repo:/work/new@2"), partial=True))
+    assert [project.id for project in store.projects()] == [known.id]

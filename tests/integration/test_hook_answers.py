@@ -346,3 +346,35 @@ def test_what_we_run_ourselves_gets_neither_capture_nor_context(agent: Agent) ->
         assert agent.hook(event, prompt=QUESTION, agent_type="x", source="startup") is None
     assert Spool(agent.home).depth().count == 0
     assert _drains(agent.home) == []
+
+
+def test_why_tells_when_a_memory_was_given(agent: Agent) -> None:
+    agent.hook("UserPromptSubmit", prompt=QUESTION)
+    with Memory.open(agent.home, agent.project, flags={"embedder": "none"}) as memory:
+        [hit] = memory.search(QUESTION, limit=1, kinds=["decision"])
+        [given] = memory.given(hit.id)
+    assert (given.given_at, given.session) == ("UserPromptSubmit", "s1")
+    (agent.home / "config.toml").write_text('embedder = "none"\n')
+    command = [sys.executable, "-m", "claude_memory", "why", hit.id, "--query", QUESTION]
+    said = subprocess.run(command, cwd=agent.project, env=agent.environment, capture_output=True, text=True)
+    assert "given to an agent" in said.stdout
+    assert "UserPromptSubmit, session s1" in said.stdout
+    document = json.loads(
+        subprocess.run(
+            [*command, "--json"], cwd=agent.project, env=agent.environment, capture_output=True
+        ).stdout
+    )
+    assert document["given"][0]["given_at"] == "UserPromptSubmit"
+    assert document["memory"] == hit.id
+
+
+def test_the_ledger_adds_up_by_day_and_session(agent: Agent) -> None:
+    agent.hook("UserPromptSubmit", prompt=QUESTION)
+    Agent(agent.home, agent.project, "s2").hook("SessionStart", source="startup")
+    with Memory.open(agent.home, agent.project, flags={"embedder": "none"}) as memory:
+        lines = memory.ledger()
+    assert {(line.session, line.given_at, line.times) for line in lines} == {
+        ("s1", "UserPromptSubmit", 1),
+        ("s2", "SessionStart", 1),
+    }
+    assert all(line.tokens > 10 and line.memories for line in lines)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from claude_memory import times
+from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind
 from claude_memory.surfaces.cli import documents, output, views
 from claude_memory.surfaces.cli.request import KINDS, Json, opened, said, said_all
@@ -123,10 +124,19 @@ def why(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Explain why a memory answers a question, in words and numbers."""
+    """Explain why a memory answers a question, in words and numbers, and when agents were given it."""
     with opened(context) as memory:
-        found = memory.why(said(id_), said(query) if query is not None else None)
+        given = memory.given(said(id_))
+        try:
+            found = memory.why(said(id_), said(query) if query is not None else None)
+        except InvalidInput:
+            if not given:
+                raise
+            found = None  # nothing was searched, but hooks have given it
     if json:
-        output.document(documents.plain(found))
-    else:
+        explained = documents.plain(found) if found is not None else {}
+        output.document({**explained, "given": [documents.plain(item) for item in given]})
+        return
+    if found is not None:
         output.lines(views.explanation(found, output.width()))
+    output.lines(views.given(given))

@@ -12,6 +12,7 @@ from claude_memory.surfaces.cli.output import Line, clean
 
 if TYPE_CHECKING:
     from claude_memory.health import Check
+    from claude_memory.ledger import Given
     from claude_memory.recall.explain import Explanation
     from claude_memory.timeline import TimelineEntry
 
@@ -96,6 +97,16 @@ def explanation(found: Explanation, columns: int | None) -> Iterator[Line]:
     longest = max((len(name) for name in found.numbers), default=0)
     for name, value in found.numbers.items():
         yield [(f"  {name:<{longest}}  ", "dim"), (f"{value:.4g}", "")]
+
+
+def given(found: Sequence[Given]) -> Iterator[Line]:
+    """When hooks handed a memory to an agent."""
+    for item in found:
+        yield [
+            ("given to an agent ", ""),
+            (minute(item.timestamp), "bold"),
+            (f"  at {one_line(item.given_at)}, session {one_line(item.session or '-')}", "dim"),
+        ]
 
 
 def checks(found: Sequence[Check]) -> Iterator[Line]:
