@@ -248,3 +248,20 @@ def test_everything_in_the_home_is_private(memory: Memory) -> None:
             path: oct(mode) for path, mode in modes.items() if mode != (0o700 if path.is_dir() else 0o600)
         }
         assert wrong == {}
+
+
+def test_task_texts_are_found_and_follow_their_files(memory: Memory) -> None:
+    from claude_memory import MemoryAPI
+    from claude_memory.tasks.places import storage_for
+
+    api = MemoryAPI(storage=storage_for(memory.project_root, home=memory.home))
+    api.create_scratchpad("auth", "Exploring the narwhal gateway for sign-in")
+    assert [hit.title for hit in memory.search("narwhal gateway")] == ["auth: scratchpad"]
+    api.update_scratchpad("auth", "Exploring the pelican gateway instead")
+    os.utime(memory.home / "cache" / f"tasks-{memory.project.id}", (0, 0))  # two saves within one clock tick
+    assert memory.search("narwhal") == []
+    [hit] = memory.search("pelican gateway")
+    assert memory.show([hit.id])[0].task == "auth"
+    api.create_plan("auth", "Plan: sign in through the pelican gateway")
+    api.append_progress("auth", "The pelican answers")
+    assert len(memory.search("pelican", task="auth", limit=10)) == 3

@@ -65,8 +65,11 @@ def build(sections: Sequence[Section], situation: Situation, *, max_tokens: int)
     spent = 0
     allowance = 0.0
     characters = 0
-    for section in (item for item in sections if situation.source in item.sources):
-        allowance += section.share * max_tokens
+    wanted = [item for item in sections if situation.source in item.sources]
+    whole = sum(item.share for item in wanted) or 1.0
+    for section in wanted:
+        # Shares count among the sections of this source: together they are the whole budget.
+        allowance += section.share / whole * max_tokens
         lines = list(section.lines(situation))
         taken: list[Line] = []
         heading = [Line(section.heading)] if section.heading else []

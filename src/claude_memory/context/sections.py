@@ -11,6 +11,7 @@ from dataclasses import replace
 from claude_memory.context import file_sections
 from claude_memory.context.builder import Line, Section, Situation
 from claude_memory.context.quoting import DUE_HEADING, intention_line, line_for
+from claude_memory.context.task_section import tasks
 from claude_memory.model import Kind, MemoryFilter, MemoryId, SearchScope, Status, StoredMemory, Trust
 
 DURABLE_KINDS = (
@@ -87,6 +88,7 @@ START_SECTIONS: tuple[Section, ...] = (
     Section("intentions", DUE_HEADING, 0.1, due),
     Section("working buffer", "Working buffer:", 0.15, file_sections.buffer, ("startup", "clear")),
     Section("today", "Lessons and what is to be done:", 0.1, file_sections.today),
+    Section("tasks", "", 0.1, tasks),
     Section("durable", "Known about this project:", 0.4, durable),
     Section("recent", "Lately in this project:", 0.25, recent),
     Section("further", "", 0.05, further),

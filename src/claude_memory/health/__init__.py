@@ -36,6 +36,7 @@ def check(home: Path, project_root: Path | None = None, *, deep: bool = False) -
             *probed("search", partial(vectors.search, home, settings, view, deep=deep)),
             *probed("backups", partial(places.backups, home, deep=deep)),
             *probed("logs", partial(places.logs, home, settings)),
+            *probed("tasks", partial(places.tasks, home, project_root)),
         ]
     if project_root is not None:
         findings += probed("agents", partial(agents.agents, project_root))

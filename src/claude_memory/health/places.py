@@ -184,3 +184,24 @@ def logs(root: Path, settings: Settings) -> Iterator[Check]:
         yield warn("logs", text, f"delete old files in {folder}")
     else:
         yield ok("logs", text)
+
+
+def tasks(home: Path, project_root: Path | None) -> Iterator[Check]:
+    """Whether plans and progress of this project's tasks still say what they said when written."""
+    from claude_memory.tasks.places import storage_for
+
+    if project_root is None:
+        return
+    storage = storage_for(project_root, home=home)
+    if not any((folder / "sessions").is_dir() for folder in storage.folders):
+        return
+    from claude_memory.tasks.checking import verify
+
+    problems = verify(storage=storage)
+    if not problems:
+        yield ok("tasks", "plans and progress are as they were written")
+        return
+    finding = fail if any(problem.tampered for problem in problems) else warn
+    yield finding(
+        "tasks", f"{len(problems)} findings: {str(problems[0])[:200]}", "see `claude-memory status`"
+    )

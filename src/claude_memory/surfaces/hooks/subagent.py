@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 from claude_memory.context.budget import Context, marked, tokens
 from claude_memory.context.session_state import SubagentStarts
+from claude_memory.context.task_section import SUBAGENT_TOKENS as TASK_TOKENS
+from claude_memory.context.task_section import task_lines
 from claude_memory.surfaces.hooks.answers import MAX_QUESTION_CHARACTERS, Answer
 
 if TYPE_CHECKING:
@@ -49,7 +51,15 @@ def at_start(moment: Moment) -> Answer | None:
 
 def _context(moment: Moment, prompt: str) -> Context:
     found = _matching(moment, prompt) if prompt else Context("", 0, (), ())
-    text = "\n".join(part for part in (found.text, COMMANDS) if part)
+    memory = moment.memory
+    under_way = task_lines(
+        memory.project_root,
+        memory.home,
+        session=moment.session,
+        max_tokens=TASK_TOKENS,
+        commands=True,
+    )
+    text = "\n".join(part for part in (found.text, *under_way, COMMANDS) if part)
     return Context(text, tokens(text), found.memories, ())
 
 
