@@ -230,6 +230,7 @@ class Hit:
     trust: Trust
     superseded_by: MemoryId | None = None
     score: float = 0.0
+    place: str = ""  # file and line, for what stands in a plain file
 
 
 def memory_id(seed: str) -> MemoryId:

@@ -147,4 +147,10 @@ def _hit(ranking: Ranking, item: Judged, relevant: float) -> Hit:
         trust=memory.trust,
         superseded_by=memory.superseded_by,
         score=round(item.score, 6),
+        place=_place(memory),
     )
+
+
+def _place(memory: StoredMemory) -> str:
+    file, line = memory.provenance.get("file"), memory.provenance.get("line")
+    return f"{file}:{line}" if file and line and memory.provenance.get("source") == "file" else ""

@@ -26,7 +26,8 @@ _HIT_FIELDS = (
 def hit(found: Hit) -> dict[str, Any]:
     """One answer of a search."""
     values = {name: plain(getattr(found, name)) for name in _HIT_FIELDS}
-    return {**values, "relevance": round(found.relevance, 4)}
+    place = {"place": found.place} if found.place else {}
+    return {**values, "relevance": round(found.relevance, 4), **place}
 
 
 def memory(stored: StoredMemory) -> dict[str, Any]:

@@ -43,6 +43,8 @@ def hits(found: Sequence[Hit], columns: int | None) -> Iterator[Line]:
         snippet = one_line(hit.snippet)
         if snippet and snippet.rstrip("…") not in one_line(hit.title):
             yield from _paragraph(snippet, columns, "    ")
+        if hit.place:
+            yield [(f"    {hit.place}", "dim")]
 
 
 def memory(stored: StoredMemory, columns: int | None) -> Iterator[Line]:
