@@ -1,4 +1,5 @@
-"""Two short coding sessions as an agent's hooks report them, and questions that share no word with them.
+"""Two short coding sessions as an agent's hooks report them, three older ones as the agent keeps them, and
+questions that share no word with them.
 
 Package data for `claude-memory demo`; nothing else reads it.
 """
@@ -6,6 +7,7 @@ Package data for `claude-memory demo`; nothing else reads it.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -30,6 +32,7 @@ class Question:
 QUESTIONS = (
     Question("How do we block staff who quit?", "revoke somebody's session"),
     Question("Which timezone bug did we hit?", "naive one, so the comparison raised"),
+    Question("Was anybody charged more than once?", "paid the same invoice twice"),
 )
 
 
@@ -42,3 +45,17 @@ def events(project: Path) -> list[SampleEvent]:
         record = json.loads(line)
         found.append(SampleEvent(record["event"], json.dumps(record["payload"]).encode()))
     return found
+
+
+def write_history(project: Path, home: Path) -> int:
+    """Write the older sessions where the agent keeps its own; returns how many."""
+    folder = home / ".claude" / "projects" / re.sub("[^a-zA-Z0-9]", "-", str(project))
+    folder.mkdir(parents=True)
+    inside = json.dumps(str(project))[1:-1]
+    written = 0
+    for item in resources.files(__name__).joinpath("history").iterdir():
+        if item.name.endswith(".jsonl"):
+            text = item.read_text("utf-8").replace("{project}", inside)
+            (folder / item.name).write_text(text, "utf-8")
+            written += 1
+    return written

@@ -82,7 +82,7 @@ def _database(path: Path) -> Iterator[Mapping[str, Any]]:
         db = apsw.Connection(
             path.absolute().as_uri() + "?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         )
-        db.set_busy_timeout(2_000)
+        db.set_busy_timeout(500)
         yield from _sessions(db)
     except apsw.Error as fault:
         raise ValueError(f"not a readable database: {type(fault).__name__}") from None

@@ -6,6 +6,7 @@ Knows bytes and JSON, nothing of agents.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,8 +40,10 @@ class _Unpacked:
     """A compressed file's content; damage is a ValueError, like any other content that cannot be read."""
 
     def __init__(self, path: Path) -> None:
-        from backports import zstd
-
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
         self._handle = zstd.open(path, "rb")
         self._damage = zstd.ZstdError
 

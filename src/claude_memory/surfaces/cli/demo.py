@@ -49,6 +49,8 @@ def demo(json: Json = False) -> None:
     """Show the whole path, from sample events to an answer."""
     with _thrown_away() as folder:
         steps = _Steps(quiet=json)
+        with _opened(folder) as memory:
+            _import(memory, folder, steps)
         milliseconds = _capture(folder, steps)
         with _opened(folder) as memory:
             _store(memory, steps)
@@ -116,6 +118,17 @@ def _opened(folder: Path) -> Memory:
 
     # The flag keeps a store named in the environment out of it: the demo must never touch real memories.
     return Memory.open(folder / "home", folder / "billing", flags={"store": "", "embedder": "bundled"})
+
+
+def _import(memory: Memory, folder: Path, steps: _Steps) -> None:
+    from claude_memory import sample
+    from claude_memory.ingest.importer import Request
+
+    sessions = sample.write_history(folder / "billing", folder)
+    result = [f"{sessions} older sessions of the agent:"]
+    with steps("import", result):
+        done = memory.import_history(Request(paths=(folder / ".claude",), user_home=folder))
+        result.append(f"{done.messages} messages, {done.memories} memories")
 
 
 def _store(memory: Memory, steps: _Steps) -> None:
