@@ -1,0 +1,162 @@
+"""A new memory meets its nearest neighbours: what the gate says is done, linked and explained.
+
+Runs after the memory is stored, so that nothing can be lost here. Only memories of the same project
+and scope ever meet; texts of others are neither read nor changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from claude_memory.lifecycle import strength
+from claude_memory.lifecycle.gate import MAX_CHARACTERS, Action, Judgement, judged
+from claude_memory.model import (
+    Kind,
+    MemoryFilter,
+    MemoryId,
+    Passage,
+    SearchScope,
+    Status,
+    StoredMemory,
+    Trust,
+)
+from claude_memory.store.lifecycle_protocol import Relation, Review, lifecycle_of
+from claude_memory.store.protocol import Store
+from claude_memory.text import query_terms
+
+# A bulk is an import: its memories are compared by consolidation, not while somebody waits.
+AT_ONCE = 100
+NEIGHBOURS = 12
+# A plain note may be anything, so the gate must be surer of it than of a decision or a fact.
+LEAST_PROBABILITY = {Action.SUPERSEDED: 0.5, Action.REINFORCED: 0.4, Action.CONFLICT: 0.35}
+LEAST_FOR_NOTES = 0.75
+RELATION = {Action.REINFORCED: "repeats", Action.SUPERSEDED: "supersedes", Action.CONFLICT: "contradicts"}
+_CAPTURED = (Kind.OBSERVATION, Kind.SUMMARY)
+_ACTIVE = MemoryFilter(statuses=(Status.ACTIVE,))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a new memory."""
+
+    memory: MemoryId
+    action: Action
+    other: MemoryId | None = None
+    words: str = ""
+
+
+def admit(store: Store, memories: Sequence[StoredMemory], model: str | None) -> list[Verdict]:
+    """Judge stored memories in their order, each against what was there before it."""
+    if len(memories) > AT_ONCE:
+        return [Verdict(memory.id, Action.ADDED) for memory in memories]
+    later = {memory.id for memory in memories}
+    verdicts = []
+    for memory in memories:
+        verdicts.append(_admitted(store, memory, model, frozenset(later)))
+        later.discard(memory.id)
+    return verdicts
+
+
+def _admitted(store: Store, new: StoredMemory, model: str | None, later: frozenset[MemoryId]) -> Verdict:
+    if not _is_statement(new) or new.supersedes is not None:
+        return Verdict(new.id, Action.ADDED)
+    found = _strongest(new, neighbours(store, new, model, later))
+    if found is None:
+        return Verdict(new.id, Action.ADDED)
+    old, judgement = found
+    action = _allowed(old, new, judgement.action)
+    verdict = Verdict(new.id, action, old.id, judgement.words)
+    _apply(store, old, new, verdict)
+    return verdict
+
+
+def neighbours(
+    store: Store, memory: StoredMemory, model: str | None, left_out: frozenset[MemoryId] = frozenset()
+) -> list[tuple[StoredMemory, float | None]]:
+    """The nearest memories of the same project by words, and by meaning where vectors are at hand."""
+    scope = SearchScope((memory.project,))
+    terms = dict.fromkeys(query_terms(memory.body), 1.0)
+    ids = store.text_candidates(scope, _ACTIVE, terms, NEIGHBOURS + 1)
+    passages = store.passages(ids, model=model)
+    own = next((item for item in passages if item.memory == memory.id and item.vector), None)
+    if own is not None and own.vector and model:
+        scan = store.vector_candidates(scope, _ACTIVE, own.vector, model, NEIGHBOURS // 2)
+        known = {passage.id for passage in passages}
+        more = [id_ for id_, _ in scan.candidates if id_ not in known]
+        passages = [*passages, *store.passages(more, model=model)]
+    cosines = _cosines(own, passages)
+    wanted = [item.memory for item in passages if item.memory != memory.id and item.memory not in left_out]
+    found = store.memories(scope, _ACTIVE, ids=wanted)
+    return [
+        (other, cosines.get(other.id))
+        for other in found
+        if other.project == memory.project and other.scope is memory.scope and _is_statement(other)
+    ]
+
+
+def _cosines(own: Passage | None, passages: Sequence[Passage]) -> dict[MemoryId, float]:
+    if own is None or not own.vector:
+        return {}
+    import numpy as np  # a vector is there, so it was loaded already
+
+    ours = np.frombuffer(own.vector, np.int8).astype(np.float32)
+    found: dict[MemoryId, float] = {}
+    for item in passages:
+        if item.vector and len(item.vector) == len(own.vector):
+            theirs = np.frombuffer(item.vector, np.int8).astype(np.float32)
+            norms = float(np.linalg.norm(ours) * np.linalg.norm(theirs))
+            cosine = float(ours @ theirs) / max(norms, 1e-9)
+            found[item.memory] = max(found.get(item.memory, -1.0), cosine)
+    return found
+
+
+def _strongest(
+    new: StoredMemory, near: Sequence[tuple[StoredMemory, float | None]]
+) -> tuple[StoredMemory, Judgement] | None:
+    """The neighbour on which the gate is surest that something is to be done."""
+    found = [(old, judged(old.body, new.body, cosine)) for old, cosine in near]
+    acting = [
+        (old, judgement)
+        for old, judgement in found
+        if judgement.action is not Action.ADDED and judgement.probability >= _least(old, new, judgement)
+    ]
+    return max(acting, key=lambda pair: (pair[1].probability, pair[0].id), default=None)
+
+
+def _least(old: StoredMemory, new: StoredMemory, judgement: Judgement) -> float:
+    return LEAST_FOR_NOTES if Kind.NOTE in (old.kind, new.kind) else LEAST_PROBABILITY[judgement.action]
+
+
+def _is_statement(memory: StoredMemory) -> bool:
+    """Whether a memory says one thing that may hold or not.
+
+    Captured turns and long texts do not, nor a note that belongs to a conversation: it is a turn, too.
+    """
+    turn = memory.kind is Kind.NOTE and memory.session is not None
+    return memory.kind not in _CAPTURED and not turn and len(memory.body) <= MAX_CHARACTERS
+
+
+def _allowed(old: StoredMemory, new: StoredMemory, action: Action) -> Action:
+    """Nobody's word is replaced by a tool's, nothing pinned by anybody's, nothing newer by older."""
+    if action is not Action.SUPERSEDED:
+        return action
+    outranked = old.trust is Trust.USER and new.trust in (Trust.TOOL, Trust.IMPORTED)
+    if outranked or old.pinned or new.created_at < old.created_at:
+        return Action.CONFLICT
+    return action
+
+
+def _apply(store: Store, old: StoredMemory, new: StoredMemory, verdict: Verdict) -> None:
+    kept = lifecycle_of(store)
+    now = datetime.now(UTC)
+    kept.relate([Relation(new.id, old.id, RELATION[verdict.action], verdict.words, now)])
+    if verdict.action is Action.SUPERSEDED:
+        store.update(
+            replace(old, status=Status.SUPERSEDED, superseded_by=new.id, updated_at=max(now, old.updated_at))
+        )
+        store.update(replace(new, supersedes=old.id, updated_at=max(now, new.updated_at)))
+    elif verdict.action is Action.REINFORCED:
+        again = strength.reviewed(old, kept.strengths([old.id]).get(old.id), "repeated", now)
+        kept.put_strengths({old.id: again}, [Review(old.id, now, "repeated")])

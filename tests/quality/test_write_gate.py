@@ -1,0 +1,72 @@
+"""The write gate on pairs that were labelled before its rules existed, each in a store of its own.
+
+The threshold is judged on the half that nobody looked at while the rules were made.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from claude_memory import Memory, NewMemory
+from claude_memory.embed import open_embedder
+from claude_memory.settings import Settings
+
+PAIRS = Path(__file__).parent / "data" / "gate_pairs" / "pairs.jsonl"
+WANTED = {
+    "unrelated": "added",
+    "duplicate": "reinforced",
+    "update": "superseded",
+    "contradiction": "conflict",
+    "different_project": "added",
+}
+
+
+def pairs(half: str) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in PAIRS.read_text("utf-8").splitlines()]
+    return [pair for pair in found if pair["half"] == half]
+
+
+def wanted(pair: dict[str, Any]) -> str:
+    return WANTED[pair["expect"] if pair["relation"] == "negation" else pair["relation"]]
+
+
+def remembered(home: Path, folder: Path, said: dict[str, str], embedder: Any) -> str:
+    folder.mkdir(exist_ok=True)
+    with Memory.open(home, folder) as memory:
+        memory._embedder = embedder
+        when = datetime.fromisoformat(said["created_at"])
+        [id_] = memory.remember_many([NewMemory(said["text"], kind=said["kind"], created_at=when)])
+        return str(memory.verdicts[id_].action)
+
+
+def given(pair: dict[str, Any], base: Path, embedder: Any) -> str:
+    """What the gate does with the second memory of a pair, in an empty home."""
+    place = base / pair["id"]
+    place.mkdir()
+    for side in ("old", "new"):
+        action = remembered(place / "home", place / pair[side]["project"], pair[side], embedder)
+    return action
+
+
+@pytest.mark.parametrize("half", ["dev", "held"])
+def test_nine_of_ten_pairs_are_judged_right_and_nothing_unrelated_is_replaced(
+    half: str, model_cache: Path, tmp_path: Path
+) -> None:
+    embedder = open_embedder(Settings(), model_cache)
+    results = [(pair, given(pair, tmp_path, embedder)) for pair in pairs(half)]
+    wrong = Counter((pair["relation"], action) for pair, action in results if action != wanted(pair))
+    right = len(results) - sum(wrong.values())
+    print(f"{half}: {right}/{len(results)}, wrong: {dict(wrong)}")
+    assert not any(
+        action == "superseded"
+        for pair, action in results
+        if pair["relation"] in ("unrelated", "different_project")
+    )
+    assert not any(action == "reinforced" for pair, action in results if pair["relation"] == "negation")
+    assert right / len(results) >= 0.9, wrong
