@@ -1,0 +1,57 @@
+"""Decisions: choices of a person that hold beyond the moment, answers to the agent's questions among them.
+
+Pure. A task, a go-ahead and a refusal without a reason are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from claude_memory.distil import phrases
+from claude_memory.distil.exchange import LETTER, Before, Said, all_terms, shared
+from claude_memory.distil.phrases import fits
+
+MIN_ANSWER_TERMS = 2
+
+
+def decided(said: Sequence[Said], before: Before, *, opening: bool = False) -> list[Said]:
+    """The sentences of a turn that decides; empty if it does not. `opening`: it begins the session."""
+    telling = [one for one in said if not fits(phrases.GOING_AHEAD, one.plain)]
+    if any(_stands(one, opening) for one in telling):
+        return telling
+    if before.asked and _answers(telling):
+        return telling
+    if before.offered and _takes_up(telling, before):
+        return telling
+    return []
+
+
+def _stands(one: Said, opening: bool) -> bool:
+    """Whether a sentence states a rule by itself; how things are today is told in openings, too."""
+    if len(one.terms) < MIN_ANSWER_TERMS:
+        return False
+    if fits(phrases.DECLARING, one.plain):
+        return True
+    return not opening and fits(phrases.STANDING, one.plain) and not fits(phrases.TROUBLE, one.plain)
+
+
+def reconsiders(text: str) -> bool:
+    """Whether a turn takes an earlier choice back."""
+    return fits(phrases.RECONSIDERING, text.lower().replace("’", "'"))
+
+
+def _answers(said: Sequence[Said]) -> bool:
+    said = [one for one in said if not fits(phrases.NARRATING, one.plain)]
+    return len(all_terms(said)) >= MIN_ANSWER_TERMS
+
+
+def _takes_up(said: Sequence[Said], before: Before) -> bool:
+    """Without a question, an answer must take up what was offered and choose."""
+    if any(fits(LETTER, one.plain) for one in said):
+        return True
+    return any(
+        shared(one.terms, before.terms)
+        and fits(phrases.CHOOSING, one.plain)
+        and not fits(phrases.NARRATING, one.plain)
+        for one in said
+    )

@@ -1,0 +1,192 @@
+"""What a person's turn says, and what it answers: the words that are meant, against what the agent just did.
+
+Pure. Reads; decides nothing about kinds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from claude_memory.distil import phrases
+from claude_memory.distil.phrases import fits
+from claude_memory.distil.sentences import spoken
+from claude_memory.distil.turns import AGENT, Turn
+
+MAX_SENTENCES = 60
+_STEM = 4  # letters that make a beginning tell
+_WORD = re.compile(r"[^\s,;!?()\[\]{}\"“”…]+")
+_EDGE = " ,.:;!—–-…"
+LETTER = r"^\(?[a-d1-4]\)?\W*$"  # “(a).”
+_OFFERING = f"{phrases.OFFERING}|{phrases.ALTERNATIVES}"
+STOPWORDS = frozenset(
+    """a an the this that these those it its it's is are was were be been being am i i'm i'd i'll i've you your you're we our us
+    they them their he she his her my me of in on at by for from to with without into onto over under as and or but nor so if then
+    than too very just also only not no yes do does did doing done have has had having can could will would shall should may might
+    must let let's lets there here what which who whom how why when where all any both each few more most other some such own same
+    now again once up down out off about because until while before after above below between through during against get gets got
+    make makes made put use used using take please pls ok okay thanks one two new want need like see go going way thing things
+    don't dont doesn't isn't aren't won't can't cannot""".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One sentence that is meant: as typed, and plain for rules. `agrees`: it begins with assent."""
+
+    typed: str
+    plain: str
+    agrees: bool = False
+    refuses: bool = False
+
+    @property
+    def terms(self) -> frozenset[str]:
+        return terms(self.plain)
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What the agent said and did just before."""
+
+    text: str = ""
+    question: str = ""
+    asked: bool = False  # for a choice or a leave
+    asked_fact: bool = False
+    offered: bool = False
+    announced: str = ""  # what it said that it did or will do
+    alternatives: bool = False
+    acted: bool = False
+    terms: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def anything(self) -> bool:
+        return bool(self.text) or self.acted
+
+
+def meant(text: str) -> list[Said]:
+    """The sentences of a turn that say something of their own: no question, joke, guess or hearsay."""
+    found: list[Said] = []
+    if fits(phrases.HESITATING, text.lower()):
+        return found
+    refused = asked = False
+    for sentence in islice(spoken(text), MAX_SENTENCES):
+        said = _said(sentence.said, sentence.plain)
+        if said is not None:
+            # “120? hmm no.” answers oneself.
+            found.append(replace(said, refuses=(refused or said.refuses) and not asked))
+        # “No! Let them through.”: the refusal belongs to what follows.
+        refused = said is None and not found and fits(phrases.REFUSING, _plain(sentence.plain))
+        asked = sentence.plain.endswith("?")
+    return found
+
+
+def _said(typed: str, plain: str) -> Said | None:
+    text = " ".join(plain.lower().replace("’", "'").split())
+    bare, agrees = without_fillers(text)
+    answer = after_the_question(bare)
+    refuses = answer == bare and fits(phrases.REFUSING, bare)
+    bare = answer
+    if not terms(bare) and not fits(LETTER, bare):
+        return None
+    unmeant = (phrases.ASKING, phrases.SUPPOSING, phrases.JOKING, phrases.LATER, phrases.REPORTED)
+    if any(fits(pattern, bare) for pattern in unmeant) or fits(phrases.JOKING, text):
+        return None
+    return Said(typed, bare.rstrip(_EDGE), agrees, refuses)
+
+
+def _plain(text: str) -> str:
+    return without_fillers(" ".join(text.lower().replace("’", "'").split()))[0]
+
+
+def after_the_question(text: str) -> str:
+    """“120 for now? hmm no. make it 20”: what follows the question is the answer."""
+    head, mark, tail = text.rpartition("? ")
+    return without_fillers(tail)[0] if mark and terms(tail) else text
+
+
+def without_fillers(text: str) -> tuple[str, bool]:
+    """The text without leading fillers, and whether one of them was assent."""
+    agrees = False
+    text = text.lstrip(_EDGE)
+    while text:
+        head, _, tail = text.partition(" ")
+        word = head.strip(_EDGE)
+        if word not in phrases.FILLERS or (not tail and not agrees):
+            break
+        agrees = agrees or word in phrases.AGREEING
+        text = tail.lstrip(_EDGE)
+    return text, agrees
+
+
+def before(turns: Sequence[Turn], earlier: Before | None = None) -> Before:
+    """What stands before a person's turn; `earlier`: what an intermediate question left open."""
+    texts = [turn.text for turn in turns if turn.role == AGENT and turn.text.strip()]
+    acted = any(turn.changed_file for turn in turns)
+    if not texts:
+        return _with(Before(acted=acted, terms=acted_on(turns)), earlier)
+    last = texts[-1]
+    sentences = [sentence.plain.lower().replace("’", "'") for sentence in spoken(last)]
+    questions = [sentence for sentence in sentences if sentence.rstrip(" \"')*_").endswith("?")]
+    told = [sentence for sentence in sentences if sentence not in questions]
+    question = questions[-1] if questions else ""
+    fact = bool(question) and fits(phrases.FACT_ASKED, without_fillers(question)[0])
+    found = Before(
+        text=last,
+        question=question,
+        asked=bool(question) and not fact,
+        asked_fact=fact,
+        offered=any(fits(_OFFERING, sentence) for sentence in told),
+        announced=" ".join(sentence for sentence in told if fits(phrases.ANNOUNCING, sentence)),
+        alternatives=any(fits(phrases.ALTERNATIVES, sentence) for sentence in told),
+        acted=acted,
+        terms=terms(last.lower()) | acted_on(turns),
+    )
+    return _with(found, earlier)
+
+
+def _with(found: Before, earlier: Before | None) -> Before:
+    """An offer stays open while the person only asks about it."""
+    if earlier is None or found.acted:
+        return found
+    return replace(
+        found,
+        text=found.text or earlier.text,
+        offered=found.offered or earlier.offered or earlier.asked,
+        alternatives=found.alternatives or earlier.alternatives,
+        terms=found.terms | earlier.terms,
+    )
+
+
+def terms(text: str) -> frozenset[str]:
+    """The words of a text that carry meaning; plurals count as their singular."""
+    found = (word.strip("`'*_.,:;!?()/-—–→") for word in _WORD.findall(text.lower().replace("’", "'")))
+    kept = (word for word in found if word and word not in STOPWORDS and word not in phrases.FILLERS)
+    return frozenset(_singular(word) for word in kept)
+
+
+def shared(some: Iterable[str], others: frozenset[str]) -> bool:
+    """Whether both speak of the same thing: `exif` and `exiftool` do."""
+    return any(
+        one in others or (len(one) >= _STEM and any(other.startswith(one) for other in others)) for one in some
+    )
+
+
+def all_terms(said: Iterable[Said]) -> frozenset[str]:
+    """The terms of several sentences."""
+    return frozenset().union(*(one.terms for one in said))
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def acted_on(turns: Iterable[Turn]) -> frozenset[str]:
+    """The words of what the agent wrote into files."""
+    texts: list[str] = []
+    for turn in turns:
+        if turn.changed_file:
+            new = turn.given.get("new_string") or turn.given.get("content") or ""
+            texts += [str(new)[:2000], turn.path.rpartition("/")[2]]
+    return frozenset().union(*(terms(re.sub(r"[=\"'()<>,]", " ", text)) for text in texts))

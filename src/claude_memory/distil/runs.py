@@ -1,0 +1,210 @@
+"""What a command was run for and how it went: the same check is recognised again, and whether it failed.
+
+Pure; knows the shells' and test runners' manners, nothing of sessions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from claude_memory.distil.turns import TOOL, Turn
+
+# Programs that look and change nothing; a run of them proves nothing by itself.
+_LOOKING = frozenset(
+    """ls cat head tail less more grep egrep rg ag find fd wc which whereis type echo printf pwd cd tree stat file
+    du df ps pgrep top free env printenv date whoami hostname uname id diff cmp sort uniq cut awk jq yq tr column
+    history man sleep true test [ read export set source . unset watch timedatectl crontab nl xxd hexdump md5sum
+    sha256sum realpath basename dirname lsof ss netstat uptime journalctl dmesg xargs tee sed""".split()
+)
+_LOOKING_GIT = frozenset(
+    """status log diff show blame branch grep ls-files rev-parse describe remote reflog shortlog fetch add commit
+    push tag""".split()
+)
+# Back to what was there before: no change that repairs anything.
+_TURNING_BACK = re.compile(r"\bgit (?:checkout|switch|stash|restore|reset|revert|worktree)\b|\bgit clean\b")
+_LOOKING_AT = re.compile(
+    r"\b(?:docker|podman|kubectl|oc)(?: compose)? (?:ps|logs|images|get|describe|top|inspect|version)\b"
+    r"|\b(?:systemctl|service) (?:\S+ )?(?:status|is-active|list-\S+|show|cat)\b|\b(?:pip|npm|yarn|pnpm|cargo|brew|apt|gem)\b"
+    r" (?:list|ls|show|view|outdated|search|info|why|tree|freeze|--version)\b|\bapt-cache\b|--version\b|--help\b"
+    r"|\bgh (?:run|pr|issue|repo|release) (?:view|list|watch|checks|status|diff)\b|\b(?:psql|sqlite3|mysql)\b.*\b(?:select|explain|\\d)\b",
+    re.IGNORECASE,
+)
+_LOGS = re.compile(
+    r"[\w./~-]*(?:\.log\b|/logs?/[\w./-]+)|\b(?:journalctl|(?:docker|kubectl|podman)(?: compose)? logs|gh run (?:view|watch)|gh pr checks)\b[^|&;]*"
+)
+_WRAPPERS = frozenset(
+    """sudo time nice env command exec npx bunx pnpx uvx xvfb-run stdbuf nohup doas timeout poetry pipenv uv hatch
+    rye pdm bundle mise direnv dotenv run exec""".split()
+)
+_FAILED = re.compile(
+    r"\b[1-9]\d*\)? (?:\w+ )?(?:failed|failures?|failing|errors?)\b(?![=:])|\bfailed[=: ]+[1-9]|\b(?:failures|errors|failed): ?[1-9]"
+    r"|^(?:---|\*\*\*|E  |not ok|FAIL|FAILED|FAILURE|ERROR|ERR!|fatal|panic|Traceback|error|✗|✖|✘|×)(?:\b|:|\s|\[)"
+    r"|\b(?:Build|build|BUILD|Compilation|compilation|Job|Run|Pipeline|Deploy|deployment|Test|Tests|Task|Step) (?:has )?(?:failed|FAILED|stopped)\b"
+    r"|(?:Exit code|exit code|exit status|exited with(?: code)?|returned non-zero exit status|Error) [1-9]\d*\b"
+    r"|\b[A-Z]\w*(?:Error|Exception): |\berror(?:\[\w+\]| [A-Z]+\d+)?: |\bSegmentation fault\b|\bcommand not found\b|\bNo such file\b|\bundefined (?:symbol|reference)\b|\bcore dumped\b|\b\.\.\. ?FAILED\b|\bunhealthy\b|\bCrashLoopBackOff\b|\btimed out\b",
+    re.MULTILINE,
+)
+_REFUSED = re.compile(
+    r"user doesn't want to|user rejected|tool use was rejected|request interrupted|permission to use|was not allowed|operation was aborted",
+    re.IGNORECASE,
+)
+_PIECES = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|&&|\|\||;|\n|[^'\"&|;\n]+|.", re.DOTALL)
+_APART = frozenset(["&&", "||", ";", "\n"])
+_TOKEN = re.compile(r"\"[^\"]*\"|'[^']*'|\S+")
+_ASSIGNS = re.compile(r"^\w+=\S*$")
+_HEREDOC = re.compile(r"<<-?\s*['\"]?\w+")
+MAX_COMMAND = 2_000
+MAX_OUTPUT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One program of a command, with what it was pointed at."""
+
+    program: str
+    objects: frozenset[str]
+
+    def covers(self, other: Check, named: str = "") -> bool:
+        """Whether this run says something about what the other one ran; `named`: what failed there."""
+        if self.program != other.program:
+            return False
+        if self.objects <= other.objects:
+            return True
+        more = self.objects - other.objects
+        return other.objects <= self.objects and all(_stem(one) in named for one in more)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A turn that ran checks, and its outcome."""
+
+    index: int
+    turn: Turn
+    checks: tuple[Check, ...]
+    failed: bool
+
+    def same_as(self, failing: Run) -> bool:
+        """Whether this run repeats the check that failed."""
+        named = failing.turn.output[:MAX_OUTPUT]
+        return any(mine.covers(theirs, named) for mine in self.checks for theirs in failing.checks)
+
+
+def run_of(index: int, turn: Turn) -> Run | None:
+    """The run a turn made, if what it ran can fail for a reason worth keeping."""
+    if turn.role != TOOL or _REFUSED.search(turn.output[:400]):
+        return None
+    command = turn.command[:MAX_COMMAND] or (turn.path if turn.tool.lower() in ("read", "read_file") else "")
+    if not command:
+        return None
+    logs = _LOGS.search(command)
+    checks = tuple(_checks(command)) if turn.command else ()
+    if not checks and logs is not None:
+        checks = (Check("log", frozenset([re.sub(r"\d+", "#", logs[0]).strip()])),)
+    if not checks:
+        return None
+    return Run(index, turn, checks, turn.failed or _FAILED.search(turn.output[:MAX_OUTPUT]) is not None)
+
+
+def changes_something(command: str) -> bool:
+    """Whether a command changes the state of files, packages or services."""
+    if _TURNING_BACK.search(command):
+        return False
+    return any(not _looks(segment) for segment in _segments(command))
+
+
+def turns_back(command: str) -> bool:
+    """Whether a command takes changes of files back."""
+    return re.search(r"\bgit (?:checkout (?:\S+ )?(?:--|\.|[\w*/-]+[./])|restore|reset --hard|stash(?! (?:pop|apply))|revert)", command) is not None  # fmt: skip
+
+
+def _checks(command: str) -> Iterator[Check]:
+    for segment in _segments(command):
+        if _looks(segment) or re.match(r"git\b", segment):
+            continue
+        words = _words(segment)
+        if not words:
+            continue
+        program = _program(words)
+        taken = program.count(" ") + 1
+        yield Check(program, frozenset(_objects(words[taken:])))
+
+
+def _segments(command: str) -> list[str]:
+    first = _HEREDOC.split(command)[0] if _HEREDOC.search(command) else command
+    parts = [""]
+    for piece in _PIECES.findall(first):
+        if piece in _APART:
+            parts.append("")
+        else:
+            parts[-1] += piece
+    return [bare for part in parts if (bare := _bare(part.strip()))]
+
+
+def _bare(segment: str) -> str:
+    """The segment without what it is piped into, its redirections, assignments and wrappers."""
+    head = re.split(r"\s\|&?\s", segment, maxsplit=1)[0].strip().lstrip("(! ")
+    head = re.sub(r"\s*(?:\d?>&?\d?|&>)\s*\S*", "", head)
+    words = _TOKEN.findall(head)
+    while words and (_ASSIGNS.match(words[0]) or words[0] in _WRAPPERS or words[0].startswith("-") or words[0].isdigit()):  # fmt: skip
+        words = words[1:]
+    return " ".join(words)
+
+
+def _looks(segment: str) -> bool:
+    words = _words(segment)
+    if not words:
+        return True
+    program = words[0].rpartition("/")[2] if not words[0].startswith("./") else words[0]
+    if program == "sed":
+        return "-i" not in segment
+    if program == "git":
+        rest = [word for word in words[1:] if not word.startswith("-")]
+        return not rest or rest[0] in _LOOKING_GIT
+    if program == "ssh":
+        inner = " ".join(words[2:]).strip("'\"")
+        return not inner or all(_looks(piece) for piece in _segments(inner))
+    return program in _LOOKING or _LOOKING_AT.search(segment) is not None
+
+
+def _words(segment: str) -> list[str]:
+    return _TOKEN.findall(segment)
+
+
+def _program(words: list[str]) -> str:
+    """The program and its subcommand: `go test`, `npm run build`, `python -m pytest` is `pytest`."""
+    first = words[0].rpartition("/")[2]
+    if re.fullmatch(r"python[\d.]*|py", first) and len(words) > 2 and words[1] == "-m":
+        return words[2] if words[2] != "unittest" else "unittest"
+    taken = [first]
+    if first in _WITH_VERBS and len(words) > 1 and re.fullmatch(r"[a-z][\w:.-]*", words[1]):
+        taken.append(words[1])
+        if words[1] == "run" and len(words) > 2:
+            taken.append(words[2])
+    return " ".join(taken)
+
+
+_WITH_VERBS = frozenset(
+    """go npm pnpm yarn bun cargo mix make gradle gradlew mvn dotnet docker kubectl terraform helm rake rails bundle
+    poetry uv deno swift flutter dart composer artisan ansible stack cabal zig bazel just task nox tox hatch php gh
+    aws gcloud az systemctl rustup nix""".split()
+)
+
+
+def _objects(words: list[str]) -> Iterator[str]:
+    """What a check is pointed at; how it reports and how often it runs do not matter."""
+    for word in words:
+        plain = word.strip("'\"")
+        if plain.startswith("-"):
+            _, equals, value = plain.partition("=")
+            if equals and re.search(r"[./:]\D|\w{4,}", value):
+                yield value
+        elif plain and not plain.isdigit():
+            yield re.sub(r"\d{3,}", "#", plain)
+
+
+def _stem(name: str) -> str:
+    """The part of a name that a report repeats."""
+    last = re.split(r"::|/", name.rstrip("/."))[-1]
+    return re.sub(r"\.\w{1,4}$", "", last)
