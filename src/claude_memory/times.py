@@ -1,4 +1,4 @@
-"""Times as people write them: dates, `yesterday`, `3d`, `2 weeks ago`. Pure; `now` is an argument."""
+"""Times as people write and say them: dates, `yesterday`, `3d`, `2 weeks ago`. Pure; `now` is an argument."""
 
 from __future__ import annotations
 
@@ -73,3 +73,24 @@ def _iso(text: str, now: datetime, *, end: bool) -> datetime | None:
 
 def _bound(day: datetime, now: datetime, *, end: bool) -> datetime:
     return datetime.combine(day.date(), time.max if end else time.min, tzinfo=now.tzinfo)
+
+
+def ago(when: datetime, *, now: datetime) -> str:
+    """How a person says it: `just now`, `5 minutes ago`, `yesterday`, `2 weeks ago`; days of `now`'s zone."""
+    seconds = (now - when).total_seconds()
+    days = (now.date() - when.astimezone(now.tzinfo).date()).days
+    if seconds < 0 or days > 4_000:
+        return f"{when.astimezone(now.tzinfo):%Y-%m-%d}"
+    if days == 0 or seconds < 6 * 3600:
+        return _counted(seconds, (("hour", 3600), ("minute", 60))) or "just now"
+    if days == 1:
+        return "yesterday"
+    return _counted(days, (("year", 365), ("month", 30.44), ("week", 7), ("day", 1)))
+
+
+def _counted(amount: float, units: tuple[tuple[str, float], ...]) -> str:
+    for name, size in units:
+        if amount >= size:
+            count = int(amount / size)
+            return f"{count} {name}{'' if count == 1 else 's'} ago"
+    return ""

@@ -19,3 +19,8 @@ def rank_sessions(hits: Iterable[Hit]) -> list[tuple[SessionId, float]]:
             sums[hit.session] = sums.get(hit.session, 0.0) + math.exp(SHARPNESS * min(hit.score, 1.0))
     ranked = [(session, math.log(total)) for session, total in sums.items()]
     return sorted(ranked, key=lambda pair: -pair[1])
+
+
+def together(scores: Iterable[float]) -> float:
+    """What several scores in one session come to, on the same scale as `rank_sessions`."""
+    return math.log(sum(math.exp(SHARPNESS * min(score, 1.0)) for score in scores))

@@ -173,6 +173,10 @@ class Archive(Protocol):
         """Messages of all roles that hold the rarest of the words together, newest first."""
         ...
 
+    def of_events(self, events: Sequence[str]) -> list[Message]:
+        """The messages that left these events."""
+        ...
+
     def word_counts(self, words: Sequence[str]) -> tuple[int, Mapping[str, int]]:
         """About how many messages there are, and in how many of them each word stands."""
         ...
@@ -187,6 +191,10 @@ class Archive(Protocol):
 
     def distilled(self, conversation: int, through: int, memories: Sequence[StoredMemory]) -> int:
         """Keep what was distilled from the messages up to an ordinal; returns how many memories are new."""
+        ...
+
+    def agents(self) -> list[str]:
+        """Whose conversations are kept."""
         ...
 
     def totals(self) -> Mapping[str, int]:

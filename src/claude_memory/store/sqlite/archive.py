@@ -145,6 +145,16 @@ class SqliteArchive:
             statement = f"SELECT {MESSAGE_COLUMNS} FROM messages m WHERE m.number = ?"
             return [message_from_row(row) for number in numbers for row in db.execute(statement, (number,))]
 
+    def of_events(self, events: Sequence[str]) -> list[Message]:
+        """The messages that left these events."""
+        with self._connections.reading() as db:
+            found = db.execute(
+                f"""SELECT {MESSAGE_COLUMNS} FROM messages m
+                    WHERE m.event IN (SELECT value FROM json_each(?))""",
+                (rows.to_json(list(events)),),
+            )
+            return [message_from_row(row) for row in found]
+
     def word_counts(self, words: Sequence[str]) -> tuple[int, Mapping[str, int]]:
         """About how many messages there are, and in how many of them each word stands."""
         with self._connections.reading() as db:
@@ -174,6 +184,11 @@ class SqliteArchive:
                 (through, conversation),
             )
             return write.add(db, (), memories).memories if memories else 0
+
+    def agents(self) -> list[str]:
+        """Whose conversations are kept."""
+        with self._connections.reading() as db:
+            return [name for (name,) in db.execute("SELECT DISTINCT agent FROM conversations ORDER BY agent")]
 
     def totals(self) -> Mapping[str, int]:
         """Conversations, messages, files read."""

@@ -23,6 +23,7 @@ from claude_memory.surfaces.cli import (
     memories,
     output,
     project,
+    recall,
     search,
     tasks,
     upkeep,
@@ -43,7 +44,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for part in (project, memories, search, conversations, layers, tasks, agents, upkeep, demo):
+for part in (project, memories, search, recall, conversations, layers, tasks, agents, upkeep, demo):
     part.register(app)
 app.add_typer(config.app, name="config")
 app.add_typer(backup.app, name="backup")

@@ -1,0 +1,157 @@
+"""What the screen shows, as lines of text: results, and a conversation with the places found marked.
+
+Pure: draws nothing itself. What was said may come from anywhere, so control characters are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from rich.console import Console
+from rich.text import Text
+
+from claude_memory import times
+from claude_memory.recall.conversations import Recalled
+from claude_memory.recall.message_match import Question, phrase, spans
+from claude_memory.store.archive_protocol import Conversation, Message
+from claude_memory.surfaces.cli.output import clean
+from claude_memory.surfaces.cli.views import minute, one_line
+
+MARK = "▸ "
+_GUTTER = "  "
+_LINES = {"user": 60, "assistant": 60, "summary": 30}
+_TOOL_LINES = 10  # of a call or its result; more is seldom what is looked for
+_AROUND = 3  # lines before the first one that was found
+_LINE_CHARACTERS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Styles:
+    """How things look; without colour, weight and marks must do."""
+
+    found: str = "black on yellow"
+    quiet: str = "bright_black"
+    failed: str = "bold red"
+    roles: dict[str, str] = field(default_factory=lambda: {"user": "bold cyan", "assistant": "bold green"})
+
+
+PLAIN = Styles("bold underline", "", "bold", {"user": "bold", "assistant": "bold"})
+COLOURED = Styles()
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A conversation as lines, and the rows where something was found, top to bottom."""
+
+    lines: list[Text]
+    found: list[int]
+    first: int
+    last: int
+
+
+def result(item: Recalled, asked: Question, width: int, now: datetime, styles: Styles) -> Text:
+    """One conversation in three lines: title; when, who and where; its best passage."""
+    talk = item.conversation
+    where = talk.cwd.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    facts = [times.ago(talk.last, now=now), talk.agent, where]
+    best = one_line(item.quotes[0].text) if item.quotes else f"{talk.messages} messages"
+    lines = [
+        Text(one_line(talk.title) or "(no title)", "bold"),
+        Text(" · ".join(one_line(fact) for fact in facts if fact), styles.quiet),
+        marked(_within(best, asked, width), asked, styles),
+    ]
+    for line in lines:
+        line.truncate(max(width, 1), overflow="ellipsis")
+    return Text("\n").join(lines)
+
+
+def conversation(
+    talk: Conversation,
+    messages: Sequence[Message],
+    asked: Question,
+    places: Collection[int],
+    width: int,
+    console: Console,
+    styles: Styles,
+) -> Drawn:
+    """Messages one below the other; those at `places` are marked and opened where they were found."""
+    lines = list(_head(talk, styles))
+    found = []
+    for message in messages:
+        at_hand = message.ordinal in places
+        if at_hand:
+            found.append(len(lines) + 1)
+        lines.append(Text(""))
+        lines.extend(_message(message, asked, at_hand, max(width, 20), console, styles))
+    first = messages[0].ordinal if messages else 1
+    last = messages[-1].ordinal if messages else 0
+    return Drawn(lines, found, first, last)
+
+
+def marked(line: str, asked: Question, styles: Styles) -> Text:
+    """The line with what the question asks for standing out."""
+    text = Text(line)
+    for start, end in spans(asked, line):
+        text.stylize(styles.found, start, end)
+    return text
+
+
+def _within(line: str, asked: Question, width: int) -> str:
+    """The line, begun so late that what was found can be seen."""
+    begin = next((start for start, end in spans(asked, line) if end > width - 1), 0)
+    return f"…{line[max(begin - width // 4, 0) :]}" if begin else line
+
+
+def _head(talk: Conversation, styles: Styles) -> Iterator[Text]:
+    branch = f" on {talk.branch}" if talk.branch else ""
+    yield Text(one_line(talk.title) or "(no title)", "bold")
+    yield Text(one_line(f"{talk.cwd}{branch}"), styles.quiet)
+    yield Text(one_line(f"{talk.agent} {talk.session}"), styles.quiet)
+    if talk.continues:
+        yield Text(one_line(f"goes on from {talk.continues}"), styles.quiet)
+
+
+def _message(
+    message: Message, asked: Question, at_hand: bool, width: int, console: Console, styles: Styles
+) -> Iterator[Text]:
+    name = one_line(f"{message.role} {message.tool}") + (" failed" if message.failed else "")
+    style = styles.failed if message.failed else styles.roles.get(message.role, "bold")
+    head = Text(MARK if at_hand else _GUTTER, "bold")
+    head.append(f"{message.ordinal} ", styles.quiet).append(name, style)
+    yield head.append(f"  {minute(message.at)}", styles.quiet)
+    for line in _shown(message, asked, at_hand):
+        hit = at_hand and _holds(asked, line)
+        text = marked(line, asked, styles) if at_hand else Text(line)
+        for wrapped in text.wrap(console, width - len(_GUTTER), tab_size=4) or [Text("")]:
+            yield Text.assemble((MARK if hit else _GUTTER, "bold"), wrapped)
+
+
+def _holds(asked: Question, line: str) -> bool:
+    """Whether a line alone tells what was asked: the phrase, or the most telling of its words."""
+    if phrase(asked, line):
+        return True
+    there = {
+        asked.meant[line[start:end].lower()]
+        for start, end in spans(asked, line)
+        if line[start:end].lower() in asked.meant
+    }
+    told = sum(asked.weights.get(word, 0.0) for word in there)
+    return told * 2 > sum(asked.weights.values())
+
+
+def _shown(message: Message, asked: Question, at_hand: bool) -> Iterator[str]:
+    """A message's lines, long ones cut to what can be read; around what was found, if something was."""
+    lines = [clean(line)[:_LINE_CHARACTERS].rstrip() for line in message.text.splitlines()]
+    most = _LINES.get(message.role, _TOOL_LINES)
+    begin = 0
+    if at_hand and len(lines) > most:
+        places = [number for number, line in enumerate(lines) if spans(asked, line)]
+        held = next((number for number in places if _holds(asked, lines[number])), None)
+        begin = max((held if held is not None else min(places, default=0)) - _AROUND, 0)
+    if begin:
+        yield f"[… {begin} lines]"
+    yield from lines[begin : begin + most]
+    if len(lines) > begin + most:
+        yield f"[… {len(lines) - begin - most} more lines]"

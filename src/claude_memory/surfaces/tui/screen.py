@@ -1,0 +1,361 @@
+"""The screen of `recall`: a line to type in, results on the left, the conversation on the right.
+
+Parses keys and shows; searching and ranking are done elsewhere. Ends with the conversation to resume.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from datetime import datetime
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events, on
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.message import Message as Note
+from textual.timer import Timer
+from textual.widgets import Input, OptionList, RichLog, Static
+from textual.widgets.option_list import Option
+
+from claude_memory.memory import Memory
+from claude_memory.recall.conversations import Recalled
+from claude_memory.recall.resume import resume
+from claude_memory.store.archive_protocol import Conversation, ConversationFilter
+from claude_memory.surfaces.cli.views import one_line
+from claude_memory.surfaces.tui import drawing
+from claude_memory.surfaces.tui.drawing import COLOURED, PLAIN, Drawn
+from claude_memory.surfaces.tui.help import KEYS, Help
+from claude_memory.surfaces.tui.searching import NOTHING_ASKED, Answer, Searcher, Wanted
+
+DEBOUNCE_SECONDS = 0.05
+WINDOW = 80  # messages read at once around the place that is looked at
+
+
+class RecallScreen(App[Conversation]):
+    """Type to search, look into a conversation, go on with it."""
+
+    ENABLE_COMMAND_PALETTE = False
+    TITLE = "claude-memory recall"
+    CSS = """
+    Screen { background: ansi_default; color: ansi_default; layers: base; }
+    #asked { border: none; height: 1; padding: 0; background: ansi_default; color: ansi_default; }
+    #standing, #command, #keys { height: 1; background: ansi_default; color: ansi_default; }
+    #standing { text-style: dim; }
+    #keys { text-style: dim; }
+    #command { text-style: bold; }
+    #results { width: 40%; min-width: 28; height: 1fr; border: none; padding: 0; margin: 0; overflow-x: hidden;
+        background: ansi_default; color: ansi_default; scrollbar-size-vertical: 1; }
+    #results > .option-list--option { padding: 0; background: ansi_default; color: ansi_default; }
+    #results > .option-list--option-highlighted { text-style: reverse; background: ansi_default;
+        color: ansi_default; }
+    #conversation { width: 1fr; height: 1fr; border: none; border-left: solid ansi_default;
+        padding: 0 0 0 1; background: ansi_default; color: ansi_default; scrollbar-size-vertical: 1;
+        overflow-x: hidden; overflow-y: scroll; }
+    #conversation:focus { border-left: heavy ansi_default; }
+    #results, #conversation { scrollbar-background: ansi_default; scrollbar-color: ansi_default; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+c,escape", "leave", "quit", priority=True),
+        Binding("q", "leave"),
+        Binding("f1", "help", priority=True),
+        Binding("question_mark", "help_unless_typing", priority=True),
+        Binding("up", "choose(-1)"),
+        Binding("down", "choose(1)"),
+        Binding("pageup", "page(-1)", priority=True),
+        Binding("pagedown", "page(1)", priority=True),
+        Binding("ctrl+n", "place(1)", priority=True),
+        Binding("ctrl+p", "place(-1)", priority=True),
+        Binding("n", "place(1)"),
+        Binding("p,N", "place(-1)"),
+        Binding("ctrl+t", "scope", priority=True),
+        Binding("ctrl+g", "agent", priority=True),
+        Binding("ctrl+y", "copy", priority=True),
+        Binding("y,c", "copy"),
+        Binding("slash", "type"),
+    ]
+
+    class Answered(Note):
+        """An answer arrived from the thread."""
+
+        def __init__(self, answer: Answer) -> None:
+            super().__init__()
+            self.answer = answer
+
+    def __init__(
+        self,
+        memory: Memory,
+        query: str = "",
+        within: ConversationFilter | None = None,
+        *,
+        limit: int = 20,
+        own_first: bool = True,
+    ) -> None:
+        # The terminal's own colours: right on light and dark ones, and none at all where none are wanted.
+        super().__init__(ansi_color=True)
+        self._memory = memory
+        self._query = query
+        self._within = within or ConversationFilter()
+        self._folder = self._within.folder
+        self._narrow = bool(self._folder)
+        self._limit = limit
+        self._own_first = own_first
+        self._styles = PLAIN if os.environ.get("NO_COLOR") else COLOURED
+        self._searcher = Searcher(memory, lambda answer: self.post_message(self.Answered(answer)))
+        self._number = 0
+        self._answer: Answer | None = None
+        self._timer: Timer | None = None
+        self._drawn: Drawn | None = None
+        self._shown: int | None = None  # the conversation on the right
+        self._told = ""
+
+    # --- parts
+
+    def compose(self) -> ComposeResult:
+        """Five parts, top to bottom."""
+        yield Input(
+            self._query, placeholder="search conversations: words, an error, a command, a file", id="asked"
+        )
+        yield Static(id="standing", markup=False)
+        with Horizontal():
+            yield OptionList(id="results", markup=False)
+            yield RichLog(id="conversation", wrap=False, auto_scroll=False, min_width=1)
+        yield Static(id="command", markup=False)
+        yield Static(KEYS, id="keys", markup=False)
+
+    @property
+    def _results(self) -> OptionList:
+        return self.query_one("#results", OptionList)
+
+    @property
+    def _talk(self) -> RichLog:
+        return self.query_one("#conversation", RichLog)
+
+    def on_mount(self) -> None:
+        """Show what there is before anything is typed."""
+        asked = self.query_one("#asked", Input)
+        asked.cursor_position = len(self._query)
+        asked.focus()
+        self._searcher.start()
+        self._ask()
+
+    def on_unmount(self) -> None:
+        """Let the thread end before the store is closed."""
+        self._searcher.stop()
+
+    def on_resize(self, _: events.Resize) -> None:
+        """Lines are cut to the width, so a new width needs new lines."""
+        self.call_after_refresh(self._redraw)
+
+    # --- searching
+
+    @on(Input.Changed, "#asked")
+    def _typed(self, changed: Input.Changed) -> None:
+        if changed.value == self._query:
+            return
+        self._query = changed.value
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(DEBOUNCE_SECONDS, self._ask)
+
+    def _ask(self) -> None:
+        self._number += 1
+        folder = self._folder if self._narrow else ""
+        here = self._narrow and not self._folder
+        within = replace(self._within, folder=folder)
+        self._searcher.ask(Wanted(self._number, self._query, within, here, self._limit, self._own_first))
+        self._stand()
+
+    @on(Answered)
+    def _arrived(self, arrived: Answered) -> None:
+        if arrived.answer.wanted.number != self._number:
+            return
+        chosen = self._chosen.conversation.number if self._answer_is_current and self._chosen else None
+        self._answer = arrived.answer
+        self._shown = None
+        self._list(keep=chosen)
+        self._stand()
+
+    @property
+    def _answer_is_current(self) -> bool:
+        return self._answer is not None and self._answer.wanted.number == self._number
+
+    @property
+    def _found(self) -> tuple[Recalled, ...]:
+        return self._answer.found if self._answer else ()
+
+    @property
+    def _chosen(self) -> Recalled | None:
+        place = self._results.highlighted
+        return self._found[place] if place is not None and place < len(self._found) else None
+
+    # --- showing
+
+    def _redraw(self) -> None:
+        chosen = self._chosen
+        self._shown = None
+        self._list(keep=chosen.conversation.number if chosen else None)
+        self._stand()
+
+    def _list(self, keep: int | None) -> None:
+        now = datetime.now().astimezone()
+        asked = self._answer.asked if self._answer else NOTHING_ASKED
+        width = self._results.size.width - 1
+        lines = [drawing.result(item, asked, width, now, self._styles) for item in self._found]
+        self._results.clear_options()
+        self._results.add_options([Option(line) for line in lines])
+        numbers = [item.conversation.number for item in self._found]
+        self._results.highlighted = (numbers.index(keep) if keep in numbers else 0) if numbers else None
+        self._show()
+
+    @on(OptionList.OptionHighlighted, "#results")
+    def _show(self) -> None:
+        chosen = self._chosen
+        number = chosen.conversation.number if chosen else None
+        if number == self._shown and number is not None:
+            return
+        self._shown = number
+        if chosen is None:
+            self._talk.clear()
+            self._drawn = None
+        else:
+            self._read(chosen, max(chosen.ordinals[0] if chosen.ordinals else 1, 1))
+        self._command()
+
+    def _read(self, chosen: Recalled, around: int, *, to_end: bool = False) -> None:
+        """Show the messages around one of them, at the first place that was found there."""
+        first = max(around - WINDOW // 2, 1)
+        messages = self._memory.archive.messages(
+            chosen.conversation.number, first=first, last=first + WINDOW - 1
+        )
+        asked = self._answer.asked if self._answer else NOTHING_ASKED
+        width = self._talk.scrollable_content_region.width
+        drawn = drawing.conversation(
+            chosen.conversation, messages, asked, chosen.ordinals, width, self.console, self._styles
+        )
+        self._drawn = drawn
+        self._talk.clear()
+        for line in drawn.lines:
+            self._talk.write(line, width=max(width, 1), shrink=False)
+        best = next((row for row, line in enumerate(drawn.lines) if _is_head(line, around)), 0)
+        target = len(drawn.lines) if to_end else max(best - 1, 0) if chosen.ordinals else 0
+        self._talk.scroll_to(y=target, animate=False, immediate=True)
+
+    def _stand(self) -> None:
+        """How many were found, where was looked, and how."""
+        answer = self._answer if self._answer_is_current else None
+        where = (self._folder or "this folder") if self._narrow else "all folders"
+        parts = [where, self._within.agent or "every agent"]
+        if answer is None:
+            parts.insert(0, "searching …")
+        elif answer.fault:
+            parts = [answer.fault]
+        else:
+            kept = bool(self._found) or bool(self._memory.archive.agents())
+            count = len(self._found)
+            found = f"{count} conversation{'' if count == 1 else 's'}" + ("" if answer.final else " …")
+            parts.insert(0, found if kept else "no conversations yet: claude-memory import reads them")
+        parts += [self._told] if self._told else []
+        self.query_one("#standing", Static).update(Text(one_line(" · ".join(parts)), no_wrap=True))
+
+    def _command(self) -> None:
+        chosen = self._chosen
+        how = resume(chosen.conversation) if chosen else None
+        line = f"⏎ {how.line}" if how else ""
+        if chosen and not how:
+            line = f"claude-memory conversation {chosen.conversation.session}"
+        self.query_one("#command", Static).update(Text(one_line(line), no_wrap=True, overflow="ellipsis"))
+
+    # --- keys
+
+    def action_leave(self) -> None:
+        """Close the help, else the screen."""
+        if isinstance(self.screen, Help):
+            self.pop_screen()
+        else:
+            self.exit(None)
+
+    def action_help(self) -> None:
+        """Show all keys."""
+        if not isinstance(self.screen, Help):
+            self.push_screen(Help())
+
+    def action_help_unless_typing(self) -> None:
+        """Show all keys."""
+        self.action_help()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A question mark is help, unless it ends a question; nothing but leaving works in the help."""
+        if isinstance(self.screen, Help):
+            return action == "leave"
+        if action == "help_unless_typing":
+            return not (isinstance(self.focused, Input) and self.focused.value)
+        return super().check_action(action, parameters)
+
+    def action_choose(self, step: int) -> None:
+        """Another result."""
+        count, place = len(self._found), self._results.highlighted
+        if count:
+            self._results.highlighted = min(max((place or 0) + step, 0), count - 1)
+
+    def action_page(self, step: int) -> None:
+        """Read on, into messages that were not read yet if need be."""
+        log, drawn, chosen = self._talk, self._drawn, self._chosen
+        if drawn is None or chosen is None:
+            return
+        if step < 0 and log.scroll_y <= 0 and drawn.first > 1:
+            self._read(chosen, drawn.first - WINDOW // 2, to_end=True)
+        elif step > 0 and log.scroll_y >= log.max_scroll_y and drawn.last < chosen.conversation.messages:
+            self._read(chosen, drawn.last + WINDOW // 2)
+            log.scroll_to(y=0, animate=False, immediate=True)
+        else:
+            log.scroll_relative(y=step * max(log.size.height - 2, 1), animate=False)
+
+    def action_place(self, step: int) -> None:
+        """The next place that was found in this conversation."""
+        drawn = self._drawn
+        if drawn is None or not drawn.found:
+            return
+        here = self._talk.scroll_offset.y + 1
+        rows = [row for row in drawn.found if (row > here if step > 0 else row < here)]
+        if rows:
+            self._talk.scroll_to(
+                y=max((rows[0] if step > 0 else rows[-1]) - 1, 0), animate=False, immediate=True
+            )
+
+    def action_scope(self) -> None:
+        """This folder, or all."""
+        self._narrow = not self._narrow
+        self._ask()
+
+    def action_agent(self) -> None:
+        """The next agent, then all of them again."""
+        names = [None, *self._memory.archive.agents()]
+        at = names.index(self._within.agent) if self._within.agent in names else 0
+        self._within = replace(self._within, agent=names[(at + 1) % len(names)])
+        self._ask()
+
+    def action_copy(self) -> None:
+        """The chosen conversation's id, for elsewhere; terminals take it over SSH and tmux too."""
+        if self._chosen:
+            session = one_line(self._chosen.conversation.session)
+            self.copy_to_clipboard(session)
+            self._told = f"copied {session}"
+            self._stand()
+
+    def action_type(self) -> None:
+        """Back to the line to type in."""
+        self.query_one("#asked", Input).focus()
+
+    @on(Input.Submitted, "#asked")
+    @on(OptionList.OptionSelected, "#results")
+    def _resume(self) -> None:
+        # What stands on the left may still answer the question before this one.
+        if self._answer_is_current and self._chosen is not None:
+            self.exit(self._chosen.conversation)
+
+
+def _is_head(line: Text, ordinal: int) -> bool:
+    return line.plain[2:].startswith(f"{ordinal} ") and line.plain.startswith((drawing.MARK, "  "))
