@@ -488,6 +488,18 @@ class Memory:
         finally:
             self._mirror()
 
+    def import_in_slack(self) -> Imported | None:
+        """Read on in agents' histories for a while, if a person once asked for them."""
+        from claude_memory.ingest.importer import Request
+
+        seconds = self.settings.import_in_drain_seconds
+        if not seconds or not self.archive.totals()["files"]:
+            return None
+        try:
+            return self.import_history(Request(budget_seconds=seconds, workers=0))
+        except (Conflict, StoreBusy):  # another one is at it
+            return None
+
     def import_memories(self, kind: str, paths: Sequence[Path]) -> Read:
         """Read another memory's databases; `claude-mem` is the one that is known."""
         from claude_memory.ingest.claude_mem import import_databases

@@ -52,6 +52,10 @@ class Settings:
         "", "name of the environment variable that holds an endpoint's key; the key itself is never stored"
     )
     embed_in_drain_ms: int = _setting(1500, "how long one drain may spend on embedding, in milliseconds")
+    import_in_drain_seconds: int = _setting(
+        10,
+        "how long the drain after a session may read agents' histories, once `import` was run; 0 for never",
+    )
     search_limit: int = _setting(10, "how many hits `search` gives by default")
     min_relevance: float = _setting(0.0, "hits below this relevance (0 to 1) are left out of `search`")
     context_tokens: int = _setting(

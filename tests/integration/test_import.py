@@ -19,6 +19,7 @@ from tests.integration.histories import ClaudeSession, ordinary, write_lines
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.files import private_folder, try_lock
 from claude_memory.ingest.importer import Imported, Progress, Request, import_history
+from claude_memory.ingest.prepare import given_of, rendered
 from claude_memory.memory import Memory
 from claude_memory.model import Kind, MemoryFilter, SearchScope, Trust
 from claude_memory.settings import Settings
@@ -358,9 +359,22 @@ def test_tool_output_is_found_by_its_words(memory: Memory, scratch_home: Path) -
         ordinary(name).write(scratch_home)
     run(memory)
     [found] = memory.archive.candidates(EVERYTHING, ["KeyError", "coupon", "pytest", "test_beta.py"], 1)
-    assert found.text == "pytest tests/test_beta.py"
+    assert given_of(found.text) == {"command": "pytest tests/test_beta.py"}
     assert memory.archive.candidates(SearchScope(()), ["coupon"], 5) == []
     assert memory.archive.candidates(EVERYTHING, ['"', "(", "AND", "nowhere", "\0"], 5) == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"command": "cat <<X\nname: value\nX", "description": "Print it", "timeout": "5"},
+        {"file_path": "src/a.py", "old_string": "a\nb", "new_string": "c: d"},
+        {"pattern": "x.*y", "path": "src"},
+        {},
+    ],
+)
+def test_a_call_can_be_read_back(given: dict[str, str]) -> None:
+    assert given_of(rendered(given)) == given
 
 
 def test_long_output_keeps_head_and_tail(memory: Memory, scratch_home: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from claude_memory import settings as settings_module
 from claude_memory.errors import ConfigFault
-from claude_memory.health import agents, capture, database, places, vectors
+from claude_memory.health import agents, capture, database, histories, places, vectors
 from claude_memory.health.report import Check, Level, fail, ok, probed, warn
 from claude_memory.settings import Settings
 
@@ -36,6 +36,7 @@ def check(home: Path, project_root: Path | None = None, *, deep: bool = False) -
             *probed("search", partial(vectors.search, home, settings, view, deep=deep)),
             *probed("backups", partial(places.backups, home, deep=deep)),
             *probed("logs", partial(places.logs, home, settings)),
+            *probed("conversations", partial(histories.histories, home, settings)),
             *probed("tasks", partial(places.tasks, home, project_root)),
         ]
     if project_root is not None:

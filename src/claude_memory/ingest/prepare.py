@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -30,6 +31,8 @@ OPEN_CALLS = 100  # calls whose result has not been seen yet
 _MARGIN = 8 << 10  # longer than any secret that a cut could halve
 _SLIM = {"command": 1000, "file_path": 500, "notebook_path": 500, "path": 500, "description": 200}
 _ID_CHARACTERS = 200
+_BESIDE_COMMAND = re.compile(r"\n(description|timeout|run_in_background|workdir|cwd|justification): ")
+_MEMBER = re.compile(r"(?:^|\n)([a-zA-Z_]\w{0,40}): ")
 _EVENTS = {
     Role.USER: "UserPromptSubmit",
     Role.ASSISTANT: "Stop",
@@ -201,12 +204,23 @@ def _clean_input(given: Any) -> dict[str, Any]:
 def rendered(given: Mapping[str, Any]) -> str:
     """A tool's input as a person reads it: the command first, everything else by name."""
     command = given.get("command")
-    parts = [command] if isinstance(command, str) else []
+    parts = [f"$ {command}"] if isinstance(command, str) else []
     for key, value in given.items():
-        if key == "command" and parts[:1] == [value]:
-            continue
-        parts.append(f"{key}: {value if isinstance(value, str) else _as_json(value)}")
+        if key != "command" or not parts:
+            parts.append(f"{key}: {value if isinstance(value, str) else _as_json(value)}")
     return "\n".join(parts)
+
+
+def given_of(text: str) -> dict[str, str]:
+    """The input that `rendered` showed: the command, and each member as text. Long ones may be cut."""
+    if text.startswith("$ "):
+        command, *rest = _BESIDE_COMMAND.split(text[2:])
+        return {"command": command, **dict(zip(rest[::2], rest[1::2], strict=True))}
+    _, *rest = _MEMBER.split(text)
+    members: dict[str, str] = {}
+    for key, value in zip(rest[::2], rest[1::2], strict=True):
+        members.setdefault(key, value)  # a text that looks like a member stands behind the real ones
+    return members
 
 
 def _as_json(value: Any) -> str:

@@ -22,6 +22,7 @@ def drain_all(home: str) -> None:
     try:
         with Memory.open(root, root) as memory:
             memory.drain()
+            memory.import_in_slack()
             with try_lock(private_folder(root / "cache") / "embed.lock") as free:
                 if free:  # one process embeds at a time; two would only share the same cores
                     memory.embed_pending(budget_seconds=EMBED_SECONDS)
