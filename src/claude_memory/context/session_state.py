@@ -10,7 +10,6 @@ import contextlib
 import os
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 from claude_memory.files import FILE_MODE, private_folder
 
@@ -18,13 +17,6 @@ _PENDING_SECONDS = 120.0
 _KEPT_SECONDS = 14 * 86_400.0
 _SEEN_SECONDS = 7 * 86_400.0
 _PLAIN_NAME = 64
-
-
-class ExpectedAgent(NamedTuple):
-    """A sub-agent that is about to start; `told` if its prompt already holds what is known."""
-
-    prompt: str
-    told: bool
 
 
 class SessionState:
@@ -62,8 +54,11 @@ class SessionState:
         name = f"agent-{_word(kind)}-{time.time_ns():020d}-{_name(tool_use_id)}{'-told' if told else ''}"
         self._create(name, prompt.encode("utf-8", "replace"))
 
-    def started_agent(self, kind: str) -> ExpectedAgent | None:
-        """What the sub-agent that starts now was asked; None when several of its kind could be meant."""
+    def started_agent(self, kind: str) -> tuple[str, bool] | None:
+        """What the sub-agent that starts now was asked, and whether it was told already in its prompt.
+
+        None when several of its kind could be meant.
+        """
         waiting = [
             marker
             for marker in self._markers(f"agent-{_word(kind)}")
@@ -79,7 +74,7 @@ class SessionState:
             waiting[0].unlink()
         for other in waiting[1:]:
             _mark_crowd(other)
-        return ExpectedAgent(prompt, told) if alone or told else None
+        return (prompt, told) if alone or told else None
 
     def _markers(self, kind: str) -> list[Path]:
         try:

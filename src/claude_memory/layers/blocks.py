@@ -6,7 +6,6 @@ block is recognised, and moves in front of it instead of being overwritten. Pure
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -115,4 +114,6 @@ def _appended(text: str, addition: str, newline: str) -> str:
 
 
 def _hash(line: str) -> str:
+    import hashlib  # only where a block is written; a prompt that settles nothing need not wait for it
+
     return hashlib.blake2b(line.encode("utf-8", "surrogatepass"), digest_size=3).hexdigest()

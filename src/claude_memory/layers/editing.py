@@ -7,7 +7,6 @@ made anew on what they saved.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import stat
@@ -62,6 +61,8 @@ def append_record(path: Path, record: Mapping[str, Any], *, home: Path) -> None:
 @contextlib.contextmanager
 def held(path: Path, home: Path, wait_seconds: float) -> Iterator[None]:
     """Hold the one lock of a file, kept in the home: no lock file ever stands in a repository."""
+    import hashlib
+
     name = hashlib.blake2b(os.fsencode(os.path.realpath(path)), digest_size=12).hexdigest()
     lock = private_folder(home / "cache" / "locks") / f"{name}.lock"
     deadline = time.monotonic() + wait_seconds

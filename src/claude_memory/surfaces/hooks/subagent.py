@@ -43,10 +43,10 @@ def before_agent(moment: Moment) -> Answer | None:
 def at_start(moment: Moment) -> Answer | None:
     """The context of a sub-agent that starts now, unless its prompt holds it already."""
     SubagentStarts(moment.memory.home).note()
-    expected = moment.state.started_agent(moment.text("agent_type"))
-    if expected is not None and expected.told:
+    prompt, told = moment.state.started_agent(moment.text("agent_type")) or ("", False)
+    if told:
         return None
-    return Answer(_context(moment, expected.prompt if expected else ""))
+    return Answer(_context(moment, prompt))
 
 
 def _context(moment: Moment, prompt: str) -> Context:
