@@ -37,7 +37,7 @@ _SENTENCE = re.compile(
     r"(?<=[.!?;…])[\"')\]]*\s+(?=\S)|\s+[—–]\s+(?=[A-Za-z])|\s*[\U0001F300-\U0001FAFF☀-➿]+\s*"
 )
 _ABBREVIATED = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|approx|no|nr|fig|resp|cf|incl|mr|mrs|dr|st)\.|\d\.)$", re.IGNORECASE
+    r"(?:\b(?:e\.g|i\.e|etc|vs|approx|no|nr|fig|resp|cf|incl|mr|mrs|dr|st)\.|^\d+\.)$", re.IGNORECASE
 )
 
 

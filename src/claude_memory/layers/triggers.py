@@ -21,7 +21,7 @@ _PUNCTUATION = " ,.:;!—–-"
 SENTENCE_CHARACTERS = 400
 # What a sentence is taken for when several rules fit: a correction says what is right instead, which
 # is no decision of its own.
-_HIDES = {
+_HIDES: dict[str, tuple[str, ...]] = {
     "correction": ("decision", "architecture"),
     "priority": ("decision", "architecture"),
     "architecture": ("decision",),
@@ -77,7 +77,11 @@ def _is_not_meant(rules: ModuleType, text: str) -> bool:
 
 def _stands_apart(label: str, fitting: list[Rule], text: str) -> bool:
     """“Skip the suite, the outage is more urgent”: each part has its own say."""
-    if "priority" not in {rule.label for rule in fitting} or "correction" in {rule.label for rule in fitting}:
+    if (
+        label != "decision"
+        or "priority" not in {rule.label for rule in fitting}
+        or "correction" in {rule.label for rule in fitting}
+    ):
         return False
     return any(
         any(_fits(rule, part) for rule in fitting if rule.label == label)

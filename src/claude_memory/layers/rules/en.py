@@ -16,6 +16,7 @@ FILLERS = frozenset(
     and but then hey hi hello please pls plz agreed btw fyi note reminder remember sorry listen look""".split()
 )
 FILLING = (
+    "fine by me", "works for me", "sounds good", "makes sense", "good idea", "good point", "i agree", "my take",
     "all right", "by the way", "just so you know", "for the record", "on second thought", "in that case",
     "you convinced me", "re your question", "for context", "heads up", "one more thing",
 )  # fmt: skip
@@ -44,7 +45,7 @@ SUPPOSING = rule(
     r"|pretend|hypothetically|thought experiment|what if|if|in theory|theoretically|were we to|had we|in a world"
     r"|just curious|curious)\b|\bfor (?:the sake of argument|my talk)\b|\bwould (?:love|like|prefer|hate)\b"
     r"|\bnothing is decided\b|\bnot decided\b|\bhaven't decided\b|\bundecided\b|\bnot sure (?:if|whether)\b"
-    r"|\bi wonder\b|\bwondering\b|\b(?:maybe|perhaps) (?:we|i|you)\b|\bone could\b|\bwe could\b",
+    r"|\bwould be (?:nice|cool|great|good|interesting)\b|\bsome day\b|\bi wonder\b|\bwondering\b|\b(?:maybe|perhaps) (?:we|i|you)\b|\bone could\b|\bwe could\b",
 )
 _OTHERS = (
     r"(?:docs?|documentation|readme|manual|book|article|blog(?: post)?|post|tutorial|paper|rfc|spec|standard|guide|linter"
@@ -96,7 +97,7 @@ TASK = rule(
     "",
     r"^(?:can you |could you |please |pls |now |then |go |just )*(?:rename|move|change|add|delete|remove|convert|update|bump|upgrade|fix|write|create|make|show"
     r"|open|look|check|find|explain|print|run|list|give|tell|compare|refactor|implement|generate|draw|plot|format|sort|replace"
-    r"|copy|read|review|test|debug|profile|translate|grep|search|count|describe|document|split|extract|clean|summari[sz]e|see)\b",
+    r"|copy|read|review|test|debug|profile|translate|grep|search|count|describe|document|split|extract|clean|summari[sz]e|see)\b(?!(?: [\w-]+){1,3} (?:is|are|will be|=)\b|(?: [\w-]+){1,3}:)",
 )
 
 _VERBS = (
@@ -114,13 +115,13 @@ _SCOPE = (
 _STANDING = (
     r"(?:from now on|going forward|from here on|always|never|ever|everywhere|as everywhere|at all times|by default|without exception"
     r"|no exceptions|across the board|as a rule|rule of thumb|in general|henceforth|from today|is banned|are banned|banned"
-    r"|forbidden|not allowed|off limits|off-limits|at all\b)"
+    r"|forbidden|not allowed|off limits|off-limits|at all)\b"
 )
 
 # A concrete name, id, address, number or setting.
 _CONCRETE = (
     r"(?:`[^`]+`|\w+://\S+|@[\w-]+/[\w.-]+|[\w.+-]+@[\w-]+\.[\w.]+|~?/?[\w.-]+(?:/[\w.{}*-]+)+/?|[a-z]+_[\w]+|\w*\d[\w.:/+-]*"
-    r"|[a-z0-9]+(?:-[a-z0-9]+){2,}|[a-z0-9]+(?:\.[a-z0-9-]+)+|#\d+)"
+    r"|[a-z]+(?:-[a-z]+)*-?\d[\w-]*|[a-z0-9]+(?:-[a-z0-9]+){2,}|[a-z0-9]+(?:\.[a-z0-9-]+)+|#[\w-]{2,}|/[\w/.-]{2,})"
 )
 _NAMED = (
     r"(?:branch(?:es)?|port|url|uri|link|host(?:name)?|bucket|id|key|tenant|project(?: number)?|database|db|user(?:name)?|account"
@@ -159,10 +160,10 @@ RULES = (
         "correction",
         "misread|misunder|mixed up|mix up|confus|got it wrong|got that wrong|wrong|swapped|backwards|the other way|inverted|reversed|upside down",
         r"\byou(?:'ve| have)? (?:misread|misunderstood|mixed up|confused|swapped|inverted|reversed|misinterpreted)\b|\byou misunderst"
-        r"|\b(?:got|have|had|did|done|read|put|took|understood) (?:\S+ ){1,4}(?:wrong|backwards|upside down)\b|\bthe other way (?:a?round)\b"
+        r"|\b(?:got|have|had|did|done|read|put|took|understood) (?:\S+ ){1,4}(?:wrong|backwards|upside down|reversed|swapped|inverted|mixed up|the wrong way)\b|\bthe other way (?:a?round)\b"
         r"|\bthat(?:'s| is| was)? (?:the |simply |just |completely |all )*wrong\b|^(?:that's |it's |this is )?wrong \w+|\bthe wrong \w+"
         r"|\b(?:is|are|was|were|looks) (?:wrong|backwards|inverted|swapped|reversed)\b|\bwrong (?:direction|one|way|file|place|branch)\b",
-        r"^(?:something|what|why|whatever|find|check|see|tell|look|anything|nothing|if)\b|\bwhat(?:'s| is| went)? wrong\b|\bgoes wrong\b|\bwent wrong\b|\bnothing wrong\b",
+        r"^(?:something|what|why|whatever|find|check|see|tell|look|anything|nothing|if)\b|\b(?:find out|see why|see where|figure out)\b|\bwhat(?:'s| is| went)? wrong\b|\bgoes wrong\b|\bwent wrong\b|\bnothing wrong\b",
     ),
     rule(
         "correction",
@@ -209,7 +210,7 @@ RULES = (
     rule(
         "correction",
         "^no|^nah|^wait|^hold on|^stop|^hang on",
-        r"^(?:(?:wait|hold on|stop|hang on)[,.! —–-]*)?(?:no|nope|nah|no no)[,.!:;—–-]+ ?(?!(?:no )?(?:problem|worries|idea|need|rush|thanks|wait)\b)(?:\S+ ){2,}"
+        r"^(?:(?:wait|hold on|stop|hang on)[,.! —–-]*)?(?:no|nope|nah|no no|nono|nono no)[,.!:;—–-]+ ?(?!(?:no )?(?:problem|worries|idea|need|rush|thanks|wait)\b)(?:\S+ ){2,}"
         r"|^(?:no no|wait no|wait,? that|hold on,? (?:that|the|it)|stop,? (?:that|the|it|you))\b",
         r"^(?:(?:wait|hold on)[, ]*)?(?:no|nope|nah)[,.!:; ]+(?:no )?(?:don't bother|let's|lets|leave|keep|skip|need|thanks|we'll|go with|forget|just|drop|stick|do it|please|thank|problem|worries|that's (?:fine|ok|good))",
     ),
@@ -278,13 +279,13 @@ RULES = (
     rule(
         "decision",
         "skip|scrap|ditch|forget|drop|leave|never mind|nevermind|kill |cut |park |shelve|postpone|defer|abandon|ignore|omit|lose the",
-        r"^(?:just |then |let's |we can |we'll |i'd say |no[,]? |nah[,]? |nope[,]? |yes[,]? |we |you can )*(?:skip|scrap|ditch|forget(?: about)?|leave|never mind|nevermind|kill|park|shelve|postpone|defer|abandon|omit|drop|cut|ignore|lose)\b(?! (?:the (?:wording|typo|noise|formatting|warnings?)|everything|me\b|a comment|a note|us\b))"
+        r"^(?:just |then |let's |we can |we'll |i'd say |no[,]? |nah[,]? |nope[,]? |yes[,]? |we |you can )*(?:skip|scrap|ditch|forget(?: about)?|leave|never ?mind (?:the|about|that)|kill|park|shelve|postpone|defer|abandon|omit|drop|cut|ignore|lose)\b(?! (?:the (?:wording|typo|noise|formatting|warnings?)|everything|me\b|a comment|a note|us\b))"
         r"|\bcan be (?:dropped|skipped|scrapped|removed|left out)\b",
         r"^(?:drop|cut|kill) (?:the )?(?:database|table|index|column|process|connection|down)\b",
     ),
     rule(
         "decision",
-        "don't bother|do not bother|no need|not worth|isn't worth|overkill|not needed|won't need|don't need|not doing|not going to|not shipping|won't do|not now|good enough|is enough|won't be",
+        "don't bother|do not bother|no need|not worth|isn't worth|overkill|not needed|won't|will not|don't need|not doing|not going to|not shipping|won't do|not now|good enough|is enough|won't be",
         r"\b(?:don't|do not|dont) (?:even )?bother\b|\bno need (?:for|to)\b|\b(?:not|isn't|aren't) worth\b|\b(?:is|are|be|seems) overkill\b|\bwe(?:'re| are) not (?:doing|going|shipping|building|adding|supporting|migrating|touching|changing)\b|\bwe (?:won't|will not)\b|\bwe (?:don't|do not|dont) need\b|\bgood enough\b",
         r"\bever\b|\balways\b|\bin this (?:repo|project|codebase)\b",
     ),
@@ -342,7 +343,7 @@ RULES = (
     # --- architecture
     rule(
         "architecture",
-        "we should|we must|we need to|we have to|we want|we always|we never|we only|we don't|we do not|we dont|we use|we standard|we avoid|we write|we keep|we stick|we target|we support",
+        "we should|we must|we have to|we ought|we want|we no longer|we always|we never|we only|we don't|we do not|we dont|we use|we standard|we avoid|we write|we keep|we stick|we target|we support",
         r"\bwe (?:should|must|have to|ought to) (?:never|always|only|not|all|also|really|be|use|have|keep|avoid|prefer|store|write|make|log|put|go|treat|validate|stick|do|rely|build|separate|isolate|version|support|target|follow|move|run|hide|wrap|pin|generate|return)\b"
         r"|\bwe (?:always|never|only|standardi[sz]e on|avoid|stick to|target)\b|\bwe (?:don't|do not|dont|never|no longer) (?:want|use|allow|do|have|put|write|accept|support|mock|commit|add|import|ship|log|catch|throw|touch|share|keep|store|expose|need)\b"
         r"|\bwe want (?!to (?:see|know|check|look|ship|release|understand|find)|the (?:demo|report)|it\b|this\b)[\w-]+|\bwe use \w+ (?:for|everywhere|as|in|throughout)\b",
@@ -387,14 +388,14 @@ RULES = (
     rule(
         "architecture",
         "all |every|each|any |everything|anything|nothing",
-        r"^(?:(?:new|our|the|and|in \w+) )?(?:all|every|each|any)\b[\w` -]{2,60}?\b(?:goes?|go through|must|needs?|need to|gets?|get|should|has to|have to|are|is|lives?|uses?|use|belongs?|belong|comes?|come|have|has|stays?|stay|returns?|return|carry|carries|follow|follows|take|takes|inherit|inherits|live|start|starts|end|ends|ships?)\b|\b\w+ all (?:get|go|use|have|live|need|must|are|return|come)\b"
+        r"^(?:(?:new|our|the|and|in \w+) )?(?:all|every|each|any)\b[\w` -]{2,60}?\b(?:go(?:es)?|go through|must|needs?|need to|gets?|get|should|has to|have to|are|is|lives?|uses?|use|belongs?|belong|comes?|come|have|has|stays?|stay|returns?|return|carry|carries|follow|follows|take|takes|inherit|inherits|live|start|starts|end|ends|ships?)\b|\b\w+ all (?:get|go|use|have|live|need|must|are|return|come)\b"
         r"|\b(?:everything|anything|nothing) (?:hangs|lives|goes|that|is|in|may|must|should|else|outside|under|below|above|gets|has|uses|stays|talks|touches|imports|depends|belongs|crosses|may)\b",
         r"\b(?:looks?|else in|(?:is|are) (?:fine|ok|okay|good|green|done|working|great|there)|ships? until|today|this week|before|until|first|all (?:the )?tests? (?:pass|fail)|is (?:fine|ok|good|green|red|broken|working)|are (?:fine|ok|green|red|failing|passing|broken|down)|looks? (?:right|good|fine)|all (?:right|good|set|done)|everything else in)\b|^(?:all|every|each|any)(?: of)? (?:it|that|this|them|these|those|the (?:tests|above))\b",
     ),
     rule(
         "architecture",
         "goes through|go through|lives in|live in|belongs in|belong in|belongs to|hangs off|source of truth|single source|lives under|go under|only place|one place|passed in|goes into|go into|come from|comes from|is responsible|talks? to",
-        r"\b(?:goes?|must go|has to go) (?:only )?(?:through|via|into|in|under)\b|\b(?:lives?|belongs?) (?:only )?(?:in|under|to|outside|next to|behind)\b|\bhangs? off\b|\b(?:single )?source of truth\b|\bis the only (?:place|module|way|one)\b|\bare passed in\b|\bgo behind\b",
+        r"\b(?:go(?:es)?|must go|has to go) (?:only )?(?:through|via|into|in|under)\b|\b(?:lives?|belongs?) (?:only )?(?:in|under|to|outside|next to|behind)\b|\bhangs? off\b|\b(?:single )?source of truth\b|\bis the only (?:place|module|way|one)\b|\bare passed in\b|\bgo behind\b",
         r"^(?:go|i|you|he|she|please go|can)\b|\bgo (?:through|into) (?:the|it|this|my|all|each|every) (?:code|file|list|diff|log|logs|files|changes|details)|\b(?:where|why|what|how|whether)\b",
     ),
     rule(
@@ -440,7 +441,7 @@ RULES = (
     rule(
         "priority",
         "before|ahead of|prior to|until|unless|only after|not start|then ",
-        r"\b(?:comes?|goes?|go|come|done|fixed|finished|closed|ready|merged|solved|finish|fix|do|get|land|ship|needs?|have|has|must|green|in|out|deal with|handle|sort out|get to|wrap up|complete|solve|first|up|work|live|release|deploy|clear)\b[^.;]{0,80}\b(?:before|ahead of|prior to) (?!the (?:flour|loop|call|return|test runs?|commit message)|deploy\.sh|each|calling|returning|saving|parsing|rendering|sending)(?:\w+)"
+        r"\b(?:comes?|go(?:es)?|come|done|fixed|finished|closed|ready|merged|solved|finish|fix|do|get|land|ship|needs?|have|has|must|green|in|out|deal with|handle|sort out|get to|wrap up|complete|solve|first|up|work|live|release|deploy|clear)\b[^.;]{0,80}\b(?:before|ahead of|prior to) (?!the (?:flour|loop|call|return|test runs?|commit message)|deploy\.sh|each|calling|returning|saving|parsing|rendering|sending)(?:\w+)"
         r"|\b(?:can't|cannot|can not|cant|don't|do not|dont|won't|nothing|no one|nobody|not|never|wait with|hold off|hold|no)\b[^.;]{0,80}\b(?:until|before|unless|till)\b|\bonly (?:after|once|when) [\w ]{3,60}(?:done|merged|fixed|in|green|finished|closed|over|out|ready|through|signed|landed)"
         r"|\bahead of (?:the queue|everything|schedule|all|anything|the|any)\b",
         r"\b(?:as before|like before|before and after|the day before|before that (?:it|i)|never (?:seen|heard|had|happened)|i've never|work before|worked before|seen|was working before|must run|must be called|is called|gets called|runs before|called before|before the (?:first|last|next) (?:call|line))\b",
@@ -472,7 +473,7 @@ RULES = (
     ),
     rule(
         "priority",
-        "drop everything|stop everything|everything else|nothing else|all hands|deadline|due |must for|a must|must have|must-have|by friday|by monday|by tomorrow|by tonight|needs to be|before the|has to be",
+        "drop everything|stop everything|everything else|nothing else|all hands|deadline|due |must for|a must|must have|must-have|by friday|by monday|by tomorrow|by tonight|need|before the|has to|have to|must",
         r"\b(?:drop|stop|pause) (?:everything|whatever|all|what you)\b|\beverything else (?:can|is|waits|has|comes|later|after|second|must|should|afterwards)\b|\bnothing else (?:matters|until|before)\b|\b(?:is|are) a must\b|\bmust[- ]have\b(?!s? been)|\b(?:needs?|has|have|must) (?:to )?(?:be )?(?:\w+ )?(?:out|in|done|ready|fixed|live|shipped|finished|merged|go out|released|delivered|working|closed) (?:by|before|today|tonight|tomorrow|this week)\b|\b(?:hard )?deadline (?:is|for|on)\b|\bdue (?:by|on|tomorrow|today|friday|monday)\b",
     ),
     rule(
@@ -558,5 +559,470 @@ RULES = (
         "value",
         " is ",
         r"^(?:our|the|my|your) (?:\w+ ){0,3}(?:project key|short ?code|code ?name|branch|prefix|tenant|region|namespace|cluster|bucket|username|database|queue|topic|workspace|abbreviation|ticket key) (?:name )?is \w[\w-]*$",
+    ),
+    # --- more of each, less common
+    rule(
+        "correction",
+        "it's sp|it's written|it's pron|is spelled|is spelt",
+        r"\bit(?:'s| is) (?:spelled|spelt|written|pronounced)\b|\b(?:is|are) (?:spelled|spelt)\b",
+    ),
+    rule(
+        "correction",
+        "doesn't|does not|don't|didn't|isn't",
+        r"^(?:that|this|the|it|those|they|there)\b[^,;]{0,50}\b(?:doesn't|does not|don't|isn't|didn't) (?:exist|work like that|work that way|do that|mean|take|accept|belong|apply|have that|match|count)\b[^?]*[,;] ?(?:use|it|the|try|you|take|call|we|there)\b",
+        r"\bwhy\b|\bhow\b",
+    ),
+    rule(
+        "correction",
+        "^not ",
+        r"^not (?!sure|yet|bad|now|only|much|really|important|urgent|today|possible|necessarily|a (?:problem|big)|all|that (?:i|it)|too)[\w` -]{2,40}[,;:—–-] ?(?!right|ok|yes|but (?:i|we)|i (?:think|guess))[\w`]+",
+    ),
+    rule(
+        "correction",
+        "already",
+        r"^(?:but |no |well )?(?:we|there|it|that|you|this) (?:'s |is |are )?already (?:have|has|had|exists?|a |an |does|handled|there)\b|\bwe(?:'ve| have) already (?:got|have) (?:a|an|that|this|one)\b",
+    ),
+    rule(
+        "correction",
+        "supposed to",
+        r"\b(?:is|are|was|were|wasn't|isn't|weren't|aren't|'s|'re) (?:not |never )?supposed to\b",
+        r"\b(?:how|what|where|when) (?:is|am|are|was)\b|\bwhat it's supposed\b",
+    ),
+    rule(
+        "correction",
+        "yours|you're|you are|you keep",
+        r"\bbut yours\b|, yours (?:is|does|doesn't|has|was)\b|\byou(?:'re| are) (?:mixing|confusing|looking at the (?:wrong|old)|assuming|ignoring|using the (?:wrong|old)|thinking of|missing)\b|\byou keep \w+ing\b",
+    ),
+    rule(
+        "correction",
+        "i only|i just|all i ",
+        r"\bi (?:only|just) (?:wanted|asked|meant|needed|said|want(?:ed)?)\b|\ball i (?:asked|wanted|said)\b",
+    ),
+    rule(
+        "correction",
+        "the old|the other|previous|outdated|stale",
+        r"^(?:that|this|it)(?:'s| is| was)? (?:the |for the |from the |an )(?:old|other|previous|outdated|stale|wrong|earlier) \w+",
+    ),
+    rule(
+        "correction",
+        "should read|should say|should point|should return|should go",
+        r"^(?:it|that|this|the [\w` ]{2,40}) should (?:read|say|point|return|go|show|start|mean)\b[^?]*\b(?:not|instead|rather|but)\b",
+    ),
+    rule(
+        "correction",
+        "wait|sorry|hang on|oops|hmm",
+        r"^(?:wait|hang on|hold on|oops|whoops)[,.! —–-]+(?:no|that|it|i|the|you|this|not|wrong)\b",
+        r"\b(?:let me|look|check|what|why|how|read)\b",
+    ),
+    rule(
+        "correction",
+        "not true|is false|untrue|not the case|no such|never said|didn't say",
+        r"\b(?:is|was|that's|it's|simply)? ?(?:not true|false|untrue|not the case|not how)\b|\bthere is no (?:such )?\w+ (?:in|called|named)\b",
+        r"\b(?:return|returns|true or|set to|to|is) false\b",
+    ),
+    rule(
+        "correction",
+        "rename|you called|you named|misnamed|misspell|typo",
+        r"\byou (?:called|named|misspelled|spelled) (?:it|the|them)\b|\bmisspell|\bmisnamed\b",
+    ),
+    rule(
+        "correction",
+        "again",
+        r"^you (?:\w+ ){1,6}again\b|^again,? (?:you|the|that|this|not|it)\b",
+        r"\b(?:run|try|can you|thanks)\b",
+    ),
+    rule(
+        "decision",
+        " then",
+        r"^(?:merge|use|keep|take|make|drop|do|go|put|build|write|store|ship|remove|split|rename|move|call|leave|add|start|run|wait)\b[^?]{3,80}\bthen$",
+    ),
+    rule(
+        "decision",
+        "we keep|we stay|we leave|we accept|we live|we postpone|we skip|we wait|we need no|we stick|we do without|we call|we go |we drop",
+        r"(?:^|[:,;—–] ?|\bso |\band )we (?:keep|stay|leave|accept|live|postpone|skip|wait|need no|stick|do without|call it|go|drop|stop)\b",
+        r"\b(?:always|never|every|until|before|in this (?:repo|project|codebase))\b",
+    ),
+    rule(
+        "decision",
+        "take |pick |choose ",
+        r"^(?:we |i |i'd |i'll )?(?:take|pick|choose) (?:the |option|plan|variant|number|a |an |your |my |that |this |one )(?!look|screenshot|note|break|guess)",
+        r"\b(?:screenshot|a look|a (?:picture|copy|backup|dump|moment|minute|break|guess|note|snapshot)|input|argument)\b",
+    ),
+    rule(
+        "decision",
+        "stays|remains|stay as|stay where|stay like",
+        r"\b(?:stays?|remains?) (?:at|as|in|on|with|where|the way|like|out|off|disabled|enabled|the same|untouched|unchanged|optional|private|manual)\b",
+        r"\b(?:all|every|always|never|everything|why|how)\b",
+    ),
+    rule(
+        "decision",
+        "final call|final decision|verdict|conclusion|bottom line|settled|my call|my choice|my pick|my vote|my decision",
+        r"^(?:final|my|the) (?:call|decision|choice|pick|vote|verdict|conclusion|answer)\b|^(?:verdict|conclusion|bottom line|settled)\b|\bi(?:'d)? vote\b",
+    ),
+    rule(
+        "decision",
+        "^hardcode|^hard-code|^stub|^reuse|^defer|^postpone|^accept|^mock|^inline|^go ahead|^yes to|^no to|^live with|^do without|^stop ",
+        r"^(?:hardcode|hard-code|stub|reuse|defer|postpone|accept|mock|inline|live with|do without|yes to|no to|go ahead (?:with|and)|stop (?:working on|supporting|the|using|adding|with))\b",
+        r"\beverywhere\b|\balways\b|\bthe (?:server|container|process|service|app)$",
+    ),
+    rule(
+        "decision",
+        "not needed|needn't|unnecessary|good enough|enough for|that's enough|is enough|isn't needed|aren't needed|can live with|don't care|doesn't need|too much",
+        r"\b(?:is|are|'s|not|isn't|aren't) (?:not )?(?:needed|necessary|unnecessary|enough)\b(?! (?:to|for me to))|\b(?:good )?enough for (?:now|me|us|the|v1|this)\b|\bcan live with\b|\b(?:doesn't|don't) need (?:a|an|any|to be|the)\b|\b(?:that's|is|are|it's) (?:way )?too much\b",
+        r"\b(?:always|never|ever|is that|not good|isn't good)\b",
+    ),
+    rule(
+        "decision",
+        "i'd go|i would go|i'd take|i'd say|i think we|i say|i want",
+        r"\bi(?:'d| would) (?:go|take|pick|keep|use|drop|skip|leave)\b|^i say\b|\bi think we (?:go|keep|take|drop|use|skip|do)\b",
+        r"\bif\b",
+    ),
+    rule(
+        "decision",
+        "instead",
+        r"^(?!you\b|i\b)[^?]{3,80}, (?:use|do|make|render|show|put|write|store|take|return|send|keep|try) [^?]{2,60} instead\b",
+    ),
+    rule(
+        "architecture",
+        "may not|must not|cannot|can not|can't|may only|must only|should only|can only|only through|only via|only from",
+        r"^(?!i\b|you\b|it\b|that\b|this\b|there\b|he\b|she\b|we\b)[\w` ,/-]{2,60} (?:may|must|should|can|shall|cannot|can't) ?(?:not|never|only)? (?:import|call|use|depend|know|access|touch|read|write|talk|hold|contain|be imported|be called|be used|go|throw|block|log|see|live|reach|be (?:accessed|mutated|created|written))\b|\bonly (?:through|via|from) (?:the|a|an|our|its)\b",
+        r"\b(?:why|how|what|which|until|before|user|users|customer|client) (?:can|may|must|should)\b|\b(?:until|before|find|reproduce)\b",
+    ),
+    rule(
+        "architecture",
+        "never ",
+        r"^(?!i\b|you\b|it\b|that\b|this\b|there\b|he\b|she\b|they\b|the (?:build|test|page|app|job|server|function|bug|user|script|loop|value|request)\b)[\w` /-]{2,50} never (?!mind|worked|used|called|happened|finishes|ends|fires|gets called|returns|loads|thought|had|been|went|came|said|was)\w+",
+        r"\bwhy\b",
+    ),
+    rule(
+        "architecture",
+        "everything|all |every|each|anything",
+        r"\b(?:everything|all|every|each|anything)\b[\w` -]{0,40} (?:must|should|has to|have to|needs to|need to|shall) \w+",
+        r"\b(?:before|until|first|today|done by|be (?:done|merged|green|fixed|ready))\b",
+    ),
+    rule(
+        "architecture",
+        "i want|we want",
+        r"^(?:i|we) want (?:all|every|no|only|each|one) \w+|^(?:i|we) want [\w` -]{3,60}\b(?:everywhere|in (?:this|the|our) (?:codebase|repo|project|service|code)|throughout|across)\b",
+    ),
+    rule(
+        "architecture",
+        "per ",
+        r"\bone [\w-]+(?: [\w-]+)? per \w+",
+        r"\b(?:for now|this time|print|write|show|give|generate|create|make|output|at a time)\b",
+    ),
+    rule(
+        "architecture",
+        "compatib|support|work on|work with|run on",
+        r"\b(?:must|has to|have to|needs? to|should) (?:stay|remain|be|keep) (?:backwards?[- ])?compatible\b|\bbackwards?[- ]compatib\w+ (?:is|must|matters)\b|\b(?:must|has to|have to) (?:support|work (?:on|with|without|offline)|run (?:on|without|offline))\b",
+    ),
+    rule(
+        "architecture",
+        "by convention|convention is|our convention|is standard|our standard|is the rule|house style|as policy|is policy|agreed rule",
+        r"\bby convention\b|\b(?:our|the|house|team) (?:convention|standard|style|policy|rule)\b.{0,20}\b(?:is|says|:)|\bis (?:our |the |team )?(?:standard|policy|convention|rule)\b",
+        r"\bwhat\b",
+    ),
+    rule(
+        "architecture",
+        "we log|we ship|we store|we write|we test|we version|we deploy|we build|we treat|we name|we format|we return|we validate|we handle|we keep|we put|we use|we call|we wrap|we document|we review",
+        r"^(?:here |in this (?:repo|project|codebase|service|team),? )?we (?:log|ship|store|write|test|version|deploy|build|treat|name|format|return|validate|handle|keep|put|use|call|wrap|document|review)\b[^?]*(?:,? (?:always|never|not|no|only|everywhere)\b|\bhere$|\bin (?:this|our|the) (?:repo|project|codebase|service|code)\b|\bfor (?:all|every|any|everything))",
+        r"\b(?:today|tomorrow|this (?:week|sprint|time)|for now|until|before)\b",
+    ),
+    rule(
+        "architecture",
+        "everywhere|throughout|across the",
+        r"^(?:use|write|name|log|prefer|wrap|return|validate|format|put|follow|apply)\b[^?]*\b(?:everywhere|throughout|across the (?:code ?base|project|repo|board))\b",
+    ),
+    rule(
+        "architecture",
+        "source of truth|owns|own their|its own|their own",
+        r"\b(?:every|each|all) [\w-]+s? (?:owns?|has|have|gets?) (?:its|their) own\b|\bowns? (?:its|their) own\b",
+    ),
+    rule(
+        "architecture",
+        "^avoid|^ban|^no |^only ",
+        r"^(?:avoid|ban) \w+|^only [\w` -]{2,40} (?:may|can|should|must|is allowed|are allowed)\b",
+    ),
+    rule(
+        "priority",
+        "^before",
+        r"^before (?:anything|everything|all else|you (?:do|start|touch|begin|continue)|we (?:do|start|touch|begin|continue|go)|that|the rest|any other)\b",
+        r"\b(?:it worked|was|used to)\b",
+    ),
+    rule(
+        "priority",
+        "slip|late|after the|afterwards|last|later",
+        r"\bcan (?:slip|be late|come (?:later|after|afterwards|last)|happen (?:later|after))\b|^(?:the )?[\w -]{2,30} (?:comes? |goes? |is |are )?last(?:$|[,.;])|, [\w ]{2,30} last$|\b(?:later|afterwards)[,.]? (?:once|when|after)\b|^(?:and |then )?[\w -]{2,40} (?:later|afterwards)$",
+        r"\b(?:the last|at last|last (?:week|time|night|year|run|line|commit|one))\b|\bremind\b",
+    ),
+    rule(
+        "priority",
+        "needs to|need to|has to|have to|must|needs ",
+        r"\b(?:needs? to|has to|have to|must) (?:go|be|get|work|land|ship|happen)\b(?: \w+){0,4} (?:today|tonight|tomorrow|by (?:monday|tuesday|wednesday|thursday|friday|then|noon|tonight|tomorrow|the end|end of|eod)|this week|this morning|right now|now|immediately|asap|soon|first)\b|\b(?:work|ready|done|fixed|finished) by (?:then|monday|tuesday|wednesday|thursday|friday|tomorrow|tonight|noon|eod|the demo|the release)\b",
+    ),
+    rule(
+        "priority",
+        "concern|matter|care about|bother us",
+        r"\b(?:isn't|is not|not|no|aren't) (?:a |an |our |really )?(?:concern|priority|issue)s? (?:right now|now|yet|at the moment|this week|for now|today)\b|\b(?:doesn't|don't|does not|do not) matter (?:right now|now|yet|for now|as much|so much)\b|\bcare (?:more|most) about\b|\b(?:biggest|main|first|only|real) concern\b",
+    ),
+    rule(
+        "priority",
+        "waiting|waits",
+        r"^(?!i'm waiting for (?:you|the (?:build|tests|download))|the (?:thread|process|socket|test|call|loop|code))[\w' -]{1,40}(?:'s|'re| is| are| has been| have been) (?:all |still |already )?waiting (?:for|on)\b",
+    ),
+    rule(
+        "priority",
+        "number one|no. 1|top item|top task|next up|do it next|do this next|do that next|is next|comes next|top of|main goal|main thing|first on|#1",
+        r"\b(?:number one|no\. ?1|#1|top (?:item|task|thing|ticket)|main (?:goal|thing|task)|first on the list)\b|\bnext up\b|\b(?:do|take|tackle|handle|fix) (?:it|this|that|the [\w ]{2,30}) next\b|\b(?:is|comes|goes) next\b",
+        r"\bwhat\b|\bwhich\b",
+    ),
+    rule(
+        "priority",
+        "hold |freeze|pause|wait with|put off|on hold",
+        r"^(?:hold|pause|freeze|park|stop) [\w ]{2,50}\b(?:until|till|while|for)\b|\bon hold\b|\b(?:wait with|hold off (?:on|with)|put off)\b",
+    ),
+    rule(
+        "priority",
+        "start with|begin with|kick off|first do|first fix|first of all|firstly|first,|first:",
+        r"^(?:please )?(?:start|begin|kick off) (?:with|by)\b|^first(?:ly| of all| up)?[,:]? (?:we |you |get |do |fix |make |finish |the |let's )",
+        r"\bwith the (?:letter|word|prefix)\b|\b(?:first (?:column|line|row|loop|name|argument|test|byte|one|element|call|request|time|step|page|commit|result|item))\b",
+    ),
+    rule(
+        "priority",
+        "urgen|critical|crucial|vital|essential",
+        r"\b(?:most|more|very|really|super|extremely|is|are|it's) (?:\w+ )?(?:urgent|critical|crucial|vital|essential)\b|\burgency\b",
+        r"\bnot\b.*\?|\bcritical (?:section|path)\b",
+    ),
+    rule(
+        "priority",
+        "everything else|the rest|all else|anything else|other stuff",
+        r"\b(?:everything else|the rest|all else|all the rest|anything else|the other (?:stuff|things|tickets|tasks)) (?:can|must|has to|will|waits|is secondary|comes|may|later|after|depends)\b|\b(?:ahead of|before|over|above) (?:everything|anything|all) (?:else)?\b",
+    ),
+    rule(
+        "value",
+        "name |cluster|bucket|queue|topic|namespace|tenant|instance|region|project|database|host|deploy",
+        rf"\b(?:cluster|bucket|queue|topic|namespace|tenant|instance|region|project|database|host|device|container|image|server|machine|zone|index|table|user|account)(?: name| id)? (?:{_CONCRETE})(?=$|[,.; ])|\bdeploy(?:s|ed|ing)? (?:to|from|into|on) (?:the )?(?:{_CONCRETE})",
+        r"^(?:drop|delete|explain|show|why|query|select|rename|add|create|fix|look|check|list|find|in)\b|\b(?:fails?|failed|error|line|broken|slow|crash\w*)\b",
+    ),
+    rule(
+        "value",
+        ".",
+        r"^(?:we |always |please )?(?:use|uses|run|runs|running|stay on|target|targets|pin|pinned|requires?|need|needs|on)\b[^.?]{0,30}\b[a-z][\w+#-]* v?\d+(?:\.\d+)+",
+        r"\b(?:compare|upgrade|update|bump)\b",
+    ),
+    rule(
+        "value",
+        "encoding|separator|delimiter|charset|locale|currency|timezone|time zone|language|unit|format|separated|indent",
+        r"\b(?:encoding|separator|delimiter|charset|locale|currency|time ?zone|language|units?|date format|file format|base unit|line ending)s?(?: for [\w ]{2,30}| of [\w ]{2,30})? (?:is|are|=|:|must be|will be)(?: always)? (?:an? )?(?!wrong|broken|missing|off|not)[\w/#-]+",
+        r"\bwhat\b",
+    ),
+    rule(
+        "value",
+        "lives|live in|stored|kept|found|sits|located|under |is in|are in|is at",
+        r"\b(?:lives?|stored|kept|found|sits?|located|is|are|goes|logs) (?:in|at|under|on) [\"'`]?(?:~|/|\./|\.\w|\w+://|[\w-]+/)[\w./~-]{2,}",
+        r"\b(?:bug|error|typo|failing|todo|mistake|problem|issue|function|class|test|method)\b",
+    ),
+    rule(
+        "value",
+        "channel|slack|#",
+        r"\b(?:channel|room|list|tag|label|ticket|issue|milestone|hashtag)\b[^.?]{0,20}\b(?:is|:|called|named) ?#?[\w-]+-[\w-]+|\b(?:is|:) #[\w-]{2,}",
+    ),
+    rule(
+        "value",
+        "codename|code name|is called|we call|goes by|nickname|named|abbreviat",
+        r"\b(?:codename|code name|nickname|abbreviation) (?:is|for|:)|\b(?:product|project|app|tool|company|team|package|repo|branch|feature|release|service|bot)(?: itself| name)? (?:is|will be) (?:called|named) [\w-]+",
+    ),
+    rule(
+        "value",
+        "@",
+        r"\b(?:is|are|at|to|as|mail|email|contact|account|user|write)\b[^?]{0,30} [\w.+-]+@[\w-]+\.\w+",
+        r"\b(?:error|failed|regex|validate)\b",
+    ),
+    rule(
+        "value",
+        "max|min|limit|most|least|threshold|budget|size|rate|timeout|retries|count|depth|width",
+        r"\b(?:max(?:imum)?|min(?:imum)?|limit|threshold|budget|size|rate|timeout|retry count|retries|depth|width|height|batch size|quota|ratio|cap)\b[\w ]{0,25}(?:is|are|=|:|of|must be|should be|stays|to) (?:about |exactly |at most |at least |now )?\d[\d.,_]*",
+        r"\b(?:why|spec says|error|got|expected|returns?)\b|^(?:add|rename|change|check|find|fix)\b",
+    ),
+    # --- wider nets
+    rule(
+        "correction",
+        "you ",
+        r"(?:^|[,.;:—–] ?|\bbut |\bbecause )you(?:'ve| have)? (?:just |only |actually |still |now )?(?!can\b|could|should|may|might|will|need|want|know|see|find|said|proposed|suggested|mentioned|described|asked|convinced|listed|are|were|think|like|do\b|have\b|get\b|said)(?:\w+ed|wrote|gave|took|put|made|left|did|hit|drew|broke|kept|sent|ran|built|set|read|got|lost|forgot|missed)\b(?! it right)",
+        r"\b(?:thanks|thank you|great|good job|nice|well done|perfect|works)\b|\b(?:as|like|what|that|which|when|if|once|after|before|until) you\b|\bgot it right\b",
+    ),
+    rule(
+        "correction",
+        "like you did|as you did|the way you did",
+        r"\b(?:not|don't|doesn't|never|isn't)\b.*\b(?:like|as|the way) you did\b|\b(?:twice|again|wrong(?:ly)?) like you did\b",
+    ),
+    rule(
+        "correction",
+        "earlier|before i|above i|previously|i wrote|i said",
+        r"\b(?:earlier|above|previously|yesterday) i (?:wrote|said|told|mentioned|gave|asked)\b|^i (?:wrote|said|told you|gave you) [^,]{2,50}, (?:it|but|that|make|should|actually)\b",
+    ),
+    rule(
+        "correction",
+        " not ",
+        r"(?:,| and| but) not (?:the |a |an |about |in |on |for |from |by |to |with |my |our |its )?[\w`'-]+(?: [\w`'-]+){0,2}$",
+        r"^(?:do|please|make sure|why|if|all|every|we|keep|always|never)\b|\b(?:everywhere|always|never|ever|from now on|yet|sure|why|only|or not|if not|whether|must|should (?:use|be used)|in this (?:repo|project|codebase))\b|\bnot (?:yet|sure|now|needed|a problem|bad|important|urgent)\b",
+    ),
+    rule(
+        "correction",
+        "different|another|other one|else",
+        r"\byou \w+ (?:a different|another|the other|something else|the wrong)\b|\b(?:i'm|i am|i was) (?:talking|asking) about (?:a different|another|the other|something else)\b|\bthat's (?:a different|another) \w+",
+    ),
+    rule(
+        "correction",
+        "misleading|nonsense|no sense|bogus|made up|hallucinat|invented",
+        r"\b(?:that|this|it|which)(?:'s| is| was| makes| are)? (?:complete |total |just )?(?:nonsense|bogus|made up|invented|no sense)\b|\byou (?:made|hallucinated|invented)\b",
+    ),
+    rule(
+        "correction",
+        "too ",
+        r"^(?:that|this|it)(?:'s| is| was) (?:way |far |much )?too (?:\w+)[,;.] ?(?:i|make|use|the|keep|only|just|it)\b",
+    ),
+    rule(
+        "decision",
+        "^ship |^merge |^release |^launch ",
+        r"^(?:ship|release|launch|merge) (?:it|the|this|that|both|only|without|what)\b",
+        r"\b(?:conflict|before|until|when)\b",
+    ),
+    rule(
+        "decision",
+        "done deal|answer is|settle for|do without|deal is|so be it|that's that|end of discussion|case closed|call it a day|let it be|agreed on|we agreed|it's a yes|it's a no",
+        r"\bdone deal\b|\bthe answer is (?:yes|no)\b|\bsettles? for\b|\b(?:can|will|we|we'll) do without\b|\bso be it\b|\bthat's that\b|\bend of discussion\b|\bcase closed\b|\blet it be\b|\bwe(?:'ve| have)? agreed (?:on|to|that)\b|\bit's a (?:yes|no)\b",
+    ),
+    rule(
+        "decision",
+        "^make it|^do it|^call it|^name it|^put it|^keep it|^leave it|^turn it|^have it",
+        r"^(?:make|do|call|name|put|keep|leave|turn|have) it (?!work|pass|fast|faster|again|now|clear|so|right|shorter|longer|look|green|up\b|first|next|later)[\w`]+",
+        r"\b(?:everywhere|always)\b|\bin (?:tests|the readme|a table)\b",
+    ),
+    rule(
+        "decision",
+        "dropping|skipping|keeping|going |moving|switching|postponing|cutting|leaving|staying",
+        r"\b(?:we're|we are|i'm|i am|so|then) (?:now )?(?:dropping|skipping|keeping|moving|switching|postponing|cutting|leaving|staying|sticking|giving up|going)\b(?! (?:to (?:bed|lunch|sleep|look|check|ask|read|need)|home|crazy|mad|nuts|insane))",
+        r"\b(?:why|how|what|if)\b",
+    ),
+    rule(
+        "decision",
+        "is fine|are fine|is ok|is okay|works for me|is good|will do|suffices|is all we need|that'll do",
+        r"^(?!all|everything|that's|that|this|it|looks|the (?:tests|build))[\w` ,-]{3,60} (?:is|are) (?:fine|ok|okay|good|enough|plenty)(?: for (?:now|me|us|this|v1|the \w+)|, (?:no|don't|we|just))|\b(?:will|that'll|would) do(?: for now)?$|\bsuffices?\b|\bis all (?:we|i) need\b",
+    ),
+    rule(
+        "decision",
+        "without",
+        r"^(?:do|build|ship|write|start|go|run|deploy|release|make|we|leave|try) [^?]{0,40}\bwithout (?:the |a |an |any )?\w+$",
+        r"\b(?:how|always|never|must|work)\b",
+    ),
+    rule(
+        "decision",
+        "no ",
+        r"(?:^|, |; )no \w+(?: \w+){0,2} (?:here|there|for (?:this|that|it|now|these)|this time|at this point|in (?:v1|the (?:first|mvp|demo|prototype)))\b",
+        r"\bno (?:idea|problem|need|rush|hurry|reason|way|one|change|difference|such|errors?)\b|\bin this (?:repo|project|codebase)|\bever\b|\balways\b",
+    ),
+    rule(
+        "architecture",
+        " only",
+        r"^(?!show|print|list|return|run|give|use|take|keep|make|i\b|you\b|the (?:test|bug|error)|it\b|this\b|that\b|we\b|change|fix)[\w` -]{2,40} (?:comes?|goes|go|uses?|is|are|talks?|reads?|gets?|accepts?|takes?|lives?|happens?|belongs?|depends?|runs?) [\w` -]{2,50} only$|^(?!i\b|you\b|it\b)[\w` -]{2,40} (?:only )?(?:comes?|talks?|goes|go) (?:only )?(?:from|to|through|via) [\w` -]+$",
+        r"\b(?:why|how|what|where|when|fails?|failed|crash|slow|broken|error)\b",
+    ),
+    rule(
+        "architecture",
+        "api|interface|schema|protocol|library|package|service",
+        r"^(?:the |our |this )?(?:public |internal |rest |whole )?(?:api|interface|schema|protocol|library|package|service|core|domain|module|sdk|cli|frontend|backend|server|client)s? (?:is|are|has|have|must|stays?|remains?|should|may|needs? to|never|always|only|does not|doesn't|exposes?|owns?) (?:be |stay |remain |not |no |zero |only |never |always |free |kept )?(?:versioned|stateless|pure|read-?only|zero|free|dependency|independent|no\b|backwards?|compatible|stable|immutable|synchronous|asynchronous|thin|agnostic|not\b|never\b|only\b|expose|know|import|depend|idempotent|framework)",
+    ),
+    rule(
+        "architecture",
+        "anywhere|nowhere",
+        r"^(?!i\b|find|is|are|search|look|where|it\b|there (?:is|are)).*\b(?:anywhere|nowhere else|nowhere)\b",
+        r"\b(?:found|find|search|mentioned|documented|see|used|go)\b.*\banywhere\b|\bgoes? nowhere\b",
+    ),
+    rule(
+        "architecture",
+        "doesn't|does not|don't|do not",
+        r"^(?!i\b|you\b|it\b|that\b|this\b|there\b|he\b|she\b|they\b|the (?:test|build|page|button|script|code|app|function|link|server|image|job)\b|we\b)[\w` -]{2,40}(?:s|code|layer|core|domain)? (?:doesn't|does not|don't|do not) (?:import|depend|know|touch|call|talk|access|use|reach|throw|log|hold|contain|share|leak|mutate|block|belong)\b",
+        r"\b(?:why|how|anymore|any more|when i)\b",
+    ),
+    rule(
+        "architecture",
+        "idempotent|stateless|immutable|pure|deterministic|thread-safe|thread safe|side effect|versioned|typed|reproducible|offline",
+        r"\b(?:must|should|has to|have to|needs? to|always|stays?|remain|are|be) (?:\w+ )?(?:idempotent|stateless|immutable|pure|deterministic|thread[- ]safe|side[- ]effect free|versioned|typed|reproducible|offline)\b",
+        r"\b(?:why|how|what|is it|so that|refactor)\b",
+    ),
+    rule(
+        "architecture",
+        "by hand|hand-written|handwritten|vanilla|plain ",
+        r"^(?:in this \w+ )?we (?:write|do|keep|use|build) [^?]{2,50} (?:by hand|vanilla|plain)\b",
+    ),
+    rule(
+        "priority",
+        "order|then ",
+        r"\bin (?:that|this|the following|exactly this) order\b|^[^?]{3,60}, then [^,?]{2,40}(?:,| and) (?:then|finally|last|after that) |^(?:first )?(?:fix|do|finish|get|ship|handle|close) [^?]{2,50}, (?:and )?(?:only )?then (?!run|show|tell|give|commit|print|report|summari[sz]e|explain|list|paste|open|call|return)\w+",
+        r"\b(?:alphabetical|sort|reverse|insertion|tab|byte|wrong|loop|function|call(?:s|ed)?)\b",
+    ),
+    rule(
+        "priority",
+        "^until|^till|^as long as|^while ",
+        r"^(?:until|till|as long as) [^?]{3,70},? (?:no|nothing|don't|do not|we|keep|leave|only|not|everything|all)\b",
+    ),
+    rule(
+        "priority",
+        "prio",
+        r"\b(?:low|high|top|lowest|highest|max|first|second|last|medium) prio\b|\bprio(?:rity)? ?(?:1|one|a|0|zero|2|two|3)\b|\bprio:|\b(?:has|have|get|gets|gives?|given) (?:\w+ )?prio\b",
+    ),
+    rule(
+        "priority",
+        "comes first|come first|goes first|go first|is first|are first|first priority|the first thing|comes before|go before|goes before|come before",
+        r"\b(?:comes?|go(?:es)?|is|are|has to come|must come|have to come) (?:first|before)\b(?! (?:the )?(?:line|loop|call|column|statement|semicolon|bracket|comma))",
+        r"\b(?:what|which|who|why|whether|alphabet)\b",
+    ),
+    rule(
+        "priority",
+        "important|matter",
+        r"\b(?:more|most|less|least) important\b|\bimportant(?:ly)?(?: right)? now\b|\b(?:all|only thing|thing|what) that (?:really )?(?:matters|counts)\b|\b(?:matters|counts) (?:most|more than|now|today)\b",
+        r"\bno matter\b|\bdoes it matter\b",
+    ),
+    rule(
+        "priority",
+        "without ",
+        r"\b(?:can't|cannot|can not|won't|nobody can|no one can|we can't|i can't) (?:\w+ ){1,6}without (?:it|this|that|the|a)\b",
+        r"\b(?:why|how)\b",
+    ),
+    rule(
+        "priority",
+        "stuck|held up|holding up|in the way|bottleneck",
+        r"\b(?:i'm|i am|we're|we are|team is|everyone is|they are|they're|\w+ is) (?:all )?(?:stuck|held up)\b|\b(?:is|are|it's) (?:holding|what holds) (?:us|me|everyone|everything|the \w+) (?:up|back)\b|\bis the bottleneck\b",
+        r"\b(?:process|thread|loop|job|test|pod|build|it|query|request) is stuck\b",
+    ),
+    rule(
+        "value",
+        "address|pin|port|channel|slot|bus|baud|gpio|i2c|spi|uart|line",
+        r"\b(?:is|are|sits?|on|at|uses?|listens?|wired|connected|attached|hangs?)\b[^?]{0,40}\b(?:address|pin|port|channel|slot|bus|baud(?: rate)?|gpio|uart|i2c)s? (?:0x[0-9a-f]+|\d+)\b|\b\d+ baud\b",
+        r"^(?:why|check|find|is)\b|\b(?:error|refused|failed|in use)\b",
+    ),
+    rule(
+        "value",
+        "use |profile|workspace|context|environment|account",
+        r"\b(?:use|using|with|under|in|on|switch to|against) (?:the |our |my )?(?:\w+ )?(?:profile|workspace|context|environment|account|tenant|cluster|namespace|project|org|registry|bucket|queue|region|database|schema|role|branch|remote|runner|channel|template|theme|preset) [\"'`]?(?:[a-z0-9]+[-_./][\w./-]+|\w*\d\w*)",
+        r"^(?:why|explain|drop|delete|remove|rename)\b",
+    ),
+    rule(
+        "value",
+        " is | are |:",
+        r"^(?:the |our |my |for reference,? )?(?:\w+ ){0,4}(?:contact|owner|reviewer|maintainer|codename|mascot|product name|company name|package name|project name|app id|bundle id|client id|key id|release name|launch date|release date|go-?live|deadline|due date|cut-?off|freeze)(?: \w+)? (?:is|are|will be|:) ?[\w@#\"'`]",
+    ),
+    rule(
+        "value",
+        "=",
+        r"(?:^|[\s`])[a-z_][\w.-]{2,40} ?= ?[\"'`]?[\w./:-]{1,60}[\"'`]?(?:$|[\s,.;`])",
+        r"[(){}\[\]]|==|\b(?:why|error|if|what)\b|^(?:let|const|var)\b",
+    ),
+    rule(
+        "value",
+        "version|v1|v2|v3|v4|v5|v6|v7|v8|v9",
+        r"\b(?:we(?:'re| are)? on|we use|we run|it's|is|are|on|stay at|stuck on|running|runs) (?:\w+ )?(?:version )?v?\d+\.\d+(?:\.\d+)?\b",
+        r"\b(?:why|what|error|failed|upgrade|bump|update|is it)\b",
     ),
 )
