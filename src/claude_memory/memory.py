@@ -213,9 +213,11 @@ class Memory:
 
     def _admit(self, memories: Sequence[StoredMemory]) -> None:
         """Let new memories meet their neighbours; what they say stays kept whatever comes of it."""
+        from claude_memory.lifecycle.derive import derive
         from claude_memory.lifecycle.entry import admit
 
         model = self._embedder.model if self._embedder is not None else None  # never loaded for this
+        derive(self.store, memories)
         verdicts = admit(self.store, memories, model)
         self.verdicts = {verdict.memory: verdict for verdict in verdicts}
         if any(verdict.other for verdict in verdicts):

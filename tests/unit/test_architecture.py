@@ -29,6 +29,7 @@ ROWS = (
         "ledger",
         "conversations",
     },
+    {"graph", "lifecycle"},
     {"store", "embed", "transcripts", "distil", "spool"},
     {"text", "project", "logs", "layout", "config_file", "times", "sample"},
     {"files"},

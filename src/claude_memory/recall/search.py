@@ -18,7 +18,7 @@ from claude_memory.model import (
     SearchScope,
     StoredMemory,
 )
-from claude_memory.recall import priors
+from claude_memory.recall import current, priors
 from claude_memory.recall.ranking import TEXT_CANDIDATES, Question, Ranking, Scored, ask, rank
 from claude_memory.recall.relevance import relevance
 from claude_memory.recall.snippet import one_line, shorten, snippet
@@ -89,11 +89,12 @@ def judge(
     best: dict[MemoryId, Scored] = {}
     for item in ranking.scored:
         best.setdefault(item.passage.memory, item)
-    wanted = list(best)[:keep]
     question = ranking.question
+    holding = current.holders(store, question)
+    wanted = list(dict.fromkeys([*list(best)[:keep], *(memory for memory in holding if memory in best)]))
     found = store.memories(question.scope, question.filter_, ids=wanted)
     judged = [_judged(memory, best[memory.id], now, boost_files) for memory in found]
-    return _sink_replaced(sorted(judged, key=lambda item: -item.score))
+    return current.latest_first(_sink_replaced(sorted(judged, key=lambda item: -item.score)), holding)
 
 
 def _judged(memory: StoredMemory, best: Scored, now: datetime, boost_files: Sequence[str]) -> Judged:
