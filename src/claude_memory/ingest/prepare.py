@@ -17,7 +17,7 @@ from typing import Any
 from claude_memory.distil.observe import observe
 from claude_memory.ingest.bound import bound_text
 from claude_memory.ingest.parse import event_kind, identity
-from claude_memory.ingest.redact import redact, redact_document
+from claude_memory.ingest.redact import may_hold, redact, redact_document
 from claude_memory.ingest.withhold import WITHHELD, withhold
 from claude_memory.model import Event, ProjectId, SessionId, StoredMemory, Trust
 from claude_memory.settings import Settings
@@ -197,8 +197,18 @@ def _clean_input(given: Any) -> dict[str, Any]:
         for key, value in given.items()
         if isinstance(value, str) and len(value) > CALL_CHARACTERS + 4 * _MARGIN
     }
-    short, _ = redact_document({key: value for key, value in given.items() if key not in long})
-    return {**(short if isinstance(short, dict) else {}), **long}
+    short = {key: value for key, value in given.items() if key not in long}
+    if not _is_plain(short):
+        cleaned, _ = redact_document(short)
+        short = cleaned if isinstance(cleaned, dict) else {}
+    return {**short, **long}
+
+
+def _is_plain(given: Mapping[str, Any]) -> bool:
+    """Whether nothing in a flat input can be secret: most inputs are a path or a command."""
+    shown = "\n".join(f'{key}="{value}"' for key, value in given.items() if isinstance(value, str))
+    flat = all(isinstance(value, str | int | float | None) for value in given.values())
+    return flat and "private" not in shown.lower() and not may_hold(shown)
 
 
 def rendered(given: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 WITHHELD = "[withheld]"
@@ -51,6 +52,11 @@ def withhold(payload: Mapping[str, Any], exclude: Sequence[str] = ()) -> dict[st
 
 def is_private(name: str, exclude: Sequence[str] = ()) -> bool:
     """Whether a file of this name is captured by name only."""
+    return _is_private(name, tuple(exclude))
+
+
+@lru_cache(maxsize=8192)
+def _is_private(name: str, exclude: tuple[str, ...]) -> bool:
     path = name.replace("\\", "/").rstrip("/")
     base = path.rsplit("/", 1)[-1].lower()
     if exclude and _matches(path, exclude):

@@ -112,7 +112,7 @@ class ClaudeReader:
         blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
         spoken = []
         for block in blocks:
-            if not isinstance(block, Mapping):
+            if not isinstance(block, dict):
                 continue
             if block.get("type") == "tool_result":
                 yield self._result(line, block, prompt)
@@ -152,7 +152,7 @@ class ClaudeReader:
         broken = line.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>"
         content = message.get("content")
         for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
-            if not isinstance(block, Mapping):
+            if not isinstance(block, dict):
                 continue
             if block.get("type") == "tool_use":
                 yield self._call(line, block)

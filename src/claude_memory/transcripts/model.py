@@ -108,7 +108,7 @@ def text_of(value: Mapping[str, Any], key: str) -> str:
 def mapping_of(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """The member, if it is an object; else an empty one."""
     found = value.get(key)
-    return found if isinstance(found, Mapping) else {}
+    return found if isinstance(found, dict) else {}
 
 
 def list_of(value: Mapping[str, Any], key: str) -> list[Any]:
@@ -141,7 +141,7 @@ def joined_text(content: Any) -> str:
     for block in content:
         if isinstance(block, str):
             parts.append(block)
-        elif isinstance(block, Mapping):
+        elif isinstance(block, dict):
             if isinstance(block.get("text"), str):
                 parts.append(block["text"])
             elif block.get("type") in ("image", "input_image", "document"):

@@ -4,6 +4,6 @@ The only door for text on its way to database, index, log, backup or model. Read
 """
 
 from claude_memory.ingest.redact.document import redact, redact_document
-from claude_memory.ingest.redact.secrets import Redacted
+from claude_memory.ingest.redact.secrets import Redacted, may_hold
 
-__all__ = ["Redacted", "redact", "redact_document"]
+__all__ = ["Redacted", "may_hold", "redact", "redact_document"]

@@ -24,6 +24,14 @@ _COLOUR = re.compile(
 )  # its letters would join the words beside them
 _MAX_PASSES = 8  # a cut can bare one more secret beside it; two passes settle all but hostile text
 
+# What must stand around a keyword so short that most texts hold it; else its rule would run on all of them.
+_SHARPER = {
+    "sk": "sk[0-9a-f]{4}",
+    "re_": "re_[a-z0-9]{8}_",
+    "pat": r"pat[a-z0-9]{14}\.",
+    "/": "[0-2]/[0-9]{12}",
+}
+
 # DEL stands for every character beyond ASCII: no rule names it, no pattern treats it as a delimiter.
 codecs.register_error("claude_memory.del", lambda fault: (b"\x7f" * (fault.end - fault.start), fault.end))  # type: ignore[attr-defined]
 
@@ -53,6 +61,11 @@ def cut_secrets(text: str, name: str = "") -> Redacted:
             break
         text = _replace(text, spans, found)
     return Redacted(text, found)
+
+
+def may_hold(text: str) -> bool:
+    """Whether any rule has to look at the text; cheap, and never wrong when it says no."""
+    return bool(_wanted_rules(_shadow(text)))
 
 
 def find(text: str) -> list[Span]:
@@ -153,7 +166,7 @@ def _prefilter() -> Any:
     options.max_mem = 64 << 20
     keywords = re2.Set.SearchSet(options)
     for keyword in _keywords()[0]:
-        keywords.Add(re2.escape(keyword.decode()))
+        keywords.Add(_SHARPER.get(keyword.decode(), re2.escape(keyword.decode())))
     keywords.Add(r"(?s).")  # always matches: its absence shows that the automaton failed
     keywords.Compile()
     return keywords
