@@ -50,7 +50,8 @@ _RULE = re.compile(
     r"\b(?:always|never|must|should|shall|need(?:s|ed)?|want|ensure|make sure|require[sd]?|from now on"
     r"|going forward|use|using|add|adding|include[sd]?|including|start|end|begin|avoid|prefer|remember to"
     r"|please|follow|convention|standard|rule|policy|adopt|stick to|switch(?:ing)? to|instead|expect"
-    r"|have to|let's|insist|mandatory|be sure|continue|apply|implement|incorporate|prefixed|suffixed|named)\b",
+    r"|have to|let's|insist|mandatory|be sure|continue|apply|implement"
+    r"|incorporate|prefixed|suffixed|named)\b",
     re.IGNORECASE,
 )
 # A rule about names says how they look: something quoted, a case, a digit.
