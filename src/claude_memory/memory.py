@@ -6,6 +6,7 @@ vectors up with the store. Ranking, SQL and file formats live elsewhere.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from claude_memory.ledger import Given, LedgerLine
     from claude_memory.lifecycle.entry import Verdict
     from claude_memory.lifecycle.intention_book import IntentionBook
+    from claude_memory.lifecycle.life import Life
     from claude_memory.recall.conversations import Recalled
     from claude_memory.recall.explain import Explanation
     from claude_memory.settings import Settings
@@ -334,7 +336,7 @@ class Memory:
 
         memory = self._one(id_)
         asked = query if query is not None else self._noted_search()
-        return explain(
+        found = explain(
             self.store,
             self.embedder,
             self._scope(all_projects=memory.project != self.project.id),
@@ -342,6 +344,7 @@ class Memory:
             memory.id,
             now=datetime.now(UTC),
         )
+        return replace(found, words=(*found.words, *self.lifecycle.told(memory, now=datetime.now(UTC))))
 
     def given(self, id_: str) -> list[Given]:
         """When and where hooks handed a memory to an agent, newest first."""
@@ -351,8 +354,22 @@ class Memory:
         return given(self.store, self._scope(), self._one(id_).id)
 
     def show(self, ids: Sequence[str]) -> list[StoredMemory]:
-        """Whole memories by id or unique beginning of one."""
+        """Whole memories by id or unique beginning of one; being opened keeps them strong."""
+        found = [self._one(id_) for id_ in ids]
+        with contextlib.suppress(StoreFault, OSError):  # a busy or read-only store still answers
+            self.lifecycle.review(found, "opened")
+        return found
+
+    def find(self, ids: Sequence[str]) -> list[StoredMemory]:
+        """Memories by id or unique beginning of one, without counting as a use."""
         return [self._one(id_) for id_ in ids]
+
+    @property
+    def lifecycle(self) -> Life:
+        """What memories are worth and how they hang together."""
+        from claude_memory.lifecycle.life import Life
+
+        return Life(self.store, self.project)
 
     def conversation(self, id_: str) -> Conversation:
         """An archived conversation of any project, by its id or the unique beginning of one."""

@@ -20,8 +20,6 @@ ROWS = (
     {
         "ingest",
         "recall",
-        "graph",
-        "lifecycle",
         "layers",
         "tasks",
         "transfer",

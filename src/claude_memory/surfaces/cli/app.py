@@ -19,6 +19,7 @@ from claude_memory.surfaces.cli import (
     conversations,
     demo,
     intentions,
+    lifecycle,
     layers,
     memories,
     output,
@@ -49,6 +50,7 @@ for part in (project, memories, search, recall, conversations, layers, tasks, ag
 app.add_typer(config.app, name="config")
 app.add_typer(backup.app, name="backup")
 app.add_typer(intentions.app, name="intend")
+lifecycle.register(app)
 
 
 def _show_version(wanted: bool) -> None:

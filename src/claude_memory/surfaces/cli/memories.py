@@ -18,6 +18,9 @@ Files = Annotated[
 ]
 
 
+_VERDICTS = {"reinforced": "repeats", "superseded": "takes the place of", "conflict": "contradicts"}
+
+
 def register(app: typer.Typer) -> None:
     """Add these commands."""
     app.command()(remember)
@@ -62,7 +65,10 @@ def remember(
     )
     with opened(context) as memory:
         kept = memory.remember(new, embed=False)  # the next search makes the vector
+        verdict = memory.verdicts.get(kept.id)
     _answer("remembered", [kept], json=json, single=True)
+    if verdict is not None and verdict.other is not None:
+        output.note(f"{_VERDICTS[verdict.action.value]} {verdict.other}: {verdict.words}")
 
 
 def show(context: typer.Context, ids: Ids, json: Json = False) -> None:
