@@ -15,7 +15,7 @@ def corrected(said: Sequence[Said], before: Before, done: frozenset[str]) -> lis
     """The sentences of a turn that corrects, given what the agent did so far; empty if it does not."""
     if not before.anything or len(all_terms(said)) < MIN_TERMS:
         return []
-    if any(_points_out(one, done) for one in said):
+    if any(_points_out(one, done) or _finds_fault(one, before) for one in said):
         return list(said)
     if before.asked or before.asked_fact:  # an answer, even if it is no
         return []
@@ -31,6 +31,11 @@ def _points_out(one: Said, done: frozenset[str]) -> bool:
     if fits(phrases.CORRECTING, one.plain) and not fits(phrases.DECLARING, one.plain):
         return True
     return fits(phrases.EQUATING, one.plain) and bool(terms(one.plain.rpartition(" not ")[2]) & done)
+
+
+def _finds_fault(one: Said, before: Before) -> bool:
+    """“24 h is short”: what the agent named is judged."""
+    return fits(phrases.EVALUATING, one.plain) and shared(terms(one.plain.partition(",")[0]), before.terms)
 
 
 def _against(said: Sequence[Said], before: Before) -> bool:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from claude_memory.distil import phrases
-from claude_memory.distil.exchange import LETTER, Before, Said, all_terms, shared
+from claude_memory.distil.exchange import LETTER, Before, Said, all_terms, shared, terms
 from claude_memory.distil.phrases import fits
 
 MIN_ANSWER_TERMS = 2
+MAX_NAMED = 4
 
 
 def decided(said: Sequence[Said], before: Before, *, opening: bool = False) -> list[Said]:
@@ -23,6 +24,8 @@ def decided(said: Sequence[Said], before: Before, *, opening: bool = False) -> l
         return telling
     if before.offered and _takes_up(telling, before):
         return telling
+    if any(_settles(one, before) for one in telling):
+        return telling
     return []
 
 
@@ -32,7 +35,9 @@ def _stands(one: Said, opening: bool) -> bool:
         return False
     if fits(phrases.DECLARING, one.plain):
         return True
-    return not opening and fits(phrases.STANDING, one.plain) and not fits(phrases.TROUBLE, one.plain)
+    if opening or fits(phrases.TROUBLE, one.plain) or fits(phrases.NARRATING, one.plain):
+        return False
+    return fits(phrases.STANDING, one.plain)
 
 
 def reconsiders(text: str) -> bool:
@@ -47,7 +52,7 @@ def _answers(said: Sequence[Said]) -> bool:
 
 def _takes_up(said: Sequence[Said], before: Before) -> bool:
     """Without a question, an answer must take up what was offered and choose."""
-    if any(fits(LETTER, one.plain) for one in said):
+    if any(fits(LETTER, one.plain) or _names(one, before) for one in said):
         return True
     return any(
         shared(one.terms, before.terms)
@@ -55,3 +60,19 @@ def _takes_up(said: Sequence[Said], before: Before) -> bool:
         and not fits(phrases.NARRATING, one.plain)
         for one in said
     )
+
+
+def _names(one: Said, before: Before) -> bool:
+    """“Lua upvalues, i know that code”: what is taken is just named, and nothing is told of it."""
+    named = one.plain.partition(",")[0]
+    if fits(phrases.STATING, named) or fits(phrases.TROUBLE, one.plain):
+        return False
+    polite = fits(r" (?:please|pls|then)$", named) and len(terms(named)) < MAX_NAMED
+    return polite or shared(terms(" ".join(named.split(" ")[:3])), before.terms)
+
+
+def _settles(one: Said, before: Before) -> bool:
+    """“Yes, decimal only”: assent that makes a rule of what the agent just said."""
+    if not one.agrees or fits(phrases.NARRATING, one.plain) or fits(phrases.TROUBLE, one.plain):
+        return False
+    return fits(phrases.SETTLING, one.plain) and shared(one.terms, before.terms)

@@ -22,13 +22,15 @@ _EDGE = " ,.:;!—–-…"
 LETTER = r"^\(?[a-d1-4]\)?\W*$"  # “(a).”
 _OFFERING = f"{phrases.OFFERING}|{phrases.ALTERNATIVES}"
 STOPWORDS = frozenset(
-    """a an the this that these those it its it's is are was were be been being am i i'm i'd i'll i've you your you're we our us
-    they them their he she his her my me of in on at by for from to with without into onto over under as and or but nor so if then
-    than too very just also only not no yes do does did doing done have has had having can could will would shall should may might
-    must let let's lets there here what which who whom how why when where all any both each few more most other some such own same
-    now again once up down out off about because until while before after above below between through during against get gets got
-    make makes made put use used using take please pls ok okay thanks one two new want need like see go going way thing things
-    don't dont doesn't isn't aren't won't can't cannot""".split()
+    """a an the this that these those it its it's is are was were be been being am i i'm i'd i'll i've you
+    your you're we our us they them their he she his her my me of in on at by for from to with without
+    into onto over under as and or but nor so if then than too very just also only not no yes do does
+    did doing done have has had having can could will would shall should may might must let let's lets
+    there here what which who whom how why when where all any both each few more most other some such
+    own same now again once up down out off about because until while before after above below between
+    through during against get gets got make makes made put use used using take please pls ok okay
+    thanks one two new want need like see go going way thing things don't dont doesn't isn't aren't
+    won't can't cannot""".split()
 )
 
 
@@ -68,7 +70,7 @@ class Before:
 def meant(text: str) -> list[Said]:
     """The sentences of a turn that say something of their own: no question, joke, guess or hearsay."""
     found: list[Said] = []
-    if fits(phrases.HESITATING, text.lower()):
+    if fits(phrases.HESITATING, text.lower()) or fits(phrases.SARCASM, text.lower().replace("’", "'")):
         return found
     refused = asked = False
     for sentence in islice(spoken(text), MAX_SENTENCES):
@@ -76,6 +78,8 @@ def meant(text: str) -> list[Said]:
         if said is not None:
             # “120? hmm no.” answers oneself.
             found.append(replace(said, refuses=(refused or said.refuses) and not asked))
+        elif fits(phrases.JOKING, sentence.plain.lower()):
+            found.clear()  # what came before was the joke
         # “No! Let them through.”: the refusal belongs to what follows.
         refused = said is None and not found and fits(phrases.REFUSING, _plain(sentence.plain))
         asked = sentence.plain.endswith("?")
@@ -102,7 +106,7 @@ def _plain(text: str) -> str:
 
 def after_the_question(text: str) -> str:
     """“120 for now? hmm no. make it 20”: what follows the question is the answer."""
-    head, mark, tail = text.rpartition("? ")
+    _, mark, tail = text.rpartition("? ")
     return without_fillers(tail)[0] if mark and terms(tail) else text
 
 
@@ -169,7 +173,8 @@ def terms(text: str) -> frozenset[str]:
 def shared(some: Iterable[str], others: frozenset[str]) -> bool:
     """Whether both speak of the same thing: `exif` and `exiftool` do."""
     return any(
-        one in others or (len(one) >= _STEM and any(other.startswith(one) for other in others)) for one in some
+        one in others or (len(one) >= _STEM and any(other.startswith(one) for other in others))
+        for one in some
     )
 
 

@@ -3,6 +3,8 @@
 Pure. What was taken back, did not help, or was tried in a scratch file is no fix.
 """
 
+# ruff: noqa: E501  A pattern broken in the middle is harder to read than a long line.
+
 from __future__ import annotations
 
 import re
@@ -17,7 +19,9 @@ from claude_memory.distil.turns import AGENT, PERSON, Turn
 MAX_DISTANCE = 120  # turns between failing and passing: beyond it, they have little to do with each other
 LOOK_AHEAD = 16  # turns after the passing run in which it may still be taken back
 ERROR_LINES = 4
-_SCRATCH = re.compile(r"(?:^|/)(?:tmp|temp|scratch|playground|sandbox)(?:/|$|[._-])|(?:^|/)(?:scratch|demo|tmp|repro)[\w-]*\.\w+$")
+_SCRATCH = re.compile(
+    r"(?:^|/)(?:tmp|temp|scratch|playground|sandbox)(?:/|$|[._-])|(?:^|/)(?:scratch|demo|tmp|repro)[\w-]*\.\w+$"
+)
 _DETAIL = re.compile(
     r"error|exception|fail|assert|panic|fatal|cannot|can't|could not|unable|undefined|not found|no such|missing|denied|refused"
     r"|expected|mismatch|invalid|unexpected|timed? ?out|does not|doesn't|nonexistent|not equal",
@@ -28,7 +32,9 @@ _FAILED_NAME = re.compile(
     r"|\btest (\S+) \.\.\. FAILED|^\s*\d+\) (\S.*)$|[›>] ([^›>\n]+)$|^\* (\w+)$|\bTest\s+#\d+: (\S+) \.*\*+",
     re.MULTILINE,
 )
-_ERROR_NAME = re.compile(r"\b(?:[A-Z]\w*(?:Error|Exception|Fault)|[A-Z]{2,}\d{3,}|E\d{4}|error\[\w+\]|error TS\d+)\b")
+_ERROR_NAME = re.compile(
+    r"\b(?:[A-Z]\w*(?:Error|Exception|Fault)|[A-Z]{2,}\d{3,}|E\d{4}|error\[\w+\]|error TS\d+)\b"
+)
 _NUMBERS = re.compile(r"0x[0-9a-f]+|\d+(?:\.\d+)*")
 
 
@@ -50,7 +56,7 @@ def find_fixes(turns: Sequence[Turn]) -> tuple[list[Fix], list[Fix]]:
     runs = [run for index, turn in enumerate(turns) if (run := run_of(index, turn)) is not None]
     found: list[Fix] = []
     for place, failing in enumerate(runs):
-        if failing.failed and _first_of_its_kind(runs[:place], failing, found):
+        if failing.failed and _first_of_its_kind(runs[:place], failing):
             fix = _followed(turns, runs, place)
             if fix is not None:
                 found.append(fix)
@@ -59,7 +65,7 @@ def find_fixes(turns: Sequence[Turn]) -> tuple[list[Fix], list[Fix]]:
     return kept, [old for old, new in zip(found, holding, strict=True) if new is None]
 
 
-def _first_of_its_kind(before: Sequence[Run], failing: Run, found: Sequence[Fix]) -> bool:
+def _first_of_its_kind(before: Sequence[Run], failing: Run) -> bool:
     """The same failure shown again is one failure, until a pass lies between."""
     for run in reversed(before):
         if run.same_as(failing) or failing.same_as(run):
@@ -72,7 +78,8 @@ def _first_of_its_kind(before: Sequence[Run], failing: Run, found: Sequence[Fix]
 
 def _followed(turns: Sequence[Turn], runs: Sequence[Run], place: int) -> Fix | None:
     failing = runs[place]
-    since, changes = failing.index, []
+    since = failing.index
+    changes: list[int] = []
     for run in runs[place + 1 :]:
         if run.index - failing.index > MAX_DISTANCE or not run.same_as(failing):
             continue
@@ -88,13 +95,15 @@ def _followed(turns: Sequence[Turn], runs: Sequence[Run], place: int) -> Fix | N
             changes = [index for index in changes + changed if _is_step(turns, index, changes + changed)]
         elif changed:
             # The failure gave way to another one: what was changed until here removed it.
-            later = _passing(turns, runs, run)
+            later = _passing(runs, run)
             return Fix(failing, tuple((changes + changed)[-6:]), later) if later else None
     return None
 
 
-def _passing(turns: Sequence[Turn], runs: Sequence[Run], failing: Run) -> Run | None:
-    return next((run for run in runs if run.index > failing.index and not run.failed and run.same_as(failing)), None)
+def _passing(runs: Sequence[Run], failing: Run) -> Run | None:
+    return next(
+        (run for run in runs if run.index > failing.index and not run.failed and run.same_as(failing)), None
+    )
 
 
 def _is_step(turns: Sequence[Turn], index: int, changes: Sequence[int]) -> bool:
@@ -142,7 +151,10 @@ def _comes_back(runs: Sequence[Run], fix: Fix) -> bool:
     """Whether the same failure was seen again soon: it had not been repaired."""
     end = fix.passing.index
     return any(
-        run.failed and end < run.index <= end + LOOK_AHEAD and run.same_as(fix.failing) and _same_error(run, fix.failing)
+        run.failed
+        and end < run.index <= end + LOOK_AHEAD
+        and run.same_as(fix.failing)
+        and _same_error(run, fix.failing)
         for run in runs
     )
 

@@ -61,10 +61,15 @@ def observe(event: Event) -> list[StoredMemory]:
 
 def says_something(text: str) -> bool:
     """Whether a text is worth recalling: spoken words, at least three, not just assent."""
-    if _NOT_SPOKEN.match(text):
+    if not is_spoken(text):
         return False
     words = [word.lower().replace("’", "'") for word in _WORD.findall(text[:2000])]
     return len(words) >= 3 and not all(word in _ACKNOWLEDGING for word in words)
+
+
+def is_spoken(text: str) -> bool:
+    """Whether a person said it: no command to the agent's program, nothing a program put there."""
+    return _NOT_SPOKEN.match(text) is None
 
 
 def title_of(text: str) -> str:

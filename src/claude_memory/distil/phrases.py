@@ -12,15 +12,16 @@ import re
 from functools import cache
 
 FILLERS = frozenset(
-    """ok okay k kk yes yeah yep yup ya fine sure alright right good great cool perfect nice sweet amazing excellent lovely awesome
-    thanks thx ty ta tnx hmm hmmm hm uh um oh ah well so also and but then hey hi hello please pls plz agreed btw fyi note lol haha
-    works true exactly correct indeed absolutely definitely understood ugh wow yay ha interesting anyway actually""".split()
+    """ok okay k kk yes yeah yep yup ya fine sure alright right good great cool perfect nice sweet amazing
+    excellent lovely awesome thanks thx ty ta tnx hmm hmmm hm uh um oh ah well so also and but then hey hi
+    hello please pls plz agreed btw fyi note lol haha works true exactly correct indeed absolutely
+    definitely understood ugh wow yay ha interesting anyway actually""".split()
 )
 AGREEING = frozenset(
-    """ok okay k kk yes yeah yep yup ya fine sure alright right good great cool perfect nice sweet agreed exactly correct indeed
-    absolutely definitely works true better""".split()
+    """ok okay k kk yes yeah yep yup ya fine sure alright right good great cool perfect nice sweet agreed
+    exactly correct indeed absolutely definitely works true better""".split()
 )
-REFUSING = r"^(?!(?:no|not|never|don'?t|wait)[ ,]+(?:idea|problem|worries|rush|thanks?|need|sure|mind|bad|bother|doubt|worry|yet|for|until|hurry)\b)(?:no+|nope|nah+|na+h|not|never|don'?t|do not|stop|whoa|wait|hold on|hang on|please no|please don'?t|oh no|hell no|god no|ne+in|nein)\b"
+REFUSING = r"^(?!(?:no|not|never|don'?t|wait)[ ,]+(?:idea|problem|worries|rush|thanks?|need|sure|mind|bad|bother|doubt|worry|yet|for|until|hurry)\b)(?:no+|nope|nah+|na+h|not|never(?! (?:thought|seen|heard|knew|had|been|used|tried|worked|got|did|saw|a\b))|don'?t|do not|(?:stop|whoa|wait|hold on|hang on)(?=[,.! ]+(?:no|not|you|don't|that's|thats|that|the|we|it|this|stop|undo|revert)\b)|please no|please don'?t|oh no|hell no|god no|ne+in|nein)\b"
 
 # --- what is not meant as a wish of its own
 ASKING = (
@@ -32,27 +33,26 @@ SUPPOSING = (
     r"|\bhypothetical|\bwould be (?:nice|cool|great|fun|funny|interesting)\b|\bwould (?:love|like to)\b|\bi wonder|\bwondering\b|\b(?:maybe|perhaps) (?:we|i|you|some ?day|later|one day|next)\b|\bwe could\b|\bone could\b|\bcould be (?:nice|fun)\b"
     r"|\bthought experiment\b|\bfor the sake of argument\b|\bi (?:tend|lean) to\w*|\bleaning to\w*|\bnot sure (?:if|whether|yet|about)|\b(?:haven't|not|nothing|isn't|is not) (?:yet |really |been |call it )*decided\b|\bundecided\b|\bi dunno|\bdunno\b|\bno idea\b|\bin an ideal\b|\bif (?:we|i) (?:had|were|could|did|ever)\b"
 )
-JOKING = (
-    r"\b(?:lol|rofl|lmao|haha+|hehe+|kidding|joking|j/k|jk)\b|😂|🤣|🙃|😜|😉|\s/s$|\bdreams$|\bmillion dollars\b|\bwould kill\b.*\blol\b"
-)
+SARCASM = r"^oh great\b|\bwhile we're at it\b|\b(?:nobody|who) needs\b|\bwhat could (?:possibly )?go wrong\b|🙄|🙃|\byeah right\b|\bjust what i needed\b|\bto mars\b"
+JOKING = r"\b(?:lol|rofl|lmao|haha+|hehe+|kidding|joking|j/k|jk)\b|😂|🤣|🙃|😜|😉|\s/s$|\bdreams$|\bmillion dollars\b|\bwould kill\b.*\blol\b"
 LATER = (
     r"\b(?:not (?:now|today|yet|this week|for today)|some ?day|sometime|some other (?:time|day)|later(?: maybe)?|another (?:day|time)|next (?:week|month|sprint|quarter|year)|tomorrow|tonight|after the (?:release|demo|holidays)|one of these days|eventually|no (?:budget|time|rush)|in the (?:future|next)|backlog|for later|sleep (?:over|on) it|think about (?:it|that)|we'll see|let me think|will see|bring it up)\b"
-    r"|^(?:leave|skip|forget|drop|ignore|never ?mind|nvm|park)(?: it| that| this| (?:it )?alone| about it| the \w+)*(?: then| please| for now| thanks?| thx)?$|^never ?mind\b|^(?:whatever|good enough|enough)\b|^(?:i'll|i will|let me|i'm going to|i am going to|gonna|i do (?:that|it) myself|i'd have to)\b"
+    r"|^(?:leave|skip|forget|drop|ignore|never ?mind|nvm|park)(?: it| that| this| (?:it )?alone| about it| the \w+)*(?: then| please| for now| thanks?| thx)?$|^never ?mind\b|^(?:whatever|good enough|enough)\b|\blet me (?!know)|^(?:i'll|i will|i'm going to|i am going to|gonna|i do (?:that|it) myself|i'd have to)\b"
 )
 _OTHERS = (
     r"(?:docs?|documentation|readme|manual|book|article|blog(?: post)?|post|tutorial|paper|rfc|guide|linter|compiler|log|tooltip|comment|ticket|reviewer|colleague|coworker|co-worker|boss|manager|professor|teacher"
     r"|vendor|support|users?|customers?|clients?|somebody|someone|people|everyone|designers?|marketing|sales|release notes|changelog|stack ?overflow|reddit|chatgpt|copilot|he|she|they|friend|maintainers?|author|wiki|forum|guy|intern|cto|ceo|pm|pr|team)"
 )
 REPORTED = (
-    rf"\b{_OTHERS}\b[^,.;:]{{0,40}}\b(?:says?|said|tells?|told|writes?|wrote|reads?|recommends?|recommended|suggests?|suggested|claims?|claimed|asks?|asked|argues?|argued|thinks?|thought|wants?|wanted|insists?|proposed|advises?|states?|complains?|complained|prefers?|mentions?|mentioned|would say|swears?)\b"
-    r"|^[a-z]+(?: from \w+)? (?:says|said|told me|wrote|thinks|claims|suggests|suggested|recommends|insists|proposed|would say|keeps saying)\b|\baccording to\b|\bquot(?:e:|ing\b)|\bi(?:'ve)? (?:read|heard|saw)\b.*\bthat\b|\bas the saying goes\b"
+    rf"\b{_OTHERS}\b[^,.;:]{{0,40}}\b(?:says?|said|tells?|told|writes?|wrote|reads|recommends?|recommended|suggests?|suggested|claims?|claimed|asks?|asked|argues?|argued|thinks?|thought|wants?|wanted|insists?|proposed|advises?|states?|demands?|demanded|complains?|complained|prefers?|mentions?|mentioned|would say|swears?)\b"
+    r"|^(?!i |we |you )[a-z]+(?: from \w+)? (?:says|said|told me|wrote|thinks|claims|suggests|suggested|recommends|insists|proposed|would say|keeps saying)\b|\baccording to\b|\bquot(?:e:|ing\b)|\bi(?:'ve)? (?:read|heard|saw)\b.*\bthat\b|\bas the saying goes\b"
 )
 GOING_AHEAD = (
     r"^(?:go(?: ahead| for it| on)?|do (?:it|that|so|both|this)|ship(?: it)?|merge(?: it)?|commit(?: it| that| this)?|push(?: it)?|put it in|proceed|continue|apply (?:it|that)|run (?:it|them|that)|try (?:it|that|again)|make it so|looks? (?:good|fine|great)|lgtm|sounds? (?:good|fine|great|right)|that's (?:it|fine|good|great|the one|all)"
     r"|all (?:good|green)|done|that works|works(?: now| fine| great)?|go go|deploy(?: it)?|release it|tag it|open (?:a|the) pr|that one works|keep going|carry on|you can (?:commit|push|merge|go)\b.*|let's (?:go|do (?:it|that|this)|see|start|begin|continue|move on|commit|merge|ship it|push|try(?: it| that)?))(?: please| pls| now| then| and \w+(?: it)?| thanks?| thx)*$"
 )
 NARRATING = (
-    r"^(?:it|that|this|there|he|she|they)(?:'s| is| was| were| seems| looks| fails?| works| works?| happens| breaks| crash\w*| still| now| does| did| has| had)\b|^i (?:get|got|see|saw|think|guess|found|tried|have|had|was|am|ran|did|moved|know|forgot|need to (?:leave|go)|just|already|'m)\b"
+    r"^now (?:it|the|that|i)\b|^(?:it|that|this|there|he|she|they)(?:'s| is| was| were| seems| looks| fails?| works| works?| happens| breaks| crash\w*| still| now| does| did| has| had)\b|^i (?:get|got|see|saw|think|guess|found|tried|have|had|was|am|ran|did|moved|know|forgot|need to (?:leave|go)|just|already|'m)\b"
     r"|^(?:flashing|testing|checking|running|deploying|looking|trying|rebooting|waiting|building)\b|\bthat's the problem\b|\bi think$|\bmakes sense\b|^(?:same|still) (?:error|problem|issue|thing)\b|\b(?:gone|works|broken|passes|fails) (?:on|for) (?:my|me)\b"
 )
 
@@ -60,7 +60,7 @@ NARRATING = (
 PREFERRING = (
     r"\bi (?:really |generally |usually |always |just |also |personally |kinda )*(?:prefer|hate|dislike|can't stand|cannot stand|love|like|want|need|expect|appreciate)\b(?! (?:to (?:know|see|hear|talk|think|understand)|it$|that$|this$|the (?:second|first|idea|look)))"
     r".*\b(?:always|never|ever|in general|everywhere|every|each|all|from now on|when(?:ever)? you|you (?:write|give|show|run|make|do|send|commit|explain|answer|report|change)|style|answers?|repl(?:y|ies)|explanations?|comments?|commits?|messages?|summar(?:y|ies)|diffs?|lists?|docs|code you|for me|before you|before (?:adding|changing|touching|running)|short|brief|concise|terse|prose|bullet\w*|emojis?)\b"
-    r"|\b(?:ask|tell|show|give|warn|ping|check with) me (?:first |always |only |again |the |a |before|always|every|in )"
+    r"|\b(?:ask|tell|show|give|warn|ping|check with) me (?:first\b|always|only|before|every|in (?:general|future|english|german|french|spanish))"
     r"|\b(?:next time|in future|in the future|every time|each time|any ?time|when(?:ever)?|before|after|always when|if) (?:you|u) (?:\w+ )?(?:write|give|show|run|make|do|send|commit|explain|answer|report|change|push|finish|edit|touch|add|start|refactor|create|propose|suggest|open|reply|are done|work|summari[sz]e|quote|name|generate|delete|install|use|call)\b"
     r"|\b(?:answer|reply|respond|talk|write|speak|explain)(?: to)?(?: me)? (?:in|only in|always in|shortly|briefly|short)\b|\b(?:keep|make) (?:your|the|all) (?:answers?|repl(?:y|ies)|explanations?|summar(?:y|ies)|messages?|responses?)\b|\byour (?:answers|replies|explanations|summaries|messages|responses|commit messages)\b"
     r"|\b(?:before|after) (?:every|each|any) (?:push|commit|merge|pr|release|deploy|change|edit|answer)\b|\bfor (?:me|my taste)\b.*\b(?:always|never)\b|\b(?:always|never)\b.*\bfor me\b|\bplease (?:always|never)\b|\b(?:please|pls),? (?:no|without) (?:prose|emojis?|bullet\w*|filler|small ?talk|apolog\w+|summar\w+|lists?|preamble|explanations?)\b"
@@ -70,45 +70,44 @@ PREFERRING = (
 )
 
 # --- corrections
-_MISDONE = (
-    r"(?:forgot|forgotten|missed|dropped|used|removed|deleted|changed|put|left|renamed|computed|calculated|gave|took|taken|added|broke|broken|skipped|ignored|assumed|picked|chose|wrote|written|returned|sorted|counted|moved|replaced|implemented|overwrote|hardcoded|translated|turned|set|made|indented|named|called|swapped|mixed|inverted|confused|misread|misunderstood|named|spelled|imported|hard-coded|edited|touched|duplicated|reverted|kept|built|bumped|logged|cached|typed|pinned|copied|escaped|rounded|truncated|passed|did|had|got)"
-)
+_MISDONE = r"(?:forgot|forgotten|missed|dropped|used|removed|deleted|changed|put|left|renamed|computed|calculated|gave|took|taken|added|broke|broken|skipped|ignored|assumed|picked|chose|wrote|written|returned|sorted|counted|moved|replaced|implemented|overwrote|hardcoded|translated|turned|set|made|indented|named|called|swapped|mixed|inverted|confused|misread|misunderstood|named|spelled|imported|hard-coded|edited|touched|duplicated|reverted|kept|built|bumped|logged|cached|typed|pinned|copied|escaped|rounded|truncated|passed|did|had|got)"
 CORRECTING = (
     rf"\byou(?:'ve| have| just| also| again| still)* {_MISDONE}\b|\bthat(?:'s| is|s)? (?:just |simply |plain |completely |not )?(?:wrong|incorrect|not right|not correct|not true|not what|backwards)\b|\b(?:is|are|was|were|looks|it's) (?:wrong|backwards|inverted|swapped|reversed|incorrect|upside down)\b|\bthe wrong \w+|^wrong\b|\bwrong (?:place|file|way|one|direction|branch|folder|name|unit|order)\b"
     r"|^(?:undo|revert|roll (?:it|that) back)\b|\bundo (?:that|it|this|the)\b|\b(?:take|put|bring|move|change|switch|turn) (?:it|that|this|them|the [\w -]{1,30}) (?:back|out again|out)\b|\b(?:remove|delete) (?:it|that|this|the [\w -]{1,30}) again\b|\bi (?:said|meant|asked for|told you|never said|never asked|didn't (?:say|ask|want|mean))\b|\bnot what i\b"
     r"|\b(?:doesn't|does not|do not|don't|didn't) exist\b|\b(?:isn't|is not|aren't|are not) (?:a thing|there|called|named|supported|the (?:right|same))\b|\bshould(?:'ve| have) (?:been|used|said|gone|kept|had)\b|\bshouldn't have\b|\bthere(?:'s| is| are) no (?:such|\w+ called)\b|\bthe other way (?:a?round)\b|\bmisread|\bmisunderst|\bmixed up\b|\bthat's not how\b|\bnot true\b|^(?:almost|close|not quite|not exactly)[,.!—-]"
     r"|\b(?:is|are) (?:already )?(?:taken|reserved|deprecated|obsolete)\b|\bno longer (?:use|exist|have|support)\w*"
 )
+# Finds what the agent named too short, too much, too strict.
+EVALUATING = r"\b(?:is|are|seems|sounds|looks) (?:way |far |much |a bit |rather )?(?:too )(?:\w+)\b|\b(?:is|are) (?:way |far |a bit |rather )?(?:short|little|few|many|high|low|tight|strict|loose|early|late)\b"
 # Sets one thing against another: what is right, and what the agent took instead.
 CONTRASTING = (
     r"[,;:—–(]\s*(?:and |but )?(?:not|never|no|instead of|rather than|nicht) (?!all\b|yet\b|only\b|sure\b|needed\b|necessary\b|a problem|now\b|today)[\w`'\"/=.:*-]+|\bnot (?:the |a |an |in |on |from |by |with |via |as |per )?[\w`'\"/=.*:-]+[,;.!—–-]|\binstead\b|\brather than\b|^(?:not|never|no) (?!idea|problem|worries|need|rush|thanks|doubt|matter|way\b)[\w`'\"/=.*:-]+"
     r"|\bnot (?:the |a |an |in |on |from |by |with |via |as |per |at )?[\w`'\"/=.*:-]+$|\bonly\b|\bmust (?:be|stay|have|not|never|go|use|come)\b|\bnever\b|\bhas to (?:be|stay|go)\b|\bneeds? to (?:be|stay|go)\b|\bshould (?:be|go|stay|say|read|use|come|return|live|have|not|never|only)\b|\bstays?\b|\bmeans\b|\bwithout\b|\bno \w+ (?:please|pls)\b|\bbelongs? (?:in|to)\b|\bneeds? \w+|\bbut\b|\bagain\b"
 )
-REJECTING = (
-    r"\bno good\b|\bdon't like\b|\bnot (?:good|what i|the way|acceptable|like that|ok|okay|nice|great|happy)\b|\b(?:revert|undo|take (?:it|that) (?:back|out)|roll (?:it|that) back|back (?:it|that) out)\b|^(?:no+|nope|nah)\b|\bwrong\b|\bhack(?:y)?\b|\bcheating\b|\bhides?\b|\binstead\b|\bugly\b|\bworkaround\b|\bpapers? over\b|\bsymptom\b|\bstill (?:fails|failing|broken|happens|flaky)\b|\bfails again\b|\bback again\b|\bnot fixed\b|\bdidn't help\b|\bthen it's no\b"
-)
+REJECTING = r"\bno good\b|\bdon't like\b|\bnot (?:good|what i|the way|acceptable|like that|ok|okay|nice|great|happy)\b|\b(?:revert|undo|take (?:it|that) (?:back|out)|roll (?:it|that) back|back (?:it|that) out)\b|^(?:no+|nope|nah)\b|\bwrong\b|\bhack(?:y)?\b|\bcheating\b|\bhides?\b|\binstead\b|\bugly\b|\bworkaround\b|\bpapers? over\b|\bsymptom\b|\bstill (?:fails|failing|broken|happens|flaky)\b|\bfails again\b|\bback again\b|\bnot fixed\b|\bdidn't help\b|\bthen it's no\b"
 
 # --- decisions
 STANDING = (
     r"\bfrom (?:now|here|today) on\b|\bgoing forward\b|\bfrom (?:v?\d[\w.]*|january|february|march|april|may|june|july|august|september|october|november|december|next \w+) on\b|\bhenceforth\b|\b(?:let's|lets|let us) (?!see\b|look|talk|think|check|discuss|find|figure|hope|wait|say\b|assume|pretend|imagine|understand|review|debug|recap|test\b|continue|start|begin|get started|go\b|have a look|take a look|run\b|explore|investigate|dig|try|commit|push|merge|not call|do (?:it|that|this)\b|move on|call it a day)\w+"
-    r"|\b(?:we|it) (?:stay|stays|stick|sticks|remain|remains) (?:on|with|at|to)\b|\bwe (?:use|keep|store|always|never|only|don't (?:use|do|have|support|want|allow|need)|do not|go with|went with|target|support|rebuild|release|deploy|ship|log|write|drop|take|chose|choose|picked|settled|agreed|standardi[sz]e|call)\b|\bwe(?:'ll| will) (?:use|go|keep|store|stay|have|do|take|drop|ship|support|stick|switch|move|call|make)\b|\bwe(?:'re| are) (?:using|going with|keeping|dropping|staying|moving|switching|sticking)\b"
+    r"|\b(?:we|it) (?:stay|stays|stick|sticks|remain|remains) (?:on|with|at|to)\b|\bwe (?:should (?:use|never|always|only|keep|avoid|not)|pick|do (?:the|it|this|that|all)|build|use|keep|store|always|never|only|don't (?:use|do|have|support|want|allow|need)|do not|go with|went with|target|support|rebuild|release|deploy|ship|log|write|drop|take|chose|choose|picked|settled|agreed|standardi[sz]e|call)\b|\bwe(?:'ll| will) (?:use|go|keep|store|stay|have|do|take|drop|ship|support|stick|switch|move|call|make)\b|\bwe(?:'re| are) (?:using|going with|keeping|dropping|staying|moving|switching|sticking)\b"
     r"|\bagreed (?:in|with|on|yesterday|last|today)|\b(?:i|we)(?:'ve| have)? (?:now |finally |just )?decided\b|^(?:decision|decided|final decision|verdict|rule|policy|convention)\b|\bfinal (?:answer|decision|call)\b|\bsettled\b|\bsource of truth\b|\b(?:is|are|counts? as|be) the (?:reference|standard|default|rule|convention|policy)\b|\bcounts? as (?:the )?(?:reference|truth|standard)\b|\benforce\b"
     r"|\b(?:is|are|will be|must be) (?:banned|forbidden|mandatory|required|off limits|not allowed)\b|\b\w+ (?:must|may|shall) (?:not |never |always |only )?(?:be|have|go|use|come|stay|live|carry|return|start|end|contain|run|pass|leave|touch|know|see)\b|\b(?:always|never) (?!mind|thought|seen|heard|knew|been|worked|forget|again)\w+|\bfor all (?:\w+ )?\w+|\b(?:everywhere|across the board|by default|as a rule|without exception)\b"
-    r"|^no (?!idea|problem|worries|need|rush|thanks|doubt|matter|way\b|longer|hurry|luck|clue|change|error|output|one\b|wonder|i\b|it\b|that\b|this\b|the\b|we\b|you\b|wait)[\w` -]{2,50}(?:\bfor\b|\bin\b|\banywhere\b|\bhere\b|[,;]|$)|\bstays? (?!open\b|up\b|tuned\b)[\w-]+|\bkeep the last \w+|\b(?:single|only) source\b|\b(?:comes?|loaded|read|goes|lives?) (?:only )?(?:from|in|under) [^,]{2,40}, (?:never|not)\b|\bnever from\b|\bgo(?:ing)? with\b|\bstick(?:ing)? (?:with|to)\b"
+    r"|^no (?!idea|problem|worries|need|rush|thanks|doubt|matter|way\b|longer|hurry|luck|clue|change|error|output|one\b|wonder|i\b|it\b|that\b|this\b|the\b|we\b|you\b|wait)[\w` -]{2,50}(?:\bfor\b|\bin\b|\banywhere\b|\bhere\b|[,;]|$)|\b(?:i|we) (?:don't|do not|never) want (?:any |to (?:see|have) )?(?!it\b|that\b|this\b|to\b)\w+|[,;] no (?!idea|problem|worries|need|rush|thanks|matter|longer|wait|i\b|it\b|that\b|this\b|the\b|we\b|you\b)\w+|^drop (?:support|the \w+ support)|\byou convinced me\b|\bstays? (?!open\b|up\b|tuned\b)[\w-]+|\bkeep the last \w+|\b(?:single|only) source\b|\b(?:comes?|loaded|read|goes|lives?) (?:only )?(?:from|in|under) [^,]{2,40}, (?:never|not)\b|\bnever from\b|\bgo(?:ing)? with\b|\bstick(?:ing)? (?:with|to)\b"
 )
 CHOOSING = (
-    r"\b(?:it is|it must be|it has to be|then|please|pls|it'll be)$|\b(?:it is|it must be|it has to be)\b|^\(?[a-d1-4]\)?(?:$|[.,:) ])|^(?:option|plan|variant|number|version|the (?:first|second|third|former|latter|last|other|middle|simple|cheap)) ?\w*|^(?:use|take|make|put|store|keep|call|go|move|do|set|add|drop|remove|split|stay|stick|pick|choose|cap|limit|allow|refuse|reject|combine|switch|write|send|return|log|show|run|let|merge|hide|round|name|only|just|both|neither|none|without|with|third|one|two|separate|per|same)\b"
-    r"|\b(?:then|so),? [\w` .-]{2,40}$|\binstead\b|\bnot\b|\bonly\b|\bno \w+|\bwithout\b|\bstays?\b|\bkeep\b|\bmax\b|\bat (?:most|least)\b|\bbecause\b|\bsince\b|\bso\b|\bas\b|\bis (?:fine|enough|ok|okay)\b|\d"
+    r"\b(?:then|please|pls)$|\w it (?:is|must be|has to be|will be)(?: then)?(?:$|[,.;])|^\(?[a-d1-4]\)?(?:$|[.,:) ])|^(?:option|plan|variant|number|version|the (?:first|second|third|former|latter|last|other|middle|simple|cheap)) ?\w*|^(?:use|take|make|put|store|keep|call|go|move|do|set|add|drop|remove|split|stay|stick|pick|choose|cap|limit|allow|refuse|reject|combine|switch|write|send|return|log|show|run|let|merge|hide|round|name|only|just|both|neither|none|without|with|third|one|two|separate|per|same)\b"
+    r"|\b(?:then|so),? [\w` .-]{2,40}$|\binstead\b|\bnot\b|\bonly\b|\bno \w+|\bwithout\b|\bstays?\b|\bkeep\b|\bmax\b|\bat (?:most|least)\b|\bbecause\b|\bsince\b|\bso\b|\bas\b|\bis (?:fine|enough|ok|okay)\b"
 )
-RECONSIDERING = r"\b(?:thinking about it (?:again|more)|on second thoughts?|second thoughts|changed my mind|scratch that|strike that|actually,? (?:no|let's|use|make|keep|go)|forget (?:what|that)|wait,? no|no wait|hold on|i take (?:that|it) back|after all|reconsider\w*|rather (?:use|take|go)|back to)\b"
+RECONSIDERING = r"\b(?:you were right|kill the|thinking about it (?:again|more)|on second thoughts?|second thoughts|changed my mind|scratch that|strike that|actually,? (?:no|let's|use|make|keep|go)|forget (?:what|that)|wait,? no|no wait|hold on|i take (?:that|it) back|after all|reconsider\w*|rather (?:use|take|go)|back to)\b"
 # A person says outright that this is settled.
-DECLARING = (
-    r"\bfrom (?:now|here|today) on\b|\bgoing forward\b|\bhenceforth\b|\b(?:i|we)(?:'ve| have)? (?:now |finally |just )?decided\b|\bagreed (?:in|with|on|yesterday|last|today)|^(?:decision|decided|final decision|verdict)\b|\bcounts? as\b|\bwe(?:'ll| will) (?:use|go with|keep|store|stay|stick|switch)\b|\bgo(?:ing)? with\b|\b(?:it is|it must be)$"
-)
+DECLARING = r"\bfrom (?:now|here|today) on\b|\bfrom (?:v?\d[\w.]*|january|february|march|april|may|june|july|august|september|october|november|december|next \w+) on\b|\b(?:house|team|our|project|language|general|simple|golden) (?:rule|policy|convention|standard|guideline|principle)s?\b(?! (?:says|said|file|engine))|\b(?:is|are) (?:the )?(?:single |only )?(?:source of )?truth\b|\bthe \w+ rule then\b|\bnot \S+ (?:because|since)\b|^(?:rule|policy|convention)\b ?[:—–-]|\bgoing forward\b|\bhenceforth\b|\b(?:i|we)(?:'ve| have)? (?:now |finally |just )?decided\b|\bagreed (?:in|with|on|yesterday|last|today)|^(?:decision|decided|final decision|verdict)\b|\bcounts? as\b|\bwe(?:'ll| will) (?:use|go with|keep|store|stay|stick|switch)\b|\bgo(?:ing)? with\b|\w\w it (?:is|must be|has to be)(?: then)?(?:$|[,.;])"
 # Tells what to do instead of what was done.
 DIRECTING = r"^(?:just |please |simply |better |rather )*(?:use|take|make|put|call|name|keep|set|return|write|store|go|leave|move|log|sort|wait|compare|let|send|show|round|read|pass|treat|count|catch|raise|throw|import|start|stick|import|sleep|validate|escape|quote|convert|cast|wrap)\b"
 # "The command is /kaffee, not /coffee"
 EQUATING = r"^(?:the|it|its|our|that|this|these|those|they|his|her|my|\w+)\b[^,;]{0,60}\b(?:is|are|'s|'re|was|were|should be|must be|has to be|lives?|goes|go|runs?|comes?)\b.{1,80}\bnot (?:the |a |an |in |on |at |from |by |to )?\S+"
+# Said while agreeing, it makes a rule of what was just said.
+SETTLING = r"\b(?:only|never|always|rule|truth|no \w+|not \w+|instead|without|at most|at least|everywhere)\b"
+STATING = r"\b(?:is|are|was|were|has|have|had|does|do|did|can|could|will|would|seems|looks|works?|exists?|needs?|gets?|breaks?|fails?|shows?|got|it's|that's|there's|i|you|they)\b"
 HESITATING = r"\bhmm+\W*$|\blet me think\b|\bnot sure\W*$|\.\.\.\W*$|\bno wait\b[^.]*\.\s*hm+"
 TROUBLE = r"\b(?:fails?|failing|failed|broken|breaks?|crash\w*|complain\w*|trouble|stuck|can't|cannot|stopped working|doesn't work|not working)\b|\b(?:an?|this|these|the|get|gets|getting|following) (?:errors?|exceptions?|bugs?|problems?)\b"
 ALTERNATIVES = r"\bor\b|\beither\b|\boptions?\b|\b(?:two|three|several|other) (?:usual )?(?:ways|designs|approaches|choices|paths|variants)\b|\([ab]\)|\b[ab]\) |\bunless\b|\balternativ|\busual|\bvs\b"

@@ -8,16 +8,17 @@ from claude_memory.distil import phrases
 from claude_memory.distil.exchange import Said
 from claude_memory.distil.phrases import fits
 
+_CONTINUING = (
+    r"^(?:that's|that goes|this goes|don't|do not|never|always|no|applies|same for|it's|especially|also for"
+    r"|i'm tired)\b"
+)
+
 
 def preferred(said: Sequence[Said]) -> list[Said]:
     """The sentences that state a preference, each with its continuation."""
     found: list[Said] = []
     for number, one in enumerate(said):
-        if fits(phrases.PREFERRING, one.plain):
-            found.append(one)
-        elif number and said[number - 1] in found and fits(_CONTINUING, one.plain):
+        goes_on = number > 0 and said[number - 1] in found and fits(_CONTINUING, one.plain)
+        if goes_on or fits(phrases.PREFERRING, one.plain):
             found.append(one)
     return found
-
-
-_CONTINUING = r"^(?:that's|that goes|this goes|don't|do not|never|always|no|applies|same for|it's|especially|also for|i'm tired)\b"

@@ -3,6 +3,8 @@
 Pure; knows the shells' and test runners' manners, nothing of sessions.
 """
 
+# ruff: noqa: E501  A pattern broken in the middle is harder to read than a long line.
+
 from __future__ import annotations
 
 import re
@@ -13,17 +15,20 @@ from claude_memory.distil.turns import TOOL, Turn
 
 # Programs that look and change nothing; a run of them proves nothing by itself.
 _LOOKING = frozenset(
-    """ls cat head tail less more grep egrep rg ag find fd wc which whereis type echo printf pwd cd tree stat file
-    du df ps pgrep top free env printenv date whoami hostname uname id diff cmp sort uniq cut awk jq yq tr column
-    history man sleep true test [ read export set source . unset watch timedatectl crontab nl xxd hexdump md5sum
-    sha256sum realpath basename dirname lsof ss netstat uptime journalctl dmesg xargs tee sed""".split()
+    """ls cat head tail less more grep egrep rg ag find fd wc which whereis type echo printf pwd cd tree stat
+    file du df ps pgrep top free env printenv date whoami hostname uname id diff cmp sort uniq cut awk jq yq
+    tr column history man sleep true test [ read export set source . unset watch timedatectl crontab nl xxd
+    hexdump md5sum sha256sum realpath basename dirname lsof ss netstat uptime journalctl dmesg xargs tee sed""".split()
 )
 _LOOKING_GIT = frozenset(
-    """status log diff show blame branch grep ls-files rev-parse describe remote reflog shortlog fetch add commit
-    push tag""".split()
+    """status log diff show blame branch grep ls-files rev-parse describe remote reflog shortlog fetch add
+    commit push tag""".split()
 )
 # Back to what was there before: no change that repairs anything.
 _TURNING_BACK = re.compile(r"\bgit (?:checkout|switch|stash|restore|reset|revert|worktree)\b|\bgit clean\b")
+_TAKEN_BACK = re.compile(
+    r"\bgit (?:checkout (?:\S+ )?(?:--|\.|[\w*/-]+[./])|restore|reset --hard|stash(?! (?:pop|apply))|revert)"
+)
 _LOOKING_AT = re.compile(
     r"\b(?:docker|podman|kubectl|oc)(?: compose)? (?:ps|logs|images|get|describe|top|inspect|version)\b"
     r"|\b(?:systemctl|service) (?:\S+ )?(?:status|is-active|list-\S+|show|cat)\b|\b(?:pip|npm|yarn|pnpm|cargo|brew|apt|gem)\b"
@@ -35,8 +40,8 @@ _LOGS = re.compile(
     r"[\w./~-]*(?:\.log\b|/logs?/[\w./-]+)|\b(?:journalctl|(?:docker|kubectl|podman)(?: compose)? logs|gh run (?:view|watch)|gh pr checks)\b[^|&;]*"
 )
 _WRAPPERS = frozenset(
-    """sudo time nice env command exec npx bunx pnpx uvx xvfb-run stdbuf nohup doas timeout poetry pipenv uv hatch
-    rye pdm bundle mise direnv dotenv run exec""".split()
+    """sudo time nice env command exec npx bunx pnpx uvx xvfb-run stdbuf nohup doas timeout poetry pipenv uv
+    hatch rye pdm bundle mise direnv dotenv run exec""".split()
 )
 _FAILED = re.compile(
     r"\b[1-9]\d*\)? (?:\w+ )?(?:failed|failures?|failing|errors?)\b(?![=:])|\bfailed[=: ]+[1-9]|\b(?:failures|errors|failed): ?[1-9]"
@@ -53,7 +58,7 @@ _REFUSED = re.compile(
 _PIECES = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|&&|\|\||;|\n|[^'\"&|;\n]+|.", re.DOTALL)
 _APART = frozenset(["&&", "||", ";", "\n"])
 _TOKEN = re.compile(r"\"[^\"]*\"|'[^']*'|\S+")
-_ASSIGNS = re.compile(r"^\w+=\S*$")
+_BESIDES = re.compile(r"\w+=\S*$|-|\d+$")  # assignments and a wrapper's own options
 _HEREDOC = re.compile(r"<<-?\s*['\"]?\w+")
 MAX_COMMAND = 2_000
 MAX_OUTPUT = 20_000
@@ -116,7 +121,7 @@ def changes_something(command: str) -> bool:
 
 def turns_back(command: str) -> bool:
     """Whether a command takes changes of files back."""
-    return re.search(r"\bgit (?:checkout (?:\S+ )?(?:--|\.|[\w*/-]+[./])|restore|reset --hard|stash(?! (?:pop|apply))|revert)", command) is not None  # fmt: skip
+    return _TAKEN_BACK.search(command) is not None
 
 
 def _checks(command: str) -> Iterator[Check]:
@@ -147,7 +152,7 @@ def _bare(segment: str) -> str:
     head = re.split(r"\s\|&?\s", segment, maxsplit=1)[0].strip().lstrip("(! ")
     head = re.sub(r"\s*(?:\d?>&?\d?|&>)\s*\S*", "", head)
     words = _TOKEN.findall(head)
-    while words and (_ASSIGNS.match(words[0]) or words[0] in _WRAPPERS or words[0].startswith("-") or words[0].isdigit()):  # fmt: skip
+    while words and (words[0] in _WRAPPERS or _BESIDES.match(words[0])):
         words = words[1:]
     return " ".join(words)
 
@@ -186,9 +191,9 @@ def _program(words: list[str]) -> str:
 
 
 _WITH_VERBS = frozenset(
-    """go npm pnpm yarn bun cargo mix make gradle gradlew mvn dotnet docker kubectl terraform helm rake rails bundle
-    poetry uv deno swift flutter dart composer artisan ansible stack cabal zig bazel just task nox tox hatch php gh
-    aws gcloud az systemctl rustup nix""".split()
+    """go npm pnpm yarn bun cargo mix make gradle gradlew mvn dotnet docker kubectl terraform helm rake rails
+    bundle poetry uv deno swift flutter dart composer artisan ansible stack cabal zig bazel just task nox
+    tox hatch php gh aws gcloud az systemctl rustup nix""".split()
 )
 
 

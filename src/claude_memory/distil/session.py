@@ -33,7 +33,7 @@ def distil(turns: Sequence[Turn], origin: Origin) -> Distilled:
     withdrawn.update({_fix_id(fix): None for fix in undone})
     topics = work.topics(turns, origin.cwd)
     memories = [replace(memory, topics=work.topics_of(memory, topics)) for memory in memories]
-    summary = work.summary(turns, origin, memories, topics)
+    summary = work.summary(turns, origin, topics)
     if summary is not None:
         memories.append(summary)
     kept = {memory.id: memory for memory in memories if memory.id not in withdrawn}

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from claude_memory.distil import phrases
-from claude_memory.distil.exchange import STOPWORDS, before, without_fillers
+from claude_memory.distil.exchange import STOPWORDS
 from claude_memory.distil.observe import says_something, title_of
 from claude_memory.distil.sentences import sentences
-from claude_memory.distil.turns import AGENT, PERSON, Origin, Turn, relative, said_before
+from claude_memory.distil.turns import PERSON, Origin, Turn, relative
 from claude_memory.model import Kind, StoredMemory, memory_id
 
 MAX_TOPICS = 6
@@ -21,13 +21,15 @@ MAX_TASKS = 12
 MAX_FILES = 20
 _NAME = re.compile(r"[a-z][a-z0-9]+(?:[._+-][a-z0-9]+)*")
 _DULL = frozenset(
-    """src lib app main index test tests spec init mod core common package packages cmd internal home file files error errors
-    fail failed fails look code work change changed add fix fixed run line lines time today good bad still first last really
-    always never instead something anything everything please works working check right wrong don think know call called sure
-    maybe better back next keep stay even well done say says said want give show write read set""".split()
+    """src lib app main index test tests spec init mod core common package packages cmd internal home file
+    files error errors fail failed fails look code work change changed add fix fixed run line lines time
+    today good bad still first last really always never instead something anything everything please works
+    working check right wrong don think know call called sure maybe better back next keep stay even well
+    done say says said want give show write read set""".split()
 )
 _OPEN = re.compile(
-    r"\b(?:not (?:now|today|yet|for today)|later|tomorrow|next (?:week|sprint|month|time)|some ?day|sometime|todo|remind me|still (?:open|to do|missing))\b"
+    r"\b(?:not (?:now|today|yet|for today)|later|tomorrow|next (?:week|sprint|month)|some ?day|sometime|todo"
+    r"|remind me|still (?:open|to do|missing))\b"
 )
 
 
@@ -50,9 +52,7 @@ def topics_of(memory: StoredMemory, known: Sequence[str]) -> tuple[str, ...]:
     return tuple(topic for topic in known if topic in text)
 
 
-def summary(
-    turns: Sequence[Turn], origin: Origin, memories: Sequence[StoredMemory], about: Sequence[str]
-) -> StoredMemory | None:
+def summary(turns: Sequence[Turn], origin: Origin, about: Sequence[str]) -> StoredMemory | None:
     """What was asked and changed, in the order it happened; None if nothing was."""
     tasks = [task for task in _tasks(turns, origin.cwd) if task]
     if not tasks:
@@ -101,7 +101,7 @@ def _tasks(turns: Sequence[Turn], cwd: str) -> Iterator[tuple[str, tuple[str, ..
 
 def _left_open(turns: Sequence[Turn]) -> Iterator[str]:
     """What the person put off, with what it was about."""
-    for index, turn in enumerate(turns):
+    for turn in turns:
         if turn.role != PERSON:
             continue
         put_off = [one for one in sentences(turn.text) if _OPEN.search(one.lower()) and not one.endswith("?")]

@@ -17,6 +17,7 @@ from pathlib import Path
 from claude_memory import logs, project
 from claude_memory.distil.observe import observe
 from claude_memory.errors import StoreBusy
+from claude_memory.ingest.distilling import Marks, distil_marked
 from claude_memory.ingest.parse import MAX_BYTES, Captured, Unreadable, parse
 from claude_memory.ingest.redact import redact
 from claude_memory.model import Event, EventId, MemoryId, Project, ProjectId, ProjectIdentity, StoredMemory
@@ -43,13 +44,17 @@ class Drained:
     remaining: int = 0
     busy: bool = False
     ignored: int = 0
+    undistilled: int = 0  # sessions whose memories another drain must make: there was no time
 
 
 def drain(
     home: Path, store: Store, settings: Settings, *, now: datetime, budget_seconds: float | None = None
 ) -> Drained:
     """Ingest what waits, oldest first, until nothing is left or the budget is spent."""
-    run = _Run(Spool(home), store, settings, _deadline(budget_seconds), hurried=budget_seconds is not None)
+    marks = Marks(home)
+    run = _Run(
+        Spool(home), store, settings, _deadline(budget_seconds), marks, hurried=budget_seconds is not None
+    )
     while run.spool.new.is_dir():
         try:
             with run.spool.lock() as mine:
@@ -58,6 +63,7 @@ def drain(
                     break
                 run.sweep(now)
                 run.all()
+                run.distil(home)
         except StoreBusy:
             run.done = replace(run.done, busy=True)
             break
@@ -79,6 +85,7 @@ class _Run:
     store: Store
     settings: Settings
     out_of_time: Callable[[], bool]
+    marks: Marks
     hurried: bool = False
     done: Drained = field(default_factory=Drained)
     seen: set[str] = field(default_factory=set)
@@ -168,6 +175,7 @@ class _Run:
         memories: dict[MemoryId, StoredMemory] = {
             memory.id: memory for event in once.values() for memory in observe(event)
         }
+        self.marks.put(once.values())
         added = self.store.add(list(once.values()), list(memories.values()))
         self.done = replace(
             self.done,
@@ -175,6 +183,11 @@ class _Run:
             memories=self.done.memories + added.memories,
             duplicates=self.done.duplicates + len(events) - added.events,
         )
+
+    def distil(self, home: Path) -> None:
+        """Make the memories of the sessions that went on."""
+        new, left = distil_marked(home, self.store, self.out_of_time)
+        self.done = replace(self.done, memories=self.done.memories + new, undistilled=left)
 
     def project_of(self, cwd: str) -> ProjectId:
         if cwd not in self.projects:

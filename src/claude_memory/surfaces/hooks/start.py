@@ -49,7 +49,8 @@ def _drain(moment: Moment) -> None:
     if _waiting(moment.memory.home) <= 1:
         return
     try:
-        left = moment.memory.drain(budget_seconds=DRAIN_SECONDS).remaining
+        done = moment.memory.drain(budget_seconds=DRAIN_SECONDS)
+        left = done.remaining or done.undistilled
     except StoreBusy:
         left = 1
     if left:
