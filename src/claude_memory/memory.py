@@ -385,22 +385,26 @@ class Memory:
         here: bool = False,
         limit: int | None = None,
         own_first: bool = True,
-        words_only: bool = False,
+        quick: bool = False,
     ) -> list[Recalled]:
-        """Archived conversations that answer a question, or the newest; of this project only with `here`."""
+        """Archived conversations that answer a question, or the newest; of this project only with `here`.
+
+        A `quick` answer is by words alone and from newer messages where many share the words.
+        """
         from claude_memory.recall.conversations import recall
         from claude_memory.store.archive_protocol import ANY_CONVERSATION
 
         return recall(
             self.archive,
             self.store,
-            None if words_only else self.embedder,
+            None if quick else self.embedder,
             self._scope(all_projects=not here),
             query,
             within=within or ANY_CONVERSATION,
             limit=self.settings.search_limit if limit is None else limit,
             now=datetime.now(UTC),
             own=self.project.id if own_first else None,
+            thorough=not quick,
         )
 
     def timeline(

@@ -27,6 +27,9 @@ from claude_memory.store.protocol import Store
 from claude_memory.text import STOP_WORDS, stem
 
 CANDIDATES = 400
+# Candidates are the newest; where there are more, a phrase is looked for among so many that share its words.
+DEPTH = 5_000
+EXACT = 100
 FEW = 40  # messages; with fewer, single words of the question are looked for too
 SINGLE_WORDS = 4
 MEMORY_HITS = 60
@@ -94,20 +97,22 @@ def recall(
     limit: int,
     now: datetime,
     own: ProjectId | None = None,
-    memories: bool = True,
+    thorough: bool = True,
 ) -> list[Recalled]:
-    """The conversations that answer best; without a question, the newest. `own` ones stand a bit ahead."""
+    """The conversations that answer best; without a question, the newest. `own` ones stand a bit ahead.
+
+    `thorough` reads old messages too for the question as it stands, where many share its words.
+    """
     if limit <= 0:
         return []
     if not query.strip():
         return _newest(archive, scope, within, limit)
     asked = asked_of(archive, query)
     heaps: dict[int, _Heap] = {}
-    for message in _messages(archive, scope, asked, within):
+    for message in _messages(archive, scope, asked, within, thorough=thorough):
         score = message_match.match(asked, message.text, message.role)
         heaps.setdefault(message.conversation, _Heap()).hear(message, score)
-    if memories:
-        _add_memories(heaps, archive, store, embedder, scope, query, within, now)
+    _add_memories(heaps, archive, store, embedder, scope, query, within, now)
     found = archive.by_numbers(list(heaps))
     ranked = [
         _recalled(item, heaps[item.number], now, own)
@@ -153,10 +158,14 @@ def _newest(archive: Archive, scope: SearchScope, within: ConversationFilter, li
 
 
 def _messages(
-    archive: Archive, scope: SearchScope, asked: Question, within: ConversationFilter
+    archive: Archive, scope: SearchScope, asked: Question, within: ConversationFilter, *, thorough: bool
 ) -> Iterable[Message]:
     known = _in_the_archive(asked)
     found = {message.number: message for message in archive.candidates(scope, known, CANDIDATES, within)}
+    if len(found) >= CANDIDATES and thorough and len(known) > 1:
+        accept = message_match.holds_phrase(asked)
+        exact = archive.matching(scope, known, within, accept, limit=EXACT, depth=DEPTH)
+        found.update((message.number, message) for message in exact)
     if len(found) < FEW:
         telling = sorted(
             (word for word in known if word not in STOP_WORDS), key=lambda word: -_worth(asked, word)
@@ -251,7 +260,8 @@ def _quotes(asked: Question, heap: _Heap) -> tuple[Quote, ...]:
     best = sorted([*told, *heap.memories], key=lambda item: (-item.score, item.ordinal))
     chosen: dict[str, Quote] = {}
     for item in best:
-        line = quote(asked, item.text)
-        if line and len(chosen) < SHOWN:
+        if len(chosen) == SHOWN:
+            break
+        if line := quote(asked, item.text):
             chosen.setdefault(line.casefold(), replace(item, text=line))
     return tuple(chosen.values())

@@ -6,7 +6,7 @@ A message is judged by its text alone: the question as it stands, its words side
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
@@ -31,6 +31,7 @@ _Item = TypeVar("_Item")
 
 _WORD = re.compile(r"[A-Za-z0-9_\u0080-\U0010ffff]+")
 _QUOTING = str.maketrans("", "", "\\\"'`")  # calls may be kept as JSON, which quotes what was said
+_ASCII_LOWER = {letter: letter + 32 for letter in range(ord("A"), ord("Z") + 1)}
 _CERTAIN = 20  # characters from which a phrase may begin or end within a word
 _READ = 100_000
 
@@ -52,7 +53,12 @@ class Question:
 
 def words_of(text: str) -> list[str]:
     """Words of a text in order, as the index of messages splits them."""
-    return [word.lower() for word in _WORD.findall(text)]
+    return _WORD.findall(_lowered(text))
+
+
+def _lowered(text: str) -> str:
+    """Only ASCII letters lose their case, as in the index."""
+    return text.lower() if text.isascii() else text.translate(_ASCII_LOWER)
 
 
 def question(
@@ -98,6 +104,12 @@ def phrase(asked: Question, text: str) -> float:
     return PHRASE if within else WHOLE_LINE  # over several lines it is no chance either
 
 
+def holds_phrase(asked: Question) -> Callable[[str], bool]:
+    """A quick test for texts that hold the question as it stands."""
+    longest = max(asked.phrase.split(), key=len, default="")
+    return lambda text: longest in text.translate(_QUOTING).lower() and phrase(asked, text) > 0
+
+
 def quote(asked: Question, text: str, width: int = QUOTE_WIDTH) -> str:
     """The line of a text that shares most with the question, cut around what they share."""
     lines = [line for line in (one_line(part) for part in text[:_READ].splitlines()) if line]
@@ -118,7 +130,7 @@ def spans(asked: Question, line: str) -> list[tuple[int, int]]:
     return [
         match.span()
         for match in _WORD.finditer(line)
-        if (word := asked.meant.get(match.group().lower())) and word not in STOP_WORDS
+        if (word := asked.meant.get(_lowered(match.group()))) and word not in STOP_WORDS
     ]
 
 

@@ -5,7 +5,7 @@ The archive outlives the agents' own files. It keeps and finds; it never ranks, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -171,6 +171,19 @@ class Archive(Protocol):
         within: ConversationFilter = ANY_CONVERSATION,
     ) -> list[Message]:
         """Messages of all roles that hold the rarest of the words together, newest first."""
+        ...
+
+    def matching(
+        self,
+        scope: SearchScope,
+        words: Sequence[str],
+        within: ConversationFilter,
+        accept: Callable[[str], bool],
+        *,
+        limit: int,
+        depth: int,
+    ) -> list[Message]:
+        """Messages with all the words whose text is accepted, newest first; `depth` are looked at at most."""
         ...
 
     def of_events(self, events: Sequence[str]) -> list[Message]:

@@ -6,7 +6,7 @@ Every method is one transaction. What a message leaves as event and memory commi
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -144,6 +144,28 @@ class SqliteArchive:
             numbers = archive_search.candidates(db, scope, words, limit, within)
             statement = f"SELECT {MESSAGE_COLUMNS} FROM messages m WHERE m.number = ?"
             return [message_from_row(row) for number in numbers for row in db.execute(statement, (number,))]
+
+    def matching(
+        self,
+        scope: SearchScope,
+        words: Sequence[str],
+        within: ConversationFilter,
+        accept: Callable[[str], bool],
+        *,
+        limit: int,
+        depth: int,
+    ) -> list[Message]:
+        """Messages with all the words whose text is accepted, newest first."""
+        found: list[Message] = []
+        with self._connections.reading() as db:
+            statement = f"SELECT {MESSAGE_COLUMNS} FROM messages m WHERE m.number = ?"
+            for number in archive_search.with_all(db, scope, words, depth, within):
+                message = next((message_from_row(row) for row in db.execute(statement, (number,))), None)
+                if message is not None and accept(message.text):
+                    found.append(message)
+                    if len(found) >= limit:
+                        break
+        return found
 
     def of_events(self, events: Sequence[str]) -> list[Message]:
         """The messages that left these events."""

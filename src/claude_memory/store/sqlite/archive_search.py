@@ -62,6 +62,15 @@ def candidates(
     return list(found)[:limit]
 
 
+def with_all(
+    db: apsw.Connection, scope: SearchScope, words: Iterable[str], limit: int, within: ConversationFilter
+) -> list[int]:
+    """Numbers of messages that hold every word that any message holds, newest first."""
+    counts = frequencies(db, words)
+    known = sorted((word for word, count in counts.items() if count), key=lambda word: counts[word])
+    return _holding(db, scope, known[:MAX_WORDS], limit, within) if known else []
+
+
 def _frequency(db: apsw.Connection, word: str) -> int:
     return int(db.execute("SELECT doc FROM message_terms WHERE term = ?", (word,)).get or 0)
 

@@ -20,6 +20,7 @@ from claude_memory.surfaces.cli.output import clean
 from claude_memory.surfaces.cli.views import minute, one_line
 
 MARK = "▸ "
+BAR = "▌ "
 _GUTTER = "  "
 _LINES = {"user": 60, "assistant": 60, "summary": 30}
 _TOOL_LINES = 10  # of a call or its result; more is seldom what is looked for
@@ -51,20 +52,23 @@ class Drawn:
     last: int
 
 
-def result(item: Recalled, asked: Question, width: int, now: datetime, styles: Styles) -> Text:
+def result(
+    item: Recalled, asked: Question, width: int, now: datetime, styles: Styles, *, chosen: bool = False
+) -> Text:
     """One conversation in three lines: title; when, who and where; its best passage."""
     talk = item.conversation
+    width = max(width - len(BAR), 1)
     where = talk.cwd.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    facts = [times.ago(talk.last, now=now), talk.agent, where]
+    facts = [times.ago(talk.last, now=now), where, talk.agent]
     best = one_line(item.quotes[0].text) if item.quotes else f"{talk.messages} messages"
     lines = [
-        Text(one_line(talk.title) or "(no title)", "bold"),
+        Text(one_line(talk.title) or "(no title)", "bold reverse" if chosen else "bold"),
         Text(" · ".join(one_line(fact) for fact in facts if fact), styles.quiet),
         marked(_within(best, asked, width), asked, styles),
     ]
     for line in lines:
-        line.truncate(max(width, 1), overflow="ellipsis")
-    return Text("\n").join(lines)
+        line.truncate(width, overflow="ellipsis")
+    return Text("\n").join(Text.assemble((BAR if chosen else _GUTTER, "bold"), line) for line in lines)
 
 
 def conversation(
@@ -132,11 +136,7 @@ def _holds(asked: Question, line: str) -> bool:
     """Whether a line alone tells what was asked: the phrase, or the most telling of its words."""
     if phrase(asked, line):
         return True
-    there = {
-        asked.meant[line[start:end].lower()]
-        for start, end in spans(asked, line)
-        if line[start:end].lower() in asked.meant
-    }
+    there = {asked.meant.get(line[start:end].lower(), "") for start, end in spans(asked, line)}
     told = sum(asked.weights.get(word, 0.0) for word in there)
     return told * 2 > sum(asked.weights.values())
 

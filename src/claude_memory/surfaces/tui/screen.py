@@ -42,15 +42,16 @@ class RecallScreen(App[Conversation]):
     CSS = """
     Screen { background: ansi_default; color: ansi_default; layers: base; }
     #asked { border: none; height: 1; padding: 0; background: ansi_default; color: ansi_default; }
-    #standing, #command, #keys { height: 1; background: ansi_default; color: ansi_default; }
+    #standing, #command, #keys { height: 1; text-wrap: nowrap; text-overflow: ellipsis;
+        background: ansi_default; color: ansi_default; }
     #standing { text-style: dim; }
     #keys { text-style: dim; }
     #command { text-style: bold; }
-    #results { width: 40%; min-width: 28; height: 1fr; border: none; padding: 0; margin: 0; overflow-x: hidden;
+    #results { width: 40%; min-width: 28; height: 1fr; border: none; padding: 0; overflow-x: hidden;
         background: ansi_default; color: ansi_default; scrollbar-size-vertical: 1; }
     #results > .option-list--option { padding: 0; background: ansi_default; color: ansi_default; }
-    #results > .option-list--option-highlighted { text-style: reverse; background: ansi_default;
-        color: ansi_default; }
+    #results > .option-list--option-highlighted, #results:focus > .option-list--option-highlighted {
+        text-style: none; background: ansi_default; color: ansi_default; }
     #conversation { width: 1fr; height: 1fr; border: none; border-left: solid ansi_default;
         padding: 0 0 0 1; background: ansi_default; color: ansi_default; scrollbar-size-vertical: 1;
         overflow-x: hidden; overflow-y: scroll; }
@@ -109,6 +110,7 @@ class RecallScreen(App[Conversation]):
         self._timer: Timer | None = None
         self._drawn: Drawn | None = None
         self._shown: int | None = None  # the conversation on the right
+        self._barred: int | None = None
         self._told = ""
 
     # --- parts
@@ -200,18 +202,30 @@ class RecallScreen(App[Conversation]):
         self._stand()
 
     def _list(self, keep: int | None) -> None:
-        now = datetime.now().astimezone()
-        asked = self._answer.asked if self._answer else NOTHING_ASKED
-        width = self._results.size.width - 1
-        lines = [drawing.result(item, asked, width, now, self._styles) for item in self._found]
+        self._barred = None
         self._results.clear_options()
-        self._results.add_options([Option(line) for line in lines])
+        self._results.add_options([Option(self._line(place)) for place in range(len(self._found))])
         numbers = [item.conversation.number for item in self._found]
         self._results.highlighted = (numbers.index(keep) if keep in numbers else 0) if numbers else None
         self._show()
 
+    def _line(self, place: int, *, chosen: bool = False) -> Text:
+        asked = self._answer.asked if self._answer else NOTHING_ASKED
+        width = self._results.size.width - 1
+        now = datetime.now().astimezone()
+        return drawing.result(self._found[place], asked, width, now, self._styles, chosen=chosen)
+
+    def _bar(self) -> None:
+        """Mark the chosen result by a bar, which needs no colour to be seen."""
+        place = self._results.highlighted
+        for old, chosen in ((self._barred, False), (place, True)):
+            if old is not None and old < len(self._found):
+                self._results.replace_option_prompt_at_index(old, self._line(old, chosen=chosen))
+        self._barred = place
+
     @on(OptionList.OptionHighlighted, "#results")
     def _show(self) -> None:
+        self._bar()
         chosen = self._chosen
         number = chosen.conversation.number if chosen else None
         if number == self._shown and number is not None:
@@ -257,7 +271,8 @@ class RecallScreen(App[Conversation]):
             count = len(self._found)
             found = f"{count} conversation{'' if count == 1 else 's'}" + ("" if answer.final else " …")
             parts.insert(0, found if kept else "no conversations yet: claude-memory import reads them")
-        parts += [self._told] if self._told else []
+        if self._told:
+            parts, self._told = [self._told], ""  # until something else happens
         self.query_one("#standing", Static).update(Text(one_line(" · ".join(parts)), no_wrap=True))
 
     def _command(self) -> None:

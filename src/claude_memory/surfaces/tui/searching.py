@@ -86,13 +86,13 @@ class Searcher:
 
     def _answer(self, wanted: Wanted) -> None:
         asked = asked_of(self._memory.archive, wanted.query) if wanted.query.strip() else NOTHING_ASKED
-        by_words = self._found(wanted, words_only=True)
-        more = bool(wanted.query.strip()) and self._memory.settings.embedder != "none"
+        by_words = self._found(wanted, quick=True)
+        more = bool(wanted.query.strip())
         self._say(Answer(wanted, by_words, asked, not more))
         if more and self._is_current():
-            self._say(Answer(wanted, self._found(wanted, words_only=False), asked, True))
+            self._say(Answer(wanted, self._found(wanted, quick=False), asked, True))
 
-    def _found(self, wanted: Wanted, *, words_only: bool) -> tuple[Recalled, ...]:
+    def _found(self, wanted: Wanted, *, quick: bool) -> tuple[Recalled, ...]:
         return tuple(
             self._memory.recall(
                 wanted.query,
@@ -100,7 +100,7 @@ class Searcher:
                 here=wanted.here,
                 limit=wanted.limit,
                 own_first=wanted.own_first,
-                words_only=words_only,
+                quick=quick,
             )
         )
 
