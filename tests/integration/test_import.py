@@ -40,7 +40,9 @@ def run(memory: Memory, *paths: Path, **more: Any) -> Imported:
 
 
 def bodies(memory: Memory) -> list[str]:
-    return sorted(item.body for item in memory.store.memories(EVERYTHING, MemoryFilter()))
+    """What was observed; what is distilled from it has its own tests."""
+    found = memory.store.memories(EVERYTHING, MemoryFilter())
+    return sorted(item.body for item in found if item.provenance["source"] in ("hook", "transcript"))
 
 
 def kept(memory: Memory) -> list[tuple[str, str, str]]:
@@ -211,6 +213,8 @@ def test_copies_add_neither_messages_nor_memories(
     assert done.messages == 13
     assert done.duplicates == 22
     assert len(bodies(memory)) == len(set(bodies(memory))) == 7
+    decided = memory.store.memories(EVERYTHING, MemoryFilter(kinds=(Kind.DECISION, Kind.FIX)))
+    assert len(decided) == len({item.body for item in decided})
     assert memory.conversation(fork.id).continues == session.id
     assert [item.text for item in memory.archive.messages(memory.conversation(fork.id).number)] == [
         "Try it with a discount instead.",

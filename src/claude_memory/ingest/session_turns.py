@@ -5,12 +5,12 @@ Pure. Both give a turn the same key, so that what is distilled from either is th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from claude_memory.distil.observe import is_spoken
 from claude_memory.distil.turns import AGENT, CHANGING_TOOLS, PERSON, RUNNING_TOOLS, TOOL, Turn
+from claude_memory.ingest.prepare import given_of as read_back
 from claude_memory.model import Event, EventKind, SessionId
 from claude_memory.store.archive_protocol import Message
 
@@ -19,11 +19,6 @@ OUTPUT_CHARACTERS = 12_000
 _OWN_ID = 12  # a shorter id of a tool use may come again in another session
 _SAID = {EventKind.PROMPT: (PERSON, "prompt"), EventKind.REPLY: (AGENT, "last_assistant_message")}
 _RESPONSES = ("stdout", "stderr", "output", "content", "text", "result")
-_INPUT_KEY = re.compile(
-    r"^(command|file_path|notebook_path|path|filePath|target_file|absolute_path|old_string|new_string|content|edits"
-    r"|description|timeout|run_in_background|replace_all|workdir|pattern|input|justification): ",
-    re.MULTILINE,
-)
 
 
 def from_events(events: Iterable[Event]) -> list[Turn]:
@@ -92,13 +87,7 @@ def given_of(tool: str, text: str) -> dict[str, str]:
     """A tool's input back from how the archive keeps it: the command first, everything else by name."""
     if tool.lower() not in CHANGING_TOOLS | RUNNING_TOOLS:
         return {}
-    places = list(_INPUT_KEY.finditer(text))
-    ends = [*(place.start() for place in places[1:]), len(text)]
-    given = {place[1]: text[place.end() : end].rstrip("\n") for place, end in zip(places, ends, strict=True)}
-    head = text[: places[0].start()] if places else text
-    if head.strip() and tool.lower() in RUNNING_TOOLS:
-        given["command"] = head.strip()
-    return given
+    return read_back(text)
 
 
 def _call_key(call: str, session: SessionId | None, other: str) -> str:
