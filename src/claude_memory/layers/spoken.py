@@ -20,14 +20,15 @@ _PASTED = re.compile(
     r"(?:\[?\d{4}-\d\d-\d\d[T ]|\[?\d\d:\d\d:\d\d|\[ *\d+\.\d+\]|\[\d{4,}\]|[A-Z][a-z]{2} +\d+ \d\d:\d\d)"
     r"|\[?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE|CRITICAL|PASS|FAIL|FAILED|PASSED|OK)\b[\]:| ]"
     # an error and its trace
-    r"|[\w.$-]*(?:error|exception|warning|panic|fatal|traceback)\b.{0,20}:|error\[E\d+\]|Traceback \(|File \""
-    r"|at [\w.$<>]+\(|\.\.\. \d+ more|Caused by:"
+    r"|(?i:[\w.$-]*(?:error|exception|warning|panic|fatal|traceback)\b.{0,20}:)|error\[E\d+\]|Traceback \("
+    r"|File \"|at [\w.$<>]+\(|\.\.\. \d+ more|Caused by:"
     # what a program puts before its lines
     r"|(?:kernel|npm|pip|cargo|gcc|make|git|docker|systemd|sshd|node|java|python\d?)(?:\[\d+\])?: "
     r"|npm (?:ERR!|WARN)|-->|\d+ +\||\||\$ |>>> |# |// |/\*|\* |<!--|%|@@|\+\+\+|---|[+-]{1}\s{2,}"
     # commits, places in files, code
     r"|[0-9a-f]{7,40} \S|commit [0-9a-f]{7,40}|[ \t]{4,}\S|[\w.$/-]+\.\w{1,5}[:!(]\S*\d|[-=_*~]{4,}\s*$"
     r"|[{}\[\]();,]+\s*$"
+    r"|.*(?:\S {2,}#|\S //|===?|=>|\);|\{$|::\w)|assert \w"
     r"|\w+ ?[-+*/]?= ?[^=]*[;(\[{]|(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER) .*(?:;|FROM|INTO|TABLE)"
     r"|(?:def|class|import|from|return|const|var|public|private|func|fn) .*[:;({=]"
     r")"

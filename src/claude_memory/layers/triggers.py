@@ -16,13 +16,15 @@ from claude_memory.layers.rules import LANGUAGES, Rule
 from claude_memory.layers.spoken import sentences
 
 MAX_FOUND = 12
+DESCRIPTION = 3  # sentences
 VALUE = "value"
+CORRECTION = "correction"
 _PUNCTUATION = " ,.:;!—–-"
 SENTENCE_CHARACTERS = 400
 # What a sentence is taken for when several rules fit: a correction says what is right instead, which
 # is no decision of its own.
 _HIDES: dict[str, tuple[str, ...]] = {
-    "correction": ("decision", "architecture"),
+    "correction": ("decision", "architecture", "priority"),
     "priority": ("decision", "architecture"),
     "architecture": ("decision",),
 }
@@ -44,29 +46,48 @@ def scan(text: str) -> list[Found]:
         rules = _language(language)
         if _fits(rules.SARCASM, text.lower()) or (said and _fits(rules.DESCRIBING, said[0].lower())):
             continue
-        for sentence in said:
+        for sentence, described in zip(said, _described(rules, said), strict=True):
             for label in _labels(rules, sentence):
-                item = Found(label, sentence[:SENTENCE_CHARACTERS])
-                found.setdefault((label, item.text), item)
+                if not (described and label != CORRECTION):
+                    item = Found(label, sentence[:SENTENCE_CHARACTERS])
+                    found.setdefault((label, item.text), item)
     return list(found.values())[:MAX_FOUND]
 
 
 def _labels(rules: ModuleType, sentence: str) -> list[str]:
     """Cheapest question first: most sentences hold no cue, and few that do are taken back."""
-    text = _without_fillers(rules, " ".join(sentence.lower().replace("’", "'").split()))
+    typed = " ".join(sentence.lower().replace("’", "'").split())
+    text = _without_fillers(rules, typed)
+    assent = "yes> " if any(word in rules.ASSENT for word in _words(typed[: len(typed) - len(text)])) else ""
     if "?" in text[-3:]:
         text = _before_the_question(rules, text)
     text = text.rstrip(" .!;,")
-    if not any(_cued(rule, text) for rule in rules.RULES) or _fits(rules.ASKING, text):
+    if not any(_cued(rule, text) or _cued(rule, assent + text) for rule in rules.RULES) or _fits(
+        rules.ASKING, text
+    ):
         return []
-    fitting = [rule for rule in rules.RULES if _fits(rule, text)]
+    fitting = [rule for rule in rules.RULES if _fits(rule, text) or (assent and _fits(rule, assent + text))]
     if not fitting or _is_not_meant(rules, text):
         return []
-    if any(rule.label == VALUE for rule in fitting) and _fits(rules.TASK, text):
+    if any(rule.label == VALUE for rule in fitting) and (
+        _fits(rules.TASK, text) or _fits(rules.NOT_A_VALUE, text)
+    ):
         fitting = [rule for rule in fitting if rule.label != VALUE]
+    if any(rule.label != CORRECTION for rule in fitting) and _fits(rules.INSPECTING, text):
+        fitting = [rule for rule in fitting if rule.label == CORRECTION]
     labels = list(dict.fromkeys(rule.label for rule in fitting))
     hidden = {name for label in labels for name in _HIDES.get(label, ())}
     return [label for label in labels if label not in hidden or _stands_apart(label, fitting, text)]
+
+
+def _described(rules: ModuleType, said: list[str]) -> list[bool]:
+    """Which sentences only describe: three or more together, none of them in anybody's voice."""
+    plain = [
+        len(words) > 3 and not (set(words) & rules.PERSONAL) and "?" not in sentence
+        for sentence in said
+        if (words := sentence.lower().replace("’", "'").replace(",", " ").split()) is not None
+    ]
+    return [one and sum(plain) >= DESCRIPTION for one in plain]
 
 
 def _is_not_meant(rules: ModuleType, text: str) -> bool:
@@ -101,6 +122,10 @@ def _without_fillers(rules: ModuleType, text: str) -> str:
         else:
             break
     return text
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip(_PUNCTUATION) for word in text.split()]
 
 
 def _before_the_question(rules: ModuleType, text: str) -> str:

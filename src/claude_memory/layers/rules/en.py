@@ -13,13 +13,15 @@ from claude_memory.layers.rules import rule
 # Words and phrases people put before what they mean; taken off before a rule looks at the beginning.
 FILLERS = frozenset(
     """ok okay k yes yeah yep yup fine sure alright right good great cool perfect thanks hmm hmmm hm uh um oh ah well so also
-    and but then hey hi hello please pls plz agreed btw fyi note reminder remember sorry listen look""".split()
+    and but then hey hi hello please pls plz agreed btw fyi note reminder remember sorry listen""".split()
 )
 FILLING = (
     "fine by me", "works for me", "sounds good", "makes sense", "good idea", "good point", "i agree", "my take",
     "all right", "by the way", "just so you know", "for the record", "on second thought", "in that case",
     "you convinced me", "re your question", "for context", "heads up", "one more thing",
 )  # fmt: skip
+# What says yes: an order after it settles a question.
+ASSENT = frozenset("yes yeah yep yup agreed".split())
 # A sentence that asks, supposes, or hands on what somebody else said.
 ASKING = rule(
     "",
@@ -35,8 +37,7 @@ ASKING = rule(
     r"|(?:don't you|don't we|can't you)\b|any (?:idea|reason|chance|thoughts)\b)",
 )
 ASKED_AT_END = frozenset(
-    """what how why which who when where is are do does did can could would will should right ok okay no yes
-    correct so next any and or agreed fine deal""".split()
+    """what how why which who when where is are do does did can could would will should so next any and or""".split()
 )
 SUPPOSING = rule(
     "",
@@ -62,7 +63,7 @@ REPORTED = rule(
     r"|insisted|proposes?|proposed|advises?|advised|states?|stated|warns?|warned|mentions?|mentioned|complains?"
     r"|complained|prefers?|believes?|keeps? saying)\b"
     r"|^[a-z]+ (?:says|said|told me|wrote|thinks|asks|asked|claims|suggests|suggested|recommends|wants|insists|proposed)\b"
-    r"|\baccording to\b|\bquot(?:e|ing) from\b|\b(?:titled|entitled|captioned)\b|\bin the (?:review|meeting notes|thread)\b"
+    r"|\bsays\b(?! (?:it|that) wrong)|\b(?:forum|internet|report|consultants?|google|requirement|requirements|wiki) say\b|\baccording to\b|\bquot(?:e|ing) from\b|\b(?:titled|entitled|captioned)\b|\bin the (?:review|meeting notes|thread)\b"
     r"|\bfrom the (?:\w+ ){0,2}(?:intro|spec|docs|readme|manual|paper|thesis|article)\b|\bas the saying goes\b",
 )
 OWN_VOICE = rule(
@@ -71,17 +72,20 @@ OWN_VOICE = rule(
 # A prompt that says the opposite of what it means.
 SARCASM = rule(
     "",
-    "oh great|kidding|joking|j/k|while we're at it|nobody needs|who needs|go wrong|🙃|🙄|/s|yeah right|because o|brilliant|needed|love it|wonderful",
+    "oh great|kidding|joking|j/k|while we're at it|nobody needs|who needs|go wrong|🙃|🙄|/s|yeah right|because o|brilliant|needed|love it|wonderful|seriously|problem solved|haha|lol|exactly what we need|anyway:|ship my",
     r"\boh great\b|\bkidding\b|\bjust joking\b|\bj/k\b|\bwhile we're at it\b.*\b(?:rewrite|whole)\b"
     r"|\bnobody needs\b|\bwho needs\b|\bwhat could (?:possibly )?go wrong\b|🙃|🙄|\s/s\s*$|\byeah right\b"
-    r"|\bbecause (?:obviously|of course)\b|\bbrilliant[,!]|\bjust what i needed\b|\blove it when\b|\bwonderful, (?:another|now)\b",
+    r"|\bbecause (?:obviously|of course)\b|\bbrilliant[,!]|\bjust what i needed\b|\blove it when\b|\bwonderful, (?:another|now)\b|\bno,? seriously\b|\bproblem solved\b|\bhaha\b|\blol\b|\bexactly what (?:we|i) need(?:ed)?\b|\bship my machine\b",
 )
 # Sentences that hand over a text to work on, or describe one.
 ABOUT_A_TEXT = rule(
     "",
-    "^translate|^re|^summar|^proof|^fix the g|^make a h|^expl|^desc|^comp|^spell|^short|^format|^conv|^write a d|^add a d",
+    "",
     r"^(?:translate|rephrase|reword|summari[sz]e|proofread|fix the grammar|make a haiku|explain|describe|compare|spell"
-    r"|rewrite this|shorten|format|convert|write a docstring|add a docstring)\b",
+    r"|rewrite this|shorten|format|convert|write a docstring|add a docstring)\b"
+    r"|\b(?:commit|commit message|message|entry|title|titled|subject|caption|headline|changelog|sentence|heading)(?: is| like| reads)?:"
+    r"|[,;] ?(?:show me (?:where|how|why)|where (?:is|does|do|are)|find out|tell me (?:why|where|how)|document (?:that|this)|investigate|is (?:it|that) tested)\b"
+    r"|\bsomething like\b",
 )
 
 # A prompt that begins so describes something; what follows is no wish.
@@ -98,6 +102,28 @@ TASK = rule(
     r"^(?:can you |could you |please |pls |now |then |go |just )*(?:rename|move|change|add|delete|remove|convert|update|bump|upgrade|fix|write|create|make|show"
     r"|open|look|check|find|explain|print|run|list|give|tell|compare|refactor|implement|generate|draw|plot|format|sort|replace"
     r"|copy|read|review|test|debug|profile|translate|grep|search|count|describe|document|split|extract|clean|summari[sz]e|see)\b(?!(?: [\w-]+){1,3} (?:is|are|will be|=)\b|(?: [\w-]+){1,3}:)",
+)
+
+# A one-off request to look, write or change something: what it says of order or choice is about its object.
+INSPECTING = rule(
+    "",
+    "^",
+    r"^(?:can you |could you |please |pls |now |then |go and |just |quickly )*(?:read|look|check|show|find|list|sort|rename|explain|open|print|count|document"
+    r"|skip to|convert|compare|revert (?:commit|[0-9a-f]{7})|cherry-pick|squash|commit|mark|replace|download|summari[sz]e|tell me|give me|draw|plot|describe"
+    r"|search|grep|translate|rephrase|proofread|review|profile|debug|investigate|inspect|write (?:a|an|the|me|some|unit|tests?)|create (?:a|an|the)|add (?:a|an|the|some|missing|\w+ to)"
+    r"|put (?:a|the \w+ (?:in|above|below|into))|move the|wait for|wrap|remove (?:the|all)|delete (?:the|all)|generate|turn (?:this|it)|quote|spell|see if|see whether"
+    r"|let me|bump|update (?:the|all)|change (?:the|all)|set (?:the|up)|test with|run (?:the|only|it|all|my|some|both)|upgrade|count|implement|refactor)\b",
+)
+
+# What happened is no value to keep.
+NOT_A_VALUE = rule(
+    "",
+    "",
+    r"\b(?:returns?|returned|response|40\d|50[0-4]|error|fails?|failed|failing|crash\w*|broken|timed out|line \d+|prints?|printed|got|expected)\b",
+)
+# Words of somebody who speaks for themselves: three sentences without any describe something.
+PERSONAL = frozenset(
+    "i we you our my us me your i'm i'd i've i'll we're we'll we've let's lets please pls don't dont here".split()
 )
 
 _VERBS = (
@@ -142,7 +168,8 @@ RULES = (
     rule(
         "correction",
         "meant|mean ",
-        r"\bi (?:really |actually )?meant?\b(?! (?:it|that|well|to say)\b)|\bwhat i meant\b|\bby that i mean",
+        r"\bi (?:really |actually )?meant?\b(?! (?:it|that|well|to say)\b)|\bby that i mean",
+        r"\b(?:exactly|precisely|just) what i meant\b|\bthat's what i meant\b",
     ),
     rule(
         "correction",
@@ -173,7 +200,7 @@ RULES = (
     rule(
         "correction",
         "not |instead|rather",
-        r"^(?:use|take|call|name|make|put|write|show|sort|read|send|return|set|say|do|run|it's|its|that's|it is|they're|these are|we use|compare|count|pass)\b[^.]*?,? (?:and )?(?:not|instead of|rather than) (?!all\b|yet\b|only\b|sure\b|to\b|have\b|be\b|needed\b|necessary\b|a problem)[\w`'\"]+",
+        r"^(?:use|take|call|name|make|put|write|show|sort|read|send|return|set|say|do|run|it's|its|that's|it is|they're|these are|compare|count|pass)\b[^.]*?,? (?:and )?(?:not|instead of|rather than) (?!all\b|yet\b|only\b|sure\b|to\b|have\b|be\b|needed\b|necessary\b|a problem)[\w`'\"]+",
         r"\b(?:everywhere|always|never|ever|from now on|in this (?:repo|project|codebase))\b",
     ),
     rule(
@@ -199,7 +226,7 @@ RULES = (
         "correction",
         "actually",
         r"^(?:no,? )?actually,? (?:no\b|it(?:'s| is| was)|that(?:'s| is| was)|this (?:is|was)|the |we (?:are|do|have|need|use|don't|should|want|already)|what i|they (?:are|do|have)|there (?:is|are|was)|you (?:should|can|need|don't|were)|i (?:was|need|want|meant|think (?:it|we|that))|make|use|keep|don't|leave|scrap|revert|its|our|let's not|only|just)",
-        r"\b(?:like|love|great|nice|impressed|interesting|fine|works?|good|pretty|cool|quite)\b",
+        r"\b(?:like|love|great|nice|impressed|interesting|fine|works?|good|pretty|cool|quite|helpful|useful|thanks?|right)\b",
     ),
     rule(
         "correction",
@@ -274,12 +301,12 @@ RULES = (
         "decision",
         "decided|decision|settled|final answer|verdict|made up my mind|convinced me|sold,|deal,|approved|it's a go|green light|signed off",
         r"\b(?:i|we|i've|we've|i have|we have|just|have|been|it's|that's|is) (?:now |finally |all )?(?:decided|settled)\b|^(?:final )?(?:decision|verdict|decided)\b|\bfinal (?:answer|decision|call)\b|\bmade up (?:my|our) mind|\bconvinced me\b|\bapproved\b|\bsigned off\b",
-        r"\bnot (?:yet )?decided|\bundecided|\bnothing",
+        r"\bnot (?:yet )?decided|\bundecided|\bnothing|\bhaven't|\bhasn't|\bhave not|\bwho decided",
     ),
     rule(
         "decision",
         "skip|scrap|ditch|forget|drop|leave|never mind|nevermind|kill |cut |park |shelve|postpone|defer|abandon|ignore|omit|lose the",
-        r"^(?:just |then |let's |we can |we'll |i'd say |no[,]? |nah[,]? |nope[,]? |yes[,]? |we |you can )*(?:skip|scrap|ditch|forget(?: about)?|leave|never ?mind (?:the|about|that)|kill|park|shelve|postpone|defer|abandon|omit|drop|cut|ignore|lose)\b(?! (?:the (?:wording|typo|noise|formatting|warnings?)|everything|me\b|a comment|a note|us\b))"
+        r"^(?:just |then |let's |we can |we'll |i'd say |no[,]? |nah[,]? |nope[,]? |yes[,]? |we |you can )*(?:skip|scrap|ditch|forget(?: about)?|leave|never ?mind (?:the|about|that)|kill|park|shelve|postpone|defer|abandon|omit|drop|cut|ignore|lose)\b(?! (?:to\b|ahead\b|through\b|a comment|the (?:wording|typo|noise|formatting|warnings?)|everything|me\b|a comment|a note|us\b))"
         r"|\bcan be (?:dropped|skipped|scrapped|removed|left out)\b",
         r"^(?:drop|cut|kill) (?:the )?(?:database|table|index|column|process|connection|down)\b",
     ),
@@ -322,7 +349,7 @@ RULES = (
     rule(
         "decision",
         "^only |^just ",
-        r"^(?:just|only) (?:show|use|do|make|return|support|the|keep|one|log|print|render|handle|a|hide|reject|fail|ship|cover|customer|store|write|put|have|take|hardcode)\b",
+        r"^(?:just|only) (?:use|do|make|return|support|keep|one|log|render|handle|hide|reject|fail|ship|cover|customer|store|write|put|have|take|hardcode)\b",
     ),
     rule(
         "decision",
@@ -354,7 +381,7 @@ RULES = (
         "don't|do not|dont|never|must not|mustn't|avoid|shouldn't|should not",
         rf"(?:^|[,;:—–] ?|\bplease |\band |\bbut |\bso |\bwe |\byou |\bjust )(?:don't|do not|dont|never|must not|mustn't|should never|shouldn't|should not)(?: you| we)?(?: ever| just)? {_VERBS}\b|^avoid \w+"
         rf"|\b(?:must|should|may|can|shall|will) (?:never|not)\b|\bnever {_VERBS}\b|\bnever (?:touch|see|know|import|leave|leaves|reach|call|talk|talks|calls|imports|depend|depends|go|goes|contain|contains)\b",
-        r"\b(?:for now|this time|yet|today|tomorrow|right now|in this pr|for this|until|before|bother|worry|forget|anything else|until i|never mind|i (?:always|never|hardly)|never thought|never seen|never heard|never worked|never said|never more than|there's never)\b",
+        r"\b(?:for now|this time|yet|today|tomorrow|right now|in this pr|for this|until|before|bother|worry|forget|anything|a thing|any files|until i|never mind|i (?:always|never|hardly)|never thought|never seen|never heard|never worked|never said|never more than|there's never)\b",
     ),
     rule(
         "architecture",
@@ -444,7 +471,7 @@ RULES = (
         r"\b(?:comes?|go(?:es)?|come|done|fixed|finished|closed|ready|merged|solved|finish|fix|do|get|land|ship|needs?|have|has|must|green|in|out|deal with|handle|sort out|get to|wrap up|complete|solve|first|up|work|live|release|deploy|clear)\b[^.;]{0,80}\b(?:before|ahead of|prior to) (?!the (?:flour|loop|call|return|test runs?|commit message)|deploy\.sh|each|calling|returning|saving|parsing|rendering|sending)(?:\w+)"
         r"|\b(?:can't|cannot|can not|cant|don't|do not|dont|won't|nothing|no one|nobody|not|never|wait with|hold off|hold|no)\b[^.;]{0,80}\b(?:until|before|unless|till)\b|\bonly (?:after|once|when) [\w ]{3,60}(?:done|merged|fixed|in|green|finished|closed|over|out|ready|through|signed|landed)"
         r"|\bahead of (?:the queue|everything|schedule|all|anything|the|any)\b",
-        r"\b(?:as before|like before|before and after|the day before|before that (?:it|i)|never (?:seen|heard|had|happened)|i've never|work before|worked before|seen|was working before|must run|must be called|is called|gets called|runs before|called before|before the (?:first|last|next) (?:call|line))\b",
+        r"\b(?:as before|like before|before and after|the day before|before that (?:it|i)|never (?:seen|heard|had|happened)|i've never|work before|worked before|seen|was working before|must run|must be (?:run|called|loaded|imported|set|initiali[sz]ed|registered)|has to run|you must call|is called|gets called|runs before|called before|before the (?:first|last|next|second) (?:call|line|one|argument|parameter|in the)|argument|parameter)\b",
     ),
     rule(
         "priority",
@@ -474,7 +501,7 @@ RULES = (
     rule(
         "priority",
         "drop everything|stop everything|everything else|nothing else|all hands|deadline|due |must for|a must|must have|must-have|by friday|by monday|by tomorrow|by tonight|need|before the|has to|have to|must",
-        r"\b(?:drop|stop|pause) (?:everything|whatever|all|what you)\b|\beverything else (?:can|is|waits|has|comes|later|after|second|must|should|afterwards)\b|\bnothing else (?:matters|until|before)\b|\b(?:is|are) a must\b|\bmust[- ]have\b(?!s? been)|\b(?:needs?|has|have|must) (?:to )?(?:be )?(?:\w+ )?(?:out|in|done|ready|fixed|live|shipped|finished|merged|go out|released|delivered|working|closed) (?:by|before|today|tonight|tomorrow|this week)\b|\b(?:hard )?deadline (?:is|for|on)\b|\bdue (?:by|on|tomorrow|today|friday|monday)\b",
+        r"\b(?:drop|stop|pause) (?:everything|whatever|all|what you)\b|\beverything else (?:can|is|waits|has|comes|later|after|second|must|should|afterwards)\b|\bnothing else (?:matters|until|before)\b|\b(?:is|are) a must\b|\bmust-have\b|\b(?:a|the|real|absolute) must have\b|\b(?:needs?|has|have|must) (?:to )?(?:be )?(?:\w+ )?(?:out|in|done|ready|fixed|live|shipped|finished|merged|go out|released|delivered|working|closed) (?:by|before|today|tonight|tomorrow|this week)\b|\b(?:hard )?deadline (?:is|for|on)\b|\bdue (?:by|on|tomorrow|today|friday|monday)\b",
     ),
     rule(
         "priority",
@@ -517,7 +544,7 @@ RULES = (
         "value",
         "http|s3:|gs:|postgres:|ssh:|redis:|ftp:|amqp:|file:|git@|jdbc:",
         r"\b(?:is|are|at|under|from|to|use|uses|via|here|:|lives|on|hosted|against)[:]? \(?<?(?:\w+://|git@)\S+",
-        r"\b(?:refused|failed|error|exception|curl|wget|get \"|dial tcp|look at|read|open|summari[sz]e|check|see|explain)\b",
+        r"\b(?:returns?|returned|response|404|500|refused|failed|error|exception|curl|wget|get \"|dial tcp|look at|read|open|summari[sz]e|check|see|explain)\b",
     ),
     rule(
         "value",
@@ -596,7 +623,7 @@ RULES = (
     rule(
         "correction",
         "i only|i just|all i ",
-        r"\bi (?:only|just) (?:wanted|asked|meant|needed|said|want(?:ed)?)\b|\ball i (?:asked|wanted|said)\b",
+        r"\bi (?:only|just) (?:wanted|asked|meant|needed|said)\b|\ball i (?:asked|wanted|said)\b",
     ),
     rule(
         "correction",
@@ -976,7 +1003,7 @@ RULES = (
         "priority",
         "comes first|come first|goes first|go first|is first|are first|first priority|the first thing|comes before|go before|goes before|come before",
         r"\b(?:comes?|go(?:es)?|is|are|has to come|must come|have to come) (?:first|before)\b(?! (?:the )?(?:line|loop|call|column|statement|semicolon|bracket|comma))",
-        r"\b(?:what|which|who|why|whether|alphabet)\b",
+        r"\b(?:what|which|who|why|whether|alphabet|argument|parameter|field|in the (?:docs?|readme|spec|code|logs?|table|file|output|config))\b",
     ),
     rule(
         "priority",
@@ -1024,5 +1051,133 @@ RULES = (
         "version|v1|v2|v3|v4|v5|v6|v7|v8|v9",
         r"\b(?:we(?:'re| are)? on|we use|we run|it's|is|are|on|stay at|stuck on|running|runs) (?:\w+ )?(?:version )?v?\d+\.\d+(?:\.\d+)?\b",
         r"\b(?:why|what|error|failed|upgrade|bump|update|is it)\b",
+    ),
+    # --- and what is said in passing
+    rule(
+        "correction",
+        "^wrong|that's the|that is the|this is the",
+        r"^wrong[,.:!;]|^(?:that|this)(?:'s| is) (?:the )?[\w -]{2,30}, (?:but )?i (?:need|want|asked|meant|said|was)\b",
+    ),
+    rule(
+        "decision",
+        ", leave|, keep|, skip|, drop|, forget|, scrap|, ignore",
+        r"^(?!if|when|where|please check)[^?]{3,80}, (?:so |just |then )?(?:leave|keep|skip|drop|forget|scrap|ignore) (?:it|that|them|this|the [\w ]{2,30})(?: as (?:is|it is)| in| out| alone| for now)?$",
+    ),
+    rule(
+        "decision",
+        " it is",
+        r"(?:^|, )(?!what|how|where|as|so|that|is|whatever)[\w`'. -]{2,40} it is(?: then| for now)?$",
+    ),
+    rule(
+        "decision",
+        "can go|can die|is out|is gone|off the table|out of scope|gets removed|goes away|gets dropped|against",
+        r"\b(?:can go|can die)(?:$|[,.;])|\b(?:is|are) (?:off the table|out of scope|not in scope)\b|\b(?:gets?|will be|is) (?:removed|dropped|cut|postponed) (?:in|for|with|from)\b|\bgoes away\b|\b(?:decided|voted|i'm|am|we're|are) against\b",
+        r"\b(?:why|when|if)\b",
+    ),
+    rule(
+        "decision",
+        "^yes> ",
+        r"^yes> (?:do|split|use|make|drop|keep|remove|merge|go|take|put|rename|move|delete|switch|ship|store|build|start|leave|both|only|one|replace|convert|cache|inline|raise|fail) (?!on\b|ahead$|it$|that$|this$|so$|please)\w+",
+    ),
+    rule(
+        "decision",
+        " then",
+        r"^(?!now|well|what|until|by|since|see|how|and|back|only|just|if|or|even|ok)[\w.+#' -]{2,30} then$",
+        r"\b(?:run|show|test|try|check|tell|explain|continue|next)\b",
+    ),
+    rule(
+        "decision",
+        "^better |i'd better|^rather |^not doing|^not going|^not using|^not adding|after all",
+        r"^better (?:to|if we|we|not)\b|^rather (?:not|no|a|the|use|keep)\b|^not (?:doing|going|shipping|using|adding|building|supporting|worth)\b|\bafter all$",
+    ),
+    rule(
+        "decision",
+        "^don't|^do not|^dont",
+        r"^(?:don't|do not|dont) \w+ [^,?]{2,50}, (?:just |only |simply |we )?(?:start|use|keep|leave|do|make|take|put|show|write|go|copy|link|store|ask|return|reuse|can|will)\b",
+        r"\b(?:ever|always|anywhere|in this (?:repo|project|codebase))\b",
+    ),
+    rule(
+        "decision",
+        "nobody uses|no one uses|nobody needs|not used|isn't used|unused",
+        r"^(?:we )?(?:drop|kill|cut|scrap|ditch) [^,?]{2,50}, (?:nobody|no one|it's|it isn't|they're)\b",
+    ),
+    rule(
+        "architecture",
+        "^only ",
+        r"^only (?:the |our |a )?[\w -]{2,30} (?:talks?|calls?|knows?|writes?|reads?|touches|touch|accesses|access|may|can|imports?|owns?|holds?|creates?|decides?)\b",
+    ),
+    rule(
+        "architecture",
+        "^no ",
+        r"^no (?!idea|problem|worries|need|rush|thanks|doubt|matter|way\b|longer|hurry|errors?|changes?|difference|output|luck)[\w` -]{2,40} (?:in|inside|outside|within|from|between|across) (?:the |our |any )?[\w` -]{2,30}$",
+        r"\b(?:this (?:pr|release|one|time|sprint|version)|v1|for now|the (?:first|demo|prototype|mvp))\b",
+    ),
+    rule(
+        "architecture",
+        ", no |, never |, nobody |, nothing ",
+        r"^(?:anything|everything|all|every|each|any|nothing|(?!this|it's|its|lets|let's|thanks|yes|looks|works|as|was|is|has|does|us|sometimes|always)[a-z]+s)\b[^?,]{5,60}, (?:no|never|nobody|nothing|not) \w+(?: \w+){0,3}$",
+        r"\b(?:for now|this time|why|today|yet|fails?|failed|down|broken)\b",
+    ),
+    rule(
+        "architecture",
+        "we use|we have|we do ",
+        r"^(?:here |in this \w+,? )?we (?:use|have|do|write) [^?,]{2,40}, (?:not|no|never) [^?]{2,40}(?:$|, (?:in|for|across))",
+    ),
+    rule(
+        "priority",
+        "block",
+        r"\b(?:this|it|that|which|bug|issue|ticket|thing|one|failure|pr|crash|it's|migration|outage) (?:\w+ )?(?:blocks|is blocking|has blocked) (?!of|the (?:thread|loop|call|ui|event|request))\w+",
+        r"\bif\b",
+    ),
+    rule("priority", "what you|whatever you|what ever", r"\b(?:stop|drop|leave|pause) what(?:ever)? you\b"),
+    rule(
+        "priority",
+        "^first the|^first a|the rest after|rest after|after that the|hurry|quickly please|time critical",
+        r"^first (?:the|a|all) [\w ]{2,40}(?:,|;| then| and then|$)|\bthe rest (?:after|later|afterwards|then|comes)\b|\bplease hurry\b|\btime[- ]critical\b",
+        r"\bfirst (?:the|a|all) (?:column|line|row|argument|element|test|test case)\b",
+    ),
+    rule(
+        "value",
+        "find|logs|log to|save|store|export|output|goes to|go to|write to|look in|under ",
+        r"(?:\byou(?:'ll)? (?:can )?find\b|\b(?:logs?|saves?|stores?|exports?|goes?|go|dumps?|backups?|writes? (?:logs|output|results)|results|outputs?|fixtures?|data|files|configs?|models?|samples?)\b)[^?,;]{0,30}\b(?:under|in|to|from|at|into) [\"'`]?(?:~|/|\./|[\w-]+/)[\w./~-]{3,}",
+        r"^(?:why|find|fix|rename|delete|remove|move|copy|add|show|where|look)\b|\b(?:bug|typo|error|function|test|line)\b",
+    ),
+    rule(
+        "value",
+        " on |running",
+        r"\b(?:we're|we are|i'm|i am|server is|prod is|staging is|they're|runs|running|machine is|box is|it runs) on (?:a |an )?[a-z][\w.+#-]* v?\d[\w.]*",
+    ),
+    rule(
+        "value",
+        " is ",
+        r"^(?:the |our |my |your )?(?:[\w-]+ ){0,3}(?:project|bucket|branch|queue|topic|cluster|tenant|instance|org|profile|workspace|account|database|service|host|container|namespace|role|group|registry|image|package|repo|channel|stack|app)(?: name| id)? (?:is|will be|should be)(?: called| named)? [\"'`]?[a-z0-9]+[-_./][\w./-]+",
+        r"^(?:why|what)\b",
+    ),
+    rule(
+        "value",
+        "seed|size|rate|epoch|dropout|temperature|retries|workers|threads|replicas|dpi|fps|threshold|resolution|tokens",
+        r"(?:^|, |; |\buse |\bwith )(?:a |the )?(?:random )?(?:seed|batch size|learning rate|epochs?|dropout|temperature|retries|workers|threads|replicas|dpi|fps|threshold|weight decay|max tokens|resolution)(?: of| is|:|=)? \d[\w.e-]*",
+    ),
+    rule(
+        "value",
+        " at | on | under ",
+        r"\b(?:is|are|runs?|lives?|sits?|reachable|available|listens?|hosted|answers?) (?:at|on|under|behind) [\"'`]?(?:[\w-]+(?:\.[\w-]+){1,}(?::\d+)?|[\w-]+:\d{2,5})\b",
+        r"\b(?:line|why|where)\b",
+    ),
+    rule(
+        "value",
+        "^use ",
+        r"^use [\"'`]?[\w-]*\d+\.\d+[\w.-]*[\"'`]? (?:from|in|at|for|on|with|and)\b|^use [\"'`]?(?:~|/)[\w./-]{3,}",
+    ),
+    rule(
+        "value",
+        "at 0|at 1|at 2|every day|o'clock|utc|:00|:15|:30|:45",
+        r"\b(?:runs?|starts?|happens?|scheduled|fires?|deploys?|closes?|opens?|is|are)\b[^?]{0,30} (?:at|for|until) \d{1,2}[:.]\d\d\b",
+        r"\b(?:failed|crash\w*|why|since|log|yesterday|last)\b",
+    ),
+    rule(
+        "value",
+        "env var|environment variable|variable",
+        r"\b(?:env(?:ironment)? var(?:iable)?|variable|flag|setting|secret|key)\b[^?]{0,40}\b(?:is|called|named|:) ?[\"'`]?[a-z]+_[\w]+",
     ),
 )
