@@ -10,6 +10,7 @@ from pathlib import Path
 from claude_memory.context.builder import Line, Situation
 from claude_memory.context.quoting import plain
 from claude_memory.errors import MemoryFault
+from claude_memory.layout import FOLDER
 
 START_TOKENS = 200
 SUBAGENT_TOKENS = 250
@@ -25,10 +26,17 @@ def tasks(situation: Situation) -> list[Line]:
     ]
 
 
+def _is_used(root: Path, home: Path) -> bool:
+    """Whether anybody keeps tasks here or elsewhere; most do not, and need not pay for finding out whose."""
+    return (root / FOLDER).is_dir() or any(True for _ in (home / "projects").glob("*/sessions"))
+
+
 def task_lines(
     root: Path, home: Path, *, session: str | None, max_tokens: int, commands: bool = False
 ) -> list[str]:
     """The section's lines; none where there is no task, or its files cannot be read."""
+    if not _is_used(root, home):
+        return []
     from claude_memory.tasks.places import storage_for
 
     try:
