@@ -46,8 +46,8 @@ class Watched:
         self.sizes: list[int] = []
         self.before = lambda: None
 
-    def project_for(self, identity: Any) -> Any:
-        return self.store.project_for(identity)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.store, name)
 
     def add(self, events: Sequence[Event], memories: Sequence[StoredMemory]) -> Added:
         self.before()
@@ -173,7 +173,7 @@ def test_batches_hold_at_most_five_hundred_oldest_first(home: Path, store: Store
 def test_a_spent_budget_leaves_the_rest_but_makes_progress(home: Path, store: Store) -> None:
     for number in range(3):
         put(home, number)
-    assert run(home, store, budget_seconds=0) == Drained(events=1, memories=1, remaining=2)
+    assert run(home, store, budget_seconds=0) == Drained(events=1, memories=1, remaining=2, undistilled=1)
     assert run(home, store, budget_seconds=0).remaining == 1
 
 

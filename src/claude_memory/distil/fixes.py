@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from claude_memory.distil.phrases import REJECTING, fits
 from claude_memory.distil.runs import Run, changes_something, run_of, turns_back
 from claude_memory.distil.sentences import sentences
-from claude_memory.distil.turns import AGENT, PERSON, Turn
+from claude_memory.distil.turns import AGENT, PERSON, Turn, relative
 
 MAX_DISTANCE = 120  # turns between failing and passing: beyond it, they have little to do with each other
 LOOK_AHEAD = 16  # turns after the passing run in which it may still be taken back
@@ -51,13 +51,13 @@ class Fix:
         return (self.failing.index, *self.changes, self.passing.index)
 
 
-def find_fixes(turns: Sequence[Turn]) -> tuple[list[Fix], list[Fix]]:
+def find_fixes(turns: Sequence[Turn], cwd: str = "") -> tuple[list[Fix], list[Fix]]:
     """The fixes that hold, and those that looked like one and did not."""
     runs = [run for index, turn in enumerate(turns) if (run := run_of(index, turn)) is not None]
     found: list[Fix] = []
     for place, failing in enumerate(runs):
         if failing.failed and _first_of_its_kind(runs[:place], failing):
-            fix = _followed(turns, runs, place)
+            fix = _followed(turns, runs, place, cwd)
             if fix is not None:
                 found.append(fix)
     holding = [_last_form(turns, runs, fix) for fix in found]
@@ -76,7 +76,7 @@ def _first_of_its_kind(before: Sequence[Run], failing: Run) -> bool:
     return True
 
 
-def _followed(turns: Sequence[Turn], runs: Sequence[Run], place: int) -> Fix | None:
+def _followed(turns: Sequence[Turn], runs: Sequence[Run], place: int, cwd: str) -> Fix | None:
     failing = runs[place]
     since = failing.index
     changes: list[int] = []
@@ -84,7 +84,7 @@ def _followed(turns: Sequence[Turn], runs: Sequence[Run], place: int) -> Fix | N
         if run.index - failing.index > MAX_DISTANCE or not run.same_as(failing):
             continue
         window = range(since + 1, run.index + 1)
-        changed = list(_changes(turns, window, run))
+        changed = list(_changes(turns, window, run, cwd))
         if any(turns_back(turns[index].command) for index in window):
             changes = []
         since = run.index
@@ -112,13 +112,13 @@ def _is_step(turns: Sequence[Turn], index: int, changes: Sequence[int]) -> bool:
     return not any(turns[later].given.get("old_string") == new for later in changes if later > index and new)
 
 
-def _changes(turns: Sequence[Turn], window: range, passing: Run) -> Iterator[int]:
+def _changes(turns: Sequence[Turn], window: range, passing: Run, cwd: str) -> Iterator[int]:
     """What was changed in these turns; edits count before commands, which often only prepare."""
     edits, commands = [], []
     for index in window:
         turn = turns[index]
         if turn.changed_file:
-            if not _SCRATCH.search(turn.changed_file):
+            if not _SCRATCH.search(relative(turn.changed_file, cwd)):
                 edits.append(index)
         elif turn.command and not turn.failed and changes_something(turn.command):
             run = run_of(index, turn)

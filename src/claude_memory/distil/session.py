@@ -27,7 +27,7 @@ LINE_CHARACTERS = 300
 def distil(turns: Sequence[Turn], origin: Origin) -> Distilled:
     """What a session leaves; `turns` are all of it, or its latest part."""
     said, replaced = _spoken_memories(turns, origin)
-    fixed, undone = find_fixes(turns)
+    fixed, undone = find_fixes(turns, origin.cwd)
     memories = [*said, *(_fix_memory(turns, fix, origin) for fix in fixed)]
     withdrawn: dict[MemoryId, MemoryId | None] = dict(replaced)
     withdrawn.update({_fix_id(fix): None for fix in undone})

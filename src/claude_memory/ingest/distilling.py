@@ -105,7 +105,7 @@ def distil_session(store: Store, project: ProjectId, session: SessionId) -> int:
     origin = Origin(session, project, events[0].cwd, "hook")
     found = distil(session_turns.from_events(events), origin)
     settle(store, project, found)
-    return store.add([], found.memories).memories
+    return store.add([], found.memories).memories if found.memories else 0
 
 
 def of_conversation(

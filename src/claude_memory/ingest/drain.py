@@ -28,6 +28,7 @@ from claude_memory.store.protocol import Store
 BATCH_EVENTS = 500
 BATCH_BYTES = 16 << 20  # of raw input held in memory at a time
 KEPT_REJECTED = 1 << 20  # characters of a rejected file that are kept, redacted
+DISTIL_FROM_SECONDS = 0.5  # loading the rules takes a tenth of a second, which a hook does not have
 CUT_MARGIN = 8 << 10  # dropped at a cut: longer than any secret the cut could have halved
 
 _ESCAPED_ASCII = re.compile(r"\\u00([2-7][0-9a-fA-F])")
@@ -63,7 +64,7 @@ def drain(
                     break
                 run.sweep(now)
                 run.all()
-                run.distil(home)
+                run.distil(home, at_once=budget_seconds is None or budget_seconds >= DISTIL_FROM_SECONDS)
         except StoreBusy:
             run.done = replace(run.done, busy=True)
             break
@@ -184,9 +185,9 @@ class _Run:
             duplicates=self.done.duplicates + len(events) - added.events,
         )
 
-    def distil(self, home: Path) -> None:
-        """Make the memories of the sessions that went on."""
-        new, left = distil_marked(home, self.store, self.out_of_time)
+    def distil(self, home: Path, *, at_once: bool) -> None:
+        """Make the memories of the sessions that went on, or leave them to a drain that has the time."""
+        new, left = distil_marked(home, self.store, self.out_of_time if at_once else lambda: True)
         self.done = replace(self.done, memories=self.done.memories + new, undistilled=left)
 
     def project_of(self, cwd: str) -> ProjectId:
