@@ -187,6 +187,10 @@ class Memory:
                 self._words_only = None if found else "the setting `embedder` is `none`"
         return self._embedder
 
+    def use_embedder(self, embedder: Embedder) -> None:
+        """Let vectors be made by this one, which outlives the memory."""
+        self._embedder, self._words_only = embedder, None
+
     @property
     def search_mode(self) -> str:
         """What a search works with, in words."""
@@ -280,6 +284,15 @@ class Memory:
             )
             for item in found
         ]
+
+    def reinstate(self, id_: str) -> StoredMemory:
+        """Undo a supersession: the old memory stands again, the new one stays, the link between them goes."""
+        old = self._one(id_)
+        if old.status is not Status.SUPERSEDED:
+            raise Conflict(f"{old.id} is not superseded")
+        if old.superseded_by:
+            self._updated(replace(self._one(old.superseded_by), supersedes=None))
+        return self._updated(replace(old, status=Status.ACTIVE, superseded_by=None))
 
     def erase(self, ids: Sequence[str]) -> Erased:
         """Remove memories for good: rows, index, vectors, events, mirror, file pages; a tombstone stays."""
