@@ -19,6 +19,8 @@ def main(arguments: list[str] | None = None) -> int:
             return _version()
         if given[:1] == ["hook"] and len(given) > 1 and not _GLOBAL.intersection(given):
             return hook(given[1:])
+        if given == ["mcp"]:
+            return _mcp()
         from claude_memory.surfaces.cli.app import run
 
         return run(given)
@@ -31,6 +33,17 @@ def _version() -> int:
     from claude_memory import __version__
 
     sys.stdout.write(f"claude-memory {__version__}\n")
+    return 0
+
+
+def _mcp() -> int:
+    """Serve an agent that waits for its answer: the command-line library would only delay it."""
+    from pathlib import Path
+
+    from claude_memory.settings import home
+    from claude_memory.surfaces.mcp.server import serve
+
+    serve(home(), Path.cwd())
     return 0
 
 

@@ -79,11 +79,24 @@ def uninstall(
         output.note("nothing of ours was installed")
 
 
-def mcp(context: typer.Context) -> None:
+def mcp(
+    context: typer.Context,
+    http: Annotated[
+        bool, typer.Option("--http", help="Serve on loopback over HTTP instead, with a token.")
+    ] = False,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65_535, help="The port for --http; 0 takes a free one.")
+    ] = 8420,
+) -> None:
     """Serve this project's memory over MCP on standard input and output; agents start it."""
+    where = place(context)
+    if http:
+        from claude_memory.surfaces.mcp.http import serve_http
+
+        serve_http(where.home_folder, where.project_folder, port)
+        return
     from claude_memory.surfaces.mcp.server import serve
 
-    where = place(context)
     serve(where.home_folder, where.project_folder)
 
 

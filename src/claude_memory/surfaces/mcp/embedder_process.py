@@ -1,0 +1,154 @@
+"""The model in a process of its own, so that its memory comes back whole when the process ends.
+
+A runtime gives little of what it took back to the system while it stays loaded. The child reads requests
+from its standard input and ends with it, so it never outlives the server, however that ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from claude_memory.embed.local import RecentQueries
+from claude_memory.errors import EmbedderUnavailable
+
+if TYPE_CHECKING:
+    from claude_memory.embed.protocol import Embedder
+
+_LENGTH = struct.Struct("<I")
+_PROGRAM = (
+    "import os, sys; sys.path[:0] = sys.argv[1].split(os.pathsep); "
+    "from claude_memory.surfaces.mcp.embedder_process import child; child(sys.argv[2], sys.argv[3])"
+)
+
+
+class EmbedderProcess:
+    """Makes vectors like the embedder it stands for; the process starts with the first text."""
+
+    def __init__(self, named: Embedder, home: Path, setting: str) -> None:
+        self._named = named  # tells the model's name; it never loads anything here
+        self._home = home
+        self._setting = setting
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        self._queries = RecentQueries()
+        self.last_used = time.monotonic()
+
+    @property
+    def model(self) -> str:
+        """Names weights and pooling."""
+        return self._named.model
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+        return self._named.dimensions
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether the next text finds the model loaded."""
+        return self._process is not None
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes]:
+        """One int8 vector per text."""
+        if query and len(texts) == 1 and (known := self._queries.get(texts[0])) is not None:
+            return [known]
+        with self._lock:
+            made = self._asked((list(texts), query))
+        if query:
+            for text, vector in zip(texts, made, strict=True):
+                self._queries.put(text, vector)
+        return made
+
+    def release(self) -> None:
+        """End the process; the next text starts another."""
+        with self._lock:
+            self._stop()
+
+    def _asked(self, request: tuple[list[str], bool]) -> list[bytes]:
+        for attempt in (1, 2):  # a child that was killed is no reason to go without
+            try:
+                return self._exchange(self._started(), request)
+            except (OSError, EOFError):
+                self._stop()
+                if attempt == 2:
+                    raise EmbedderUnavailable("the embedder's process ended unexpectedly, twice") from None
+        raise AssertionError("unreachable")
+
+    def _exchange(self, process: subprocess.Popen[bytes], request: object) -> list[bytes]:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        _send(process.stdin, request)
+        status, value = _received(process.stdout)
+        self.last_used = time.monotonic()
+        if status != "vectors":
+            raise EmbedderUnavailable(str(value))
+        return list(value)
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            package = str(Path(__file__).parents[3])
+            path = os.pathsep.join([package, *(entry for entry in sys.path if entry)])
+            command = [sys.executable, "-I", "-S", "-c", _PROGRAM, path, str(self._home), self._setting]
+            pipe = subprocess.PIPE
+            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
+        return self._process
+
+    def _stop(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        for stream in (process.stdin, process.stdout):
+            with contextlib.suppress(OSError):
+                if stream is not None:
+                    stream.close()
+        process.wait()
+
+
+def child(home: str, setting: str) -> None:
+    """Answer requests until the server goes."""
+    from claude_memory.embed import open_embedder
+    from claude_memory.settings import Settings
+
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not meet the answers
+    embedder = open_embedder(Settings(embedder=setting), Path(home) / "cache" / "models")
+    while True:
+        try:
+            texts, query = _received(requests)
+        except (EOFError, OSError):
+            return
+        answer: tuple[str, Any]
+        try:
+            answer = ("vectors", embedder.embed(texts, query=query) if embedder else [])
+        except EmbedderUnavailable as fault:
+            answer = ("fault", str(fault))
+        try:
+            _send(answers, answer)
+        except OSError:  # the server went while we worked
+            return
+
+
+def _send(stream: BinaryIO | Any, value: object) -> None:
+    raw = pickle.dumps(value, protocol=5)
+    stream.write(_LENGTH.pack(len(raw)) + raw)
+    stream.flush()
+
+
+def _received(stream: BinaryIO | Any) -> Any:
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        raise EOFError
+    raw = stream.read(_LENGTH.unpack(head)[0])
+    # Both ends are this very program on a private pipe; nothing from outside is read here.
+    return pickle.loads(raw)  # noqa: S301

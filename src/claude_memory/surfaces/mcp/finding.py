@@ -1,0 +1,347 @@
+"""The three layers of asking: search, what happened around, the whole text. These tools only read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from claude_memory import times
+from claude_memory.context.budget import tokens
+from claude_memory.context.quoting import plain
+from claude_memory.errors import InvalidInput, NotFound
+from claude_memory.model import Hit, MemoryFilter, MemoryId, SearchScope, StoredMemory, Trust
+from claude_memory.surfaces.mcp.access import Access
+from claude_memory.surfaces.mcp.answers import Answer, fenced, given, line, moment
+from claude_memory.surfaces.mcp.excerpts import excerpt
+
+if TYPE_CHECKING:
+    from claude_memory.memory import Memory
+
+BELOW = 3  # nearest ones that come back when nothing is relevant enough
+ELSEWHERE_LIMIT = 200
+Field_ = Literal["text", "provenance", "relations"]
+
+
+class FoundMemory(Answer):
+    """One hit. `tokens` is what opening it costs."""
+
+    id: str
+    kind: str
+    title: str
+    snippet: str
+    relevance: float
+    session: str | None
+    timestamp: str
+    tokens: int
+    trust: str = "user"
+    status: str = "active"
+    project: str = ""
+    below_threshold: bool = False
+
+
+class Found(Answer):
+    """Layer 1."""
+
+    hits: list[FoundMemory]
+    searched_by: str
+
+
+class Happened(Answer):
+    """One entry of a timeline."""
+
+    id: str
+    kind: str
+    title: str
+    timestamp: str
+    session: str = ""
+    is_event: bool = False
+    anchor: bool = False
+
+
+class Timeline(Answer):
+    """Layer 2."""
+
+    entries: list[Happened]
+
+
+class Bearing(Answer):
+    """What another memory has to do with this one."""
+
+    kind: str
+    id: str
+    evidence: str = ""
+
+
+class OpenMemory(Answer):
+    """One memory in full."""
+
+    id: str
+    kind: str
+    timestamp: str
+    text: str = ""
+    title: str = ""
+    trust: str = "user"
+    status: str = "active"
+    pinned: bool = False
+    project: str = ""
+    session: str = ""
+    task: str = ""
+    topics: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    source: str = ""
+    relations: tuple[Bearing, ...] = ()
+    cut: bool = False
+
+
+class Opened(Answer):
+    """Layer 3."""
+
+    memories: list[OpenMemory]
+    missing: tuple[str, ...] = ()
+
+
+class Finding:
+    """search_memory, timeline, get_memories."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def search_memory(
+        self,
+        query: Annotated[str, Field(max_length=10_000)],
+        limit: Annotated[int, Field(ge=1, le=50)] = 5,
+        session: str = "",
+        min_relevance: Annotated[float, Field(ge=0, le=1)] = 0.7,
+        kinds: list[str] = [],  # noqa: B006  the client sees this default
+        topics: list[str] = [],  # noqa: B006
+        files: list[str] = [],  # noqa: B006
+        task: str = "",
+        since: str = "",
+        until: str = "",
+        all_projects: bool = False,
+    ) -> Annotated[CallToolResult, Found]:
+        """Search this project's memory by words and meaning; begin here.
+
+        Hits are short; `tokens` is what get_memories costs for one. If nothing reaches min_relevance, the
+        nearest come marked below_threshold. all_projects: also what the user said in other projects.
+        Example: {"query": "why did we pick JWT", "kinds": ["decision"], "since": "2 weeks ago"}
+        """
+        now = datetime.now(UTC).astimezone()
+        with self._access.memory() as memory:
+            hits = memory.search(
+                query,
+                limit=ELSEWHERE_LIMIT if all_projects else limit,
+                session=session or None,
+                kinds=kinds,
+                topics=topics,
+                files=files,
+                task=task or None,
+                since=times.moment(since, now=now) if since else None,
+                until=times.moment(until, now=now, end=True) if until else None,
+                min_relevance=0.0,
+                all_projects=all_projects,
+            )
+            hits = self._allowed(memory, hits)
+            self._access.asked = query
+            good = [hit for hit in hits if hit.relevance >= min_relevance][:limit]
+            below = [] if good else hits[: min(BELOW, limit)]
+            sizes = _sizes(memory, [*good, *below])
+            found = [_hit(memory, hit, sizes) for hit in good]
+            found += [_hit(memory, hit, sizes, below=True) for hit in below]
+            return given(Found(hits=found, searched_by=memory.search_mode))
+
+    def timeline(
+        self,
+        around: str = "",
+        query: str = "",
+        before: Annotated[int, Field(ge=0, le=50)] = 5,
+        after: Annotated[int, Field(ge=0, le=50)] = 5,
+        session: str = "",
+    ) -> Annotated[CallToolResult, Timeline]:
+        """What happened before and after a memory (around: its id) or a question's best hit; without
+        either, most recently.
+
+        Example: {"around": "m4k2", "before": 3, "after": 3}
+        """
+        with self._access.memory() as memory:
+            entries = memory.timeline(
+                around=around or None,
+                query=query or None,
+                before=before,
+                after=after,
+                session=session or None,
+            )
+            shown = [
+                Happened(
+                    id=entry.id,
+                    kind=entry.kind,
+                    title=line(entry.title, Trust.TOOL, 120),
+                    timestamp=moment(entry.timestamp),
+                    session=plain(entry.session or ""),
+                    is_event=entry.is_event,
+                    anchor=entry.anchor,
+                )
+                for entry in entries
+            ]
+        return given(Timeline(entries=shown))
+
+    def get_memories(
+        self,
+        ids: Annotated[list[str], Field(min_length=1, max_length=50)],
+        fields: list[Field_] = [],  # noqa: B006
+        max_tokens: Annotated[int, Field(ge=50, le=50_000)] = 1_000,
+    ) -> Annotated[CallToolResult, Opened]:
+        """Whole memories by id (or its unique beginning), with provenance and relations.
+
+        Texts over max_tokens together are cut around your last search and marked cut. fields: only these.
+        Example: {"ids": ["m4k2", "m9xz"], "fields": ["text"]}
+        """
+        with self._access.memory() as memory:
+            found, missing = self._named(memory, ids)
+            return given(_opened(memory, found, missing, fields, max_tokens, self._access.asked))
+
+    def _allowed(self, memory: Memory, hits: list[Hit]) -> list[Hit]:
+        """From elsewhere only what a person said; it may then be opened, too."""
+        own = memory.project.id
+        kept = [hit for hit in hits if hit.project == own or hit.trust is Trust.USER]
+        self._access.shown_elsewhere.update(hit.id for hit in kept if hit.project != own)
+        return kept
+
+    def _named(self, memory: Memory, ids: Sequence[str]) -> tuple[list[StoredMemory], list[str]]:
+        found: dict[str, StoredMemory] = {}
+        missing: list[str] = []
+        for id_ in dict.fromkeys(ids):
+            one = self._one(memory, id_)
+            if one is None:
+                missing.append(plain(id_)[:40])
+            else:
+                found.setdefault(one.id, one)
+        if not found:
+            raise NotFound(
+                f"no memory {', '.join(missing)[:200]} here: ids come from search_memory or timeline"
+            )
+        return list(found.values()), missing
+
+    def _one(self, memory: Memory, id_: str) -> StoredMemory | None:
+        try:
+            return memory.show([id_])[0]
+        except (NotFound, InvalidInput):
+            asked_for = MemoryId(id_)
+            if asked_for not in self._access.shown_elsewhere:
+                return None
+        found = memory.store.memories(SearchScope(None), MemoryFilter(), ids=[asked_for])
+        return next((item for item in found if item.trust is Trust.USER), None)
+
+
+def _sizes(memory: Memory, hits: Sequence[Hit]) -> dict[str, int]:
+    scope = SearchScope(None) if any(hit.project != memory.project.id for hit in hits) else None
+    found = memory.store.memories(
+        scope or SearchScope((memory.project.id,)), MemoryFilter(), ids=[hit.id for hit in hits]
+    )
+    return {item.id: tokens(item.body) for item in found}
+
+
+def _hit(memory: Memory, hit: Hit, sizes: dict[str, int], *, below: bool = False) -> FoundMemory:
+    title, snippet = plain(hit.title), plain(hit.snippet)
+    begun = title.rstrip("…").rstrip()
+    if begun and snippet.startswith(begun):  # only what the title does not say already
+        rest = snippet[len(begun) :].strip()
+        snippet = f"…{rest}" if rest.strip(".!?…") else ""
+    return FoundMemory(
+        id=hit.id,
+        kind=hit.kind,
+        title=line(title, hit.trust, 90),
+        snippet=line(snippet, hit.trust, 120),
+        relevance=round(hit.relevance, 2),
+        session=plain(hit.session) if hit.session else None,
+        timestamp=moment(hit.timestamp),
+        tokens=sizes.get(hit.id, 0),
+        trust=hit.trust,
+        status=hit.status,
+        project="" if hit.project == memory.project.id else hit.project,
+        below_threshold=below,
+    )
+
+
+def _opened(
+    memory: Memory,
+    found: Sequence[StoredMemory],
+    missing: list[str],
+    fields: Sequence[Field_],
+    max_tokens: int,
+    asked: str,
+) -> Opened:
+    wanted: set[str] = set(fields or ("text", "provenance", "relations"))
+    bearings = relations_of(memory, found) if "relations" in wanted else {}
+    shown: list[OpenMemory] = []
+    left = max_tokens
+    sizes = [tokens(item.body) for item in found]
+    for at, item in enumerate(found):
+        # What a short one leaves goes to the longer ones after it.
+        share = left // (len(found) - at)
+        text = excerpt(item.body, asked, share) if "text" in wanted else ""
+        left -= min(tokens(text), sizes[at]) if text else 0
+        shown.append(open_memory(memory, item, text, bearings.get(item.id, []), wanted))
+    return Opened(memories=shown, missing=tuple(missing))
+
+
+def open_memory(
+    memory: Memory, item: StoredMemory, text: str, bearings: list[Bearing], wanted: set[str]
+) -> OpenMemory:
+    """One memory as it is shown; what its text begins with is no title worth repeating."""
+    begins = item.body.startswith(item.title.rstrip("…").rstrip())
+    shown = OpenMemory(
+        id=item.id,
+        kind=item.kind,
+        timestamp=moment(item.created_at),
+        text=fenced(text, item.trust) if text else "",
+        title="" if text and begins else line(item.title, item.trust, 200),
+        trust=item.trust,
+        status=item.status,
+        pinned=item.pinned,
+        cut=bool(text) and text != item.body,
+        relations=tuple(bearings),
+    )
+    if "provenance" in wanted:
+        shown.project = "" if item.project == memory.project.id else item.project
+        shown.session = plain(item.session or "")
+        shown.task = plain(item.task or "")
+        shown.topics = tuple(plain(topic)[:80] for topic in item.topics)
+        shown.files = tuple(plain(name)[:300] for name in item.files[:20])
+        shown.source = _source(item)
+    return shown
+
+
+def relations_of(memory: Memory, found: Sequence[StoredMemory]) -> dict[str, list[Bearing]]:
+    """What stands between these memories and others: what they replace, repeat, contradict."""
+    from claude_memory.store.lifecycle_protocol import lifecycle_of
+
+    bearings: dict[str, list[Bearing]] = {item.id: [] for item in found}
+    for item in found:
+        if item.supersedes:
+            bearings[item.id].append(Bearing(kind="supersedes", id=item.supersedes))
+        if item.superseded_by:
+            bearings[item.id].append(Bearing(kind="superseded by", id=item.superseded_by))
+    for relation in lifecycle_of(memory.store).relations([item.id for item in found]):
+        for own, other, kind in (
+            (relation.source, relation.target, relation.kind),
+            (relation.target, relation.source, f"{relation.kind}, from the other"),
+        ):
+            if own in bearings and relation.kind != "supersedes" and len(bearings[own]) < 20:
+                evidence = line(relation.evidence, Trust.TOOL, 160)
+                bearings[own].append(Bearing(kind=kind, id=other, evidence=evidence))
+    return bearings
+
+
+def _source(item: StoredMemory) -> str:
+    """Where it came from, in a few words: file and line, or the way it was written."""
+    known = item.provenance
+    place = known.get("file") or known.get("path")
+    if place:
+        row = known.get("line")
+        return plain(f"{place}:{row}" if row else str(place))[:300]
+    return plain(str(known.get("source", "")))[:100]

@@ -1,0 +1,266 @@
+"""What is known as a whole: compaction summaries, the project's knowledge, connections. Only reads."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from claude_memory.context.quoting import plain
+from claude_memory.errors import InvalidInput, NotFound
+from claude_memory.model import Kind, MemoryFilter, SearchScope, SessionId, Status, StoredMemory, Trust
+from claude_memory.surfaces.mcp import connections, summaries
+from claude_memory.surfaces.mcp.access import Access
+from claude_memory.surfaces.mcp.answers import Answer, fenced, given, line
+from claude_memory.surfaces.mcp.connections import Web
+
+if TYPE_CHECKING:
+    from claude_memory.memory import Memory
+
+KNOWLEDGE_KINDS = (Kind.DECISION, Kind.PATTERN, Kind.CONVENTION, Kind.LESSON, Kind.PREFERENCE)
+KNOWLEDGE_MEMORIES = 2_000
+SHOWN_A_KIND = 12
+SHOWN_TOPICS = 20
+SHOWN_FILES = 10
+SHOWN_SUMMARIES = 20
+WEB_MEMORIES = 5_000
+
+
+class SummaryLine(Answer):
+    """One compaction in a list."""
+
+    session_id: str
+    summary_id: str
+    timestamp: str = ""
+    executive: str = ""
+
+
+class Summaries(Answer):
+    """The list, or one summary in full as JSON text."""
+
+    summaries: tuple[SummaryLine, ...] = ()
+    summary: str = ""
+
+
+class Known(Answer):
+    """One thing that is known."""
+
+    id: str
+    text: str
+    topics: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+class KeyFile(Answer):
+    """A file that many memories are about."""
+
+    path: str
+    memories: int
+
+
+class Knowledge(Answer):
+    """By kind, newest first; `topics` with counts can be asked for."""
+
+    project: str
+    decisions: tuple[Known, ...] = ()
+    patterns: tuple[Known, ...] = ()
+    conventions: tuple[Known, ...] = ()
+    lessons: tuple[Known, ...] = ()
+    preferences: tuple[Known, ...] = ()
+    key_files: tuple[KeyFile, ...] = ()
+    topics: tuple[str, ...] = ()
+
+
+class Connection(Answer):
+    """One thing on a path or nearby: `memory:ID`, `file:PATH`, `topic:NAME`, `session:ID`."""
+
+    thing: str
+    title: str = ""
+    by: str = ""
+
+
+class Connections(Answer):
+    """A chain in its order, or what is near, nearest first."""
+
+    mode: str
+    found: list[Connection]
+
+
+class Knowing:
+    """get_summary, get_project_knowledge, explore_connections."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def get_summary(self, session_id: str = "", summary_id: str = "") -> Annotated[CallToolResult, Summaries]:
+        """A session's compaction summary: decisions, files, tasks. Without summary_id the list; without
+        session_id that of all sessions here.
+
+        Example: {"session_id": "0b2e…", "summary_id": "002"}
+        """
+        with self._access.memory() as memory:
+            kept = [
+                item
+                for session in ([session_id] if session_id else summaries.sessions(memory.home)[:200])
+                if is_ours(memory, session)
+                for item in summaries.of_session(memory.home, session)
+            ]
+            if session_id and not kept:
+                raise NotFound(
+                    f"session {plain(session_id)[:60]!r} has no compaction summary in this project; "
+                    "call get_summary without session_id for the list"
+                )
+            if not summary_id:
+                newest = sorted(kept, key=lambda item: str(item.document.get("timestamp")), reverse=True)
+                shown = tuple(_line(item) for item in newest[:SHOWN_SUMMARIES])
+                return given(Summaries(summaries=shown))
+            wanted = summary_id.removeprefix("compact_").removesuffix(".json").lstrip("0")
+            chosen = next((item for item in kept if str(item.number) == wanted), None)
+            if chosen is None or not session_id:
+                known = ", ".join(f"{item.session}/{item.id}" for item in kept[-5:]) or "none"
+                raise NotFound(f"no summary {plain(summary_id)[:20]!r} there; known: {known}")
+            document = {key: value for key, value in chosen.document.items() if key != "embeddings"}
+            text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+            return given(Summaries(summary=fenced(text, Trust.AGENT, source="a compaction summary")))
+
+    def get_project_knowledge(self, topic: str = "") -> Annotated[CallToolResult, Knowledge]:
+        """This project's decisions, patterns, conventions, lessons, preferences and key files; of one topic
+        or all. Cheap: read it before larger changes.
+
+        Example: {"topic": "auth"}
+        """
+        with self._access.memory() as memory:
+            scope = SearchScope((memory.project.id,))
+            wanted = MemoryFilter(kinds=KNOWLEDGE_KINDS, statuses=(Status.ACTIVE,))
+            known = memory.store.memories(scope, wanted, limit=KNOWLEDGE_MEMORIES)
+            name = plain(memory.project.name)
+        counts = Counter(said.casefold() for item in known for said in item.topics)
+        if topic:
+            meant = topic.casefold().strip()
+            known = [item for item in known if any(meant in said.casefold() for said in item.topics)]
+        files = Counter(path for item in known for path in item.files)
+        return given(
+            Knowledge(
+                project=name,
+                decisions=_known(known, Kind.DECISION),
+                patterns=_known(known, Kind.PATTERN),
+                conventions=_known(known, Kind.CONVENTION),
+                lessons=_known(known, Kind.LESSON),
+                preferences=_known(known, Kind.PREFERENCE),
+                key_files=tuple(
+                    KeyFile(path=plain(path)[:200], memories=count)
+                    for path, count in files.most_common(SHOWN_FILES)
+                ),
+                topics=tuple(
+                    f"{plain(said)[:60]} ({count})" for said, count in counts.most_common(SHOWN_TOPICS)
+                ),
+            )
+        )
+
+    def explore_connections(
+        self,
+        from_: str,
+        to: str = "",
+        mode: Literal["chain", "neighbours", "bridges"] = "neighbours",
+        limit: Annotated[int, Field(ge=1, le=50)] = 10,
+    ) -> Annotated[CallToolResult, Connections]:
+        """How things hang together through files, topics, sessions and decisions. from, to: a memory's id,
+        a file, a topic or a session id. chain: shortest path; bridges: what both share; neighbours: of from.
+
+        Example: {"from": "src/auth.py", "to": "m4k2", "mode": "chain"}
+        """
+        with self._access.memory() as memory:
+            web = _web(memory)
+            start = _thing(memory, web, from_)
+            if mode == "neighbours":
+                found = connections.around(web, start, limit)
+            else:
+                if not to:
+                    raise InvalidInput(f"mode {mode} needs `to`: a memory's id, a file, a topic or a session")
+                end = _thing(memory, web, to)
+                path = connections.chain(web, start, end) if mode == "chain" else []
+                found = _steps(web, path) if mode == "chain" else connections.bridges(web, start, end, limit)
+        return given(Connections(mode=mode, found=[_connection(web, thing, by) for thing, by in found]))
+
+
+def is_ours(memory: Memory, session: str) -> bool:
+    """Whether anything of the session is stored in this project."""
+    from claude_memory.store.protocol import EventFilter
+
+    scope, wanted = SearchScope((memory.project.id,)), SessionId(session)
+    known = memory.store.memories(scope, MemoryFilter(session=wanted), limit=1)
+    if any(item.project == memory.project.id for item in known):
+        return True
+    return bool(memory.store.events(scope, EventFilter(session=wanted), limit=1))
+
+
+def _line(item: summaries.KeptSummary) -> SummaryLine:
+    return SummaryLine(
+        session_id=item.session,
+        summary_id=item.id,
+        timestamp=plain(str(item.document.get("timestamp", "")))[:40],
+        executive=line(item.executive, Trust.AGENT, 200),
+    )
+
+
+def _known(memories: Sequence[StoredMemory], kind: Kind) -> tuple[Known, ...]:
+    wanted = [item for item in memories if item.kind is kind]
+    wanted.sort(key=lambda item: not item.pinned)
+    return tuple(
+        Known(
+            id=item.id,
+            text=line(_said(item), item.trust, 200),
+            topics=tuple(plain(topic)[:60] for topic in item.topics[:5]),
+            files=tuple(plain(path)[:200] for path in item.files[:3]),
+        )
+        for item in wanted[:SHOWN_A_KIND]
+    )
+
+
+def _said(item: StoredMemory) -> str:
+    title = item.title.rstrip("…").rstrip()
+    return item.body if item.body.startswith(title) else f"{item.title}: {item.body}"
+
+
+def _web(memory: Memory) -> Web:
+    from claude_memory.store.lifecycle_protocol import lifecycle_of
+
+    own = memory.project.id
+    found = memory.store.memories(SearchScope((own,)), MemoryFilter(), limit=WEB_MEMORIES)
+    ours = [item for item in found if item.project == own]
+    relations = lifecycle_of(memory.store).relations([item.id for item in ours])
+    return connections.woven(ours, relations)
+
+
+def _thing(memory: Memory, web: Web, named: str) -> str:
+    """What a model means by a name: a thing as we write it, else a memory, a file, a session or a topic."""
+    said = named.strip()
+    options = (said, f"file:{said.removeprefix('./')}", f"session:{said}", f"topic:{said.casefold()}")
+    known = next((option for option in options if option in web.ties or option in web.memories), None)
+    if known is not None:
+        return known
+    tails = sorted(name for name in web.ties if name.startswith("file:") and name.endswith(f"/{said}"))
+    if said and len(tails) == 1:
+        return tails[0]
+    try:
+        return f"memory:{memory.show([said.removeprefix('memory:')])[0].id}"
+    except (NotFound, InvalidInput):
+        raise NotFound(
+            f"nothing here is called {plain(said)[:80]!r}: give a memory's id, or a file, topic or session "
+            "that search_memory or get_project_knowledge showed"
+        ) from None
+
+
+def _steps(web: Web, path: Sequence[str]) -> list[tuple[str, str]]:
+    before = ["", *path[:-1]]
+    return [(thing, web.ties.get(thing, {}).get(last, "")) for thing, last in zip(path, before, strict=True)]
+
+
+def _connection(web: Web, thing: str, by: str) -> Connection:
+    item = web.memories.get(thing)
+    title = line(item.title, item.trust, 100) if item is not None else ""
+    return Connection(thing=plain(thing)[:300], title=title, by=plain(by)[:300])

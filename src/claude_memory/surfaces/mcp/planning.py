@@ -1,0 +1,221 @@
+"""The tools about work ahead: intentions, and tasks in three phases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from claude_memory.context.quoting import plain
+from claude_memory.errors import Conflict, InvalidInput
+from claude_memory.model import Trust
+from claude_memory.surfaces.mcp.access import Access
+from claude_memory.surfaces.mcp.answers import Answer, fenced, given, line, moment
+
+if TYPE_CHECKING:
+    from claude_memory.lifecycle.intention_book import IntentionBook
+    from claude_memory.memory import Memory
+    from claude_memory.store.lifecycle_protocol import Intention
+    from claude_memory.tasks.api import MemoryAPI
+
+SHOWN = 30
+BY = "agent"
+TEXT_CHARACTERS = 1_000_000
+
+
+class Intended(Answer):
+    """One intention; `reason` says why it is due."""
+
+    id: str
+    text: str
+    status: str = "open"
+    reason: str = ""
+    at: str = ""
+    deadline: str = ""
+    snoozed_until: str = ""
+    files: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    codebase: str = ""
+    priority: str = "normal"
+
+
+class Intentions(Answer):
+    """What an intention's action gave."""
+
+    intentions: list[Intended]
+
+
+class TaskLine(Answer):
+    """One task in a list."""
+
+    name: str
+    phase: str
+    session: str = ""
+    updated: str = ""
+
+
+class TaskAnswer(Answer):
+    """What a task's action gave."""
+
+    tasks: tuple[TaskLine, ...] = ()
+    phase: str = ""
+    next_step: str = ""
+    text: str = ""
+    entries: int = 0
+    problems: tuple[str, ...] = ()
+    path: str = ""
+
+
+class Planning:
+    """intention, task."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def intention(
+        self,
+        action: Literal["set", "check", "list", "complete", "snooze", "cancel"],
+        text: Annotated[str, Field(max_length=2_000)] = "",
+        id: str = "",  # noqa: A002  the tool's published name
+        at: str = "",
+        deadline: str = "",
+        files: list[str] = [],  # noqa: B006  the client sees this default
+        topics: list[str] = [],  # noqa: B006
+        codebase: str = "",
+        priority: Literal["high", "normal", "low"] = "normal",
+    ) -> Annotated[CallToolResult, Intentions]:
+        """Reminders. set: text, coming up at a time, when files (globs) or topics are touched, or in a
+        codebase. check: what is due for files, or for text you work on, and why. snooze: until `at`.
+
+        Example: {"action": "set", "text": "rotate the key", "at": "friday 9:00", "files": ["src/auth/**"]}
+        """
+        with self._access.memory() as memory:
+            book = memory.intentions
+            if action == "check":
+                due = book.check(files=files, words=text)[:SHOWN]
+                return given(Intentions(intentions=[_intended(one.intention, one.reason) for one in due]))
+            if action == "list":
+                return given(Intentions(intentions=[_intended(item) for item in book.list()[:SHOWN]]))
+            if action == "set":
+                made = book.set(
+                    text,
+                    at=at or None,
+                    deadline=deadline or None,
+                    files=files,
+                    topics=topics,
+                    codebase=codebase or None,
+                    priority=priority,
+                )
+                return given(Intentions(intentions=[_intended(made)]))
+            return given(Intentions(intentions=[_intended(_changed(book, action, id, at))]))
+
+    def task(
+        self,
+        action: Literal["scratchpad", "plan", "append", "status", "list"],
+        name: str = "",
+        text: Annotated[str, Field(max_length=TEXT_CHARACTERS)] = "",
+    ) -> Annotated[CallToolResult, TaskAnswer]:
+        """Work in three phases: scratchpad (explore; rewritten freely), plan (written once), append
+        (progress). With text they write, without they show. status: where a task stands, what is next.
+
+        Example: {"action": "append", "name": "login", "text": "tests pass"}
+        """
+        with self._access.memory() as memory:
+            tasks = task_api(memory, self._access)
+            if action == "list":
+                return given(TaskAnswer(tasks=_listed(tasks)))
+            if not name.strip():
+                raise InvalidInput(f"action {action} needs `name`; action list shows the tasks there are")
+            path = _written(tasks, action, name, text) if text and action != "status" else ""
+            return given(_task(tasks, action, name, path))
+
+
+def task_api(memory: Memory, access: Access) -> MemoryAPI:
+    """The tasks of the server's project; what it writes is marked as an agent's."""
+    from claude_memory.tasks.api import MemoryAPI
+    from claude_memory.tasks.places import storage_for
+
+    return MemoryAPI(storage=storage_for(access.folder, home=memory.home), by=BY)
+
+
+def _changed(book: IntentionBook, action: str, id_: str, until: str) -> Intention:
+    if not id_.strip():
+        raise InvalidInput(f"action {action} needs `id`; action list shows the intentions there are")
+    if action == "snooze":
+        if not until:
+            raise InvalidInput("action snooze needs `at`: a span or a time, such as `2h` or `tomorrow 9:00`")
+        return book.snooze(id_, until)
+    return book.complete(id_) if action == "complete" else book.cancel(id_)
+
+
+def _intended(item: Intention, reason: str = "") -> Intended:
+    return Intended(
+        id=item.id,
+        text=line(item.text, Trust.AGENT, 400),
+        status=item.status,
+        reason=plain(reason)[:200],
+        at=moment(item.at) if item.at else "",
+        deadline=moment(item.deadline) if item.deadline else "",
+        snoozed_until=moment(item.snoozed_until) if item.snoozed_until else "",
+        files=tuple(plain(name)[:200] for name in item.files[:20]),
+        topics=tuple(plain(topic)[:80] for topic in item.topics[:20]),
+        codebase=plain(item.codebase or ""),
+        priority=item.priority,
+    )
+
+
+def _listed(tasks: MemoryAPI) -> tuple[TaskLine, ...]:
+    return tuple(
+        TaskLine(
+            name=plain(item.name)[:200],
+            phase=item.current_phase,
+            session=plain(item.session_id),
+            updated=moment(item.updated_at),
+        )
+        for item in tasks.list_tasks(all_sessions=True)[:SHOWN]
+    )
+
+
+def _written(tasks: MemoryAPI, action: str, name: str, text: str) -> str:
+    from claude_memory.tasks.model import Part
+    from claude_memory.tasks.phases import WorkflowEnforcer
+
+    order = WorkflowEnforcer(tasks.memory_manager)
+    if action == "scratchpad":
+        return str(tasks.update_scratchpad(name, text))
+    if action == "plan":
+        if not order.can_take(name, Part.PLAN):
+            raise Conflict(f"task {name!r} has no scratchpad yet: explore first with action scratchpad")
+        return str(tasks.create_plan(name, text))
+    if not order.can_take(name, Part.PROGRESS):
+        raise Conflict(f"task {name!r} has no plan yet: write one with action plan")
+    return str(tasks.append_progress(name, text))
+
+
+def _task(tasks: MemoryAPI, action: str, name: str, path: str) -> TaskAnswer:
+    status = tasks.get_task_status(name)
+    text = "" if path else _shown(tasks, action, name)
+    steps = {
+        "discovery": "plan, when explored",
+        "planning": "append progress",
+        "execution": "append progress",
+    }
+    return TaskAnswer(
+        phase=status.current_phase,
+        next_step=steps[status.current_phase],
+        text=fenced(text, Trust.AGENT, source="the task's file") if text else "",
+        entries=status.entries,
+        problems=tuple(plain(str(problem))[:200] for problem in status.problems[:5]),
+        path=path,
+    )
+
+
+def _shown(tasks: MemoryAPI, action: str, name: str) -> str:
+    if action == "scratchpad":
+        return tasks.get_scratchpad(name) or ""
+    if action == "plan":
+        return tasks.get_plan(name) or ""
+    if action == "append":
+        return "\n\n".join(f"{entry.number}. {entry.text}" for entry in tasks.get_progress(name)[-20:])
+    return ""

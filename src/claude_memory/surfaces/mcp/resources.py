@@ -1,0 +1,112 @@
+"""What a client may read or offer by name: resources and prompts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+
+from claude_memory.errors import NotFound
+from claude_memory.model import SessionId, Trust
+from claude_memory.surfaces.mcp import summaries
+from claude_memory.surfaces.mcp.access import Access
+from claude_memory.surfaces.mcp.answers import fenced, line, moment
+from claude_memory.surfaces.mcp.finding import open_memory, relations_of
+from claude_memory.surfaces.mcp.knowing import is_ours
+from claude_memory.surfaces.mcp.planning import task_api
+
+if TYPE_CHECKING:
+    from claude_memory.memory import Memory
+
+SESSION_ENTRIES = 100
+
+
+class Resources:
+    """memory://context, memory://session/{id}, memory://memory/{id}, memory://task/{name}."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def register(self, server: MCPServer) -> None:
+        """Offer them to the client."""
+        text, document = "text/plain", "application/json"
+        for uri, read, title, kind in (
+            ("memory://context", self.context, "What a session here starts with", text),
+            ("memory://session/{id}", self.session, "What happened in a session", text),
+            ("memory://memory/{id}", self.memory, "One memory in full", document),
+            ("memory://task/{name}", self.task, "A task's documents", "text/markdown"),
+        ):
+            server.resource(uri, name=read.__name__, title=title, description=title, mime_type=kind)(read)
+
+    def context(self) -> str:
+        """The start context of a new session."""
+        from claude_memory.context.builder import Situation, build
+        from claude_memory.context.sections import START_SECTIONS
+        from claude_memory.surfaces.hooks.start import current_branch
+
+        def read(memory: Memory) -> str:
+            situation = Situation(
+                home=memory.home,
+                project=memory.project,
+                project_root=memory.project_root,
+                store=memory.store,
+                source="startup",
+                session=None,
+                now=datetime.now(UTC),
+                branch=current_branch(memory.project_root),
+            )
+            return build(START_SECTIONS, situation, max_tokens=memory.settings.context_tokens).text
+
+        return self._read(read)
+
+    def session(self, id: str) -> str:  # noqa: A002  the template's published name
+        """A session's compaction summaries in short, and its timeline."""
+
+        def read(memory: Memory) -> str:
+            if not is_ours(memory, id):
+                raise NotFound(f"no session {id!r} in this project")
+            kept = summaries.of_session(memory.home, id)
+            lines = [f"compaction {item.id}: {line(item.executive, Trust.AGENT, 600)}" for item in kept]
+            entries = memory.timeline(before=SESSION_ENTRIES, after=0, session=SessionId(id))
+            lines += [
+                f"{moment(entry.timestamp)} {entry.kind}: {line(entry.title, Trust.TOOL, 160)} [{entry.id}]"
+                for entry in entries
+            ]
+            return "\n".join(lines)
+
+        return self._read(read)
+
+    def memory(self, id: str) -> str:  # noqa: A002
+        """One memory, its provenance and relations."""
+
+        def read(memory: Memory) -> str:
+            [item] = memory.show([id])
+            bearings = relations_of(memory, [item]).get(item.id, [])
+            shown = open_memory(memory, item, item.body, bearings, {"text", "provenance", "relations"})
+            return shown.model_dump_json(exclude_defaults=True)
+
+        return self._read(read)
+
+    def task(self, name: str) -> str:
+        """Scratchpad, plan and progress of a task as one document."""
+
+        def read(memory: Memory) -> str:
+            found = task_api(memory, self._access).export_task(name, "md")
+            text = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+            return fenced(text, Trust.AGENT, source="the task's files")
+
+        return self._read(read)
+
+    def _read(self, read: Callable[[Memory], str]) -> str:
+        try:
+            with self._access.memory() as memory:
+                try:
+                    return read(memory)
+                except NotFound as fault:
+                    raise ResourceNotFoundError(str(fault)) from None
+        except ToolError as fault:
+            raise ResourceError(str(fault)) from None

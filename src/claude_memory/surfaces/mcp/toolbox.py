@@ -1,0 +1,118 @@
+"""The ten tools as a client sees them: names, hints, lean schemas, arguments checked with words.
+
+Schemas lose what costs tokens and tells a model nothing; the descriptions are the methods' own.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools.base import Tool
+from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
+from pydantic import ValidationError
+
+from claude_memory.surfaces.mcp.access import Access
+from claude_memory.surfaces.mcp.finding import Finding
+from claude_memory.surfaces.mcp.knowing import Knowing
+from claude_memory.surfaces.mcp.planning import Planning
+from claude_memory.surfaces.mcp.writing import Writing
+
+READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+ADDS = ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
+)
+CHANGES = ToolAnnotations(
+    read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False
+)
+# Names that a tool publishes and Python keeps for itself.
+_RENAMED = {"from": "from_"}
+_PUBLISHED = {own: published for published, own in _RENAMED.items()}
+
+
+class ToolServer(MCPServer):
+    """A server whose complaints about arguments are one line that says what to do."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool; null stands for the default, an unknown argument is an error."""
+        tool = self._tool_manager.get_tool(name)
+        if tool is not None:
+            _refuse_unknown(tool, arguments)
+        given = {_RENAMED.get(key, key): value for key, value in arguments.items() if value is not None}
+        try:
+            return await super().call_tool(name, given, context)
+        except ToolError as fault:
+            if isinstance(fault.__cause__, ValidationError):
+                raise ToolError(_complaint(name, fault.__cause__)) from None
+            raise
+
+
+def add_tools(server: MCPServer, access: Access) -> None:
+    """Give the server its tools."""
+    finding, knowing, writing, planning = Finding(access), Knowing(access), Writing(access), Planning(access)
+    for method, hints in (
+        (finding.search_memory, READS),
+        (finding.timeline, READS),
+        (finding.get_memories, READS),
+        (knowing.get_summary, READS),
+        (knowing.get_project_knowledge, READS),
+        (knowing.explore_connections, READS),
+        (writing.remember, ADDS),
+        (writing.revise, CHANGES),
+        (planning.intention, CHANGES),
+        (planning.task, ADDS),
+    ):
+        _add(server, method, hints)
+
+
+def _add(server: MCPServer, method: Callable[..., Any], hints: ToolAnnotations) -> None:
+    description = " ".join((inspect.getdoc(method) or "").split())
+    server.add_tool(method, description=description, annotations=hints, structured_output=True)
+    tool = server._tool_manager.get_tool(method.__name__)
+    assert tool is not None
+    tool.parameters = lean(tool.parameters)
+    tool.fn_metadata.output_schema = lean(tool.fn_metadata.output_schema or {}, output=True)
+
+
+def lean(schema: Mapping[str, Any], *, output: bool = False) -> dict[str, Any]:
+    """A schema without what costs tokens and tells nothing: titles, empty defaults, prose about answers."""
+    dropped = {"title", "additionalProperties"} | ({"description", "default"} if output else set())
+    kept = {key: value for key, value in schema.items() if key not in dropped}
+    if kept.get("default") in ("", []):
+        del kept["default"]
+    if "anyOf" in kept:
+        kept["type"] = [option["type"] for option in kept.pop("anyOf")]
+    for group in ("properties", "$defs"):
+        if group in kept:
+            kept[group] = {
+                _PUBLISHED.get(name, name): lean(inner, output=output) for name, inner in kept[group].items()
+            }
+    if "required" in kept:
+        kept["required"] = [_PUBLISHED.get(name, name) for name in kept["required"]]
+    if isinstance(kept.get("items"), dict):
+        kept["items"] = lean(kept["items"], output=output)
+    return kept
+
+
+def _refuse_unknown(tool: Tool, arguments: Mapping[str, Any]) -> None:
+    known = tool.parameters.get("properties", {})
+    unknown = [name for name in arguments if name not in known]
+    if unknown:
+        raise ToolError(
+            f"{tool.name} takes no {', '.join(repr(name[:40]) for name in unknown[:3])}; "
+            f"it takes {', '.join(known)}"
+        )
+
+
+def _complaint(tool: str, fault: ValidationError) -> str:
+    """What is wrong with the arguments, in one line each, without echoing them."""
+    told = []
+    for error in fault.errors(include_url=False, include_context=False, include_input=False)[:5]:
+        place = ".".join(_PUBLISHED.get(str(part), str(part)) for part in error["loc"])
+        told.append(f"{place}: {error['msg'][0].lower()}{error['msg'][1:]}")
+    return f"{tool}: {'; '.join(told)}"

@@ -1,0 +1,218 @@
+"""The tools that change memories. What an agent says is kept as an agent's word, in this project only."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from claude_memory.errors import Conflict, InvalidInput
+from claude_memory.model import NewMemory, Status, StoredMemory, Trust
+from claude_memory.surfaces.mcp.access import Access
+from claude_memory.surfaces.mcp.answers import Answer, given, line
+
+if TYPE_CHECKING:
+    from claude_memory.memory import Memory
+
+TEXT_CHARACTERS = 200_000
+VERDICTS = {"repeats": "reinforced", "supersedes": "superseded", "contradicts": "conflict"}
+Change = Literal["update", "supersede", "pin", "demote", "forget", "restore"]
+
+
+class Remembered(Answer):
+    """What became of a new memory; `other` is the one it met."""
+
+    id: str
+    verdict: str
+    other: str = ""
+    reason: str = ""
+    title: str = ""
+
+
+class Revised(Answer):
+    """How a memory stands now; `id` is the new one's after supersede."""
+
+    id: str
+    status: str
+    title: str
+    pinned: bool = False
+    demoted: bool = False
+    supersedes: str = ""
+    undo: str = ""
+
+
+class Writing:
+    """remember, revise."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def remember(
+        self,
+        text: Annotated[str, Field(min_length=1, max_length=TEXT_CHARACTERS)],
+        kind: str = "note",
+        title: str = "",
+        topics: list[str] = [],  # noqa: B006  the client sees this default
+        files: list[str] = [],  # noqa: B006
+        supersedes: str = "",
+    ) -> Annotated[CallToolResult, Remembered]:
+        """Keep one thing worth knowing later. kind: decision, correction, preference, fact, fix, pattern,
+        convention, lesson, idea or note. supersedes: the id this replaces.
+
+        verdict: added, reinforced (known already), superseded or conflict, with the other's id.
+        Example: {"text": "Sessions use JWT because the gateway is stateless", "kind": "decision",
+        "topics": ["auth"], "files": ["src/auth.py"]}
+        """
+        with self._access.memory() as memory:
+            old = memory.show([supersedes])[0] if supersedes else None
+            kept = memory.remember(
+                NewMemory(
+                    text,
+                    kind=kind,
+                    title=title or None,
+                    topics=topics,
+                    files=files,
+                    supersedes=old.id if old else None,
+                    trust=Trust.AGENT,
+                    provenance={"source": "mcp"},
+                ),
+                embed=self._access.is_warm(),
+            )
+            return given(_verdict(memory, kept, old))
+
+    def revise(
+        self,
+        id: str,  # noqa: A002  the tool's published name
+        action: Change,
+        text: Annotated[str, Field(max_length=TEXT_CHARACTERS)] = "",
+        reason: str = "",
+    ) -> Annotated[CallToolResult, Revised]:
+        """Change one memory: update its text, supersede it by a new text (the old one stays, linked), pin,
+        demote (found last), forget (hidden, 30 days to undo), restore (undoes the others).
+
+        Example: {"id": "m4k2", "action": "supersede", "text": "Sessions use PASETO", "reason": "audit"}
+        """
+        with self._access.memory() as memory:
+            old = memory.show([id])[0]
+            if action in ("update", "supersede") and not text.strip():
+                raise InvalidInput(f"{action} needs `text`: what the memory says from now on")
+            return given(_CHANGES[action](memory, old, text, reason))
+
+
+def _verdict(memory: Memory, kept: StoredMemory, old: StoredMemory | None) -> Remembered:
+    from claude_memory.store.lifecycle_protocol import lifecycle_of
+
+    title = line(kept.title, Trust.USER, 100)
+    if old is not None:
+        return Remembered(id=kept.id, verdict="superseded", other=old.id, title=title)
+    for relation in lifecycle_of(memory.store).relations([kept.id], kinds=tuple(VERDICTS)):
+        if relation.source == kept.id:
+            return Remembered(
+                id=kept.id,
+                verdict=VERDICTS[relation.kind],
+                other=relation.target,
+                reason=line(relation.evidence, Trust.USER, 200),
+                title=title,
+            )
+    return Remembered(id=kept.id, verdict="added", title=title)
+
+
+def _update(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revised:
+    if old.trust is Trust.USER:
+        raise Conflict(
+            f"{old.id} is the user's own word: use action supersede, which keeps it and links the new text"
+        )
+    changed = memory.revise(old.id, body=text, reason=reason or None)
+    return _revised(memory, changed, undo="")
+
+
+def _supersede(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revised:
+    new = NewMemory(
+        text,
+        kind=old.kind,
+        topics=old.topics,
+        files=old.files,
+        task=old.task,
+        trust=Trust.AGENT,
+        provenance={"source": "mcp", **({"reason": reason} if reason else {})},
+    )
+    return _revised(memory, memory.supersede(old.id, new), undo=f"revise {old.id} with action restore")
+
+
+def _pin(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revised:
+    del text
+    pinned = memory.revise(old.id, pinned=True, reason=reason or None)
+    return _revised(memory, pinned, undo=f"revise {old.id} with action restore")
+
+
+def _demote(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revised:
+    del text
+    _reviewed(memory, old, "demoted")
+    if old.pinned or reason:
+        old = memory.revise(old.id, pinned=False, reason=reason or None)
+    return _revised(memory, old, undo=f"revise {old.id} with action restore")
+
+
+def _forget(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revised:
+    del text
+    if old.status is Status.FORGOTTEN:
+        raise Conflict(f"{old.id} is forgotten already; action restore brings it back")
+    if reason:
+        memory.revise(old.id, reason=reason)
+    [hidden] = memory.forget([old.id])
+    days = memory.settings.forget_undo_days
+    return _revised(memory, hidden, undo=f"revise {old.id} with action restore, within {days} days")
+
+
+def _restore(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revised:
+    del text, reason
+    if old.status is Status.FORGOTTEN:
+        return _revised(memory, memory.restore([old.id])[0], undo="")
+    if old.status is Status.SUPERSEDED:
+        return _revised(memory, memory.reinstate(old.id), undo="")
+    if _is_demoted(memory, old):
+        _reviewed(memory, old, "promoted")
+        return _revised(memory, old, undo="")
+    if old.pinned:
+        return _revised(memory, memory.revise(old.id, pinned=False), undo="")
+    raise Conflict(f"{old.id} is neither forgotten, superseded, demoted nor pinned: there is nothing to undo")
+
+
+def _reviewed(memory: Memory, item: StoredMemory, reason: str) -> None:
+    from claude_memory.lifecycle import strength
+    from claude_memory.store.lifecycle_protocol import Review, lifecycle_of
+
+    kept, now = lifecycle_of(memory.store), datetime.now(UTC)
+    known = kept.strengths([item.id]).get(item.id)
+    kept.put_strengths({item.id: strength.reviewed(item, known, reason, now)}, [Review(item.id, now, reason)])
+
+
+def _is_demoted(memory: Memory, item: StoredMemory) -> bool:
+    from claude_memory.store.lifecycle_protocol import lifecycle_of
+
+    known = lifecycle_of(memory.store).strengths([item.id]).get(item.id)
+    return known is not None and known.demoted
+
+
+def _revised(memory: Memory, item: StoredMemory, *, undo: str) -> Revised:
+    return Revised(
+        id=item.id,
+        status=item.status,
+        title=line(item.title, item.trust, 100),
+        pinned=item.pinned,
+        demoted=_is_demoted(memory, item),
+        supersedes=item.supersedes or "",
+        undo=undo,
+    )
+
+
+_CHANGES = {
+    "update": _update,
+    "supersede": _supersede,
+    "pin": _pin,
+    "demote": _demote,
+    "forget": _forget,
+    "restore": _restore,
+}
