@@ -59,6 +59,7 @@ def cycle(home: Path, folder: Path, dice: random.Random) -> None:
         }
         assert hook.stdin is not None
         hook.stdin.write(json.dumps({**payload, "hook_event_name": event}).encode())
+        hook.stdin.flush()
         running.append(hook)
     time.sleep(dice.random() * 0.8)
     for process in running:

@@ -17,6 +17,7 @@ from claude_memory.context.builder import Line, Section, Situation, build
 from claude_memory.context.moments import FILE_TOKENS, PROMPT_MEMORIES, PROMPT_TOKENS, for_file, for_question
 from claude_memory.context.quoting import clipped, line_for, plain
 from claude_memory.context.sections import START_SECTIONS
+from claude_memory.context.session_state import SessionState
 from claude_memory.model import (
     Kind,
     MemoryId,
@@ -327,3 +328,22 @@ def test_a_persons_preferences_travel_with_the_person(store: Store, home: Path) 
     here, there = project(store, "ours"), project(store, "theirs")
     store.add([], [memory(1, there, "Prefers tabs", kind=Kind.PREFERENCE, scope=Scope.USER)])
     assert "Prefers tabs" in build(START_SECTIONS, situation(store, home, here), max_tokens=2_000).text
+
+
+def test_asking_twice_for_the_same_thing_gives_the_same_answer(home: Path) -> None:
+    """A server that answers too late and the hook that did not wait for it both ask."""
+    state = SessionState(home, "s1")
+    assert state.first_touch("a.py", by="t1")
+    assert state.first_touch("a.py", by="t1")
+    assert not state.first_touch("a.py", by="t2")
+    for _ in range(2):
+        state.expect_agent("t3", "general-purpose", "count the lines")
+    for _ in range(2):
+        assert state.started_agent("general-purpose", "agent-1") == ("count the lines", False)
+    assert state.started_agent("general-purpose", "agent-2") is None
+
+
+def test_session_ids_that_are_paths_stay_inside(home: Path) -> None:
+    SessionState(home, "../../../evil").give(["m1"])
+    assert not list(home.parent.rglob("*evil*"))
+    assert SessionState(home, "../../../evil").given() == {"m1"}

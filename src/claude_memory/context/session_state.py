@@ -1,5 +1,8 @@
 """What one session was already given and touched: tiny marker files, no lock, no database.
 
+Asking twice for the same call or sub-agent gives the same answer: a server and the hook that did not
+wait for it may both ask.
+
 Hooks of one session run in parallel, so every step is one atomic file operation. All of it is
 cache: losing it repeats a line of context, nothing more.
 """
@@ -45,20 +48,26 @@ class SessionState:
             with contextlib.suppress(OSError):
                 marker.unlink()
 
-    def first_touch(self, path: str) -> bool:
-        """Whether this file is touched for the first time in the session."""
-        return self._create(f"touched-{_name(path)}", b"")
+    def first_touch(self, path: str, by: str = "") -> bool:
+        """Whether this file is touched for the first time in the session, by the call of that id."""
+        name = f"touched-{_name(path)}"
+        return self._create(name, by.encode("utf-8", "replace")) or (bool(by) and self._read(name) == by)
 
     def expect_agent(self, tool_use_id: str, kind: str, prompt: str, *, told: bool = False) -> None:
         """A sub-agent of this kind is about to start with this prompt."""
-        name = f"agent-{_word(kind)}-{time.time_ns():020d}-{_name(tool_use_id)}{'-told' if told else ''}"
+        call = _name(tool_use_id) if tool_use_id else f"{time.time_ns():020d}"
+        name = f"agent-{_word(kind)}-{call}{'-told' if told else ''}"
         self._create(name, prompt.encode("utf-8", "replace"))
 
-    def started_agent(self, kind: str) -> tuple[str, bool] | None:
+    def started_agent(self, kind: str, by: str = "") -> tuple[str, bool] | None:
         """What the sub-agent that starts now was asked, and whether it was told already in its prompt.
 
-        None when several of its kind could be meant.
+        None when several of its kind could be meant. The sub-agent of the id `by` gets the same answer
+        again: a server that answers too late has asked for it already.
         """
+        answer = f"started-{_name(by)}"
+        if by and (known := self._read(answer)) is not None:
+            return (known[1:], known[0] == "t") if known else None
         waiting = [
             marker
             for marker in self._markers(f"agent-{_word(kind)}")
@@ -68,9 +77,11 @@ class SessionState:
             return None
         alone = len(waiting) == 1 and not waiting[0].name.endswith("-crowd")
         told = waiting[0].name.endswith("-told")
-        prompt = ""
+        prompt = (self._read(waiting[0].name) or "") if alone else ""
+        if by:
+            kept = ("t" if told else "-") + prompt if alone or told else ""
+            self._create(answer, kept.encode("utf-8", "replace"))
         with contextlib.suppress(OSError):
-            prompt = waiting[0].read_text("utf-8", "replace") if alone else ""
             waiting[0].unlink()
         for other in waiting[1:]:
             _mark_crowd(other)
@@ -81,6 +92,12 @@ class SessionState:
             return sorted(self._folder.glob(f"{kind}-*"))
         except OSError:
             return []
+
+    def _read(self, name: str) -> str | None:
+        try:
+            return (self._folder / name).read_text("utf-8", "replace")
+        except OSError:
+            return None
 
     def _create(self, name: str, content: bytes) -> bool:
         private_folder(self._folder)

@@ -167,7 +167,11 @@ def _tool(moment: Moment) -> Answer | None:
 
         return before_agent(moment)
     path = moment.tool_input("file_path") or moment.tool_input("notebook_path")
-    if tool not in EDITING_TOOLS or not path or not moment.reader.first_touch(path):
+    if (
+        tool not in EDITING_TOOLS
+        or not path
+        or not moment.reader.first_touch(path, moment.text("tool_use_id"))
+    ):
         return None
     from claude_memory.context.moments import for_file, intentions_due, joined
 

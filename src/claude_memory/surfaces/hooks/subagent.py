@@ -43,7 +43,10 @@ def before_agent(moment: Moment) -> Answer | None:
 def at_start(moment: Moment) -> Answer | None:
     """The context of a sub-agent that starts now, unless its prompt holds it already."""
     SubagentStarts(moment.memory.home).note()
-    prompt, told = moment.state.started_agent(moment.text("agent_type")) or ("", False)
+    prompt, told = moment.state.started_agent(moment.text("agent_type"), moment.text("agent_id")) or (
+        "",
+        False,
+    )
     if told:
         return None
     return Answer(_context(moment, prompt))
