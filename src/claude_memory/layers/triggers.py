@@ -48,7 +48,7 @@ def scan(text: str) -> list[Found]:
             continue
         for sentence, described in zip(said, _described(rules, said), strict=True):
             for label in _labels(rules, sentence):
-                if not (described and label != CORRECTION):
+                if not (described and label not in (CORRECTION, VALUE)):
                     item = Found(label, sentence[:SENTENCE_CHARACTERS])
                     found.setdefault((label, item.text), item)
     return list(found.values())[:MAX_FOUND]
@@ -58,7 +58,9 @@ def _labels(rules: ModuleType, sentence: str) -> list[str]:
     """Cheapest question first: most sentences hold no cue, and few that do are taken back."""
     typed = " ".join(sentence.lower().replace("’", "'").split())
     text = _without_fillers(rules, typed)
-    assent = "yes> " if any(word in rules.ASSENT for word in _words(typed[: len(typed) - len(text)])) else ""
+    assent = (
+        "yes> " if rules.ASSENT.intersection(_words(typed)[: len(typed.split()) - len(text.split())]) else ""
+    )
     if "?" in text[-3:]:
         text = _before_the_question(rules, text)
     text = text.rstrip(" .!;,")
@@ -73,7 +75,9 @@ def _labels(rules: ModuleType, sentence: str) -> list[str]:
         _fits(rules.TASK, text) or _fits(rules.NOT_A_VALUE, text)
     ):
         fitting = [rule for rule in fitting if rule.label != VALUE]
-    if any(rule.label != CORRECTION for rule in fitting) and _fits(rules.INSPECTING, text):
+    if any(rule.label != CORRECTION for rule in fitting) and (
+        _fits(rules.INSPECTING, text) and not _fits(rules.STRONG, text)
+    ):
         fitting = [rule for rule in fitting if rule.label == CORRECTION]
     labels = list(dict.fromkeys(rule.label for rule in fitting))
     hidden = {name for label in labels for name in _HIDES.get(label, ())}

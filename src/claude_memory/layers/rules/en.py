@@ -16,6 +16,8 @@ FILLERS = frozenset(
     and but then hey hi hello please pls plz agreed btw fyi note reminder remember sorry listen""".split()
 )
 FILLING = (
+    "you know what", "after some thought", "thinking about it more", "thinking about it", "on reflection",
+    "come to think of it", "long story short", "to be clear", "in short", "ok ok", "in the end", "for now,",
     "fine by me", "works for me", "sounds good", "makes sense", "good idea", "good point", "i agree", "my take",
     "all right", "by the way", "just so you know", "for the record", "on second thought", "in that case",
     "you convinced me", "re your question", "for context", "heads up", "one more thing",
@@ -58,12 +60,12 @@ _OTHERS = (
 REPORTED = rule(
     "",
     "say|said|tell|told|writ|wrote|read|recommend|suggest|claim|ask|demand|argu|think|thought|want|insist|propos|advis|state|warn|mention|complain|prefer|believ|according|quot|titled|captioned|in the |from the ",
-    rf"\b{_OTHERS}\b[^,.;:]{{0,40}}\b(?:says?|said|tells?|told|writes?|wrote|written|reads?|recommends?|recommended|suggests?"
+    rf"\b{_OTHERS}\b(?:[^,.;:]|\.(?=\w)){{0,40}}\b(?:says?|said|tells?|told|writes?|wrote|written|reads?|recommends?|recommended|suggests?"
     r"|suggested|claims?|claimed|asks?|asked|demands?|demanded|argues?|argued|thinks?|thought|wants?|wanted|insists?"
     r"|insisted|proposes?|proposed|advises?|advised|states?|stated|warns?|warned|mentions?|mentioned|complains?"
     r"|complained|prefers?|believes?|keeps? saying)\b"
     r"|^[a-z]+ (?:says|said|told me|wrote|thinks|asks|asked|claims|suggests|suggested|recommends|wants|insists|proposed)\b"
-    r"|\bsays\b(?! (?:it|that) wrong)|\b(?:forum|internet|report|consultants?|google|requirement|requirements|wiki) say\b|\baccording to\b|\bquot(?:e|ing) from\b|\b(?:titled|entitled|captioned)\b|\bin the (?:review|meeting notes|thread)\b"
+    r"|\bsays\b(?! (?:it|that) wrong)|\b(?:forum|internet|report|consultants?|google|requirement|requirements|wiki) say\b|\b(?!i|we|you)\w+ told (?:me|us)\b|\baccording to\b|\bquot(?:e|ing) from\b|\b(?:titled|entitled|captioned)\b|\bin the (?:review|meeting notes|thread)\b"
     r"|\bfrom the (?:\w+ ){0,2}(?:intro|spec|docs|readme|manual|paper|thesis|article)\b|\bas the saying goes\b",
 )
 OWN_VOICE = rule(
@@ -83,7 +85,7 @@ ABOUT_A_TEXT = rule(
     "",
     r"^(?:translate|rephrase|reword|summari[sz]e|proofread|fix the grammar|make a haiku|explain|describe|compare|spell"
     r"|rewrite this|shorten|format|convert|write a docstring|add a docstring)\b"
-    r"|\b(?:commit|commit message|message|entry|title|titled|subject|caption|headline|changelog|sentence|heading)(?: is| like| reads)?:"
+    r"|\b(?:commit|commit message|message|entry|title|titled|subject|caption|headline|changelog|sentence|heading|mail|email|letter|reply|notice|tweet|typo|quote|saying)(?: is| like| reads| of the day)?:"
     r"|[,;] ?(?:show me (?:where|how|why)|where (?:is|does|do|are)|find out|tell me (?:why|where|how)|document (?:that|this)|investigate|is (?:it|that) tested)\b"
     r"|\bsomething like\b",
 )
@@ -110,11 +112,19 @@ INSPECTING = rule(
     "^",
     r"^(?:can you |could you |please |pls |now |then |go and |just |quickly )*(?:read|look|check|show|find|list|sort|rename|explain|open|print|count|document"
     r"|skip to|convert|compare|revert (?:commit|[0-9a-f]{7})|cherry-pick|squash|commit|mark|replace|download|summari[sz]e|tell me|give me|draw|plot|describe"
-    r"|search|grep|translate|rephrase|proofread|review|profile|debug|investigate|inspect|write (?:a|an|the|me|some|unit|tests?)|create (?:a|an|the)|add (?:a|an|the|some|missing|\w+ to)"
+    r"|search|grep|translate|rephrase|proofread|review|profile|debug|investigate|inspect|write (?:a|an|the|me|some|unit|tests?)|create (?:a|an|the)|fix (?:the )?(?:typo|bug|grammar|spelling|indentation|formatting|warnings?)|add (?:a|an|the|some|missing|\w+:|\w+ to)"
     r"|put (?:a|the \w+ (?:in|above|below|into))|move the|wait for|wrap|remove (?:the|all)|delete (?:the|all)|generate|turn (?:this|it)|quote|spell|see if|see whether"
-    r"|let me|bump|update (?:the|all)|change (?:the|all)|set (?:the|up)|test with|run (?:the|only|it|all|my|some|both)|upgrade|count|implement|refactor)\b",
+    r"|let me|bump|update (?:the|all)|change (?:the|all)|set up|test with|run (?:the|only|it|all|my|some|both)|upgrade|count|implement|refactor)\b",
 )
 
+# What stands even in a one-off request: a rule, or an order of things that is meant.
+STRONG = rule(
+    "",
+    "",
+    r"\b(?:from now on|going forward|everywhere|in (?:this|our) (?:repo|project|codebase)|before (?:you|we|anything|everything)|can wait|urgent|asap"
+    r"|blocking|(?:top|highest|has|have|is the) priority|most important|p0|deadline|by (?:friday|monday|tomorrow|tonight)|first thing|the rest|everything else)\b",
+    r"\bpriority (?:field|column|queue|enum|value)\b|\bblocking (?:call|io|queue|one|the (?:main|ui))",
+)
 # What happened is no value to keep.
 NOT_A_VALUE = rule(
     "",
@@ -335,7 +345,7 @@ RULES = (
     rule(
         "decision",
         "option|plan |variant|approach|alternative|version|proposal|solution|idea|second one|first one|former|latter|yours|your way",
-        r"^(?:i (?:like|prefer|want|take|vote for|choose|pick)|take|use|do|make it|we take|go|implement|your|the|it's|then)? ?(?:the )?(?:option|plan|variant|alternative|approach|proposal|number) (?:[a-d]|\d|one|two|three)\b|\b(?:the )?(?:first|second|third|last|former|latter) (?:one|option|variant|approach|alternative|proposal|version)(?: it is|, please| please| then| works)?$|\b(?:option|plan|variant|approach|solution) (?:[a-d]|\d|one|two|three)\b(?! (?:or|vs))",
+        r"^(?:i (?:like|prefer|want|take|vote for|choose|pick)|take|use|do|make it|we take|go|implement|your|the|it's|then)? ?(?:the )?(?:option|plan|variant|alternative|approach|proposal|number) (?:[a-d]|\d|one|two|three)\b|\b(?:the )?(?:first|second|third|last|former|latter) (?:one|option|variant|approach|alternative|proposal|version)(?: it is|, please| please| then| works)?$|(?:^|\b(?:i|we|i'd|i'll|we'll|let's) [^,?]{0,25})(?:option|plan|variant|approach|solution) (?:[a-d]|\d|one|two|three)\b(?! (?:or|vs))",
     ),
     rule(
         "decision", " it is", r"^[\w`'. -]{2,40} it is(?: then| for now)?$", r"^(?:what|how|where|as|so|that)"
@@ -371,7 +381,7 @@ RULES = (
     rule(
         "architecture",
         "we should|we must|we have to|we ought|we want|we no longer|we always|we never|we only|we don't|we do not|we dont|we use|we standard|we avoid|we write|we keep|we stick|we target|we support",
-        r"\bwe (?:should|must|have to|ought to) (?:never|always|only|not|all|also|really|be|use|have|keep|avoid|prefer|store|write|make|log|put|go|treat|validate|stick|do|rely|build|separate|isolate|version|support|target|follow|move|run|hide|wrap|pin|generate|return)\b"
+        r"\bwe (?:should|must|have to|ought to) (?:never|always|only|not|all|use|have|keep|avoid|prefer|store|write|make|log|put|go|treat|validate|stick|do|rely|build|separate|isolate|version|support|target|follow|move|run|hide|wrap|pin|generate|return)\b"
         r"|\bwe (?:always|never|only|standardi[sz]e on|avoid|stick to|target)\b|\bwe (?:don't|do not|dont|never|no longer) (?:want|use|allow|do|have|put|write|accept|support|mock|commit|add|import|ship|log|catch|throw|touch|share|keep|store|expose|need)\b"
         r"|\bwe want (?!to (?:see|know|check|look|ship|release|understand|find)|the (?:demo|report)|it\b|this\b)[\w-]+|\bwe use \w+ (?:for|everywhere|as|in|throughout)\b",
         r"\b(?:know|see|yet|today|tomorrow|tonight|this (?:week|sprint|time|pr)|any ?more time)\b|\bbefore\b|\buntil\b|\bfirst\b|\bneed (?:this|that|it)\b|\bfor (?:this|now)\b",
@@ -489,7 +499,7 @@ RULES = (
         "priority",
         "first",
         r"^(?:please )?(?:start with|begin with|first thing|first (?:off|of all|the|get|do|fix|we|finish|make|things first)|the first thing)\b(?! (?:column|loop|argument|line|one|byte|element|row|test|commit))|\b(?:do|fix|finish|get|handle|take|make|tackle|solve|land|ship|merge|want|need|needs?|comes?|goes|has to (?:come|go|be done)|must (?:come|go|be done)|sort|close|release|clear|build|write|deal with)\b[^.;?]{0,60}\bfirst\b(?=$|[,.;:!—–-]| (?:and|then|please|pls|because|since|as|so|before)|, then)|\bfirst[,:]? (?:\w+ ){1,8}(?:then|after that|and only then|afterwards)\b|^[\w -]{2,40} first(?:$|[,.;:!—–-]|, then)",
-        r"\b(?:first (?:column|loop|argument|line|byte|element|row|call|child|class|time|release|draft|version|name|glance|place|commit|page|item|step|pass|match|test|index|char|character|token|frame|run|paint|party)|is fine|at first|who .* first|which .* first|what .* first|fails? first)\b",
+        r"\b(?:first (?:column|loop|argument|line|byte|element|row|call|child|class|time|release|draft|version|name|glance|place|commit|page|item|step|pass|match|test|index|char|character|token|frame|run|paint|party)|is fine|at first|i (?:need|have|want) to|let me|i'll|who .* first|which .* first|what .* first|fails? first)\b",
     ),
     rule(
         "priority",
@@ -719,7 +729,7 @@ RULES = (
         "architecture",
         "never ",
         r"^(?!i\b|you\b|it\b|that\b|this\b|there\b|he\b|she\b|they\b|the (?:build|test|page|app|job|server|function|bug|user|script|loop|value|request)\b)[\w` /-]{2,50} never (?!mind|worked|used|called|happened|finishes|ends|fires|gets called|returns|loads|thought|had|been|went|came|said|was)\w+",
-        r"\bwhy\b",
+        r"\bwhy\b|\bnever (?!pass\b|access\b|process\b|cross\b|address\b|miss\b|discuss\b)\w+s\b|\b(?:who|that|which) never\b",
     ),
     rule(
         "architecture",
@@ -840,7 +850,7 @@ RULES = (
     rule(
         "value",
         "encoding|separator|delimiter|charset|locale|currency|timezone|time zone|language|unit|format|separated|indent",
-        r"\b(?:encoding|separator|delimiter|charset|locale|currency|time ?zone|language|units?|date format|file format|base unit|line ending)s?(?: for [\w ]{2,30}| of [\w ]{2,30})? (?:is|are|=|:|must be|will be)(?: always)? (?:an? )?(?!wrong|broken|missing|off|not)[\w/#-]+",
+        r"\b(?:encoding|separator|delimiter|charset|locale|currency|time ?zone|language|units?|date format|file format|base unit|line ending)s?(?: for [\w ]{2,30}| of [\w ]{2,30})? (?:is|are|=|:|must be|will be)(?: always)? (?:an? )?(?!wrong|broken|missing|off|not|only|also|just|still|a must|nice)[\w/#-]+",
         r"\bwhat\b",
     ),
     rule(
@@ -1179,5 +1189,33 @@ RULES = (
         "value",
         "env var|environment variable|variable",
         r"\b(?:env(?:ironment)? var(?:iable)?|variable|flag|setting|secret|key)\b[^?]{0,40}\b(?:is|called|named|:) ?[\"'`]?[a-z]+_[\w]+",
+    ),
+    rule(
+        "decision",
+        "^use |^then use|^so use",
+        r"^(?:then |so )?use (?:the|our|your|what|my|a) [^,?]{2,40}, (?:don't|no need|we |it's|that's|no )|^(?:then |so )?use [\w.+#` -]{2,30} for (?:the|this|that|now|it|our) \w+$",
+        r"\b(?:everywhere|always|all|never|every)\b",
+    ),
+    rule(
+        "decision",
+        "sold|you win|have it your way|you're right|you are right|good call|point taken",
+        r"^(?:sold|you win|have it your way|point taken|good call|you(?:'re| are) right)[,.:;!—–-]+ ?(?:we|use|do|make|drop|keep|let's|go|take|remove|split|skip|i)\b",
+    ),
+    rule(
+        "value",
+        "^name |^call |^tag |^prefix|^label|^title",
+        rf"^(?:name|call|tag|label|title) (?:it|this|that|the (?:[\w-]+ ){{1,4}})\s*[\"'`]?(?:{_CONCRETE}|[a-z]+-[\w-]+)|^prefix (?:[\w-]+ ){{1,5}}with [\"'`]?\w+",
+    ),
+    rule(
+        "value",
+        "to |push|publish|deploy|assign|point",
+        rf"^(?:everything |all \w+ )?(?:push(?:es)?|publish|deploy|assign|point|send|goes|ship|upload|release)\b[^?]{{0,30}} (?:to|as|into|under|at) [\"'`]?(?:{_CONCRETE})",
+        r"\b(?:fails?|failed|error|why)\b",
+    ),
+    rule(
+        "value",
+        "set ",
+        r"^set (?:the |our )?[\w ._-]{2,40} to [\"'`]?(?:\d|true|false|on\b|off\b|[a-z]+[_/.-]\w+)",
+        r"\b(?:title|text|label|page|color|colour)\b",
     ),
 )

@@ -1,0 +1,128 @@
+"""What in a prompt is written down before the agent acts, and what is not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from claude_memory.layers.obvious import cut
+from claude_memory.layers.rules import LANGUAGES
+from claude_memory.layers.spoken import sentences
+from claude_memory.layers.triggers import scan
+
+SAID = {
+    "ok go with option 2": "decision",
+    "we'll use websockets for the live view": "decision",
+    "drop the dark mode": "decision",
+    "always write timestamps in UTC": "architecture",
+    "Never commit generated files.": "architecture",
+    "we don't use ORMs here": "architecture",
+    "the login bug is top priority": "priority",
+    "fix the memory leak first, then the docs": "priority",
+    "docs can wait": "priority",
+    "no, use the staging database not production": "correction",
+    "that's not what I asked for, I wanted a table": "correction",
+    "you forgot the null check I asked for": "correction",
+    "the staging url is https://stage.example.com/api": "value",
+    "the deploy branch is release/2026.11": "value",
+}
+NOT_SAID = (
+    "rename the variable foo_bar to baz_qux",
+    "add a test for parse_date in tests/test_dates.py",
+    "what comes first, the migration or the deploy?",
+    'explain what "don\'t add a dependency" means here',
+    "my boss said we should use Java, funny right?",
+    "let's see",
+    "thanks, that works",
+    "",
+    "   \n\n",
+    "/compact keep the decisions",
+)
+
+
+@pytest.mark.parametrize(("prompt", "label"), SAID.items())
+def test_a_settled_thing_is_heard(prompt: str, label: str) -> None:
+    assert [found.label for found in scan(prompt)] == [label]
+
+
+@pytest.mark.parametrize("prompt", NOT_SAID)
+def test_plain_tasks_and_questions_are_not(prompt: str) -> None:
+    assert scan(prompt) == []
+
+
+def test_each_sentence_is_kept_as_it_was_typed() -> None:
+    found = scan("Hi! Let's go with SQLite.\nThe staging branch is release/7. Then run the tests?")
+    assert [(item.label, item.text) for item in found] == [
+        ("decision", "Let's go with SQLite."),
+        ("value", "The staging branch is release/7."),
+    ]
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "```\nlet's go with polling\n```",
+        "> no, I meant the other one",
+        "    # we should never do this",
+        "2026-11-15T10:00:00Z let's go with the fallback",
+        "a81f2c0 go with sha256 for cache keys",
+        "Traceback (most recent call last):",
+        'He wrote "skip that, go with plan B"',
+    ],
+)
+def test_code_quotes_and_logs_do_not_speak(pasted: str) -> None:
+    assert scan(f"look at this:\n{pasted}") == []
+
+
+def test_a_name_in_quotes_is_a_name() -> None:
+    assert list(sentences('the flag is "checkout_v3"')) == ["the flag is  checkout_v3"]
+
+
+@given(st.text(max_size=400))
+def test_no_prompt_breaks_it(prompt: str) -> None:
+    scan(prompt)
+
+
+def test_a_huge_prompt_is_read_at_both_ends() -> None:
+    prompt = "Let's go with SQLite.\n" + "x " * 500_000 + "\nwe should never store raw card numbers"
+    assert [found.label for found in scan(prompt)] == ["decision", "architecture"]
+
+
+def test_every_language_has_its_parts() -> None:
+    from importlib import import_module
+
+    for name in LANGUAGES:
+        module = import_module(f"claude_memory.layers.rules.{name}")
+        assert {rule.label for rule in module.RULES} == {
+            "correction",
+            "decision",
+            "architecture",
+            "priority",
+            "value",
+        }
+        assert all(cue == cue.lower() and cue for rule in module.RULES for cue in rule.cues)
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("use token ghp_" + "a1B2" * 9 + " for now", "a1B2a1B2"),
+        ("the password is hunter22! ok", "hunter22!"),
+        ("connect to postgres://app:s3cr3t@db/x", "s3cr3t"),
+        ("key AKIA" + "ABCDEFGH12345678", "ABCDEFGH12345678"),
+        ("Authorization: Bearer abcdef0123456789xyz", "abcdef0123456789xyz"),
+    ],
+)
+def test_obvious_secrets_are_cut(text: str, secret: str) -> None:
+    assert secret not in cut(text)
+    assert "[secret]" in cut(text)
+
+
+def test_plain_values_are_not_cut() -> None:
+    for text in (
+        "the branch is feature/ledger-split",
+        "timeout is 12 seconds",
+        "s3://osprey-corpora/clean/2026-10/",
+    ):
+        assert cut(text) == text
