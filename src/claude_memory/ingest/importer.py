@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from claude_memory import logs, project
+from claude_memory import project
 from claude_memory.errors import Conflict, InvalidInput
 from claude_memory.files import private_folder, try_lock
 from claude_memory.ingest.drain import elsewhere
@@ -29,6 +29,10 @@ from claude_memory.transcripts.model import SourceFile
 
 POOL_FROM_BYTES = 8 << 20  # a worker takes a third of a second to start
 COMMIT_MESSAGES = 2_000
+# After a larger import distilling waits for a drain's slack or the next import: what was said can be found
+# already, and nobody should wait for the rest.
+DISTIL_AT_ONCE_BYTES = 64 << 20
+UNDISTILLED_COUNTED = 100_000
 Distil = Callable[[Conversation, Sequence[Message]], list[StoredMemory]]
 
 
@@ -45,6 +49,7 @@ class Imported:
     memories: int = 0
     read_bytes: int = 0
     complete: bool = True
+    undistilled: int = 0  # conversations whose lasting memories another go must make
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +89,10 @@ def import_history(
             raise Conflict("another import is running; it goes on where it is")
         run = _Run(store, archive, settings, request, progress)
         run.all()
-        if distil is not None:
+        if distil is not None and run.done.read_bytes <= DISTIL_AT_ONCE_BYTES:
             run.distil(distil)
-    return run.done
+        waiting = len(archive.undistilled(UNDISTILLED_COUNTED)) if distil is not None else 0
+    return replace(run.done, undistilled=waiting)
 
 
 def sources(request: Request) -> list[tuple[SourceFile, bool]]:
@@ -207,4 +213,3 @@ class _Run:
                 made = distil(conversation, messages)
                 added = self.archive.distilled(conversation.number, conversation.messages, made)
                 self.done = replace(self.done, memories=self.done.memories + added)
-        logs.logger("import").info("distilled all conversations")

@@ -61,10 +61,20 @@ def import_(
         else:
             with _bar() as show:
                 done = memory.import_history(request, progress=show)
+        _leave_to_the_background(memory.home, getattr(done, "undistilled", 0))
     if json:
         output.document(documents.plain(done))
         return
     output.lines([[(_told(done), "")]])
+
+
+def _leave_to_the_background(home: Path, waiting: int) -> None:
+    """After a large import the rest is done by a process that ends when it is done."""
+    if waiting:
+        from claude_memory.surfaces.hooks import background
+
+        background.start(home)
+        output.note(f"{waiting:,} conversations are distilled in the background, or by the next import")
 
 
 def _told(done: Imported) -> str:
