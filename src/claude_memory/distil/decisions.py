@@ -18,9 +18,9 @@ MAX_NAMED = 4
 def decided(said: Sequence[Said], before: Before, *, opening: bool = False) -> list[Said]:
     """The sentences of a turn that decides; empty if it does not. `opening`: it begins the session."""
     telling = [one for one in said if not fits(phrases.GOING_AHEAD, one.plain)]
-    if any(_stands(one, opening) for one in telling):
+    if any(stands(one, opening=opening) for one in telling):
         return telling
-    if before.asked and _answers(telling):
+    if before.asked and _answers(telling, before):
         return telling
     if before.offered and _takes_up(telling, before):
         return telling
@@ -29,13 +29,16 @@ def decided(said: Sequence[Said], before: Before, *, opening: bool = False) -> l
     return []
 
 
-def _stands(one: Said, opening: bool) -> bool:
+def stands(one: Said, *, opening: bool = False) -> bool:
     """Whether a sentence states a rule by itself; how things are today is told in openings, too."""
-    if len(one.terms) < MIN_ANSWER_TERMS:
-        return False
     if fits(phrases.DECLARING, one.plain):
-        return True
-    if opening or fits(phrases.TROUBLE, one.plain) or fits(phrases.NARRATING, one.plain):
+        return bool(one.terms)
+    if (
+        len(one.terms) < MIN_ANSWER_TERMS
+        or opening
+        or fits(phrases.TROUBLE, one.plain)
+        or fits(phrases.NARRATING, one.plain)
+    ):
         return False
     return fits(phrases.STANDING, one.plain)
 
@@ -45,9 +48,16 @@ def reconsiders(text: str) -> bool:
     return fits(phrases.RECONSIDERING, text.lower().replace("’", "'"))
 
 
-def _answers(said: Sequence[Said]) -> bool:
-    said = [one for one in said if not fits(phrases.NARRATING, one.plain)]
-    return len(all_terms(said)) >= MIN_ANSWER_TERMS
+def _answers(said: Sequence[Said], before: Before) -> bool:
+    """Whether a question was answered: with more than a report of trouble, or the next task."""
+    telling = [
+        one
+        for one in said
+        if not fits(phrases.NARRATING, one.plain)
+        and not fits(phrases.TROUBLE, one.plain)
+        and (shared(one.terms, before.terms) or not fits(phrases.TASK, one.plain))
+    ]
+    return len(all_terms(telling)) >= MIN_ANSWER_TERMS
 
 
 def _takes_up(said: Sequence[Said], before: Before) -> bool:

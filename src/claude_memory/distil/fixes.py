@@ -89,7 +89,7 @@ def _followed(turns: Sequence[Turn], runs: Sequence[Run], place: int, cwd: str) 
             changes = []
         since = run.index
         if not run.failed:
-            changes += changed
+            changes = [index for index in changes + changed if _is_step(turns, index, changes + changed)]
             return Fix(failing, tuple(changes[-6:]), run) if changes else None
         if _same_error(run, failing):
             changes = [index for index in changes + changed if _is_step(turns, index, changes + changed)]

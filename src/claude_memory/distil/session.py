@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from claude_memory.distil import work
+from claude_memory.distil.decisions import reconsiders
 from claude_memory.distil.exchange import Before, acted_on, before, meant, terms
 from claude_memory.distil.fixes import Fix, diagnosis, error_lines, find_fixes
 from claude_memory.distil.observe import files_in, title_of
 from claude_memory.distil.sentences import spoken
-from claude_memory.distil.statements import Statement, statements
+from claude_memory.distil.statements import SoFar, Statement, statements
 from claude_memory.distil.turns import PERSON, Distilled, Origin, Turn, relative, said_before
 from claude_memory.model import Kind, MemoryId, Scope, StoredMemory, Trust, memory_id
 
@@ -45,21 +46,24 @@ def _spoken_memories(
 ) -> tuple[list[StoredMemory], dict[MemoryId, MemoryId]]:
     found: list[tuple[Statement, StoredMemory]] = []
     replaced: dict[MemoryId, MemoryId] = {}
-    done: frozenset[str] = frozenset()
+    so_far = SoFar()
     open_offer: Before | None = None
     for index, turn in enumerate(turns):
         if turn.role != PERSON:
             continue
         earlier = said_before(turns, index)
         context = before(earlier, open_offer)
-        done |= acted_on(earlier)
+        so_far = replace(so_far, done=so_far.done | acted_on(earlier))
         said = meant(turn.text)
+        again = reconsiders(turn.text)
         open_offer = None if said else context
-        for statement in statements(said, turn.text, context, done, opening=not index):
+        for statement in statements(said, context, so_far, again=again, opening=not index):
             memory = _memory(turns, index, statement, context, origin)
             if statement.reconsiders:
                 for old in _taken_back(found, statement):
                     replaced[old.id] = memory.id
+            if statement.kind is Kind.DECISION:
+                so_far = replace(so_far, decided=so_far.decided | terms(statement.words))
             found.append((statement, memory))
     return [memory for _, memory in found], replaced
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from claude_memory.distil import corrections, decisions, preferences
-from claude_memory.distil.exchange import Before, Said, all_terms
+from claude_memory.distil.exchange import Before, Said, all_terms, shared
 from claude_memory.model import Kind
+
+MIN_ALONE = 7  # terms that make words understandable without what they answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +29,27 @@ class Statement:
         return " ".join(said.typed for said in self.sentences)
 
 
+@dataclass(frozen=True, slots=True)
+class SoFar:
+    """The words of a session up to a turn: what the agent wrote into files, what the person decided."""
+
+    done: frozenset[str] = frozenset()
+    decided: frozenset[str] = frozenset()
+
+
 def statements(
-    said: list[Said], text: str, before: Before, done: frozenset[str], *, opening: bool = False
+    said: list[Said], before: Before, so_far: SoFar, *, again: bool = False, opening: bool = False
 ) -> list[Statement]:
-    """What a person's turn states, given what stood before it and what the agent did so far."""
+    """What a person's turn states, given what stood before it; `again`: it takes something back."""
     liked = preferences.preferred(said)
     rest = [one for one in said if one not in liked]
     found = []
-    if rest:
-        wrong = corrections.corrected(rest, before, done)
-        chosen = () if wrong else decisions.decided(rest, before, opening=opening)
-        if wrong:
-            found.append(Statement(Kind.CORRECTION, tuple(wrong), _leans(wrong, before)))
-        elif chosen:
-            again = decisions.reconsiders(text)
-            found.append(Statement(Kind.DECISION, tuple(chosen), _leans(chosen, before), again))
+    if rest and again and shared(all_terms(rest), so_far.decided):
+        found.append(Statement(Kind.DECISION, tuple(rest), _leans(rest, before), reconsiders=True))
+    elif wrong := corrections.corrected(rest, before, so_far.done):
+        found.append(Statement(Kind.CORRECTION, tuple(wrong), _leans(wrong, before)))
+    elif chosen := decisions.decided(rest, before, opening=opening):
+        found.append(Statement(Kind.DECISION, tuple(chosen), _leans(chosen, before), again))
     if liked:
         found.append(Statement(Kind.PREFERENCE, tuple(liked)))
     return found
@@ -49,9 +57,9 @@ def statements(
 
 def _leans(said: list[Said], before: Before) -> bool:
     """Short or pointing words need what they answer."""
-    words = all_terms(said)
     pointing = any(one.agrees or one.refuses or one.plain.split(" ")[0] in _POINTING for one in said)
-    return before.anything and bool(before.text) and (len(words) < 7 or pointing)
+    alone = len(all_terms(said)) >= MIN_ALONE or any(decisions.stands(one) for one in said)
+    return bool(before.text) and (pointing or not alone)
 
 
 _POINTING = frozenset("that this it these those both same (a) (b) (c) (a). (b). a b option".split())
