@@ -122,7 +122,8 @@ def _strongest(
         for old, judgement in found
         if judgement.action is not Action.ADDED and judgement.probability >= _least(old, new, judgement)
     ]
-    return max(acting, key=lambda pair: (pair[1].probability, pair[0].id), default=None)
+    # Among equals the oldest: what is said a third time repeats the first, not the second.
+    return max(acting, key=lambda pair: (pair[1].probability, -pair[0].created_at.timestamp()), default=None)
 
 
 def _least(old: StoredMemory, new: StoredMemory, judgement: Judgement) -> float:

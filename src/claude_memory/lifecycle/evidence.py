@@ -13,28 +13,39 @@ from claude_memory.text import index_terms, is_stop_term, stem
 
 # Said of a thing, these tell that it was otherwise before. `now`, `since` and the like are weaker.
 _CHANGED = (
-    "abandoned adopted bumped cancelled canceled changed converted cut decreased deleted deprecated "
-    "discontinued downgraded dropped ended extended increased lifted lowered merged migrated moved "
-    "overturned overhauled raised reduced removed renamed reorganised reorganized replaced retired "
-    "reverted revoked rewritten scrapped shortened split superseded swapped switched tightened relaxed "
-    "upgraded ported rewrote transferred relocated widened narrowed doubled halved"
+    "abandoned abolished adopted adjusted bumped cancelled canceled changed consolidated converted "
+    "corrected cut decommissioned decreased deleted deprecated disabled discontinued dissolved "
+    "downgraded dropped eased eliminated enabled ended exchanged expanded extended folded frozen grew "
+    "halved handed increased introduced lifted loosened lowered merged migrated modified moved narrowed "
+    "overhauled overruled overturned ported postponed promoted pulled raised ran reassigned rebuilt "
+    "reconsidered redone reduced refactored relaxed relocated removed renamed reorganised reorganized "
+    "replaced rescheduled restricted restructured retired reverted reversed revised revoked rewritten "
+    "rewrote rose scrapped shifted shortened shrank shrunk shut simplified split standardised "
+    "standardized stopped substituted superseded swapped switched tightened transferred tripled doubled "
+    "unified updated upgraded widened withdrawn withdrew"
 )
 _CHANGE = re.compile(
     rf"\b(?:{'|'.join(_CHANGED.split())})\b"
-    r"|\b(?:no longer|any ?more|no more|used to|formerly|previously|as of|from now on|going forward"
-    r"|(?:is|are|has|have|we|it|they) now|now (?!that)\w+s|(?<=[a-z]) now(?=[.,;]|$)|have become|has become"
-    r"|became|took over|takes over|took the place|takes the place|gave way"
-    r"|in favou?r of|off the table|phased out|shut down|thrown out|pushed back|brought forward|turned off"
-    r"|switched off|turned on|switched on|went \w+|changed? (?:our|my|their|his|her|its) minds?"
-    r"|(?:is|are) gone|have since|has since|as before|until now|up to now|not .* any longer|replacing"
-    r"|moving to|switching to|only \w+ remains?"
-    r"|new (?:name|home|wish|rule|default|place|value|limit|owner))\b",
+    r"|\b(?:no longer|any ?more|any longer|no more|not yet|used to|formerly|previously|originally|initially"
+    r"|as of|from now on|going forward|from then on|henceforth|starting (?:with|from|in|next|today|monday)"
+    r"|(?:is|are|has|have|we|it|they|he|she) now|now (?!that)\w+s|(?<=[a-z]) now(?=[.,;]|$)|^now|these days"
+    r"|have become|has become|became|becomes|turned into|took over|takes over|taken over|took the place"
+    r"|takes the place|in (?:its|their) place|gave way|gave up|given up|got rid of|made way|handed over"
+    r"|in favou?r of|off the table|phased out|thrown out|pushed back|brought forward|turned off|turned on"
+    r"|went (?:to|from|with|back|up|down|\w+-\w+)|changed? (?:our|my|their|his|her|its) minds?|for good"
+    r"|(?:is|are) (?:gone|history|over|out|obsolete|outdated)|have since|has since|as before|until now"
+    r"|up to now|replacing|moving to|switching to|up from|down from"
+    r"|instead of (?:the )?(?:old|previous|former)|only \w+ remains?|rather than .* as|successor|not .* since"
+    r"|new (?:name|home|wish|rule|default|place|value|limit|owner|policy|address))\b"
+    r"|→|->|\(was\b|\(formerly\b|\bwas \d",
     re.IGNORECASE,
 )
 _HINT = re.compile(
     r"\b(?:now|nowadays|today|currently|meanwhile|instead|since (?:the|then|last|we|v?\d|[A-Z]\w+)"
-    r"|rather than|the old|old one|by now|already|recently|decided|lately|\(was|was \d"
-    r"|from \S+ to|after the|new)\b",
+    r"|rather than|old|old one|by now|already|recently|decided|lately|from \S+ to|after (?:the|a|an|we)"
+    r"|following the|new|this (?:week|month|year|sprint|quarter)|last (?:week|month|year|sprint)|yesterday"
+    r"|earlier|before that|in (?:version )?v?\d+\.\d+|with (?:version )?v?\d+\.\d+|finally|eventually|again"
+    r"|(?:has|have) been \w+(?:ed|en)|got \w+(?:ed|en)|will be)\b",
     re.IGNORECASE,
 )
 _NEGATION = re.compile(
@@ -60,13 +71,13 @@ _NUMBER_WORDS = {
 _OPPOSITES = tuple(
     tuple(pair.split("/"))
     for pair in (
-        "always/never allow/forbid with/without on/off enable/disable before/after before/later first/later "
+        "always/never allow/forbid enable/disable enabled/disabled before/after before/later "
         "short/long use/avoid required/optional sync/async public/private upper/lower uppercase/lowercase "
         "left/right tabs/spaces red/black min/max minimum/maximum true/false manual/automatic local/remote "
-        "client/server push/pull start/end more/less verbs/noun singular/plural relative/absolute "
+        "client/server push/pull more/less verbs/noun singular/plural relative/absolute "
         "static/dynamic open/closed camelcase/snake_case camelcase/kebab-case snake_case/pascalcase "
         "snake_case/kebab-case keep/remove fine/wrong safe/unsafe zero/infinity inputs/outputs input/output "
-        "every/no internal/external fast/slow worker/main squash/merge rebase/merge light/dark tcp/udp "
+        "internal/external fast/slow worker/main squash/merge rebase/merge light/dark tcp/udp "
         "ascending/descending sequential/parallel mandatory/optional strict/lenient stateless/stateful"
     ).split()
 )
@@ -112,7 +123,7 @@ def measured(old: str, new: str, cosine: float | None = None) -> dict[str, float
         "change": min(changed, 2) / 2,
         "changed": float(changed > 0 and not strange),
         "changed_and_shared": float(changed > 0) * overlap,
-        "hint": float(bool(_HINT.search(new))),
+        "hint": min(len(_HINT.findall(new)), 2) / 2,
         "names_old": _named_after_change(old, new),
         "clash": clash,
         "denied": float(not changed and clash >= 0.5 and not agreed),
@@ -145,6 +156,8 @@ def numbers(text: str) -> frozenset[str]:
 def opposed(old: str, new: str) -> bool:
     """Whether one text holds a word and the other its opposite."""
     one, other = _words(old), _words(new)
+    if bool(negated(old)) != bool(negated(new)):
+        return False  # `never off` is `always on`: a denial on one side turns an opposite around
     for left, right in _OPPOSITES:
         here, there = left in one and right in other, right in one and left in other
         if (here and left not in other) or (there and right not in other):

@@ -147,6 +147,8 @@ class SqliteLifecycle:
         ]
         if found:
             with self._connections.writing() as db:
+                drop = "DELETE FROM subjects WHERE memory = (SELECT number FROM memories WHERE id = ?)"
+                db.executemany(drop, [(id_,) for id_ in subjects])
                 db.executemany(_PUT_SUBJECT, found)
 
     def with_subjects(
