@@ -42,6 +42,7 @@ from claude_memory.store.sqlite.connection import Connections
 
 if TYPE_CHECKING:
     from claude_memory.store.sqlite.archive import SqliteArchive
+    from claude_memory.store.sqlite.graph import SqliteGraph
     from claude_memory.store.sqlite.lifecycle import SqliteLifecycle
     from claude_memory.store.sqlite.matrices import Matrices
 
@@ -106,6 +107,13 @@ class SqliteStore:
         from claude_memory.store.sqlite.lifecycle import SqliteLifecycle
 
         return SqliteLifecycle(self._connections)
+
+    @property
+    def graph(self) -> SqliteGraph:
+        """What memories speak of."""
+        from claude_memory.store.sqlite.graph import SqliteGraph
+
+        return SqliteGraph(self._connections)
 
     def close(self) -> None:
         """Let go of the file, in all threads."""
