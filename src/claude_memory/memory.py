@@ -45,6 +45,9 @@ from claude_memory.project import identify, resolve
 
 if TYPE_CHECKING:
     from claude_memory.embed.protocol import Embedder
+    from claude_memory.graph.draw import Label
+    from claude_memory.graph.knowledge import Knowledge
+    from claude_memory.graph.walk import Neighbourhood
     from claude_memory.ingest.claude_mem import Read
     from claude_memory.ingest.drain import Drained
     from claude_memory.ingest.importer import Imported, Progress, Request
@@ -376,6 +379,21 @@ class Memory:
     def find(self, ids: Sequence[str]) -> list[StoredMemory]:
         """Memories by id or unique beginning of one, without counting as a use."""
         return [self._one(id_) for id_ in ids]
+
+    def graph(self, start: str, *, hops: int = 2) -> tuple[Neighbourhood, Label]:
+        """What is around a memory, a file, a topic; and how its nodes are called."""
+        from claude_memory.graph.neighbourhood import around
+
+        return around(self.store, self.project, start, hops=hops)
+
+    def knowledge(self, topic: str | None = None) -> Knowledge:
+        """Decisions with their reasons, and rules with how often and since when they came up."""
+        from claude_memory.graph.knowledge import knowledge
+        from claude_memory.lifecycle.derive import derive_pending
+
+        self._catch_up()
+        derive_pending(self.store, self.project.id)
+        return knowledge(self.store, self.project, topic)
 
     @property
     def lifecycle(self) -> Life:

@@ -18,6 +18,7 @@ from claude_memory.surfaces.cli import (
     config,
     conversations,
     demo,
+    graph,
     intentions,
     lifecycle,
     layers,
@@ -51,6 +52,7 @@ app.add_typer(config.app, name="config")
 app.add_typer(backup.app, name="backup")
 app.add_typer(intentions.app, name="intend")
 lifecycle.register(app)
+graph.register(app)
 
 
 def _show_version(wanted: bool) -> None:
