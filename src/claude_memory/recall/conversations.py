@@ -33,8 +33,9 @@ EXACT = 100
 FEW = 40  # messages; with fewer, single words of the question are looked for too
 SINGLE_WORDS = 4
 MEMORY_HITS = 60
-# A memory that certainly answers weighs less than the question's own words, more than half of them.
-MEANING_WEIGHT = 0.8
+# A memory that certainly answers weighs less than all of the question's words side by side, more than
+# some of them.
+MEANING_WEIGHT = 0.7
 LEAST_RELEVANCE = 0.05
 # ln Σ exp(10·f): with more than five passages, a long conversation that has all the words somewhere
 # would pass a short one that has the very phrase.

@@ -16,10 +16,11 @@ from claude_memory.recall.snippet import one_line, shorten
 from claude_memory.text import STOP_WORDS
 
 # A question that stands in a message as a line of its own is that very error or command; inside a
-# longer line it may be the beginning of another one. Words alone never reach either.
+# longer line it may be the beginning of another one. Words alone reach neither, not even in five
+# messages of one conversation together: ln 5·exp(10·0.78) < 10·0.95.
 WHOLE_LINE = 1.0
 PHRASE = 0.95
-WORDS_AT_MOST = 0.88
+WORDS_AT_MOST = 0.78
 PAIRS_SHARE = 0.3  # words side by side beside words anywhere
 # Tool output holds many words by chance. Only matches by words are lowered: a phrase is no chance.
 ROLE_FACTOR = {"result": 0.85, "call": 0.95, "summary": 0.95, "task": 0.95, "note": 0.8}
@@ -34,6 +35,7 @@ _QUOTING = str.maketrans("", "", "\\\"'`")  # calls may be kept as JSON, which q
 _ASCII_LOWER = {letter: letter + 32 for letter in range(ord("A"), ord("Z") + 1)}
 _CERTAIN = 20  # characters from which a phrase may begin or end within a word
 _READ = 100_000
+_PROMPT = "$ "  # before a command, where it was typed, copied or kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def question(
     }
     pairs = {pair: weights[pair[0]] + weights[pair[1]] for pair in pairwise(said) if pair[0] != pair[1]}
     own = {word: word for word in weights}
-    return Question(plain(text), weights, pairs, {**(meant or {}), **own})
+    return Question(plain(text).removeprefix(_PROMPT), weights, pairs, {**(meant or {}), **own})
 
 
 def plain(text: str) -> str:
@@ -97,7 +99,7 @@ def phrase(asked: Question, text: str) -> float:
     whole = plain(text)
     if not asked.phrase or not _contains(whole, asked.phrase):
         return 0.0
-    lines = [plain(line) for line in text[:_READ].splitlines()]
+    lines = [plain(line).removeprefix(_PROMPT) for line in text[:_READ].splitlines()]
     if asked.phrase in lines:
         return WHOLE_LINE
     within = any(asked.phrase in line for line in lines)
@@ -124,7 +126,7 @@ def quote(asked: Question, text: str, width: int = QUOTE_WIDTH) -> str:
 
 def spans(asked: Question, line: str) -> list[tuple[int, int]]:
     """Where a line holds the question: as it stands, else each of its telling words."""
-    place = line.lower().find(asked.phrase) if asked.phrase else -1
+    place = line.lower().find(asked.phrase) if len(asked.weights) > 1 else -1
     if place >= 0 and len(line.lower()) == len(line):
         return [(place, place + len(asked.phrase))]
     return [

@@ -1,0 +1,198 @@
+"""How messages are matched, how times are said, how a conversation is resumed and drawn."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from claude_memory.model import ProjectId, SessionId
+from claude_memory.recall import message_match
+from claude_memory.recall.conversations import Quote, Recalled
+from claude_memory.recall.message_match import Question, match, quote, spans
+from claude_memory.recall.resume import resume
+from claude_memory.recall.sessions import together
+from claude_memory.store.archive_protocol import Conversation, Message
+from claude_memory.surfaces.tui import drawing
+from claude_memory.times import ago
+
+NOW = datetime(2026, 11, 15, 14, 30, tzinfo=timezone(timedelta(hours=2)))
+COUNTS = {"connection": 50, "refused": 20, "error": 400, "the": 900, "in": 900, "pool": 10, "test": 300}
+
+
+def asked(text: str) -> Question:
+    return message_match.question(text, 1000, COUNTS)
+
+
+def talk(**changes: str) -> Conversation:
+    values = {
+        "session": "0199aa",
+        "agent": "claude-code",
+        "cwd": "/home/dev/shop",
+        "title": "A title",
+        **changes,
+    }
+    return Conversation(
+        number=1, session=SessionId(values["session"]), agent=values["agent"], project=ProjectId("p"),
+        cwd=values["cwd"], branch="main", first=NOW, last=NOW, messages=3, title=values["title"],
+        parent=values.get("parent", ""),
+    )  # fmt: skip
+
+
+# --- matching
+
+
+def test_the_very_line_comes_before_a_longer_one_before_words_before_some_words() -> None:
+    question = asked("pytest tests/test_pool.py -q")
+    texts = [
+        "pytest tests/test_pool.py -q\ndescription: run it",
+        "cd src && pytest tests/test_pool.py -q --maxfail 3",
+        "pytest said that tests/other.py and test_pool.py are too quiet without -q",
+        "pytest runs",
+        "nothing of this kind",
+    ]
+    scores = [match(question, text) for text in texts]
+    assert scores == sorted(scores, reverse=True)
+    assert len(set(scores)) == len(scores)
+    assert (scores[0], scores[-1]) == (1.0, 0.0)
+
+
+def test_quotation_marks_and_broken_lines_do_not_hide_a_phrase() -> None:
+    question = asked('psql -c "select 1 from pool"')
+    assert match(question, 'command: ["bash", "-lc", "psql -c \\"select 1 from pool\\""]') >= 0.95
+    assert match(asked("connection refused in pool"), "connection refused\n  in pool") >= 0.95
+
+
+def test_a_short_phrase_does_not_begin_within_a_word() -> None:
+    question = asked("test in")
+    assert match(question, "the latest infrastructure") < 0.5
+    assert match(question, "ran the test in place") >= 0.95
+
+
+def test_rare_words_tell_more_than_common_ones_and_function_words_next_to_nothing() -> None:
+    question = asked("the error in pool")
+    assert match(question, "pool") > match(question, "error") > match(question, "the in")
+
+
+def test_tool_output_that_has_the_words_by_chance_stands_behind_what_was_said() -> None:
+    question = asked("connection pool")
+    text = "a pool, and later a connection"
+    assert match(question, text, "user") > match(question, text, "result")
+
+
+def test_a_word_stands_for_the_one_it_begins() -> None:
+    question = message_match.question("connec", 1000, {}, {"connection": "connec"})
+    assert match(question, "a connection") > 0
+    assert spans(question, "a connection") == [(2, 12)]
+
+
+def test_a_quote_shows_what_was_found_even_in_a_very_long_line() -> None:
+    question = asked("connection refused")
+    assert quote(question, "first line\nError: connection refused\nlast") == "Error: connection refused"
+    long = quote(question, "x " * 5000 + "connection refused" + " y" * 5000)
+    assert "connection refused" in long
+    assert len(long) <= message_match.QUOTE_WIDTH + 1
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_no_question_and_no_text_make_it_fail(question: str, text: str) -> None:
+    taken = message_match.question(question, 10, {})
+    assert 0.0 <= match(taken, text) <= 1.0
+    quote(taken, text)
+    for start, end in spans(taken, text):
+        assert 0 <= start < end <= len(text)
+
+
+def test_several_fair_passages_outweigh_one_good_one_but_five_of_them_no_phrase() -> None:
+    assert together([0.8, 0.8]) > together([0.85])
+    assert together([message_match.WORDS_AT_MOST] * 5) < together([message_match.PHRASE])
+
+
+# --- saying and resuming
+
+
+@pytest.mark.parametrize(
+    ("back", "said"),
+    [
+        (timedelta(seconds=20), "just now"),
+        (timedelta(minutes=1), "1 minute ago"),
+        (timedelta(hours=3), "3 hours ago"),
+        (timedelta(hours=15), "yesterday"),
+        (timedelta(days=1), "yesterday"),
+        (timedelta(days=6), "6 days ago"),
+        (timedelta(days=15), "2 weeks ago"),
+        (timedelta(days=70), "2 months ago"),
+        (timedelta(days=800), "2 years ago"),
+        (timedelta(days=-3), "2026-11-18"),
+    ],
+)
+def test_times_are_said_as_people_say_them(back: timedelta, said: str) -> None:
+    assert ago((NOW - back).astimezone(UTC), now=NOW) == said
+
+
+@pytest.mark.parametrize(
+    ("agent", "command"),
+    [
+        ("claude-code", "claude --resume 0199aa"),
+        ("codex", "codex resume 0199aa"),
+        ("opencode", "opencode --session 0199aa"),
+        ("factory", "droid --resume 0199aa"),
+    ],
+)
+def test_each_agent_resumes_in_its_own_way_in_the_right_folder(agent: str, command: str) -> None:
+    how = resume(talk(agent=agent, cwd="/home/dev/my shop"))
+    assert how is not None
+    assert how.line == f"cd '/home/dev/my shop' && {command}"
+
+
+def test_a_subagents_work_goes_on_in_the_session_it_was_done_for() -> None:
+    how = resume(talk(session="agent-7", parent="0199aa"))
+    assert how is not None
+    assert how.arguments == ("claude", "--resume", "0199aa")
+
+
+@pytest.mark.parametrize("session", ["--dangerously-skip-permissions", "a b", "$(id)", "../x", ""])
+def test_an_id_that_could_be_something_else_is_not_resumed(session: str) -> None:
+    assert resume(talk(session=session)) is None
+
+
+def test_an_agent_without_a_command_is_not_resumed() -> None:
+    assert resume(talk(agent="cursor")) is None
+
+
+# --- drawing
+
+
+def drawn(text: str, question: str, *, role: str = "assistant", width: int = 40) -> drawing.Drawn:
+    message = Message(1, 1, 1, role, NOW, text)
+    return drawing.conversation(talk(), [message], asked(question), [1], width, Console(), drawing.PLAIN)
+
+
+def test_lines_fit_the_width_and_those_that_were_found_are_marked_without_colour() -> None:
+    shown = drawn(
+        "One line about " + "something else " * 9 + "\nthe connection was refused", "connection refused"
+    )
+    lines = [line.plain for line in shown.lines[4:]]
+    assert all(line.cell_len <= 40 for line in shown.lines[4:])
+    assert [line for line in lines if line.startswith(drawing.MARK)] == [
+        lines[0],
+        f"{drawing.MARK}the connection was refused",
+    ]
+    assert shown.found == [4]
+
+
+def test_long_tool_output_is_opened_where_it_was_found() -> None:
+    text = "\n".join([*(f"line {number}" for number in range(500)), "connection refused", "after"])
+    lines = [line.plain for line in drawn(text, "connection refused", role="result").lines]
+    assert f"{drawing.MARK}connection refused" in lines
+    assert len(lines) < 30
+
+
+def test_nothing_said_can_move_the_cursor() -> None:
+    item = Recalled(talk(title="a\x1b[2Jb"), 1.0, (Quote(1, "user", NOW, "x\x1b]0;y\x07 pool", 1.0),))
+    shown = drawing.result(item, asked("pool"), 30, NOW, drawing.PLAIN).plain
+    more = "".join(line.plain for line in drawn("pool \x1b[31m red \x9b1m", "pool").lines)
+    assert not any(sign in shown + more for sign in "\x1b\x07\x9b")
