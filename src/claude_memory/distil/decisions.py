@@ -18,7 +18,8 @@ MAX_NAMED = 4
 def decided(said: Sequence[Said], before: Before, *, opening: bool = False) -> list[Said]:
     """The sentences of a turn that decides; empty if it does not. `opening`: it begins the session."""
     telling = [one for one in said if not fits(phrases.GOING_AHEAD, one.plain)]
-    if any(stands(one, opening=opening) for one in telling):
+    standing = [one for one in telling if stands(one, opening=opening)]
+    if standing and (len(all_terms(telling)) > 1 or fits(phrases.DECLARING, standing[0].plain)):
         return telling
     if before.asked and _answers(telling, before):
         return telling
@@ -40,7 +41,7 @@ def stands(one: Said, *, opening: bool = False) -> bool:
         or fits(phrases.NARRATING, one.plain)
     ):
         return False
-    return fits(phrases.STANDING, one.plain)
+    return bool(one.terms) and (one.concludes or fits(phrases.STANDING, one.plain))
 
 
 def reconsiders(text: str) -> bool:
@@ -82,7 +83,9 @@ def _names(one: Said, before: Before) -> bool:
 
 
 def _settles(one: Said, before: Before) -> bool:
-    """“Yes, decimal only”: assent that makes a rule of what the agent just said."""
+    """“Yes, decimal only”, “the room process, sure”: assent that makes a rule of what was said."""
     if not one.agrees or fits(phrases.NARRATING, one.plain) or fits(phrases.TROUBLE, one.plain):
         return False
-    return fits(phrases.SETTLING, one.plain) and shared(one.terms, before.terms)
+    if fits(phrases.SETTLING, one.plain):
+        return shared(one.terms, before.terms) or not fits(phrases.STATING, one.plain)
+    return len(one.terms) > 1 and _names(one, before) and not fits(phrases.TASK, one.plain)

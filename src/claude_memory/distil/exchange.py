@@ -18,6 +18,7 @@ from claude_memory.distil.turns import AGENT, Turn
 MAX_SENTENCES = 60
 _STEM = 4  # letters that make a beginning tell
 _WORD = re.compile(r"[^\s,;!?()\[\]{}\"“”…]+")
+_AGREED = re.compile(r", (?:sure|yes|yep|yeah|ok|okay|agreed|right|exactly|fine)\W*$")
 _EDGE = " ,.:;!—–-…"
 LETTER = r"^\(?[a-d1-4]\)?\W*$"  # “(a).”
 _OFFERING = f"{phrases.OFFERING}|{phrases.ALTERNATIVES}"
@@ -42,6 +43,7 @@ class Said:
     plain: str
     agrees: bool = False
     refuses: bool = False
+    concludes: bool = False
 
     @property
     def terms(self) -> frozenset[str]:
@@ -97,7 +99,13 @@ def _said(typed: str, plain: str) -> Said | None:
     unmeant = (phrases.ASKING, phrases.SUPPOSING, phrases.JOKING, phrases.LATER, phrases.REPORTED)
     if any(fits(pattern, bare) for pattern in unmeant) or fits(phrases.JOKING, text):
         return None
-    return Said(typed, bare.rstrip(_EDGE), agrees, refuses)
+    return Said(
+        typed,
+        bare.rstrip(_EDGE),
+        agrees or _AGREED.search(bare) is not None,
+        refuses,
+        fits(phrases.CONCLUDING, text),
+    )
 
 
 def _plain(text: str) -> str:
