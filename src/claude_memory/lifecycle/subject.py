@@ -60,10 +60,15 @@ _VALUE = re.compile(
     r"|\ball caps\b|\bdigits?\b|\bnumber in\b|\b\w{1,12}_(?=\s|$|[.,])|\b_\w{1,12}\b|\bcapital\w*",
     re.IGNORECASE,
 )
-_CURRENT = re.compile(
-    r"\b(?:current(?:ly)?|now|right now|latest|newest|at the moment|these days|today|nowadays|still"
-    r"|applies|apply|holds?|in force|up to date|at present|presently|as of|convention|rules?|standard"
-    r"|policy|style|guideline|should i|should we|do we|must|have to|supposed to|allowed)\b",
+# Asked for are the present and a rule, both: `which test fails now` wants no convention.
+_PRESENT = re.compile(
+    r"\b(?:current(?:ly)?|now|latest|newest|at the moment|these days|today|nowadays|in force|up to date"
+    r"|at present|presently)\b",
+    re.IGNORECASE,
+)
+_REGULATED = re.compile(
+    r"\b(?:conventions?|rules?|standards?|polic(?:y|ies)|styles?|guidelines?|nam(?:e|es|ing)|form|format|look"
+    r"|should (?:i|we)|must|supposed to|applies|holds)\b",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -86,7 +91,7 @@ def subjects(text: str) -> dict[str, float]:
 
 def asked_for(question: str) -> list[str]:
     """The keys that a question about the present state asks for; none if it asks for something else."""
-    if not _CURRENT.search(question):
+    if not (_PRESENT.search(question) and _REGULATED.search(question)):
         return []
     keys = list(_keys(question, asked=True))
     return keys if len(keys) <= 2 else []
