@@ -345,6 +345,19 @@ def test_what_is_erased_stays_away(memory: Memory, scratch_home: Path) -> None:
     assert not [body for body in bodies(memory) if "every lookup" in body]
 
 
+def test_no_byte_of_what_was_erased_is_left(memory: Memory, scratch_home: Path) -> None:
+    session = ordinary().prompt("What is the code word?")
+    session.says("The code word is quetzalcoatlish, keep it to yourself please.").write(scratch_home)
+    run(memory)
+    gone = [item.id for item in memory.store.memories(EVERYTHING, MemoryFilter()) if "quetzal" in item.body]
+    assert gone
+    memory.store.erase(gone)
+    memory.store.close()
+    stored = b"".join(path.read_bytes() for path in memory.home.glob("memory.db*"))
+    assert b"quetzalcoatl" not in stored
+    assert b"checkout" in stored
+
+
 def test_excluded_folders_are_not_archived(scratch_home: Path) -> None:
     ordinary().write(scratch_home)
     ordinary("secretproject", "/home/dev/clients/acme").write(scratch_home)

@@ -89,6 +89,13 @@ def test_a_reply_belongs_to_its_prompt() -> None:
     assert [turn.prompt for turn in found if turn.final] == prompts
 
 
+def test_a_word_before_a_tool_is_no_reply_even_at_the_end_of_the_file() -> None:
+    session = ClaudeSession().prompt("Run it").says("I will run the tests.", "tool_use")
+    assert not any(turn.final for turn in turns("claude-code", session.lines))
+    older = ClaudeSession().prompt("Run it").says("All tests pass.", None)
+    assert turns("claude-code", older.lines)[-1].final
+
+
 def test_bookkeeping_is_told_from_its_first_bytes() -> None:
     told = [is_bookkeeping(json.dumps(line).encode()) for line in histories.ordinary().lines]
     assert told == [

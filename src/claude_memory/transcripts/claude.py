@@ -58,6 +58,7 @@ class ClaudeReader:
         self._at = moment_of(state.get("at")) or datetime.fromtimestamp(source.modified_ns / 1e9, UTC)
         self._chain = Chain(text_of(state, "chain"))
         self._held: Turn | None = None
+        self._going_on = False
 
     @property
     def settled(self) -> bool:
@@ -85,9 +86,9 @@ class ClaudeReader:
         return [turn for new in found for turn in self._settle(new)]
 
     def finish(self) -> list[Turn]:
-        """At the end of the file the last text is the reply."""
+        """At the end of the file the last text is the reply, unless the agent was about to use a tool."""
         held, self._held = self._held, None
-        return [replace(held, final=True)] if held else []
+        return [held if self._going_on else replace(held, final=True)] if held else []
 
     def _settle(self, turn: Turn) -> Iterator[Turn]:
         if self._held is not None:
@@ -150,6 +151,7 @@ class ClaudeReader:
         message = mapping_of(line, "message")
         id_ = text_of(message, "id")
         broken = line.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>"
+        self._going_on = message.get("stop_reason") == "tool_use"
         content = message.get("content")
         for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
             if not isinstance(block, dict):
