@@ -133,6 +133,18 @@ class Lifecycle(Protocol):
         """Those that begin or end at one of the memories."""
         ...
 
+    def unrelate(self, source: MemoryId, target: MemoryId, kind: str) -> None:
+        """Take a relation back."""
+        ...
+
+    def archive(self, ids: Sequence[MemoryId]) -> int:
+        """Let active memories rest; nothing else of them changes."""
+        ...
+
+    def unarchive(self, ids: Sequence[MemoryId]) -> int:
+        """Bring archived memories back as they were."""
+        ...
+
     # --- subjects
     def put_subjects(self, subjects: Mapping[MemoryId, Mapping[str, float]]) -> None: ...
 

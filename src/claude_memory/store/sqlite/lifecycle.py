@@ -21,10 +21,12 @@ from claude_memory.store.lifecycle_protocol import (
     Strength,
 )
 from claude_memory.store.records import moment_text
-from claude_memory.store.sqlite import rows
+from claude_memory.store.sqlite import changes, rows
 from claude_memory.store.sqlite.connection import Connections
 from claude_memory.store.sqlite.write import Places
 
+_BATCH = 1_000
+_LISTED = "SELECT value FROM json_each(?)"
 _NUMBER = "(SELECT number FROM memories WHERE id = ?)"
 _PUT_INTENTION = """INSERT INTO intentions (id, project, codebase, status, record) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET codebase = excluded.codebase, status = excluded.status,
@@ -135,6 +137,41 @@ class SqliteLifecycle:
             Relation(MemoryId(source), MemoryId(target), kind, evidence, rows.moment(at))
             for source, target, kind, evidence, at in found
         ]
+
+    def unrelate(self, source: MemoryId, target: MemoryId, kind: str) -> None:
+        """Take a relation back."""
+        with self._connections.writing() as db:
+            db.execute(
+                f"DELETE FROM relations WHERE source = {_NUMBER} AND target = {_NUMBER} AND kind = ?",
+                (source, target, kind),
+            )
+
+    def archive(self, ids: Sequence[MemoryId]) -> int:
+        """Let active memories rest."""
+        return self._restate(ids, "active", "archived", "archive")
+
+    def unarchive(self, ids: Sequence[MemoryId]) -> int:
+        """Bring archived memories back."""
+        return self._restate(ids, "archived", "active", "restore")
+
+    def _restate(self, ids: Sequence[MemoryId], before: str, after: str, change: str) -> int:
+        """Change nothing but the status, so that undoing restores equality; the mirror is told."""
+        done = 0
+        statement = f"SELECT {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES} WHERE m.id IN ({_LISTED})"
+        for start in range(0, len(ids), _BATCH):
+            batch = rows.to_json(list(ids[start : start + _BATCH]))
+            with self._connections.writing() as db:
+                changed = rows.fetch(
+                    db,
+                    f"UPDATE memories SET status = ? WHERE status = ? AND id IN ({_LISTED}) RETURNING id",
+                    (after, before, batch),
+                )
+                moved = rows.to_json([id_ for (id_,) in changed])
+                changes.record_states(
+                    db, change, [rows.memory_from_row(row) for row in db.execute(statement, (moved,))]
+                )
+                done += len(changed)
+        return done
 
     # --- subjects
 

@@ -1,4 +1,4 @@
-"""Commands about the life of memories: strength."""
+"""Commands about the life of memories: strength, consolidate."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from claude_memory.surfaces.cli.request import Json, opened, said_all
 def register(app: typer.Typer) -> None:
     """Add these commands."""
     app.command()(strength)
+    app.command()(consolidate)
 
 
 def strength(
@@ -48,6 +49,36 @@ def strength(
         ]
         for item in standing
     )
+
+
+def consolidate(
+    context: typer.Context,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Take back the last consolidation.")] = False,
+    json: Json = False,
+) -> None:
+    """Link what is alike and archive what faded; nothing is merged or lost."""
+    with opened(context) as memory:
+        if undo:
+            undone = memory.undo_consolidation()
+            if json:
+                output.document({"undone": undone})
+            else:
+                output.lines([[(f"{undone} steps taken back", "")]])
+            return
+        done = memory.consolidate(dry_run=dry_run)
+    if json:
+        output.document(documents.plain(done))
+        return
+    verb = "would be" if dry_run else "were"
+    words = [
+        f"{done.repeated} repetitions and {done.similar} near twins {verb} linked",
+        f"{done.archived} faded memories {verb} archived",
+        f"{len(done.patterns)} patterns recur in three sessions or more",
+    ]
+    output.lines([(line, "")] for line in words)
+    if not dry_run and done.repeated + done.similar + done.archived:
+        output.note("undo: claude-memory consolidate --undo")
 
 
 def _moves(confirm: bool, promote: bool, demote: bool) -> tuple[tuple[str, bool], ...]:
