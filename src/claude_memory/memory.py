@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from claude_memory.layers.index import Synced
     from claude_memory.layers.keeping import Keeper
     from claude_memory.ledger import Given, LedgerLine
+    from claude_memory.lifecycle.consolidate import Consolidated
     from claude_memory.lifecycle.entry import Verdict
     from claude_memory.lifecycle.intention_book import IntentionBook
     from claude_memory.lifecycle.life import Life
@@ -394,6 +395,27 @@ class Memory:
         self._catch_up()
         derive_pending(self.store, self.project.id)
         return knowledge(self.store, self.project, topic)
+
+    def consolidate(self, *, dry_run: bool = False, budget_seconds: float | None = None) -> Consolidated:
+        """Link what is alike, read what was not read yet, archive what faded. `undo_consolidation` undoes it."""
+        from claude_memory.graph.knowledge import write_mirrors
+        from claude_memory.lifecycle.consolidate import consolidate
+
+        done = consolidate(
+            self.store, self.project, now=datetime.now(UTC), dry_run=dry_run, budget_seconds=budget_seconds
+        )
+        if not dry_run:
+            self._mirror()
+            write_mirrors(self.home, self.store, self.project)
+        return done
+
+    def undo_consolidation(self) -> int:
+        """Take back the last consolidation that stands; returns how many steps were undone."""
+        from claude_memory.lifecycle.consolidate import undo
+
+        undone = undo(self.store, self.project)
+        self._mirror()
+        return undone
 
     @property
     def lifecycle(self) -> Life:

@@ -60,6 +60,7 @@ class Status(StrEnum):
 
     ACTIVE = "active"
     SUPERSEDED = "superseded"
+    ARCHIVED = "archived"  # faded: still found by a search, never offered unasked
     FORGOTTEN = "forgotten"
 
 
@@ -174,7 +175,7 @@ class MemoryFilter:
     session: SessionId | None = None
     since: datetime | None = None
     until: datetime | None = None
-    statuses: tuple[Status, ...] = (Status.ACTIVE, Status.SUPERSEDED)
+    statuses: tuple[Status, ...] = (Status.ACTIVE, Status.SUPERSEDED, Status.ARCHIVED)
 
     @property
     def restricts(self) -> bool:

@@ -167,4 +167,5 @@ def update(db: apsw.Connection, memory: StoredMemory, *, mirrored: bool = True) 
 def _change_name(before: str, after: Status) -> str:
     if before == after:
         return "update"
-    return {Status.FORGOTTEN: "forget", Status.SUPERSEDED: "supersede", Status.ACTIVE: "restore"}[after]
+    names = {Status.FORGOTTEN: "forget", Status.SUPERSEDED: "supersede", Status.ARCHIVED: "archive"}
+    return names.get(after, "restore")

@@ -149,6 +149,8 @@ def one_line(text: str) -> str:
 def _standing(status: Status, superseded_by: str | None) -> Line:
     if status is Status.SUPERSEDED:
         return [(f"  superseded by {superseded_by}" if superseded_by else "  superseded", "yellow")]
+    if status is Status.ARCHIVED:
+        return [("  archived", "dim")]
     return [("  forgotten", "red")] if status is Status.FORGOTTEN else []
 
 
