@@ -9,21 +9,43 @@ from claude_memory.distil.exchange import Before, Said, all_terms, shared, terms
 from claude_memory.distil.phrases import fits
 
 MIN_TERMS = 2
+# Words that any two sentences about code may share.
+DULL = frozenset(
+    """module test file code function class method line page project repo app thing name value data type
+    change version server service user""".split()
+)
 
 
 def corrected(said: Sequence[Said], before: Before, done: frozenset[str]) -> list[Said]:
     """The sentences of a turn that corrects, given what the agent did so far; empty if it does not."""
-    if not before.anything or len(all_terms(said)) < MIN_TERMS:
+    if not said or not before.anything or len(all_terms(said)) < MIN_TERMS:
         return []
-    if any(_points_out(one, done) or _finds_fault(one, before) for one in said):
+    acted = bool(before.announced) or before.acted
+    can_be = acted or not before.asked or any(fits(phrases.DENYING, one.plain) for one in said)
+    if can_be and any(_points_out(one, done) or _finds_fault(one, before) for one in said):
         return list(said)
-    if before.asked or before.asked_fact:  # an answer, even if it is no
+    if not acted or said[0].agrees:
         return []
-    if said[0].refuses and not said[0].agrees:
-        return list(said)
-    if said[0].agrees or before.alternatives:
-        return []
-    return list(said) if _against(said, before) else []
+    if before.asked or before.asked_fact:  # an answer, even if it is no, unless it goes about something done
+        return list(said) if _beside_the_question(said, before) else []
+    return list(said) if _objects(said, before) else []
+
+
+def _objects(said: Sequence[Said], before: Before) -> bool:
+    first = said[0]
+    if first.refuses and before.suggested:
+        return False  # an offer was refused
+    if first.objects or (first.refuses and shared(all_terms(said) - DULL, before.terms)):
+        return True
+    return not before.alternatives and _against(said, before)
+
+
+def _beside_the_question(said: Sequence[Said], before: Before) -> bool:
+    """“I used floats. Go on?” “No floats, they round”: the objection is to what was done."""
+    about = all_terms(said) - DULL
+    told, question = terms(before.announced), terms(before.question)
+    objects = any(one.refuses or fits(phrases.CONTRASTING, one.plain) for one in said if not one.agrees)
+    return objects and shared(about, told) and not shared(about, question)
 
 
 def _points_out(one: Said, done: frozenset[str]) -> bool:
@@ -41,22 +63,33 @@ def _finds_fault(one: Said, before: Before) -> bool:
 def _against(said: Sequence[Said], before: Before) -> bool:
     """Whether a turn takes up what the agent just did or announced and wants it otherwise."""
     first = said[0]
-    if fits(phrases.NARRATING, first.plain) or not (before.announced or before.acted):
+    if fits(phrases.NARRATING, first.plain) or fits(r"^(?:let's|lets|let us)\b", first.plain):
         return False
-    if before.announced and _other_value(first, before):
+    if not before.announced:  # only files tell what was done, and share many words by chance
+        return any(
+            shared(_set_aside(one), before.terms)
+            or (fits(phrases.DEMANDING, one.plain) and shared(one.terms - DULL, before.terms))
+            for one in said
+        )
+    if _other_value(first, before) or (fits(phrases.DIRECTING, first.plain) and _set_aside(first)):
         return True
-    if not shared(all_terms(said), before.terms):
+    if not shared(all_terms(said) - DULL, before.terms):
         return False
     if any(fits(phrases.CONTRASTING, one.plain) for one in said):
         return True
-    return bool(before.announced) and (fits(phrases.DIRECTING, first.plain) or _same_subject(first, before))
+    return fits(phrases.DIRECTING, first.plain) or _same_subject(first, before)
+
+
+def _set_aside(one: Said) -> frozenset[str]:
+    found = phrases.compiled(phrases.SET_ASIDE).findall(one.plain)
+    return terms(" ".join(found)) - DULL
 
 
 def _same_subject(first: Said, before: Before) -> bool:
     """“I put the plot in kelvin.” “Plots in celsius”: the same subject, said anew."""
     subject = terms(" ".join(first.plain.split(" ")[:3]))
     announced = terms(before.announced)
-    return bool(subject & announced) and bool(first.terms - announced)
+    return bool((subject - DULL) & announced) and bool(first.terms - announced)
 
 
 def _other_value(first: Said, before: Before) -> bool:

@@ -43,6 +43,7 @@ class Said:
     plain: str
     agrees: bool = False
     refuses: bool = False
+    objects: bool = False  # it says no to what was just said or done
     concludes: bool = False
 
     @property
@@ -60,6 +61,7 @@ class Before:
     asked_fact: bool = False
     offered: bool = False
     announced: str = ""  # what it said that it did or will do
+    suggested: bool = False  # its last word was what could be done, too
     alternatives: bool = False
     acted: bool = False
     terms: frozenset[str] = field(default_factory=frozenset)
@@ -79,7 +81,8 @@ def meant(text: str) -> list[Said]:
         said = _said(sentence.said, sentence.plain)
         if said is not None:
             # “120? hmm no.” answers oneself.
-            found.append(replace(said, refuses=(refused or said.refuses) and not asked))
+            refuses, objects = refused or said.refuses, refused or said.objects
+            found.append(replace(said, refuses=refuses and not asked, objects=objects and not asked))
         elif fits(phrases.JOKING, sentence.plain.lower()):
             found.clear()  # what came before was the joke
         # “No! Let them through.”: the refusal belongs to what follows.
@@ -104,6 +107,7 @@ def _said(typed: str, plain: str) -> Said | None:
         bare.rstrip(_EDGE),
         agrees or _AGREED.search(bare) is not None,
         refuses,
+        refuses and fits(phrases.OBJECTING, bare),
         fits(phrases.CONCLUDING, text),
     )
 
@@ -127,7 +131,7 @@ def without_fillers(text: str) -> tuple[str, bool]:
         word = head.strip(_EDGE)
         if word not in phrases.FILLERS or (not tail and not agrees):
             break
-        agrees = agrees or word in phrases.AGREEING
+        agrees = (agrees or word in phrases.AGREEING) and word != "but"  # “ok, but …” does not
         text = tail.lstrip(_EDGE)
     return text, agrees
 
@@ -144,13 +148,16 @@ def before(turns: Sequence[Turn], earlier: Before | None = None) -> Before:
     told = [sentence for sentence in sentences if sentence not in questions]
     question = questions[-1] if questions else ""
     fact = bool(question) and fits(phrases.FACT_ASKED, without_fillers(question)[0])
+    # What is told after a change tells of it.
+    reports = acted and turns[-1].role == AGENT and not fits(phrases.ALTERNATIVES, last.lower())
     found = Before(
         text=last,
         question=question,
         asked=bool(question) and not fact,
         asked_fact=fact,
         offered=any(fits(_OFFERING, sentence) for sentence in told),
-        announced=" ".join(sentence for sentence in told if fits(phrases.ANNOUNCING, sentence)),
+        announced=" ".join(one for one in told if fits(phrases.ANNOUNCING, one) or reports),
+        suggested=bool(told) and fits(phrases.SUGGESTING, told[-1]),
         alternatives=any(fits(phrases.ALTERNATIVES, sentence) for sentence in told),
         acted=acted,
         terms=terms(last.lower()) | acted_on(turns),
