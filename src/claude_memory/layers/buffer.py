@@ -7,7 +7,7 @@ library only: the prompt hook writes it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,9 +15,7 @@ from pathlib import Path
 from claude_memory.layers import blocks
 from claude_memory.layers.documents import rewrite
 from claude_memory.layers.editing import WAIT_SECONDS
-from claude_memory.layers.obvious import cut
 from claude_memory.layers.places import INVITATION, ProjectFiles
-from claude_memory.layers.triggers import scan
 
 WRITE_AHEAD = "write-ahead"
 EXCHANGES = "exchanges"
@@ -53,24 +51,6 @@ class Entry:
         return (
             f"- {self.at.astimezone(UTC):%Y-%m-%dT%H:%M}Z {self.label}: {' '.join(self.text.split())}{whose}"
         )
-
-
-def write_ahead(
-    files: ProjectFiles,
-    home: Path,
-    prompt: str,
-    *,
-    session: str,
-    now: datetime,
-    without_private: Callable[[str], str],
-) -> list[Entry]:
-    """Write down what the prompt corrects, decides, rules, ranks or names, before anybody acts on it."""
-    if "private" in prompt.lower():  # anything may spell the tag; the full rule decides
-        prompt = without_private(prompt)
-    entries = [Entry(now, found.label, cut(found.text), session_name(session)) for found in scan(prompt)]
-    if entries:
-        add(files, home, entries, wait_seconds=HOOK_WAIT_SECONDS)
-    return entries
 
 
 def add(

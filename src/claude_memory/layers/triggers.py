@@ -6,13 +6,12 @@ the rules whose cues a sentence holds.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from types import ModuleType
+from typing import NamedTuple
 
-from claude_memory.layers.rules import LANGUAGES, Rule
+from claude_memory.layers.rules import LANGUAGES, Rule, compiled
 from claude_memory.layers.spoken import sentences
 
 MAX_FOUND = 12
@@ -30,8 +29,7 @@ _HIDES: dict[str, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """One sentence worth writing down, and why."""
 
     label: str
@@ -146,16 +144,11 @@ def _cued(rule: Rule, text: str) -> bool:
 
 
 def _fits(rule: Rule, text: str) -> bool:
-    if not _cued(rule, text) or _compiled(rule.pattern).search(text) is None:
+    if not _cued(rule, text) or compiled(rule.pattern).search(text) is None:
         return False
-    return not (rule.unless and _compiled(rule.unless).search(text))
+    return not (rule.unless and compiled(rule.unless).search(text))
 
 
 @cache
 def _language(name: str) -> ModuleType:
     return import_module(f"claude_memory.layers.rules.{name}")
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)

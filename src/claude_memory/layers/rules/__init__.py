@@ -1,4 +1,4 @@
-"""What a language's trigger rules are made of, and which languages there are. Data, no code.
+"""What a language's trigger rules are made of, and which languages there are.
 
 A language is a module with RULES, and the patterns of what is not meant; see `en`. To add one, write
 its module and name it in LANGUAGES.
@@ -6,6 +6,8 @@ its module and name it in LANGUAGES.
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from typing import NamedTuple
 
 LANGUAGES = ("en",)
@@ -27,3 +29,9 @@ class Rule(NamedTuple):
 def rule(label: str, cues: str, pattern: str, unless: str = "") -> Rule:
     """A rule whose cues stand in one string, apart by `|`."""
     return Rule(label, tuple(cues.split("|")) if cues else (), pattern, unless)
+
+
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern, compiled when it is first needed."""
+    return re.compile(pattern)

@@ -1,6 +1,7 @@
 """The write-ahead of the prompt hook: what a person settled is on disk before the model reads it.
 
-A fault here costs one entry of the buffer, never the prompt: the prompt itself is in the spool.
+A fault here costs one entry of the buffer, never the prompt: the prompt itself is in the spool. Most
+prompts settle nothing, so nothing is loaded but the scan until one does.
 """
 
 from __future__ import annotations
@@ -8,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from claude_memory.errors import MemoryFault
-from claude_memory.layers.buffer import write_ahead
-from claude_memory.layers.places import project_files
+from claude_memory.layers.triggers import Found, scan
 
 if TYPE_CHECKING:
     from claude_memory.surfaces.hooks.answers import Moment
@@ -20,21 +20,28 @@ def note(moment: Moment) -> None:
     prompt = moment.text("prompt")
     if not prompt or prompt.lstrip().startswith("/"):
         return
+    if "private" in prompt.lower():  # anything may spell the tag: the full rule decides
+        from claude_memory.ingest.redact import redact
+
+        prompt = redact(prompt).text
+    found = scan(prompt)
+    if found:
+        try:
+            _write(moment, found)
+        except (MemoryFault, OSError):  # held by another writer, a full disk, a link where a file should be
+            return
+
+
+def _write(moment: Moment, found: list[Found]) -> None:
+    from claude_memory.layers import buffer
+    from claude_memory.layers.obvious import cut
+    from claude_memory.layers.places import project_files
+
     memory = moment.memory
-    try:
-        write_ahead(
-            project_files(memory.home, memory.project.id, memory.project_root),
-            memory.home,
-            prompt,
-            session=moment.session,
-            now=moment.now,
-            without_private=_without_private,
-        )
-    except (MemoryFault, OSError):  # held by another writer, a full disk, a link where a file should be
-        return
-
-
-def _without_private(text: str) -> str:
-    from claude_memory.ingest.redact import redact  # most prompts never need it
-
-    return redact(text).text
+    session = buffer.session_name(moment.session)
+    buffer.add(
+        project_files(memory.home, memory.project.id, memory.project_root),
+        memory.home,
+        [buffer.Entry(moment.now, item.label, cut(item.text), session) for item in found],
+        wait_seconds=buffer.HOOK_WAIT_SECONDS,
+    )
