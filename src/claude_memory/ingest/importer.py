@@ -6,6 +6,7 @@ Files are read by workers beside this process when there is much to do; only thi
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,6 +34,7 @@ COMMIT_MESSAGES = 2_000
 # already, and nobody should wait for the rest.
 DISTIL_AT_ONCE_BYTES = 64 << 20
 UNDISTILLED_COUNTED = 100_000
+_WAIT_STEP = 0.1
 Distil = Callable[[Conversation, Sequence[Message]], list[StoredMemory]]
 
 
@@ -71,6 +73,7 @@ class Request:
     budget_seconds: float | None = None
     workers: int | None = None
     user_home: Path | None = None
+    wait_seconds: float = 0  # for another import to end
 
 
 def import_history(
@@ -84,15 +87,27 @@ def import_history(
     distil: Distil | None = None,
 ) -> Imported:
     """Read what is new of all wanted sources; `distil` gives the memories of a conversation that grew."""
-    with try_lock(private_folder(home / "cache") / "import.lock") as free:
-        if not free:
-            raise Conflict("another import is running; it goes on where it is")
+    with _alone(private_folder(home / "cache") / "import.lock", request.wait_seconds):
         run = _Run(store, archive, settings, request, progress)
         run.all()
         if distil is not None and run.done.read_bytes <= DISTIL_AT_ONCE_BYTES:
             run.distil(distil)
         waiting = len(archive.undistilled(UNDISTILLED_COUNTED)) if distil is not None else 0
     return replace(run.done, undistilled=waiting)
+
+
+@contextlib.contextmanager
+def _alone(lock: Path, wait_seconds: float) -> Iterator[None]:
+    """One import at a time; the one in a drain's slack is short, and worth waiting for."""
+    end = time.monotonic() + wait_seconds
+    while True:
+        with try_lock(lock) as free:
+            if free:
+                yield
+                return
+        if time.monotonic() >= end:
+            raise Conflict("another import is running; it goes on where it is")
+        time.sleep(_WAIT_STEP)
 
 
 def sources(request: Request) -> list[tuple[SourceFile, bool]]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _STYLES = {"user": "bold cyan", "assistant": "bold green", "call": "bold", "result": "dim", "summary": "bold"}
 _DRAWN_SECONDS = 0.1
+WAIT_SECONDS = 30  # a drain's slack takes ten
 
 
 def register(app: typer.Typer) -> None:
@@ -54,7 +55,7 @@ def import_(
     from claude_memory.times import moment
 
     start = moment(since, now=datetime.now().astimezone()) if since else None
-    request = Request(tuple(paths or ()), agent, start)
+    request = Request(tuple(paths or ()), agent, start, wait_seconds=WAIT_SECONDS)
     with opened(context) as memory:
         if from_ is not None:
             done: Any = memory.import_memories(from_, request.paths)
