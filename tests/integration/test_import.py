@@ -193,12 +193,16 @@ def copied(session: ClaudeSession, name: str, **changes: str) -> ClaudeSession:
     copy = ClaudeSession(name, session.cwd)
     for number, line in enumerate(session.lines):
         new = {key: copy.uuid(f"{key}-{number}") if key in line else None for key in changes}
+        if new.get("timestamp"):
+            new["timestamp"] = f"2026-11-01T10:00:{number:02d}.000Z"
         copy.lines.append({**line, "sessionId": copy.id, **{k: v for k, v in new.items() if v}})
     copy.moment = session.moment
     return copy
 
 
-@pytest.mark.parametrize("rewritten", [(), ("uuid",), ("uuid", "promptId"), ("uuid", "parentUuid")])
+@pytest.mark.parametrize(
+    "rewritten", [(), ("uuid",), ("uuid", "promptId"), ("uuid", "parentUuid"), ("timestamp",)]
+)
 def test_copies_add_neither_messages_nor_memories(
     memory: Memory, scratch_home: Path, rewritten: tuple[str, ...]
 ) -> None:

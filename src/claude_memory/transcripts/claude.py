@@ -214,7 +214,7 @@ class ClaudeReader:
         if uuid:
             anchors = (f"uuid:{uuid}", *anchors)
         cwd = text_of(line, "cwd")
-        anchors = (*anchors, f"after:{self._chain.grow(stamp, cwd, role, call, text)}")
+        anchors = (*anchors, f"after:{self._chain.grow(stamp, cwd, role, text)}")
         return Turn(
             session=f"agent-{subagent}" if subagent else session,
             role=role,

@@ -65,7 +65,7 @@ def cut_secrets(text: str, name: str = "") -> Redacted:
 
 def may_hold(text: str) -> bool:
     """Whether any rule has to look at the text; cheap, and never wrong when it says no."""
-    return bool(_wanted_rules(_shadow(text)))
+    return len(text) >= 8 and bool(_wanted_rules(_shadow(text)))
 
 
 def find(text: str) -> list[Span]:
