@@ -28,7 +28,8 @@ FEWEST_WORDS = 8
 _BANDS, _ROWS = 8, 3  # minhash: texts that share 90% meet in a band with 99.9%, 50% with 66%
 _CROWD = 50  # a band that more than so many share says nothing (boilerplate)
 _PATTERN_SESSIONS = 3
-_PLAIN_STATUSES = MemoryFilter(statuses=(Status.ACTIVE,))
+# Archived ones, too: were they left out, the next run would see another set and find other twins.
+_COMPARED = MemoryFilter(statuses=(Status.ACTIVE, Status.ARCHIVED))
 _FADED = (State.SILENT, State.UNAVAILABLE)
 
 
@@ -59,7 +60,7 @@ def consolidate(
     scope = SearchScope((project.id,))
     memories = [
         memory
-        for memory in store.memories(scope, _PLAIN_STATUSES, newest_first=False)
+        for memory in store.memories(scope, _COMPARED, newest_first=False)
         if memory.project == project.id
     ]
     links = [] if out_of_time() else list(_fresh(store, _alike(memories, out_of_time), now))
@@ -201,7 +202,7 @@ def _faded(store: Store, memories: Sequence[StoredMemory], now: datetime) -> lis
     kept = lifecycle_of(store)
     found = []
     for start in range(0, len(memories), 1_000):
-        batch = memories[start : start + 1_000]
+        batch = [item for item in memories[start : start + 1_000] if item.status is Status.ACTIVE]
         known = kept.strengths([memory.id for memory in batch])
         for memory in batch:
             held = known.get(memory.id)

@@ -84,6 +84,8 @@ class Life:
         """What `why` says of a memory's life."""
         [standing] = self.standing([memory], now=now)
         yield f"is {standing.state} (strength {standing.strength:.2f}, {standing.reviews} uses)"
+        if memory.provenance.get("stale"):
+            yield f"may be out of date: {memory.provenance['stale']}"
         for relation in self.relations(memory.id):
             from_here = relation.source == memory.id
             other = relation.target if from_here else relation.source

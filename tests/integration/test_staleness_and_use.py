@@ -1,0 +1,118 @@
+"""A memory says when its files have moved on, and grows stronger when what was given was used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from claude_memory import Memory, NewMemory
+from claude_memory.context.quoting import line_for
+from claude_memory.lifecycle.staleness import changed_share, sketch
+from claude_memory.lifecycle.use import note_uses
+from claude_memory.model import Event, EventId, EventKind, SessionId
+from claude_memory.store.lifecycle_protocol import lifecycle_of
+
+WORDS = {"embedder": "none"}
+NOW = datetime.now(UTC)
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    with Memory.open(tmp_path / "home", folder, flags=WORDS) as opened:
+        yield opened
+
+
+def lines(count: int, start: int = 0) -> bytes:
+    return "\n".join(f"line {number} of the file" for number in range(start, start + count)).encode()
+
+
+@pytest.mark.parametrize(("kept", "share"), [(100, 0.0), (90, 0.1), (50, 0.5), (0, 1.0)])
+def test_a_sketch_tells_how_much_changed(kept: int, share: float) -> None:
+    after = lines(kept) + b"\n" + lines(100 - kept, 1000)
+    union = 1 - kept / (200 - kept)
+    assert changed_share(sketch(lines(100)), sketch(after)) == pytest.approx(union, abs=0.15)
+    assert (changed_share(sketch(lines(100)), sketch(after)) == 0) is (share == 0)
+
+
+def test_a_memory_is_marked_when_its_file_changed_a_lot_and_cleared_when_it_came_back(memory: Memory) -> None:
+    file = memory.project_root / "auth.py"
+    file.write_bytes(lines(80))
+    kept = memory.remember(NewMemory("Tokens live in auth.py", kind="decision", files=["auth.py"]))
+    file.write_bytes(lines(80) + b"\none more line")
+    memory.consolidate()
+    assert "out of date" not in line_for(memory.show([kept.id])[0])
+    file.write_bytes(lines(80, 500))
+    memory.consolidate()
+    [marked] = memory.show([kept.id])
+    assert "possibly out of date: auth.py changed" in line_for(marked)
+    assert any("may be out of date" in line for line in memory.why(kept.id, "tokens").words)
+    file.unlink()
+    memory.consolidate()
+    assert "auth.py is gone" in line_for(memory.show([kept.id])[0])
+    file.write_bytes(lines(80))
+    memory.consolidate()
+    assert "out of date" not in line_for(memory.show([kept.id])[0])
+
+
+def test_a_stale_memory_ranks_below_its_equal(memory: Memory) -> None:
+    (memory.project_root / "a.py").write_bytes(lines(50))
+    [stale, sound] = memory.remember_many(
+        [NewMemory("the cache is warm", files=["a.py"]), NewMemory("the cache is cold")]
+    )
+    (memory.project_root / "a.py").unlink()
+    memory.consolidate()
+    assert [hit.id for hit in memory.search("the cache")] == [sound, stale]
+
+
+def test_no_file_outside_the_project_is_read(memory: Memory, tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("secret", "utf-8")
+    (memory.project_root / "link.txt").symlink_to(tmp_path / "secret.txt")
+    kept = memory.remember(NewMemory("x", files=["../secret.txt", "link.txt", "/etc/hostname"]))
+    assert lifecycle_of(memory.store).file_states(memory._scope(), [kept.id]) == []
+
+
+def event(memory: Memory, kind: EventKind, minute: int, **payload: object) -> Event:
+    when = NOW - timedelta(hours=1) + timedelta(minutes=minute)
+    id_ = EventId(f"e{kind}{minute}")
+    return Event(id_, kind, "claude-code", SessionId("s1"), memory.project.id, "/", when, payload)
+
+
+def test_what_was_given_and_then_used_grows_stronger_once(memory: Memory) -> None:
+    touched, spoken, ignored = memory.remember_many(
+        [
+            NewMemory("Tokens expire after an hour", trust="agent", files=["src/auth.py"]),
+            NewMemory("The invoice numbers restart every January per country", trust="agent"),
+            NewMemory("The moon landing was televised in colour somewhere", trust="agent"),
+        ]
+    )
+    memory.store.add(
+        [
+            event(memory, EventKind.TOOL_USE, 0, tool_input={"file_path": "/work/shop/src/auth.py"}),
+            event(memory, EventKind.INJECTION, 1, memories=[touched, spoken, ignored]),
+            event(memory, EventKind.TOOL_USE, 2, tool_input={"file_path": "/work/shop/src/auth.py"}),
+            event(
+                memory,
+                EventKind.REPLY,
+                3,
+                last_assistant_message="Since invoice numbers restart each January per country, I will …",
+            ),
+        ],
+        [],
+    )
+    since = NOW - timedelta(days=1)
+    assert note_uses(memory.store, memory.project, since) == 2
+    assert note_uses(memory.store, memory.project, since) == 0
+    known = lifecycle_of(memory.store).strengths([touched, spoken, ignored])
+    assert set(known) == {touched, spoken}
+
+
+def test_slack_tends_every_project_that_wants_it(memory: Memory) -> None:
+    memory.remember(NewMemory("Scripts are plain sh.", kind="convention"))
+    memory.consolidate_in_slack()
+    assert lifecycle_of(memory.store).last_run(memory.project.id) is not None
+    assert (memory.home / "projects" / memory.project.id / "conventions.json").exists()
