@@ -225,9 +225,13 @@ class Memory:
         """Let new memories meet their neighbours; what they say stays kept whatever comes of it."""
         from claude_memory.lifecycle.derive import derive
         from claude_memory.lifecycle.entry import admit
+        from claude_memory.lifecycle.staleness import tied
+        from claude_memory.store.lifecycle_protocol import lifecycle_of
 
         model = self._embedder.model if self._embedder is not None else None  # never loaded for this
         derive(self.store, memories)
+        if any(memory.files for memory in memories):
+            lifecycle_of(self.store).put_file_states(tied(memories, self.project_root))
         verdicts = admit(self.store, memories, model)
         self.verdicts = {verdict.memory: verdict for verdict in verdicts}
         if any(verdict.other for verdict in verdicts):
@@ -397,10 +401,13 @@ class Memory:
         return knowledge(self.store, self.project, topic)
 
     def consolidate(self, *, dry_run: bool = False, budget_seconds: float | None = None) -> Consolidated:
-        """Link what is alike, read what was not read yet, archive what faded. `undo_consolidation` undoes it."""
+        """Link what is alike, archive what faded; `undo_consolidation` takes it back."""
         from claude_memory.graph.knowledge import write_mirrors
         from claude_memory.lifecycle.consolidate import consolidate
+        from claude_memory.lifecycle.staleness import refreshed
 
+        if not dry_run:
+            refreshed(self.store, self.project, self.project_root)
         done = consolidate(
             self.store, self.project, now=datetime.now(UTC), dry_run=dry_run, budget_seconds=budget_seconds
         )
@@ -408,6 +415,15 @@ class Memory:
             self._mirror()
             write_mirrors(self.home, self.store, self.project)
         return done
+
+    def consolidate_in_slack(self) -> None:
+        """Tend every project that wants it, for two seconds at most."""
+        from claude_memory.graph.knowledge import write_mirrors
+        from claude_memory.lifecycle.slack import tend
+
+        for project in tend(self.store, now=datetime.now(UTC)):
+            write_mirrors(self.home, self.store, project)
+        self._mirror()
 
     def undo_consolidation(self) -> int:
         """Take back the last consolidation that stands; returns how many steps were undone."""

@@ -54,7 +54,9 @@ def line_for(memory: StoredMemory, *, characters: int = 320) -> str:
     """One line for a memory: kind, day, what it says; quoted unless a person said it."""
     said = clipped(plain(_statement(memory)), characters)
     shown = said if memory.trust is Trust.USER else f"“{said}”, from {_SOURCES[memory.trust]}"
-    return f"- {memory.kind}, {memory.created_at:%Y-%m-%d}: {shown} [{memory.id}]"
+    stale = memory.provenance.get("stale")
+    doubt = f" (possibly out of date: {clipped(plain(str(stale)), 120)})" if stale else ""
+    return f"- {memory.kind}, {memory.created_at:%Y-%m-%d}: {shown}{doubt} [{memory.id}]"
 
 
 def intention_line(due: Due) -> str:

@@ -18,6 +18,7 @@ RECENCY_BONUS = 0.02
 RECENCY_HALF_LIFE_DAYS = 30.0
 FILE_BONUS = 0.08
 SUPERSEDED_FACTOR = 0.6
+STALE_FACTOR = 0.9  # its files changed a lot since: likely still true, less likely than others
 VALIDITY = {Status.SUPERSEDED: SUPERSEDED_FACTOR, Status.ARCHIVED: 0.85}
 KIND_BONUS = {Kind.OBSERVATION: -0.02, Kind.SUMMARY: -0.01}
 TRUST_BONUS = {Trust.TOOL: -0.01, Trust.IMPORTED: -0.01}
@@ -36,7 +37,8 @@ def bonuses(memory: StoredMemory, now: datetime, boost_files: Sequence[str] = ()
 
 def validity(memory: StoredMemory) -> float:
     """The factor by which a memory that was replaced or has faded sinks."""
-    return VALIDITY.get(memory.status, 1.0)
+    stale = STALE_FACTOR if memory.provenance.get("stale") else 1.0
+    return VALIDITY.get(memory.status, 1.0) * stale
 
 
 def recency(created_at: datetime, now: datetime) -> float:

@@ -27,6 +27,7 @@ def drain_all(home: str) -> None:
                 if free:  # one process embeds at a time; two would only share the same cores
                     memory.embed_pending(budget_seconds=EMBED_SECONDS)
             memory.upkeep()
+            memory.consolidate_in_slack()
         drop_old(root)
     except (MemoryFault, OSError):
         return
