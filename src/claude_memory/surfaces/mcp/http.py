@@ -113,6 +113,7 @@ def _listener(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
+        listener.listen(128)
     except (OSError, OverflowError) as fault:
         listener.close()
         raise Conflict(f"cannot listen on port {port}: {fault}; choose another with --port") from None

@@ -1,0 +1,300 @@
+"""What asking over MCP costs: time to answer `initialize`, tokens of the layers, a search's time, memory.
+
+    python bench/mcp_cost.py FOLDER [--parts start layers speed memory] [--json FILE]
+
+Pairs run alternately, so that the machine's load falls on both sides alike. The layers are measured on
+5,000 made-up memories as long as an agent's replies, each with one fact in it, and 50 questions; the
+speed on 20,000 memories with made-up vectors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from claude_memory import Memory, NewMemory
+from claude_memory.context.budget import tokens
+
+START_TARGET, SPEED_TARGET, LAYERS_TARGET, MEMORY_TARGET_MB = 1.3, 1.5, 0.1, 120
+SERVE = [sys.executable, "-I", "-m", "claude_memory", "mcp"]
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "bench", "version": "1"},
+    },
+}
+SHORT_RELEASE = (
+    "import sys; from pathlib import Path; from claude_memory.surfaces.mcp.server import Server; "
+    "Server(Path(sys.argv[1]), Path.cwd(), release_seconds=1).run()"
+)
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Nothing but what the server needs."""
+    return {"PATH": os.environ["PATH"], "HOME": str(home.parent), "CLAUDE_MEMORY_HOME": str(home)}
+
+
+def start(folder: Path, count: int = 9) -> dict[str, Any]:
+    """From starting the server to its answer to `initialize`, beside importing `mcp`."""
+    home = folder / "start"
+    home.mkdir(mode=0o700)
+    times = []
+    for _ in range(count + 1):
+        begun = time.perf_counter()
+        subprocess.run([sys.executable, "-I", "-c", "import mcp"], check=True, env=environment(home))
+        bare = time.perf_counter() - begun
+        begun = time.perf_counter()
+        pipe = subprocess.PIPE
+        with subprocess.Popen(SERVE, cwd=folder, env=environment(home), stdin=pipe, stdout=pipe) as server:
+            assert server.stdin is not None
+            assert server.stdout is not None
+            server.stdin.write(json.dumps(HELLO).encode() + b"\n")
+            server.stdin.flush()
+            assert b"serverInfo" in server.stdout.readline()
+            ours = time.perf_counter() - begun
+            server.stdin.close()
+        times.append((bare, ours))
+    bare, ours = (statistics.median(side) for side in zip(*times[1:], strict=True))
+    ratio = statistics.median(after / before for before, after in times[1:])
+    return {
+        "import_mcp_ms": round(bare * 1e3),
+        "initialize_ms": round(ours * 1e3),
+        "ratio": round(ratio, 3),
+        "target": START_TARGET,
+        "n": count,
+    }
+
+
+def talk(home: Path, folder: Path, conversation: Callable[[ClientSession], Awaitable[Any]]) -> Any:
+    """One conversation with a server of its own."""
+    wanted = StdioServerParameters(command=SERVE[0], args=SERVE[1:], env=environment(home), cwd=str(folder))
+
+    async def run() -> Any:
+        async with stdio_client(wanted) as (read, write), ClientSession(read, write) as session:
+            await session.initialize()
+            return await conversation(session)
+
+    return asyncio.run(run())
+
+
+PARTS = "gateway ledger parser planner mailer importer renderer scheduler indexer exporter".split()
+PLACES = "staging production nightly mobile desktop billing search archive support partner".split()
+THINGS = "timeout retry quota buffer cache token batch window lock queue".split()
+NAMES = "amber birch cedar delta ember falcon garnet harbor indigo juniper".split()
+FILLER = (
+    "We looked at the logs of the {part} first and compared them with what the {place} system reports. ",
+    "The tests of that module pass, and the linter has nothing to say about the change any more. ",
+    "I left the older code path in place because two callers still depend on how it orders its results. ",
+    "The documentation now mentions both ways, and the example was run once more from a clean checkout. ",
+    "After that the build was repeated with the flags of the release, which took a little over six minutes. ",
+    "None of the dashboards showed a change in error rates while the deployment went through its stages. ",
+)
+
+
+def replies(count: int) -> list[tuple[str, str, str]]:
+    """Question, answer and memory: a reply of 150 to 900 words with one fact at a random place."""
+    dice = random.Random(5)
+    subjects = [
+        (part, place, thing, name) for part in PARTS for place in PLACES for thing in THINGS for name in NAMES
+    ]
+    dice.shuffle(subjects)
+    made = []
+    for number, (part, place, thing, name) in enumerate(subjects[:count]):
+        answer = f"{name}-{number * 7919 % 99991}"
+        fact = f"The {thing} of the {part} in {place} for team {name} is now set by {answer}. "
+        said = [dice.choice(FILLER).format(part=part, place=place) for _ in range(dice.randint(8, 50))]
+        said.insert(dice.randrange(len(said)), fact)
+        question = f"what sets the {thing} of the {part} in {place} for team {name}"
+        made.append((question, answer, "".join(said).strip()))
+    return made
+
+
+def layers(folder: Path, count: int = 5_000, asked: int = 50) -> dict[str, Any]:
+    """Layer 1, then opening two, beside the top twenty in full: tokens, and how often the answer is there."""
+    home = folder / "layers"
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text('embedder = "none"\n')
+    (home / "config.toml").chmod(0o600)
+    made = replies(count)
+    with Memory.open(home, folder) as memory:
+        for at in range(0, count, 500):
+            memory.remember_many(
+                [NewMemory(body, trust="agent") for _, _, body in made[at : at + 500]], embed=False
+            )
+
+    async def ask(session: ClientSession) -> list[tuple[int, int, bool, bool]]:
+        async def text(name: str, **arguments: Any) -> str:
+            result = await session.call_tool(name, arguments)
+            return str(result.content[0].text)
+
+        found = []
+        for question, answer, _ in random.Random(6).sample(made, asked):
+            first = await text("search_memory", query=question)
+            ids = [hit["id"] for hit in json.loads(first)["hits"]]
+            opened = await text("get_memories", ids=ids[:2])
+            wide = await text("search_memory", query=question, limit=20, min_relevance=0)
+            all_ids = [hit["id"] for hit in json.loads(wide)["hits"]]
+            full = await text("get_memories", ids=all_ids, max_tokens=50_000)
+            found.append(
+                (tokens(first) + tokens(opened), tokens(full), answer in first + opened, answer in full)
+            )
+        return found
+
+    found = talk(home, folder, ask)
+    layered, full = (sum(row[side] for row in found) for side in (0, 1))
+    return {
+        "memories": count,
+        "questions": asked,
+        "tokens_layers": round(layered / asked),
+        "tokens_top_20_in_full": round(full / asked),
+        "ratio": round(layered / full, 3),
+        "target": LAYERS_TARGET,
+        "recall_layers": sum(row[2] for row in found) / asked,
+        "recall_top_20": sum(row[3] for row in found) / asked,
+    }
+
+
+def filled(folder: Path, home: Path, count: int) -> None:
+    """A store with vectors of the real model's name and size."""
+    import numpy as np
+
+    dice = np.random.default_rng(7)
+    with Memory.open(home, folder) as memory:
+        bodies = [f"{fact} It was number {number}." for number, (_, _, fact) in enumerate(short(count))]
+        for at in range(0, count, 2_000):
+            memory.remember_many([NewMemory(body) for body in bodies[at : at + 2_000]], embed=False)
+        assert memory.embedder is not None
+        model, dimensions = memory.embedder.model, memory.embedder.dimensions
+        while waiting := memory.store.unembedded(model, 2_000):
+            rows = dice.standard_normal((len(waiting), dimensions))
+            rows = np.round(rows / np.linalg.norm(rows, axis=1, keepdims=True) * 127).astype(np.int8)
+            memory.store.add_vectors(
+                model, [(item.id, row.tobytes()) for item, row in zip(waiting, rows, strict=True)]
+            )
+
+
+def short(count: int) -> list[tuple[str, str, str]]:
+    """Question, answer and one sentence."""
+    dice = random.Random(8)
+    made = []
+    for number in range(count):
+        part, place, thing, name = (dice.choice(words) for words in (PARTS, PLACES, THINGS, NAMES))
+        fact = (
+            f"The {thing} {number % 977} of the {part} in {place} was set by {name} after incident {number}."
+        )
+        made.append((f"who set the {thing} {number % 977} of the {part} in {place}", name, fact))
+    return made
+
+
+def speed(folder: Path, count: int = 20_000, asked: int = 60) -> dict[str, Any]:
+    """A warm search over stdio beside the same search in this process."""
+    home = folder / "speed"
+    filled(folder, home, count)
+    questions = [question for question, _, _ in random.Random(9).sample(short(count), 2 * asked + 20)]
+
+    async def ask(session: ClientSession) -> list[tuple[float, float]]:
+        times = []
+        with Memory.open(home, folder) as memory:
+            for number in range(asked + 10):
+                begun = time.perf_counter()
+                memory.search(questions[2 * number], limit=5, min_relevance=0.0)
+                inside = time.perf_counter() - begun
+                begun = time.perf_counter()
+                await session.call_tool(
+                    "search_memory", {"query": questions[2 * number + 1], "limit": 5, "min_relevance": 0}
+                )
+                times.append((inside, time.perf_counter() - begun))
+        return times[10:]
+
+    times = talk(home, folder, ask)
+    inside, outside = (statistics.median(side) for side in zip(*times, strict=True))
+    return {
+        "memories": count,
+        "in_process_ms": round(inside * 1e3, 1),
+        "over_stdio_ms": round(outside * 1e3, 1),
+        "ratio": round(outside / inside, 3),
+        "target": SPEED_TARGET,
+        "n": asked,
+    }
+
+
+def resident_mb(process: int) -> float:
+    """Resident memory of a process and its children."""
+    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    total = pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+    children = Path(f"/proc/{process}/task").glob("*/children")
+    return total + sum(resident_mb(int(child)) for file in children for child in file.read_text().split())
+
+
+def memory_use(folder: Path) -> dict[str, Any]:
+    """Of the server and its children: before the embedder is needed, with it, after it was given back."""
+    home = folder / "speed"
+    if not home.exists():
+        filled(folder, home, 20_000)
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", SHORT_RELEASE, str(home)]
+    with subprocess.Popen(command, cwd=folder, env=environment(home), stdin=pipe, stdout=pipe) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+
+        def ask(message: dict[str, Any]) -> None:
+            server.stdin.write(json.dumps(message).encode() + b"\n")  # type: ignore[union-attr]
+            server.stdin.flush()  # type: ignore[union-attr]
+            if "id" in message:
+                assert server.stdout.readline()  # type: ignore[union-attr]
+
+        ask(HELLO)
+        ask({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        ask({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+        time.sleep(3)
+        before = resident_mb(server.pid)
+        search = {"name": "search_memory", "arguments": {"query": "who set the quota 12 of the parser"}}
+        ask({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": search})
+        during = resident_mb(server.pid)
+        time.sleep(6)
+        after = resident_mb(server.pid)
+        server.stdin.close()
+    return {
+        "before_mb": round(before),
+        "with_model_mb": round(during),
+        "given_back_mb": round(after),
+        "target_mb": MEMORY_TARGET_MB,
+    }
+
+
+def main() -> None:
+    """Measure and print."""
+    parts = {"start": start, "layers": layers, "speed": speed, "memory": memory_use}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--parts", nargs="*", choices=list(parts), default=list(parts))
+    parser.add_argument("--json", type=Path)
+    chosen = parser.parse_args()
+    chosen.folder.mkdir(parents=True, exist_ok=True)
+    found: dict[str, Any] = {"load": os.getloadavg()[0]}
+    for name in chosen.parts:
+        found[name] = parts[name](chosen.folder)
+        print(name, json.dumps(found[name]), flush=True)
+    if chosen.json:
+        chosen.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
