@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from claude_memory.files import FILE_MODE, private_folder
 from claude_memory.layers import danger_zone, index, session_end, sources
 from claude_memory.layers.places import PersonFiles, ProjectFiles, project_files
 from claude_memory.layers.session_log import SessionLine
 from claude_memory.layout import FOLDER
-from claude_memory.model import Project, ProjectId, ProjectIdentity
+from claude_memory.model import Project, ProjectId, ProjectIdentity, SearchScope
 from claude_memory.settings import Settings
-from claude_memory.store.protocol import Store
+from claude_memory.store.protocol import EventFilter, Store
+
+LOOK_SECONDS = 60
+_LOOKED = "sessions-looked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,8 @@ class Keeper:
 
     def end_sessions(self, *, now: datetime) -> list[SessionLine]:
         """Write down the sessions that are over; condense those whose window is nearly full."""
+        if not self._has_news(now):
+            return []
         danger_zone.watch(self.home, self.store, self.settings, now=now)
         return session_end.end_sessions(self.home, self.store, now=now)
 
@@ -81,6 +87,22 @@ class Keeper:
             found += sources.of_person(self.home, own, self._projects())
             found += [sources.of_knowledge(folder, own) for folder in folders]
         return found
+
+    def _has_news(self, now: datetime) -> bool:
+        """Whether anything happened since the last look; if not, a minute is soon enough to look again."""
+        newest = self.store.events(SearchScope(None), EventFilter(), limit=1)
+        if not newest:
+            return False
+        marker = private_folder(self.home / "cache") / _LOOKED
+        seen = newest[0].id.encode()
+        try:
+            if marker.read_bytes() == seen and now.timestamp() - marker.stat().st_mtime < LOOK_SECONDS:
+                return False
+        except OSError:
+            pass
+        marker.touch(mode=FILE_MODE)
+        marker.write_bytes(seen)  # derived: losing it costs one more look
+        return True
 
     def _own_project(self) -> ProjectId:
         """What belongs to the person and no project still needs one to stand under."""
