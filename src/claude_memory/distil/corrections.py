@@ -9,6 +9,7 @@ from claude_memory.distil.exchange import Before, Said, all_terms, shared, terms
 from claude_memory.distil.phrases import fits
 
 MIN_TERMS = 2
+MAX_NAMED = 4
 # Words that any two sentences about code may share.
 DULL = frozenset(
     """module test file code function class method line page project repo app thing name value data type
@@ -35,14 +36,14 @@ def _objects(said: Sequence[Said], before: Before) -> bool:
     first = said[0]
     if first.refuses and before.suggested:
         return False  # an offer was refused
-    if first.objects or (first.refuses and shared(all_terms(said) - DULL, before.terms)):
+    if first.objects or (first.refuses and (before.announced or shared(_about(said), before.terms))):
         return True
     return not before.alternatives and _against(said, before)
 
 
 def _beside_the_question(said: Sequence[Said], before: Before) -> bool:
     """“I used floats. Go on?” “No floats, they round”: the objection is to what was done."""
-    about = all_terms(said) - DULL
+    about = _about(said)
     told, question = terms(before.announced), terms(before.question)
     objects = any(one.refuses or fits(phrases.CONTRASTING, one.plain) for one in said if not one.agrees)
     return objects and shared(about, told) and not shared(about, question)
@@ -66,18 +67,25 @@ def _against(said: Sequence[Said], before: Before) -> bool:
     if fits(phrases.NARRATING, first.plain) or fits(r"^(?:let's|lets|let us)\b", first.plain):
         return False
     if not before.announced:  # only files tell what was done, and share many words by chance
-        return any(
-            shared(_set_aside(one), before.terms)
-            or (fits(phrases.DEMANDING, one.plain) and shared(one.terms - DULL, before.terms))
-            for one in said
-        )
-    if _other_value(first, before) or (fits(phrases.DIRECTING, first.plain) and _set_aside(first)):
+        return any(_demands(one, before) for one in said)
+    if _other_value(first, before) or _put_otherwise(first, said):
         return True
-    if not shared(all_terms(said) - DULL, before.terms):
-        return False
-    if any(fits(phrases.CONTRASTING, one.plain) for one in said):
+    directs = fits(phrases.DIRECTING, first.plain)
+    if not shared(_about(said), before.terms):
+        return directs and bool(_set_aside(first))
+    contrasts = any(fits(phrases.CONTRASTING, one.plain) for one in said)
+    return contrasts or directs or _same_subject(first, before)
+
+
+def _demands(one: Said, before: Before) -> bool:
+    """Whether a sentence sets aside what was just written, or demands something else of it."""
+    if shared(_set_aside(one), before.terms):
         return True
-    return fits(phrases.DIRECTING, first.plain) or _same_subject(first, before)
+    return fits(phrases.DEMANDING, one.plain) and shared(one.terms - DULL, before.terms)
+
+
+def _about(said: Sequence[Said]) -> frozenset[str]:
+    return all_terms(said) - DULL
 
 
 def _set_aside(one: Said) -> frozenset[str]:
@@ -89,7 +97,16 @@ def _same_subject(first: Said, before: Before) -> bool:
     """“I put the plot in kelvin.” “Plots in celsius”: the same subject, said anew."""
     subject = terms(" ".join(first.plain.split(" ")[:3]))
     announced = terms(before.announced)
-    return bool((subject - DULL) & announced) and bool(first.terms - announced)
+    return shared(subject - DULL, announced) and bool(first.terms - announced)
+
+
+def _put_otherwise(first: Said, said: Sequence[Said]) -> bool:
+    """“I assumed sunday.” “Monday, we're in europe”: just another name for it, and why."""
+    named, mark, _ = first.plain.partition(",")
+    if fits(phrases.STATING, named) or fits(phrases.TASK, named) or fits(phrases.TROUBLE, first.plain):
+        return False
+    explained = bool(mark) or len(said) > 1 or fits(r" (?:please|pls)$", named)
+    return explained and 0 < len(terms(named)) < MAX_NAMED and len(all_terms(said)) >= MIN_TERMS
 
 
 def _other_value(first: Said, before: Before) -> bool:

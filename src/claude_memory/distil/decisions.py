@@ -58,7 +58,8 @@ def _answers(said: Sequence[Said], before: Before) -> bool:
         and not fits(phrases.TROUBLE, one.plain)
         and (shared(one.terms, before.terms) or not fits(phrases.TASK, one.plain))
     ]
-    return len(all_terms(telling)) >= MIN_ANSWER_TERMS
+    count = len(all_terms(telling))
+    return count >= MIN_ANSWER_TERMS or (count > 0 and fits(r"\b(?:only|never|always)\b", telling[0].plain))
 
 
 def _takes_up(said: Sequence[Said], before: Before) -> bool:
@@ -66,7 +67,7 @@ def _takes_up(said: Sequence[Said], before: Before) -> bool:
     if any(fits(LETTER, one.plain) or _names(one, before) for one in said):
         return True
     return any(
-        shared(one.terms, before.terms)
+        (shared(one.terms, before.terms) or (one.agrees and len(one.terms) > 1))
         and fits(phrases.CHOOSING, one.plain)
         and not fits(phrases.NARRATING, one.plain)
         for one in said
