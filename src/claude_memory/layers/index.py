@@ -106,29 +106,27 @@ class _Run:
     progress: Callable[[int], None] | None
     done: Synced = field(default_factory=Synced)
     known: dict[str, _File] = field(default_factory=dict)
-    before: str = ""
+    dirty: bool = False
     gone: dict[str, _File] = field(default_factory=dict)
     pending: list[StoredMemory] = field(default_factory=list)
-    waiting: dict[str, _File] = field(default_factory=dict)
 
     def load(self, store_key: str) -> None:
         try:
-            raw = (self.home / "cache" / STATE).read_text("utf-8")
-            state = json.loads(raw)
+            state = json.loads((self.home / "cache" / STATE).read_bytes())
             if state.get("format") == _FORMAT and state.get("store") == store_key:
                 self.known = {path: _File(*values) for path, values in state["files"].items()}
-                self.before = raw
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             self.known = {}  # derived: made anew from the files
 
     def save(self, store_key: str) -> None:
+        if not self.dirty:
+            return
         files = {
             path: [item.modified, item.size, item.hash, item.id, item.memories, item.seen]
             for path, item in self.known.items()
         }
         raw = json.dumps({"format": _FORMAT, "store": store_key, "files": files})
-        if raw != self.before:
-            write_atomically(self.home / "cache" / STATE, raw.encode("utf-8", "surrogateescape"))
+        write_atomically(self.home / "cache" / STATE, raw.encode("utf-8", "surrogateescape"))
 
     def source(self, source: Source) -> None:
         paths = list(source.paths())
@@ -153,6 +151,7 @@ class _Run:
         item = self.known.get(str(path))
         if item is not None and item.is_unchanged(found):
             return
+        self.dirty = True
         content = read_bytes(path)
         digest = hashlib.blake2b(content, digest_size=12).hexdigest()
         seen = time.time_ns()
@@ -266,6 +265,7 @@ class _Run:
         for path, item in self.gone.items():
             owners = [source for source in sources if source.owns(path) and source.is_there()]
             if owners:
+                self.dirty = True
                 if not owners[0].lasts(path):
                     self.hide(set(item.memories))
                 self.known.pop(path, None)

@@ -142,13 +142,23 @@ def of_knowledge(folder: Path, project: ProjectId) -> Source:
 
 def notes_in(folder: Path) -> Iterator[Path]:
     """Every note below a folder: no hidden folders, no links, nothing huge."""
-    for place, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
-        for name in sorted(names):
-            if name.lower().endswith(SUFFIXES) and not name.startswith(".") and name not in ON_DEMAND:
-                path = Path(place, name)
-                if not path.is_symlink() and path.stat().st_size <= MAX_BYTES:
-                    yield path
+    try:
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        if entry.name.startswith(".") or entry.is_symlink():
+            continue
+        if entry.is_dir():
+            if entry.name not in _SKIPPED:
+                yield from notes_in(Path(entry.path))
+        elif _is_note(entry.name) and entry.stat().st_size <= MAX_BYTES:
+            yield Path(entry.path)
+
+
+def _is_note(name: str) -> bool:
+    return name.lower().endswith(SUFFIXES) and name not in ON_DEMAND
 
 
 def _note(path: Path, lines: Lines) -> tuple[list[Piece], str]:
