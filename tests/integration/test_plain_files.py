@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from claude_memory.layers import danger_zone, distill, session_end, session_log
-from claude_memory.layers.places import approve
+from claude_memory.layers.places import approve, bring_back
 from claude_memory.layout import prepare
 from claude_memory.memory import Memory
 from claude_memory.model import Event, EventId, EventKind, SessionId
@@ -125,6 +126,22 @@ def test_an_initialised_one_keeps_its_files_and_a_copy_in_the_home(
     assert "SQLite" in own.read_text("utf-8")
     copy = home / "projects" / memory.project.id / "files" / "memory" / "working-buffer.md"
     assert copy.read_bytes() == own.read_bytes()
+
+
+def test_what_git_clean_deleted_is_read_from_the_copy_and_brought_back(
+    home: Path, project: Path, memory: Memory
+) -> None:
+    prepare(project)
+    approve(home, memory.project.id, project)
+    prompt(home, project, "Let's go with SQLite.")
+    shutil.rmtree(project / ".claude-memories")
+    assert "SQLite" in start(home, project, "compact")
+    prompt(home, project, "drop the dark mode")
+    prepare(project)
+    [path] = bring_back(memory.keeper.files_of(memory.project.id, project))
+    assert path == project / ".claude-memories" / "memory" / "working-buffer.md"
+    assert "SQLite" in path.read_text("utf-8")
+    assert "dark mode" in path.read_text("utf-8")
 
 
 def test_files_that_came_with_a_clone_are_quoted_and_left_alone(

@@ -17,6 +17,7 @@ from claude_memory.settings import of_project
 
 INVITATION = "What is going on right now. Write freely: only the marked blocks are kept up by claude-memory."
 _APPROVED = "approved.txt"
+_COPIES = "files"
 ON_DEMAND = {"setup.md": "how this machine is set up", "credentials.md": "where credentials are kept"}
 
 
@@ -99,7 +100,7 @@ class ProjectFiles:
         """Where a file in a repository is copied to, because `git clean` deletes ignored files."""
         if self.base.is_relative_to(self.kept) or not path.is_relative_to(self.base):
             return None
-        return self.kept / "files" / path.relative_to(self.base)
+        return self.kept / _COPIES / path.relative_to(self.base)
 
 
 def project_files(home: Path, project_id: str, root: Path) -> ProjectFiles:
@@ -107,7 +108,9 @@ def project_files(home: Path, project_id: str, root: Path) -> ProjectFiles:
     kept = home / "projects" / project_id
     own = root / FOLDER
     if own.is_symlink() or not own.is_dir():
-        return ProjectFiles(kept, kept)
+        copies = kept / _COPIES
+        lost = copies.is_dir() and is_approved(home, project_id, root)
+        return ProjectFiles(copies if lost else kept, kept)
     base = root if of_project(root).get("layout") == "repo" else own
     if is_approved(home, project_id, root):
         return ProjectFiles(base, kept)
@@ -130,6 +133,19 @@ def approve(home: Path, project_id: str, root: Path) -> None:
     note = private_folder(home / "projects" / project_id) / _APPROVED
     before = note.read_text("utf-8") if note.exists() else ""
     write_atomically(note, f"{before}{os.path.realpath(root)}\n".encode("utf-8", "surrogateescape"))
+
+
+def bring_back(files: ProjectFiles) -> list[Path]:
+    """Put copies in the home back where the project's own files are missing; returns what was restored."""
+    copies = files.kept / _COPIES
+    restored = []
+    for copy in sorted(copies.rglob("*.md")) if files.base != copies else []:
+        own = files.base / copy.relative_to(copies)
+        if not own.exists() and files.inside(own):
+            private_folder(own.parent)
+            write_atomically(own, copy.read_bytes())
+            restored.append(own)
+    return restored
 
 
 def _files_under(base: Path) -> list[Path]:

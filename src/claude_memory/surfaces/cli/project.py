@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from claude_memory import layout as layouts
-from claude_memory.layers.places import approve
+from claude_memory.layers.places import approve, bring_back
 from claude_memory.project import root_of
 from claude_memory.surfaces.cli import documents, output
 from claude_memory.surfaces.cli.request import Json, opened, place
@@ -43,6 +43,8 @@ def init(
     done = layouts.prepare(root, layout)
     with opened(context) as memory:  # from now on the files in there are the person's own
         approve(where.home_folder, memory.project.id, root)
+        for path in bring_back(memory.keeper.files_of(memory.project.id, root)):
+            output.note(f"brought back {path}")
     if json:
         output.document(documents.plain(done))
         return
