@@ -15,13 +15,14 @@ from typing import Any
 
 import pytest
 
-from claude_memory.layers import danger_zone, distill, session_end, session_log
+from claude_memory.layers import danger_zone, distill, reflections, session_end, session_log
 from claude_memory.layers.places import approve, bring_back
 from claude_memory.layout import prepare
 from claude_memory.memory import Memory
 from claude_memory.model import Event, EventId, EventKind, SessionId
 from claude_memory.settings import Settings
 from claude_memory.spool import Spool
+from claude_memory.store.lifecycle_protocol import Strength, lifecycle_of
 from claude_memory.surfaces.hooks.answers import respond
 
 NO_MODEL = {"embedder": "none"}
@@ -197,6 +198,18 @@ def test_the_files_speak_even_when_the_database_is_gone(home: Path, project: Pat
         memory.reindex()
         after = {query: [hit.id for hit in memory.search(query)] for query in before}
     assert after == before
+
+
+def test_reflections_come_by_strength_then_newest_first(home: Path, project: Path, memory: Memory) -> None:
+    for number in range(3):
+        reflections.add(home, "pattern", f"insight number {number}", project="", now=NOW)
+    memory.drain()
+    found, _ = reflections.read(home)
+    firm = Strength(stability=90.0, difficulty=5.0, reviewed_at=NOW)
+    lifecycle_of(memory.store).put_strengths({reflections.memory_of(home, found[0]): firm})
+    text = start(home, project)
+    order = [text.index(f"insight number {number}") for number in (0, 2, 1)]
+    assert order == sorted(order)
 
 
 def test_after_a_compaction_the_buffer_comes_first(home: Path, project: Path) -> None:

@@ -50,12 +50,15 @@ def sessions(situation: Situation) -> list[Line]:
 
 
 def insights(situation: Situation) -> list[Line]:
-    """The last thirty reflections, newest first."""
+    """The last thirty reflections: those held most firmly first, then the newest."""
+    from claude_memory.store.lifecycle_protocol import lifecycle_of
+
     found, _ = reflections.read(situation.home)
-    return [
-        Line(f"- {item.type}: {clipped(plain(item.content), 240)}")
-        for item in reversed(found[-MAX_REFLECTIONS:])
-    ]
+    last = {reflections.memory_of(situation.home, item): item for item in reversed(found[-MAX_REFLECTIONS:])}
+    held = lifecycle_of(situation.store).strengths(list(last)) if last else {}
+    firmness = {id_: -1.0 if state.demoted else state.stability for id_, state in held.items()}
+    ordered = sorted(last, key=lambda id_: firmness.get(id_, 0.0), reverse=True)
+    return [Line(f"- {last[id_].type}: {clipped(plain(last[id_].content), 240)}") for id_ in ordered]
 
 
 def buffer(situation: Situation) -> list[Line]:

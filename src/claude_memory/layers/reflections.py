@@ -10,6 +10,7 @@ from claude_memory.errors import InvalidInput
 from claude_memory.layers.editing import append_record
 from claude_memory.layers.places import PersonFiles
 from claude_memory.layers.reading import Problem, read_records
+from claude_memory.model import MemoryId, memory_id
 
 TYPES = ("pattern", "reflection", "idea")
 
@@ -23,6 +24,16 @@ class Reflection:
     date: str = ""
     project: str = ""
     line: int = 0
+
+    @property
+    def key(self) -> str:
+        """What tells it from the others of the file."""
+        return f"{self.type}:{self.content[:500]}"
+
+
+def memory_of(home: Path, item: Reflection) -> MemoryId:
+    """The memory that stands for a reflection in the store."""
+    return memory_id(f"file:{PersonFiles(home).reflections}:{item.key}")
 
 
 def add(home: Path, type_: str, content: str, *, project: str, now: datetime) -> Reflection:

@@ -170,7 +170,7 @@ def _reflections(home: Path) -> list[Piece]:
     found, _ = reflections.read(home)
     return [
         Piece(
-            f"{item.type}:{item.content[:500]}",
+            item.key,
             _REFLECTION_KINDS[item.type],
             item.content[:120],
             item.content,
