@@ -241,14 +241,13 @@ def _as_json(value: Any) -> str:
 
 
 def _keys(agent: str, turn: Turn, text: str) -> tuple[int, ...]:
-    said = text.strip()
-    return tuple(_hash(agent, anchor, said) for anchor in turn.anchors)
+    """One key for each anchor together with the text: 63 bits, what SQLite keeps as an integer.
 
-
-def _hash(*parts: str) -> int:
-    """63 bits: what SQLite keeps as an integer; ten million messages collide with probability 1e-5."""
-    seed = "\0".join(parts).encode("utf-8", "replace")
-    return int.from_bytes(hashlib.blake2b(seed, digest_size=8).digest(), "big") >> 1
+    Ten million messages collide with probability 1e-5.
+    """
+    said = hashlib.blake2b(text.strip().encode("utf-8", "replace"), digest_size=16).digest()
+    seeds = (f"{agent}\0{anchor}\0".encode("utf-8", "replace") + said for anchor in turn.anchors)
+    return tuple(int.from_bytes(hashlib.blake2b(seed, digest_size=8).digest(), "big") >> 1 for seed in seeds)
 
 
 def _packed(text: str) -> bytes | None:
