@@ -140,12 +140,14 @@ def document(item: Recalled, now: datetime) -> dict[str, Any]:
 
 def listed(found: Sequence[Recalled], now: datetime, columns: int | None) -> Iterator[Line]:
     """Each conversation with its head line and its best passages."""
+    from claude_memory.recall.conversations import name_of
+
     for item in found:
         talk = item.conversation
         yield [
             (talk.session, "cyan"),
             (f"  {times.ago(talk.last, now=now)}  ", "dim"),
-            (views.one_line(talk.title) or "(no title)", "bold"),
+            (views.one_line(name_of(talk)), "bold"),
         ]
         branch = f" on {talk.branch}" if talk.branch else ""
         yield [(f"    {talk.agent}, {talk.messages} messages, {talk.cwd}{branch}", "dim")]

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from claude_memory import times
-from claude_memory.recall.conversations import Recalled
+from claude_memory.recall.conversations import Recalled, name_of
 from claude_memory.recall.message_match import Question, phrase, spans
 from claude_memory.store.archive_protocol import Conversation, Message
 from claude_memory.surfaces.cli.output import clean
@@ -62,7 +62,7 @@ def result(
     facts = [times.ago(talk.last, now=now), where, talk.agent]
     best = one_line(item.quotes[0].text) if item.quotes else f"{talk.messages} messages"
     lines = [
-        Text(one_line(talk.title) or "(no title)", "bold reverse" if chosen else "bold"),
+        Text(one_line(name_of(talk)), "bold reverse" if chosen else "bold"),
         Text(" · ".join(one_line(fact) for fact in facts if fact), styles.quiet),
         marked(_within(best, asked, width), asked, styles),
     ]
@@ -81,14 +81,17 @@ def conversation(
     styles: Styles,
 ) -> Drawn:
     """Messages one below the other; those at `places` are marked and opened where they were found."""
+    width = max(width, 20)
     lines = list(_head(talk, styles))
+    for line in lines:
+        line.truncate(width, overflow="ellipsis")
     found = []
     for message in messages:
         at_hand = message.ordinal in places
         if at_hand:
             found.append(len(lines) + 1)
         lines.append(Text(""))
-        lines.extend(_message(message, asked, at_hand, max(width, 20), console, styles))
+        lines.extend(_message(message, asked, at_hand, width, console, styles))
     first = messages[0].ordinal if messages else 1
     last = messages[-1].ordinal if messages else 0
     return Drawn(lines, found, first, last)
@@ -110,7 +113,7 @@ def _within(line: str, asked: Question, width: int) -> str:
 
 def _head(talk: Conversation, styles: Styles) -> Iterator[Text]:
     branch = f" on {talk.branch}" if talk.branch else ""
-    yield Text(one_line(talk.title) or "(no title)", "bold")
+    yield Text(one_line(name_of(talk)), "bold")
     yield Text(one_line(f"{talk.cwd}{branch}"), styles.quiet)
     yield Text(one_line(f"{talk.agent} {talk.session}"), styles.quiet)
     if talk.continues:
@@ -124,7 +127,8 @@ def _message(
     style = styles.failed if message.failed else styles.roles.get(message.role, "bold")
     head = Text(MARK if at_hand else _GUTTER, "bold")
     head.append(f"{message.ordinal} ", styles.quiet).append(name, style)
-    yield head.append(f"  {minute(message.at)}", styles.quiet)
+    head.append(f"  {minute(message.at)}", styles.quiet).truncate(width, overflow="ellipsis")
+    yield head
     for line in _shown(message, asked, at_hand):
         hit = at_hand and _holds(asked, line)
         text = marked(line, asked, styles) if at_hand else Text(line)

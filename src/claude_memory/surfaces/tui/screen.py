@@ -6,18 +6,19 @@ Parses keys and shows; searching and ranking are done elsewhere. Ends with the c
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar
 
 from rich.text import Text
-from textual import events, on
+from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.message import Message as Note
 from textual.timer import Timer
-from textual.widgets import Input, OptionList, RichLog, Static
+from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from claude_memory.memory import Memory
@@ -28,6 +29,7 @@ from claude_memory.surfaces.cli.views import one_line
 from claude_memory.surfaces.tui import drawing
 from claude_memory.surfaces.tui.drawing import COLOURED, PLAIN, Drawn
 from claude_memory.surfaces.tui.help import KEYS, Help
+from claude_memory.surfaces.tui.parts import LOOK, Asked, Talk
 from claude_memory.surfaces.tui.searching import NOTHING_ASKED, Answer, Searcher, Wanted
 
 DEBOUNCE_SECONDS = 0.05
@@ -39,30 +41,11 @@ class RecallScreen(App[Conversation]):
 
     ENABLE_COMMAND_PALETTE = False
     TITLE = "claude-memory recall"
-    CSS = """
-    Screen { background: ansi_default; color: ansi_default; layers: base; }
-    #asked { border: none; height: 1; padding: 0; background: ansi_default; color: ansi_default; }
-    #standing, #command, #keys { height: 1; text-wrap: nowrap; text-overflow: ellipsis;
-        background: ansi_default; color: ansi_default; }
-    #standing { text-style: dim; }
-    #keys { text-style: dim; }
-    #command { text-style: bold; }
-    #results { width: 40%; min-width: 28; height: 1fr; border: none; padding: 0; overflow-x: hidden;
-        background: ansi_default; color: ansi_default; scrollbar-size-vertical: 1; }
-    #results > .option-list--option { padding: 0; background: ansi_default; color: ansi_default; }
-    #results > .option-list--option-highlighted, #results:focus > .option-list--option-highlighted {
-        text-style: none; background: ansi_default; color: ansi_default; }
-    #conversation { width: 1fr; height: 1fr; border: none; border-left: solid ansi_default;
-        padding: 0 0 0 1; background: ansi_default; color: ansi_default; scrollbar-size-vertical: 1;
-        overflow-x: hidden; overflow-y: scroll; }
-    #conversation:focus { border-left: heavy ansi_default; }
-    #results, #conversation { scrollbar-background: ansi_default; scrollbar-color: ansi_default; }
-    """
+    CSS = LOOK
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c,escape", "leave", "quit", priority=True),
         Binding("q", "leave"),
-        Binding("f1", "help", priority=True),
-        Binding("question_mark", "help_unless_typing", priority=True),
+        Binding("f1,question_mark", "help", priority=True),
         Binding("up", "choose(-1)"),
         Binding("down", "choose(1)"),
         Binding("pageup", "page(-1)", priority=True),
@@ -94,7 +77,6 @@ class RecallScreen(App[Conversation]):
         limit: int = 20,
         own_first: bool = True,
     ) -> None:
-        # The terminal's own colours: right on light and dark ones, and none at all where none are wanted.
         super().__init__(ansi_color=True)
         self._memory = memory
         self._query = query
@@ -117,13 +99,13 @@ class RecallScreen(App[Conversation]):
 
     def compose(self) -> ComposeResult:
         """Five parts, top to bottom."""
-        yield Input(
+        yield Asked(
             self._query, placeholder="search conversations: words, an error, a command, a file", id="asked"
         )
         yield Static(id="standing", markup=False)
         with Horizontal():
             yield OptionList(id="results", markup=False)
-            yield RichLog(id="conversation", wrap=False, auto_scroll=False, min_width=1)
+            yield Talk(id="conversation", wrap=False, auto_scroll=False, min_width=1)
         yield Static(id="command", markup=False)
         yield Static(KEYS, id="keys", markup=False)
 
@@ -132,8 +114,8 @@ class RecallScreen(App[Conversation]):
         return self.query_one("#results", OptionList)
 
     @property
-    def _talk(self) -> RichLog:
-        return self.query_one("#conversation", RichLog)
+    def _talk(self) -> Talk:
+        return self.query_one("#conversation", Talk)
 
     def on_mount(self) -> None:
         """Show what there is before anything is typed."""
@@ -146,10 +128,6 @@ class RecallScreen(App[Conversation]):
     def on_unmount(self) -> None:
         """Let the thread end before the store is closed."""
         self._searcher.stop()
-
-    def on_resize(self, _: events.Resize) -> None:
-        """Lines are cut to the width, so a new width needs new lines."""
-        self.call_after_refresh(self._redraw)
 
     # --- searching
 
@@ -195,6 +173,7 @@ class RecallScreen(App[Conversation]):
 
     # --- showing
 
+    @on(Talk.Resized)
     def _redraw(self) -> None:
         chosen = self._chosen
         self._shown = None
@@ -278,7 +257,8 @@ class RecallScreen(App[Conversation]):
     def _command(self) -> None:
         chosen = self._chosen
         how = resume(chosen.conversation) if chosen else None
-        line = f"⏎ {how.line}" if how else ""
+        # The command first: a long folder must not push it off the screen.
+        line = f"⏎ {shlex.join(how.arguments)}  in {how.folder}" if how else ""
         if chosen and not how:
             line = f"claude-memory conversation {chosen.conversation.session}"
         self.query_one("#command", Static).update(Text(one_line(line), no_wrap=True, overflow="ellipsis"))
@@ -297,16 +277,10 @@ class RecallScreen(App[Conversation]):
         if not isinstance(self.screen, Help):
             self.push_screen(Help())
 
-    def action_help_unless_typing(self) -> None:
-        """Show all keys."""
-        self.action_help()
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A question mark is help, unless it ends a question; nothing but leaving works in the help."""
+        """Nothing but leaving works in the help."""
         if isinstance(self.screen, Help):
             return action == "leave"
-        if action == "help_unless_typing":
-            return not (isinstance(self.focused, Input) and self.focused.value)
         return super().check_action(action, parameters)
 
     def action_choose(self, step: int) -> None:
