@@ -96,28 +96,22 @@ START_SECTIONS: tuple[Section, ...] = (
 
 
 def _concerning(situation: Situation, scope: SearchScope, live: MemoryFilter) -> list[StoredMemory]:
-    from claude_memory.recall.search import search
+    from claude_memory.context.foresight import foreseen
 
     tied = (
         situation.store.memories(scope, replace(live, files=situation.changed_files[:20]), limit=10)
         if situation.changed_files
         else []
     )
-    query = " ".join([situation.branch.replace("/", " "), *situation.changed_files[:20]]).strip()
-    if not query:
-        return tied
-    hits = search(
+    found = foreseen(
         situation.store,
-        None,
-        scope,
-        query,
+        situation.project,
+        branch=situation.branch,
+        files=situation.changed_files,
         filter_=live,
-        limit=10,
-        min_relevance=0.0,
         now=situation.now,
-        boost_files=situation.changed_files,
     )
-    return [*tied, *situation.store.memories(scope, live, ids=[hit.id for hit in hits])]
+    return [*tied, *situation.store.memories(scope, live, ids=found)]
 
 
 def _once(memories: Sequence[StoredMemory]) -> list[StoredMemory]:
