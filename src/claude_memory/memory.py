@@ -304,7 +304,11 @@ class Memory:
 
     def erase(self, ids: Sequence[str]) -> Erased:
         """Remove memories for good: rows, index, vectors, events, mirror, file pages; a tombstone stays."""
-        erased = self._erase([self._one(id_).id for id_ in ids])
+        from claude_memory.ingest.distilling import kin
+
+        asked = [self._one(id_) for id_ in ids]
+        # What else was made from the same events goes with them: it may say the same in other words.
+        erased = self._erase([one.id for one in [*asked, *kin(self.store, asked)]])
         self._last_search().unlink(missing_ok=True)
         return erased
 
@@ -571,11 +575,20 @@ class Memory:
         self, request: Request, *, progress: Callable[[Progress], None] | None = None
     ) -> Imported:
         """Read agents' own histories: what is new since last time. Vectors follow by `embed_pending`."""
+        from functools import partial
+
+        from claude_memory.ingest.distilling import of_conversation
         from claude_memory.ingest.importer import import_history
 
         try:
             return import_history(
-                self.home, self.store, self.archive, self.settings, request, progress=progress
+                self.home,
+                self.store,
+                self.archive,
+                self.settings,
+                request,
+                progress=progress,
+                distil=partial(of_conversation, self.store),
             )
         finally:
             self._mirror()

@@ -15,6 +15,7 @@ from claude_memory.model import MemoryId, ProjectId, SessionId, StoredMemory, Tr
 PERSON = "user"
 AGENT = "assistant"
 TOOL = "tool"
+TELLS_OF = "tells of "  # before an event's id: this goes when the event goes, and not the reverse
 CHANGING_TOOLS = frozenset(
     "edit write multiedit notebookedit apply_patch str_replace_editor str_replace_based_edit_tool replace"
     " write_file edit_file search_replace create_file patch".split()

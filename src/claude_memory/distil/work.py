@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from claude_memory.distil import phrases
 from claude_memory.distil.exchange import STOPWORDS
 from claude_memory.distil.observe import says_something, title_of
 from claude_memory.distil.sentences import sentences
-from claude_memory.distil.turns import PERSON, Origin, Turn, relative
+from claude_memory.distil.turns import PERSON, TELLS_OF, Origin, Turn, relative
 from claude_memory.model import Kind, StoredMemory, memory_id
 
 MAX_TOPICS = 6
@@ -54,7 +55,7 @@ def topics_of(memory: StoredMemory, known: Sequence[str]) -> tuple[str, ...]:
 
 def summary(turns: Sequence[Turn], origin: Origin, about: Sequence[str]) -> StoredMemory | None:
     """What was asked and changed, in the order it happened; None if nothing was."""
-    tasks = [task for task in _tasks(turns, origin.cwd) if task]
+    tasks = list(_tasks(turns, origin.cwd))
     if not tasks:
         return None
     first = next(turn for turn in turns if turn.role == PERSON)
@@ -79,9 +80,14 @@ def summary(turns: Sequence[Turn], origin: Origin, about: Sequence[str]) -> Stor
         provenance={
             "source": "distilled",
             "from": origin.source,
-            "evidence": [dict(first.ref), dict(turns[-1].ref)],
+            "evidence": [_told(turn) for turn in turns if turn.role == PERSON],
         },
     )
+
+
+def _told(turn: Turn) -> dict[str, Any]:
+    """Where a turn is found; an event's id says that it is told of here, not that this came from it alone."""
+    return {key: f"{TELLS_OF}{value}" if key == "event" else value for key, value in turn.ref.items()}
 
 
 def _tasks(turns: Sequence[Turn], cwd: str) -> Iterator[tuple[str, tuple[str, ...]]]:

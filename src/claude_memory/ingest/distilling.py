@@ -7,11 +7,12 @@ process that ends in between leaves it to the next. Never judges: `distil` does.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from claude_memory.distil.turns import Distilled, Origin
+from claude_memory.distil.turns import TELLS_OF, Distilled, Origin
 from claude_memory.files import private_folder, write_atomically
 from claude_memory.ingest import session_turns
 from claude_memory.model import (
@@ -32,6 +33,7 @@ from claude_memory.store.protocol import EventFilter, Store
 
 MAX_EVENTS = 600  # of a session, the latest: what is older was distilled when it was new
 MAX_MESSAGES = 4_000
+_EVENT = re.compile(r"[a-z_]+:[0-9a-f]{32}")
 _ALL = MemoryFilter(statuses=tuple(Status))
 Remaining = Callable[[], bool]
 
@@ -159,3 +161,30 @@ def _grown(known: StoredMemory, now: StoredMemory) -> StoredMemory:
         provenance=now.provenance,
         updated_at=max(known.updated_at, now.updated_at),
     )
+
+
+def kin(store: Store, asked: Sequence[StoredMemory]) -> list[StoredMemory]:
+    """The memories that were made from the same events as these, or tell of one of them."""
+    events = {name for memory in asked for name in _events(memory.provenance)}
+    found: dict[MemoryId, StoredMemory] = {}
+    for memory in asked if events else ():
+        scope = SearchScope((memory.project,))
+        for other in store.memories(scope, replace(_ALL, session=memory.session)):
+            if events & {name.removeprefix(TELLS_OF) for name in _events(other.provenance, TELLS_OF)}:
+                found[other.id] = other
+    for memory in asked:
+        found.pop(memory.id, None)
+    return list(found.values())
+
+
+def _events(value: object, *besides: str) -> Iterator[str]:
+    """The ids of events anywhere in a memory's provenance, also those with another beginning."""
+    if isinstance(value, str):
+        if _EVENT.fullmatch(value) or value.startswith(besides):
+            yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _events(item, *besides)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _events(item, *besides)

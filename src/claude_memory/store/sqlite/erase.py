@@ -7,7 +7,6 @@ neighbour too, and made one write cost ten times more at 100,000 memories.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -20,16 +19,12 @@ from claude_memory.store.protocol import Erased, Pruned
 from claude_memory.store.sqlite import archive_search, changes, rows, text_index, tombstones
 from claude_memory.store.sqlite.text_index import IndexWriter
 
-_EVENT = re.compile(r"[a-z_]+:[0-9a-f]{32}")
 _SHORTEST_QUOTE = 16  # a shorter body may stand in an event by chance
 
 
 def erase(db: apsw.Connection, ids: Sequence[MemoryId], at: str) -> Erased:
-    """Remove memories and the events they came from, and leave hashes that keep them away.
-
-    What else was made from those events goes with them: it may say the same in other words.
-    """
-    found = _load(db, [*ids, *_kin(db, _load(db, ids))])
+    """Remove memories and the events they came from, and leave hashes that keep them away."""
+    found = _load(db, ids)
     salt = tombstones.salt(db)
     changes.drop_for(db, [memory.id for _, memory in found])
     events = 0
@@ -104,21 +99,6 @@ def _load(db: apsw.Connection, ids: Sequence[MemoryId]) -> list[tuple[int, Store
         WHERE m.id IN (SELECT value FROM json_each(?))"""
     found = rows.fetch(db, statement, (rows.to_json(list(ids)),))
     return [(row[0], rows.memory_from_row(row[1:])) for row in found]
-
-
-def _kin(db: apsw.Connection, found: Sequence[tuple[int, StoredMemory]]) -> list[MemoryId]:
-    """Memories of the same project that name one of the events which these came from."""
-    events = [name for _, memory in found for name in _strings(memory.provenance) if _EVENT.fullmatch(name)]
-    if not events:
-        return []
-    rows_ = rows.fetch(
-        db,
-        """SELECT DISTINCT m.id FROM memories m, json_tree(m.provenance) part
-           WHERE m.project IN (SELECT number FROM projects WHERE id IN (SELECT value FROM json_each(?)))
-             AND part.type = 'text' AND part.value IN (SELECT value FROM json_each(?))""",
-        (rows.to_json(sorted({memory.project for _, memory in found})), rows.to_json(events)),
-    )
-    return [MemoryId(id_) for (id_,) in rows_]
 
 
 def _bury(db: apsw.Connection, salt: str, hash_: str, at: str) -> None:
