@@ -107,7 +107,8 @@ def marked(line: str, asked: Question, styles: Styles) -> Text:
 
 def _within(line: str, asked: Question, width: int) -> str:
     """The line, begun so late that what was found can be seen."""
-    begin = next((start for start, end in spans(asked, line) if end > width - 1), 0)
+    start, end = next(iter(spans(asked, line)), (0, 0))
+    begin = start if end > width - 1 else 0
     return f"…{line[max(begin - width // 4, 0) :]}" if begin else line
 
 
