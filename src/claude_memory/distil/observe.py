@@ -44,6 +44,7 @@ _FILE = re.compile(
     + "|".join(sorted(_EXTENSIONS, key=len, reverse=True))
     + r"))(?![\w/\\-])"
 )
+_ENDING = re.compile(r"\.(?:" + "|".join(sorted(_EXTENSIONS, key=len, reverse=True)) + r")(?![\w/\\-])")
 _PATH_KEYS = ("file_path", "notebook_path", "path")
 
 
@@ -86,6 +87,8 @@ def title_of(text: str) -> str:
 
 def files_in(text: str, cwd: str = "") -> tuple[str, ...]:
     """Files a text names, each once; those under `cwd` relative to it."""
+    if _ENDING.search(text) is None:  # most texts name none, and the whole pattern is slow to find that out
+        return ()
     found = dict.fromkeys(_relative(name, cwd) for name in _FILE.findall(text))
     return tuple(found)[:MAX_FILES]
 
