@@ -22,8 +22,15 @@ from claude_memory.surfaces.mcp.server import Server
 
 FOREIGN = "xylophonist"
 SOAK_CALLS = int(os.environ.get("MCP_FUZZ_CALLS", "20000"))
-# Tables that hold what people would miss; notes of use (the last question, strength) may follow a search.
-TABLES = ("memories", "events", "projects", "intentions", "relations")
+# What people would miss. Notes of use may follow a reading, and so may the texts of task files, which are
+# the truth themselves and are indexed by whoever comes by.
+TABLES = {
+    "memories": "SELECT id, kind, title, body, trust, status, topics, files, supersedes, superseded_by, pinned "
+    "FROM memories WHERE task IS NULL ORDER BY id",
+    "events": "SELECT * FROM events ORDER BY 1",
+    "projects": "SELECT * FROM projects ORDER BY 1",
+    "intentions": "SELECT * FROM intentions ORDER BY 1",
+}
 
 
 @dataclass
@@ -46,9 +53,7 @@ class Fuzzed:
     def rows(self) -> dict[str, list[Any]]:
         database = apsw.Connection(str(self.home / "memory.db"), flags=apsw.SQLITE_OPEN_READONLY)
         try:
-            return {
-                table: database.execute(f"SELECT * FROM {table} ORDER BY 1").fetchall() for table in TABLES
-            }
+            return {table: database.execute(query).fetchall() for table, query in TABLES.items()}
         finally:
             database.close()
 

@@ -1,7 +1,7 @@
-"""Paths between memories, through the files, topics and sessions they share and the links between them.
+"""Paths between memories, through the things they mention and the links between them.
 
-Pure: memories and relations in, paths out. A thing is named `memory:ID`, `file:PATH`, `topic:NAME` or
-`session:ID`; a thing that everything shares leads nowhere.
+Pure: memories, mentions and relations in, paths out. A thing is named by its kind: `memory:ID`,
+`file:PATH`, `topic:NAME`, `session:ID`; a thing that everything shares leads nowhere.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from claude_memory.model import StoredMemory
+from claude_memory.store.graph_protocol import Mention
 from claude_memory.store.lifecycle_protocol import Relation
 
 # A session or topic of hundreds of memories connects everything and says nothing.
@@ -31,13 +32,18 @@ class Web:
         return found if thing.startswith("memory:") or len(found) <= MOST_SHARED else {}
 
 
-def woven(memories: Iterable[StoredMemory], relations: Iterable[Relation]) -> Web:
+def woven(
+    memories: Iterable[StoredMemory], mentions: Iterable[Mention], relations: Iterable[Relation]
+) -> Web:
     """The web of these memories."""
     web = Web({f"memory:{item.id}": item for item in memories})
+    for mention in mentions:
+        if f"memory:{mention.memory}" in web.memories:
+            thing = f"{mention.entity.kind}:{mention.entity.name}"
+            _tie(web, f"memory:{mention.memory}", thing, mention.relation)
     for name, item in web.memories.items():
-        _tie_all(web, name, [f"file:{path}" for path in item.files], "is about")
-        _tie_all(web, name, [f"topic:{topic.casefold()}" for topic in item.topics], "is about")
-        _tie_all(web, name, [f"session:{item.session}"] if item.session else [], "was in")
+        if item.session:
+            _tie(web, name, f"session:{item.session}", "in")
         if item.supersedes and f"memory:{item.supersedes}" in web.memories:
             _tie(web, name, f"memory:{item.supersedes}", "supersedes")
     for relation in relations:
@@ -95,11 +101,6 @@ def _reach(web: Web, start: str, most: int = 3) -> dict[str, int]:
         for there in edge:
             found.setdefault(there, distance)
     return found
-
-
-def _tie_all(web: Web, name: str, others: Iterable[str], how: str) -> None:
-    for other in others:
-        _tie(web, name, other, how)
 
 
 def _tie(web: Web, one: str, other: str, how: str) -> None:

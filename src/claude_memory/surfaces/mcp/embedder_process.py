@@ -13,7 +13,6 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -41,7 +40,7 @@ class EmbedderProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self._queries = RecentQueries()
-        self.last_used = time.monotonic()
+        self._ready = False
 
     @property
     def model(self) -> str:
@@ -54,9 +53,14 @@ class EmbedderProcess:
         return self._named.dimensions
 
     @property
+    def is_running(self) -> bool:
+        """Whether there is a process that holds the model or is loading it."""
+        return self._process is not None
+
+    @property
     def is_warm(self) -> bool:
         """Whether the next text finds the model loaded."""
-        return self._process is not None
+        return self._ready
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes]:
         """One int8 vector per text."""
@@ -89,7 +93,7 @@ class EmbedderProcess:
         assert process.stdout is not None
         _send(process.stdin, request)
         status, value = _received(process.stdout)
-        self.last_used = time.monotonic()
+        self._ready = True
         if status != "vectors":
             raise EmbedderUnavailable(str(value))
         return list(value)
@@ -104,7 +108,7 @@ class EmbedderProcess:
         return self._process
 
     def _stop(self) -> None:
-        process, self._process = self._process, None
+        process, self._process, self._ready = self._process, None, False
         if process is None:
             return
         process.kill()

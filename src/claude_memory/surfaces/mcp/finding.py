@@ -93,6 +93,7 @@ class OpenMemory(Answer):
     topics: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     source: str = ""
+    stale: str = ""
     relations: tuple[Bearing, ...] = ()
     cut: bool = False
 
@@ -303,6 +304,7 @@ def open_memory(
         trust=item.trust,
         status=item.status,
         pinned=item.pinned,
+        stale=line(str(item.provenance.get("stale") or ""), Trust.USER, 200),
         cut=bool(text) and text != item.body,
         relations=tuple(bearings),
     )

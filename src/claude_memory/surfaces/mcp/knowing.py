@@ -12,22 +12,22 @@ from pydantic import Field
 
 from claude_memory.context.quoting import plain
 from claude_memory.errors import InvalidInput, NotFound
-from claude_memory.model import Kind, MemoryFilter, SearchScope, SessionId, Status, StoredMemory, Trust
+from claude_memory.model import Kind, MemoryFilter, SearchScope, SessionId, StoredMemory, Trust
 from claude_memory.surfaces.mcp import connections, summaries
 from claude_memory.surfaces.mcp.access import Access
 from claude_memory.surfaces.mcp.answers import Answer, fenced, given, line
 from claude_memory.surfaces.mcp.connections import Web
 
 if TYPE_CHECKING:
+    from claude_memory.graph.knowledge import Knowledge as ProjectKnowledge
     from claude_memory.memory import Memory
 
-KNOWLEDGE_KINDS = (Kind.DECISION, Kind.PATTERN, Kind.CONVENTION, Kind.LESSON, Kind.PREFERENCE)
-KNOWLEDGE_MEMORIES = 2_000
 SHOWN_A_KIND = 12
 SHOWN_TOPICS = 20
 SHOWN_FILES = 10
 SHOWN_SUMMARIES = 20
 WEB_MEMORIES = 5_000
+WEB_MENTIONS = 50_000
 
 
 class SummaryLine(Answer):
@@ -47,12 +47,15 @@ class Summaries(Answer):
 
 
 class Known(Answer):
-    """One thing that is known."""
+    """One thing that is known; `times` it came up, and what speaks against it."""
 
     id: str
     text: str
+    reason: str = ""
+    times: int = 1
     topics: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    contradicted_by: tuple[str, ...] = ()
 
 
 class KeyFile(Answer):
@@ -134,29 +137,25 @@ class Knowing:
         Example: {"topic": "auth"}
         """
         with self._access.memory() as memory:
-            scope = SearchScope((memory.project.id,))
-            wanted = MemoryFilter(kinds=KNOWLEDGE_KINDS, statuses=(Status.ACTIVE,))
-            known = memory.store.memories(scope, wanted, limit=KNOWLEDGE_MEMORIES)
+            found = memory.knowledge(topic.strip() or None)
             name = plain(memory.project.name)
-        counts = Counter(said.casefold() for item in known for said in item.topics)
-        if topic:
-            meant = topic.casefold().strip()
-            known = [item for item in known if any(meant in said.casefold() for said in item.topics)]
-        files = Counter(path for item in known for path in item.files)
+        said = [*(item.memory for item in found.decisions), *(rule.memory for rule in found.rules)]
+        files = Counter(path for item in said for path in item.files)
+        topics = Counter(about.casefold() for item in said for about in item.topics)
         return given(
             Knowledge(
                 project=name,
-                decisions=_known(known, Kind.DECISION),
-                patterns=_known(known, Kind.PATTERN),
-                conventions=_known(known, Kind.CONVENTION),
-                lessons=_known(known, Kind.LESSON),
-                preferences=_known(known, Kind.PREFERENCE),
+                decisions=_decisions(found),
+                patterns=_rules(found, Kind.PATTERN),
+                conventions=_rules(found, Kind.CONVENTION),
+                lessons=_rules(found, Kind.LESSON, Kind.CORRECTION),
+                preferences=_rules(found, Kind.PREFERENCE),
                 key_files=tuple(
                     KeyFile(path=plain(path)[:200], memories=count)
                     for path, count in files.most_common(SHOWN_FILES)
                 ),
                 topics=tuple(
-                    f"{plain(said)[:60]} ({count})" for said, count in counts.most_common(SHOWN_TOPICS)
+                    f"{plain(about)[:60]} ({count})" for about, count in topics.most_common(SHOWN_TOPICS)
                 ),
             )
         )
@@ -207,17 +206,32 @@ def _line(item: summaries.KeptSummary) -> SummaryLine:
     )
 
 
-def _known(memories: Sequence[StoredMemory], kind: Kind) -> tuple[Known, ...]:
-    wanted = [item for item in memories if item.kind is kind]
-    wanted.sort(key=lambda item: not item.pinned)
+def _decisions(found: ProjectKnowledge) -> tuple[Known, ...]:
+    ordered = sorted(found.decisions, key=lambda item: not item.memory.pinned)
     return tuple(
-        Known(
-            id=item.id,
-            text=line(_said(item), item.trust, 200),
-            topics=tuple(plain(topic)[:60] for topic in item.topics[:5]),
-            files=tuple(plain(path)[:200] for path in item.files[:3]),
-        )
-        for item in wanted[:SHOWN_A_KIND]
+        _known(item.memory, reason=item.reason, against=item.contradicted_by)
+        for item in ordered[:SHOWN_A_KIND]
+    )
+
+
+def _rules(found: ProjectKnowledge, *kinds: Kind) -> tuple[Known, ...]:
+    wanted = [rule for rule in found.rules if rule.memory.kind in kinds]
+    wanted.sort(key=lambda rule: not rule.memory.pinned)
+    return tuple(
+        _known(rule.memory, times=rule.times, against=rule.contradicted_by) for rule in wanted[:SHOWN_A_KIND]
+    )
+
+
+def _known(item: StoredMemory, *, reason: str = "", times: int = 1, against: Sequence[str] = ()) -> Known:
+    text = _said(item)
+    return Known(
+        id=item.id,
+        text=line(text, item.trust, 200),
+        reason=line(reason, item.trust, 160) if reason not in text[:200] else "",
+        times=times,
+        topics=tuple(plain(topic)[:60] for topic in item.topics[:5]),
+        files=tuple(plain(path)[:200] for path in item.files[:3]),
+        contradicted_by=tuple(against[:3]),
     )
 
 
@@ -227,13 +241,17 @@ def _said(item: StoredMemory) -> str:
 
 
 def _web(memory: Memory) -> Web:
+    from claude_memory.lifecycle.derive import derive_pending
+    from claude_memory.store.graph_protocol import graph_of
     from claude_memory.store.lifecycle_protocol import lifecycle_of
 
     own = memory.project.id
+    derive_pending(memory.store, own)
     found = memory.store.memories(SearchScope((own,)), MemoryFilter(), limit=WEB_MEMORIES)
     ours = [item for item in found if item.project == own]
-    relations = lifecycle_of(memory.store).relations([item.id for item in ours])
-    return connections.woven(ours, relations)
+    ids = [item.id for item in ours]
+    mentions = graph_of(memory.store).of_memories(ids, limit=WEB_MENTIONS)
+    return connections.woven(ours, mentions, lifecycle_of(memory.store).relations(ids))
 
 
 def _thing(memory: Memory, web: Web, named: str) -> str:
@@ -247,7 +265,7 @@ def _thing(memory: Memory, web: Web, named: str) -> str:
     if said and len(tails) == 1:
         return tails[0]
     try:
-        return f"memory:{memory.show([said.removeprefix('memory:')])[0].id}"
+        return f"memory:{memory.find([said.removeprefix('memory:')])[0].id}"
     except (NotFound, InvalidInput):
         raise NotFound(
             f"nothing here is called {plain(said)[:80]!r}: give a memory's id, or a file, topic or session "

@@ -84,7 +84,7 @@ class Resources:
         """One memory, its provenance and relations."""
 
         def read(memory: Memory) -> str:
-            [item] = memory.show([id])
+            [item] = memory.find([id])
             bearings = relations_of(memory, [item]).get(item.id, [])
             shown = open_memory(memory, item, item.body, bearings, {"text", "provenance", "relations"})
             return shown.model_dump_json(exclude_defaults=True)

@@ -94,9 +94,9 @@ class Server:
     def idle(self, now: float) -> None:
         """One round of what is done while nobody asks."""
         quiet = now - max(self.access.last_request, self._last_hook)
-        if self._embedder is not None and self._embedder.is_warm and quiet > self._release_seconds:
+        if self._embedder is not None and self._embedder.is_running and quiet > self._release_seconds:
+            self.access.close()  # its matrices, too; waits for a request that runs
             self._embedder.release()
-            self.access.close()  # its matrices, too
         if self._waiting():
             self._drain()
 
@@ -166,7 +166,8 @@ class Server:
         embedder = memory.embedder
         if not self.is_warm():
             # Loading takes longer than a hook waits: this answer goes by words, the next one by meaning.
-            threading.Thread(target=self._warm_up, name="warm-up", daemon=True).start()
+            if self._embedder is not None and not self._embedder.is_running:
+                threading.Thread(target=self._warm_up, name="warm-up", daemon=True).start()
             embedder = None
         moment = answers.Moment(event, payload, memory, datetime.now(UTC), embedder)
         return answers.answer(moment, in_time=in_time)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from mcp_types import CallToolResult
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from claude_memory.memory import Memory
 
 TEXT_CHARACTERS = 200_000
-VERDICTS = {"repeats": "reinforced", "supersedes": "superseded", "contradicts": "conflict"}
 Change = Literal["update", "supersede", "pin", "demote", "forget", "restore"]
 
 
@@ -66,7 +64,7 @@ class Writing:
         "topics": ["auth"], "files": ["src/auth.py"]}
         """
         with self._access.memory() as memory:
-            old = memory.show([supersedes])[0] if supersedes else None
+            old = memory.find([supersedes])[0] if supersedes else None
             kept = memory.remember(
                 NewMemory(
                     text,
@@ -95,28 +93,26 @@ class Writing:
         Example: {"id": "m4k2", "action": "supersede", "text": "Sessions use PASETO", "reason": "audit"}
         """
         with self._access.memory() as memory:
-            old = memory.show([id])[0]
+            old = memory.find([id])[0]
             if action in ("update", "supersede") and not text.strip():
                 raise InvalidInput(f"{action} needs `text`: what the memory says from now on")
             return given(_CHANGES[action](memory, old, text, reason))
 
 
 def _verdict(memory: Memory, kept: StoredMemory, old: StoredMemory | None) -> Remembered:
-    from claude_memory.store.lifecycle_protocol import lifecycle_of
-
     title = line(kept.title, Trust.USER, 100)
     if old is not None:
         return Remembered(id=kept.id, verdict="superseded", other=old.id, title=title)
-    for relation in lifecycle_of(memory.store).relations([kept.id], kinds=tuple(VERDICTS)):
-        if relation.source == kept.id:
-            return Remembered(
-                id=kept.id,
-                verdict=VERDICTS[relation.kind],
-                other=relation.target,
-                reason=line(relation.evidence, Trust.USER, 200),
-                title=title,
-            )
-    return Remembered(id=kept.id, verdict="added", title=title)
+    found = memory.verdicts.get(kept.id)
+    if found is None:
+        return Remembered(id=kept.id, verdict="added", title=title)
+    return Remembered(
+        id=kept.id,
+        verdict=found.action,
+        other=found.other or "",
+        reason=line(found.words, Trust.USER, 200) if found.other else "",
+        title=title,
+    )
 
 
 def _update(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revised:
@@ -149,7 +145,7 @@ def _pin(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revised:
 
 def _demote(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revised:
     del text
-    _reviewed(memory, old, "demoted")
+    memory.lifecycle.review([old], "demoted")
     if old.pinned or reason:
         old = memory.revise(old.id, pinned=False, reason=reason or None)
     return _revised(memory, old, undo=f"revise {old.id} with action restore")
@@ -173,27 +169,15 @@ def _restore(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revis
     if old.status is Status.SUPERSEDED:
         return _revised(memory, memory.reinstate(old.id), undo="")
     if _is_demoted(memory, old):
-        _reviewed(memory, old, "promoted")
+        memory.lifecycle.review([old], "promoted")
         return _revised(memory, old, undo="")
     if old.pinned:
         return _revised(memory, memory.revise(old.id, pinned=False), undo="")
     raise Conflict(f"{old.id} is neither forgotten, superseded, demoted nor pinned: there is nothing to undo")
 
 
-def _reviewed(memory: Memory, item: StoredMemory, reason: str) -> None:
-    from claude_memory.lifecycle import strength
-    from claude_memory.store.lifecycle_protocol import Review, lifecycle_of
-
-    kept, now = lifecycle_of(memory.store), datetime.now(UTC)
-    known = kept.strengths([item.id]).get(item.id)
-    kept.put_strengths({item.id: strength.reviewed(item, known, reason, now)}, [Review(item.id, now, reason)])
-
-
 def _is_demoted(memory: Memory, item: StoredMemory) -> bool:
-    from claude_memory.store.lifecycle_protocol import lifecycle_of
-
-    known = lifecycle_of(memory.store).strengths([item.id]).get(item.id)
-    return known is not None and known.demoted
+    return memory.lifecycle.standing([item])[0].demoted
 
 
 def _revised(memory: Memory, item: StoredMemory, *, undo: str) -> Revised:
