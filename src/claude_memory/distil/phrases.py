@@ -77,6 +77,10 @@ PREFERRING = (
     r"|\b(?:results|reports?|numbers|sizes|times|dates|output|summaries|examples|plans) (?:always|only|never) (?:as|in|with)\b"
 )
 
+# Tells the agent how to go about its work, whatever it works on.
+_CONDUCT = r"(?:run|commit|push|merge|rebase|squash|amend|format|lint|test|check|show|ask|explain|tell|touch|edit|install|force|guess|assume|start|begin|open|paste|print|quote|mention|reformat|summari[sz]e|write (?:tests|the test|a test|comments)|double-check|verify|read|list|point|warn|propose|suggest|try)"
+CONDUCTING = rf"(?:^|[,;:] ?|\b(?:please|pls|and|but) )(?:always|never|don't ever|do not ever) (?:just |simply )?{_CONDUCT}\b|\b(?:from now on|going forward|in (?:the )?future|next time|in general)\b,?(?: please| pls| always)* {_CONDUCT}\b|\b{_CONDUCT} [^,;.]{{2,60}}\b(?:every time|each time|from now on|in (?:the )?future|next time|by default)\b"
+
 # --- corrections
 _MISDONE = r"(?:forgot|forgotten|missed|dropped|used|removed|deleted|changed|put|left|renamed|computed|calculated|gave|took|taken|added|broke|broken|skipped|ignored|assumed|picked|chose|wrote|written|returned|sorted|counted|moved|replaced|implemented|overwrote|hardcoded|translated|turned|set|indented|named|called|swapped|mixed|inverted|confused|misread|misunderstood|named|spelled|imported|hard-coded|edited|touched|duplicated|reverted|bumped|logged|cached|typed|pinned|copied|escaped|rounded|truncated)"
 CORRECTING = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from claude_memory.distil import phrases
-from claude_memory.distil.exchange import Said
+from claude_memory.distil.exchange import Before, Said, shared, terms
 from claude_memory.distil.phrases import fits
 
 _CONTINUING = (
@@ -14,11 +14,16 @@ _CONTINUING = (
 )
 
 
-def preferred(said: Sequence[Said]) -> list[Said]:
+def preferred(said: Sequence[Said], before: Before) -> list[Said]:
     """The sentences that state a preference, each with its continuation."""
     found: list[Said] = []
     for number, one in enumerate(said):
         goes_on = number > 0 and said[number - 1] in found and fits(_CONTINUING, one.plain)
-        if goes_on or fits(phrases.PREFERRING, one.plain):
+        if goes_on or fits(phrases.PREFERRING, one.plain) or _conducts(one, before):
             found.append(one)
     return found
+
+
+def _conducts(one: Said, before: Before) -> bool:
+    """A rule for the agent's work; about what it just did, it is a correction."""
+    return fits(phrases.CONDUCTING, one.plain) and not shared(one.terms, terms(before.announced))

@@ -41,7 +41,7 @@ def statements(
     said: list[Said], before: Before, so_far: SoFar, *, again: bool = False, opening: bool = False
 ) -> list[Statement]:
     """What a person's turn states, given what stood before it; `again`: it takes something back."""
-    liked = preferences.preferred(said)
+    liked = preferences.preferred(said, before)
     rest = [one for one in said if one not in liked]
     found = []
     if rest and again and shared(all_terms(rest), so_far.decided):
