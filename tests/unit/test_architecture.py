@@ -17,6 +17,7 @@ ROWS = (
     {"surfaces"},
     {"health"},
     {"memory", "context", "core", "install"},
+    {"compaction"},
     {
         "ingest",
         "recall",
@@ -40,7 +41,18 @@ LEVEL = {part: level for level, row in enumerate(reversed(ROWS)) for part in row
 OUTSIDE = {"__init__", "__main__", "plugin"}
 # The one door out of the hook program: an event that wants context is answered after it was spooled.
 ANSWER = "claude_memory.surfaces.hooks.after.follow"
-HEAVY = {"numpy", "onnx", "onnxruntime", "tokenizers", "rich", "re2", "pydantic", "mcp", "huggingface_hub"}
+HEAVY = {
+    "numpy",
+    "onnx",
+    "onnxruntime",
+    "tokenizers",
+    "rich",
+    "re2",
+    "pydantic",
+    "mcp",
+    "huggingface_hub",
+    "textual",
+}
 
 
 def modules() -> list[Path]:

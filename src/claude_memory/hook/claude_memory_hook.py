@@ -21,7 +21,15 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 DEFAULT_AGENT = "claude-code"
 # Events that want more than to be kept: context, or a drain that outlives this process.
-FOLLOWED = ("SessionStart", "UserPromptSubmit", "PreToolUse", "SubagentStart", "Stop", "SubagentStop")
+FOLLOWED = (
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "SubagentStart",
+    "Stop",
+    "SubagentStop",
+    "PostCompact",
+)
 
 _CHUNK = 1 << 20
 _LOG_LIMIT = 1 << 20

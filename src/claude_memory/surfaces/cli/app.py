@@ -20,13 +20,14 @@ from claude_memory.surfaces.cli import (
     demo,
     graph,
     intentions,
-    lifecycle,
     layers,
+    lifecycle,
     memories,
     output,
     project,
     recall,
     search,
+    summaries,
     tasks,
     upkeep,
 )
@@ -53,6 +54,7 @@ app.add_typer(backup.app, name="backup")
 app.add_typer(intentions.app, name="intend")
 lifecycle.register(app)
 graph.register(app)
+summaries.register(app)
 
 
 def _show_version(wanted: bool) -> None:

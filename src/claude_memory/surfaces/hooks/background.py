@@ -5,6 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from claude_memory.compaction.model import KeptSummary
+    from claude_memory.memory import Memory
 
 EMBED_SECONDS = 60.0
 
@@ -22,15 +27,36 @@ def drain_all(home: str) -> None:
     try:
         with Memory.open(root, root) as memory:
             memory.drain()
+            kept = _summaries(memory)
             memory.import_in_slack()
             with try_lock(private_folder(root / "cache") / "embed.lock") as free:
                 if free:  # one process embeds at a time; two would only share the same cores
                     memory.embed_pending(budget_seconds=EMBED_SECONDS)
+                    _vectors(memory, kept)
             memory.upkeep()
             memory.consolidate_in_slack()
         drop_old(root)
     except (MemoryFault, OSError):
         return
+
+
+def _summaries(memory: Memory) -> list[KeptSummary]:
+    """Sum up what was compacted; a session that cannot be read never holds the drain up."""
+    from datetime import UTC, datetime
+
+    from claude_memory.compaction.keeping import Keeper
+
+    keeper = Keeper(memory.home, memory.store, memory.archive, memory.settings)
+    return keeper.all(now=datetime.now(UTC))
+
+
+def _vectors(memory: Memory, kept: list[KeptSummary]) -> None:
+    from claude_memory.compaction.keeping import add_vectors
+    from claude_memory.compaction.store import Shelf
+
+    if memory.embedder is not None:
+        for summary in kept:
+            add_vectors(Shelf(memory.home), summary, memory.embedder)
 
 
 def start(home: Path) -> None:

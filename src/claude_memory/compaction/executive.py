@@ -1,0 +1,53 @@
+"""One or two paragraphs from facts: what was asked, decided, changed, found, and what is open. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from claude_memory.compaction.model import Decision, FileChange, Remark, Solution
+from claude_memory.compaction.points import clip
+
+MAX_CHARACTERS = 900
+
+
+def executive(
+    asked: str,
+    decisions: Sequence[Decision],
+    files: Sequence[FileChange],
+    solutions: Sequence[Solution],
+    done: Sequence[Remark],
+    pending: Sequence[Remark],
+) -> str:
+    """What happened, in the order a person would tell it."""
+    first = [f"Asked: {clip(asked, 160)}"] if asked else []
+    if decisions:
+        first.append("Decided: " + "; ".join(clip(one.decision, 45) for one in decisions[-4:]) + ".")
+    if files:
+        first.append(_files(files))
+    second = []
+    if solutions:
+        second.append(
+            f"{_count(len(solutions), 'problem')} looked into, last: {clip(solutions[-1].error, 80)}."
+        )
+    if done:
+        second.append(f"{_count(len(done), 'task')} done.")
+    if pending:
+        second.append("Open: " + "; ".join(clip(one.text, 40) for one in pending[:5]) + ".")
+    paragraphs = [" ".join(part) for part in (first, second) if part]
+    return "\n\n".join(clip(part, MAX_CHARACTERS // 2) for part in paragraphs) or "Nothing of note happened."
+
+
+def _files(files: Sequence[FileChange]) -> str:
+    return f"Files: {', '.join(_counted(files))}."
+
+
+def _counted(files: Sequence[FileChange]) -> Iterator[str]:
+    counts = Counter(one.action for one in files)
+    for action in ("created", "modified", "renamed", "deleted"):
+        if counts[action]:
+            yield f"{counts[action]} {action}"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"

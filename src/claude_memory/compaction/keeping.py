@@ -1,0 +1,226 @@
+"""Compactions that were reported or found become summaries, memories and vectors, once, however often tried.
+
+Order is what makes a kill harmless: the file, then the memories, then the mark that all is done; each
+step passes over what is there already. Nothing here depends on the present moment.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from claude_memory import project
+from claude_memory.compaction import memories as made
+from claude_memory.compaction.model import KeptSummary, Stretch, Summary, about_tokens, as_json
+from claude_memory.compaction.store import Shelf
+from claude_memory.compaction.summarise import size_of, summarise, tokens_of
+from claude_memory.distil.turns import Origin, Turn
+from claude_memory.errors import Conflict, EmbedderUnavailable, InvalidInput
+from claude_memory.files import private_folder, write_atomically
+from claude_memory.model import Event, EventKind, ProjectId, SearchScope, SessionId
+from claude_memory.settings import Settings
+from claude_memory.store.protocol import EventFilter, Store
+
+if TYPE_CHECKING:
+    from claude_memory.compaction.ranges import Transcript
+    from claude_memory.embed.protocol import Embedder
+    from claude_memory.store.archive_protocol import Archive
+
+KINDS = (EventKind.COMPACTION_START, EventKind.COMPACTION)
+LOOKED_AT = 400  # events of compactions, the latest
+REMEMBERED = 2_000  # of them that are done
+GIVEN_UP_AFTER = timedelta(hours=1)  # a compaction that left no boundary by then was cancelled
+EVENTS = 4_000
+RULES = "rules"
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What one compaction took, ready to be summed up."""
+
+    stretch: Stretch
+    turns: Sequence[Turn]
+    origin: Origin
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Keeper:
+    """Makes the summaries of one home."""
+
+    home: Path
+    store: Store
+    archive: Archive | None
+    settings: Settings
+
+    @property
+    def shelf(self) -> Shelf:
+        return Shelf(self.home)
+
+    def all(self, *, now: datetime) -> list[KeptSummary]:
+        """Sum up every compaction that is not yet; those whose boundary is not written wait."""
+        events = self.store.events(SearchScope(None), EventFilter(kinds=KINDS), limit=LOOKED_AT)
+        done = self._settled()
+        waiting: dict[SessionId, list[Event]] = {}
+        for event in reversed(events):
+            if event.session and event.id not in done:
+                waiting.setdefault(event.session, []).append(event)
+        kept: list[KeptSummary] = []
+        for session, fresh in waiting.items():
+            own = [event for event in events if event.session == session]
+            try:
+                new, boundaries = self.session(session, own)
+            except Conflict:
+                continue
+            kept += new
+            starts = sum(event.kind is EventKind.COMPACTION_START for event in own)
+            if boundaries >= max(starts, 1) or now - fresh[-1].timestamp > GIVEN_UP_AFTER:
+                self._settle([event.id for event in fresh])
+        return kept
+
+    def session(self, session: SessionId, events: Sequence[Event]) -> tuple[list[KeptSummary], int]:
+        """Sum up a session's compactions: what is new, and how many there are."""
+        cwd = next((event.cwd for event in events if event.cwd), "")
+        id_ = events[0].project if events else self.store.project_for(project.identify(cwd)).id
+        material = list(self._material(session, id_, cwd, events))
+        kept = [self.keep(one) for one in material]
+        return [summary for summary, new in kept if new], len(material)
+
+    def keep(self, material: Material) -> tuple[KeptSummary, bool]:
+        """One compaction as file and memories."""
+        stretch, origin = material.stretch, material.origin
+        about = {"project": origin.project, "cwd": origin.cwd}
+        kept, new = self.shelf.keep(
+            stretch.session, stretch.boundary, lambda: document_of(material, rules_summary(material)), about
+        )
+        self.store.add([], made.memories(kept, material.turns, origin))
+        return kept, new
+
+    # --- where the messages are
+
+    def _material(
+        self, session: SessionId, id_: ProjectId, cwd: str, events: Sequence[Event]
+    ) -> Iterator[Material]:
+        transcript = self._transcript(session, events)
+        if transcript is None:
+            yield from self._from_events(session, id_, cwd)
+            return
+        from claude_memory.compaction import ranges
+
+        origin = Origin(session, id_, transcript.cwd or cwd, transcript.kind)
+        for stretch in ranges.stretches(transcript):
+            turns = ranges.turns_of(transcript, stretch.first, stretch.last)
+            yield Material(stretch, turns, origin, transcript.kind)
+
+    def _transcript(self, session: SessionId, events: Sequence[Event]) -> Transcript | None:
+        """The agent's own file while there is one, else the archive."""
+        from claude_memory.compaction import ranges
+
+        named = [str(event.payload.get("transcript_path") or "") for event in events]
+        for path in dict.fromkeys(filter(None, named)):
+            try:
+                found = ranges.read(Path(path), self.settings)
+            except (InvalidInput, OSError):
+                continue
+            if found.session == session:
+                return found
+        kept = self.archive.by_sessions(SearchScope(None), [session]) if self.archive else []
+        if not kept or self.archive is None:
+            return None
+        messages = tuple(self.archive.messages(kept[0].number))
+        return ranges.Transcript(session, kept[0].cwd, messages, {}, "archive")
+
+    def _from_events(self, session: SessionId, id_: ProjectId, cwd: str) -> Iterator[Material]:
+        """Without any transcript, hooks' own reports are the messages, counted from 1."""
+        from claude_memory.ingest import session_turns
+
+        wanted = EventFilter(session=session, kinds=(*session_turns.KINDS, EventKind.COMPACTION_START))
+        events = self.store.events(SearchScope(None), wanted, limit=EVENTS, newest_first=False)
+        origin = Origin(session, id_, cwd, "hook")
+        since: list[Event] = []
+        first = 1
+        for event in events:
+            if event.kind is not EventKind.COMPACTION_START:
+                since.append(event)
+                continue
+            if since:
+                trigger = str(event.payload.get("trigger") or "auto")
+                last = first + len(since) - 1
+                stretch = Stretch(session, event.id, first, last, event.timestamp, _trigger(trigger))
+                yield Material(stretch, _placed(session_turns.from_events(since), first), origin, "events")
+                first, since = last + 1, []
+
+    # --- what is done
+
+    def _state(self) -> Path:
+        return self.home / "cache" / "compactions.json"
+
+    def _settled(self) -> set[str]:
+        try:
+            found = json.loads(self._state().read_bytes())
+        except (OSError, ValueError):
+            return set()
+        return set(found) if isinstance(found, list) else set()
+
+    def _settle(self, events: Sequence[str]) -> None:
+        private_folder(self._state().parent)
+        known = [one for one in sorted(self._settled()) if one not in events]
+        write_atomically(self._state(), json.dumps([*known, *events][-REMEMBERED:]).encode())
+
+
+def rules_summary(material: Material) -> Summary:
+    """The summary that rules make of a compaction's messages."""
+    return summarise(material.turns, material.origin)
+
+
+def document_of(
+    material: Material, summary: Summary | Mapping[str, Any], by: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """A whole compact_NNN.json; vectors follow when there is a model to make them."""
+    stretch = material.stretch
+    reported = stretch.tokens_before is not None
+    body = as_json(summary) if isinstance(summary, Summary) else dict(summary)
+    after = stretch.tokens_after
+    if after is None:
+        after = tokens_of(summary) if isinstance(summary, Summary) else about_tokens(json.dumps(body))
+    return {
+        "timestamp": stretch.at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "compaction_trigger": stretch.trigger,
+        "token_count_before": stretch.tokens_before if reported else size_of(material.turns),
+        "token_count_after": after,
+        "token_counts": "reported" if reported else "estimated",
+        "summary": body,
+        "embeddings": {"model": None, "summary_vector": [], "topic_vectors": {}},
+        "original_message_range": [stretch.first, stretch.last],
+        "source": {"kind": material.kind, "boundary": stretch.boundary},
+        "summariser": dict(by or {"provider": RULES}),
+    }
+
+
+def add_vectors(shelf: Shelf, kept: KeptSummary, embedder: Embedder) -> KeptSummary:
+    """The summary with the vectors of its text and its topics; nothing changes without a model."""
+    topics = [str(topic) for topic in kept.summary.get("topics", ())]
+    try:
+        vectors = [list(memoryview(one).cast("b")) for one in embedder.embed([kept.executive, *topics])]
+    except EmbedderUnavailable:
+        return kept
+    embeddings = {
+        "model": embedder.model,
+        "summary_vector": vectors[0],
+        "topic_vectors": dict(zip(topics, vectors[1:], strict=True)),
+    }
+    return shelf.replace(kept, {**kept.document, "embeddings": embeddings})
+
+
+def _trigger(named: str) -> str:
+    return named if named in ("manual", "auto") else "size_limit"
+
+
+def _placed(turns: Sequence[Turn], first: int) -> list[Turn]:
+    return [
+        replace(turn, ref={**turn.ref, "message": place}) for place, turn in enumerate(turns, start=first)
+    ]

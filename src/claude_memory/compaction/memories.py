@@ -1,0 +1,152 @@
+"""The memories that a summary leaves: what can be found by searching, each with the messages it rests on.
+
+Pure. What distilling makes of the same turns has the same id, so that nothing is there twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from claude_memory.compaction.model import KeptSummary
+from claude_memory.distil.observe import title_of
+from claude_memory.distil.session import distil
+from claude_memory.distil.turns import AGENT, PERSON, Origin, Turn
+from claude_memory.model import Kind, StoredMemory, Trust, memory_id
+
+_PLAIN = ("important_context", "tasks_pending", "tasks_completed")
+
+
+def memories(kept: KeptSummary, turns: Sequence[Turn], origin: Origin) -> list[StoredMemory]:
+    """The summary itself, what distilling makes of its turns, and every entry beyond that."""
+    if not turns:
+        return []
+    distilled = distil(turns, origin).memories
+    known = {
+        (memory.kind, ref.get("message"))
+        for memory in distilled
+        for ref in memory.provenance["evidence"]
+        if isinstance(ref, Mapping)
+    }
+    maker = _Maker(kept, {_place(turn): turn for turn in turns}, turns[-1], origin)
+    beyond = [*maker.decisions(known), *maker.fixes(known), *maker.conventions(known), *maker.remarks()]
+    found = [*distilled, *beyond, maker.summary()]
+    return list({memory.id: memory for memory in found}.values())
+
+
+def _place(turn: Turn) -> int:
+    found = turn.ref.get("message")
+    return found if isinstance(found, int) else 0
+
+
+class _Maker:
+    def __init__(self, kept: KeptSummary, turns: Mapping[int, Turn], last: Turn, origin: Origin) -> None:
+        self.kept, self.turns, self.last, self.origin = kept, turns, last, origin
+
+    def decisions(self, known: set[tuple[Kind, Any]]) -> Iterator[StoredMemory]:
+        for entry in self.kept.summary.get("key_decisions", ()):
+            places = entry.get("messages", [])
+            kinds = (Kind.DECISION, Kind.CORRECTION, Kind.PREFERENCE)
+            if any((kind, place) in known for kind in kinds for place in places):
+                continue
+            body = _lines(
+                entry["decision"],
+                f"Because: {entry['rationale']}" if entry.get("rationale") else "",
+                f"This took back: {entry['reverses']}" if entry.get("reverses") else "",
+            )
+            yield self._made(Kind.DECISION, entry["decision"], body, places, entry.get("files", ()))
+
+    def fixes(self, known: set[tuple[Kind, Any]]) -> Iterator[StoredMemory]:
+        for entry in self.kept.summary.get("error_solutions", ()):
+            places = entry.get("messages", [])
+            body = _lines(f"Failed: {entry['error']}", entry["solution"])
+            covered = any((Kind.FIX, place) in known for place in places)
+            # A repair that was distilled tells the change; what the agent said of it is an observation.
+            kind = Kind.FIX if entry.get("verified") and not covered else Kind.OBSERVATION
+            yield self._made(kind, entry["solution"], body, places, entry.get("files", ()))
+
+    def conventions(self, known: set[tuple[Kind, Any]]) -> Iterator[StoredMemory]:
+        for text, places in self._remarks("conventions"):
+            kinds = (Kind.DECISION, Kind.CORRECTION, Kind.PREFERENCE)
+            said = next((self.turns[place] for place in places if place in self.turns), None)
+            if said is None or any((kind, place) in known for kind in kinds for place in places):
+                continue
+            own = said.role == PERSON
+            trust = self.origin.person if own else self.origin.agent
+            yield self._made(Kind.CONVENTION, text, said.text if own else text, places, (), trust)
+
+    def remarks(self) -> Iterator[StoredMemory]:
+        """What agents said on the way; a prompt or a last reply is a memory of its own already."""
+        for name in _PLAIN:
+            for text, places in self._remarks(name):
+                turns = [self.turns[place] for place in places if place in self.turns]
+                if turns and turns[-1].role == AGENT and not turns[-1].ref.get("event"):
+                    yield self._made(Kind.OBSERVATION, text, text, places, ())
+
+    def summary(self) -> StoredMemory:
+        inner = self.kept.summary
+        pending = inner.get("tasks_pending", ())
+        body = _lines(self.kept.executive, *(["Open:", *(f"- {one}" for one in pending)] if pending else []))
+        first, last = self.kept.document["original_message_range"]
+        files = [entry["path"] for entry in inner.get("files_modified", ())][:20]
+        return StoredMemory(
+            id=memory_id(f"compaction:{self.kept.session}:{self.kept.number}"),
+            project=self.origin.project,
+            kind=Kind.SUMMARY,
+            title=title_of(f"Compaction {self.kept.number}: {self.kept.executive}"),
+            body=body,
+            created_at=self.last.at,
+            updated_at=self.last.at,
+            trust=_agent(self.origin),
+            session=self.origin.session,
+            topics=tuple(inner.get("topics", ())),
+            files=tuple(files),
+            provenance=self._provenance([first, last]),
+        )
+
+    def _remarks(self, name: str) -> Iterator[tuple[str, list[int]]]:
+        texts = self.kept.summary.get(name, ())
+        sources = self.kept.summary.get("sources", {}).get(name, ())
+        return zip(texts, [*sources, *([[]] * (len(texts) - len(sources)))], strict=False)
+
+    def _made(
+        self,
+        kind: Kind,
+        title: str,
+        body: str,
+        places: Sequence[int],
+        files: Sequence[str],
+        trust: Trust | None = None,
+    ) -> StoredMemory:
+        turn = next((self.turns[place] for place in reversed(places) if place in self.turns), self.last)
+        return StoredMemory(
+            id=memory_id(f"compaction:{kind}:{turn.key}:{title_of(body)}"),
+            project=self.origin.project,
+            kind=kind,
+            title=title_of(title),
+            body=body,
+            created_at=turn.at,
+            updated_at=turn.at,
+            trust=trust or _agent(self.origin),
+            session=self.origin.session,
+            topics=tuple(one for one in self.kept.summary.get("topics", ()) if one in body.lower()),
+            files=tuple(files),
+            provenance=self._provenance(places),
+        )
+
+    def _provenance(self, places: Sequence[int]) -> dict[str, object]:
+        evidence = [
+            dict(self.turns[place].ref)
+            if place in self.turns
+            else {"conversation": self.kept.session, "message": place}
+            for place in places
+        ]
+        return {"source": "compaction", "summary": self.kept.id, "evidence": evidence}
+
+
+def _agent(origin: Origin) -> Trust:
+    return origin.agent
+
+
+def _lines(*lines: str) -> str:
+    return "\n".join(line for line in lines if line)

@@ -1,0 +1,177 @@
+"""Summaries as files: `sessions/session_<id>/summaries/compact_NNN.json`, and `metadata.json` beside them.
+
+One writer a session at a time, numbers without gaps, whole files only. A compaction is kept once: what is
+known of it is told by its boundary. Never reads a transcript, never sums up.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from claude_memory.compaction.model import KeptSummary
+from claude_memory.compaction.schema import faults
+from claude_memory.errors import Conflict, InvalidInput, NotFound
+from claude_memory.files import private_folder, try_lock, write_atomically
+
+MAX_BYTES = 4 << 20
+LOCK_SECONDS = 10.0
+_NAME = re.compile(r"compact_(\d{3,})\.json")
+_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+
+
+class Shelf:
+    """The summaries of one home."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    def folder(self, session: str) -> Path:
+        """Where a session's summaries lie; a name that could lead elsewhere is refused."""
+        if not _SESSION.fullmatch(session) or ".." in session:
+            raise InvalidInput(f"{session[:60]!r} is no session's id")
+        return self.home / "sessions" / f"session_{session}"
+
+    def sessions(self) -> list[str]:
+        """Sessions that have summaries, the one that changed last first."""
+        found = [path.parent for path in (self.home / "sessions").glob("session_*/summaries")]
+        found.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+        return [path.name.removeprefix("session_") for path in found]
+
+    def of(self, session: str) -> list[KeptSummary]:
+        """A session's summaries that can be read, oldest first."""
+        folder = self.folder(session) / "summaries"
+        try:
+            names = [path for path in folder.iterdir() if _NAME.fullmatch(path.name)]
+        except OSError:
+            return []
+        found = [_read(session, path) for path in names]
+        return sorted((one for one in found if one is not None), key=lambda one: one.number)
+
+    def one(self, named: str) -> KeptSummary:
+        """The summary that SESSION/NNN names; the beginning of a session's id is enough."""
+        start, slash, number = named.strip().rpartition("/")
+        digits = number.removeprefix("compact_").removesuffix(".json")
+        if not slash or not digits.isdigit():
+            raise InvalidInput(
+                f"cannot read {named!r}: say SESSION/NNN, as `claude-memory summaries` shows it"
+            )
+        matching = [session for session in self.sessions() if session.startswith(start)]
+        exact = [session for session in matching if session == start]
+        if len(matching) > 1 and not exact:
+            raise InvalidInput(f"{start!r} could be {', '.join(matching[:4])}: give more of the id")
+        for session in exact or matching:
+            for kept in self.of(session):
+                if kept.number == int(digits):
+                    return kept
+        raise NotFound(f"no summary {named!r}; `claude-memory summaries` lists them")
+
+    def keep(
+        self, session: str, boundary: str, make: Callable[[], Mapping[str, Any]], about: Mapping[str, Any]
+    ) -> tuple[KeptSummary, bool]:
+        """Keep the summary of a compaction unless it is known: the summary, and whether it is new."""
+        with self._lock(session):
+            known = self.of(session)
+            for kept in known:
+                if _boundary(kept) == boundary:
+                    self._describe(session, known, about)
+                    return kept, False
+            document = dict(make())
+            wrong = faults(document)
+            if wrong:
+                raise InvalidInput(f"no valid summary: {'; '.join(wrong[:3])}")
+            # The numbers of files that cannot be read count too: nothing is ever written over.
+            number = 1 + max(self._numbers(session), default=0)
+            kept = KeptSummary(session, number, document)
+            self._write(kept)
+            self._describe(session, [*known, kept], about)
+            return kept, True
+
+    def replace(self, kept: KeptSummary, document: Mapping[str, Any]) -> KeptSummary:
+        """Put a better summary of the same messages in its place."""
+        wrong = faults(document)
+        if wrong:
+            raise InvalidInput(f"no valid summary: {'; '.join(wrong[:3])}")
+        with self._lock(kept.session):
+            better = KeptSummary(kept.session, kept.number, document)
+            self._write(better)
+            known = self.of(kept.session)
+            self._describe(kept.session, known, _metadata(self.folder(kept.session)))
+            return better
+
+    def _numbers(self, session: str) -> list[int]:
+        folder = self.folder(session) / "summaries"
+        return [int(found[1]) for path in folder.iterdir() if (found := _NAME.fullmatch(path.name))]
+
+    def _write(self, kept: KeptSummary) -> None:
+        path = self.folder(kept.session) / "summaries" / f"compact_{kept.number:03d}.json"
+        write_atomically(path, _as_bytes(kept.document))
+
+    def _describe(self, session: str, known: list[KeptSummary], about: Mapping[str, Any]) -> None:
+        document = {
+            "session": session,
+            **{name: value for name, value in about.items() if name not in ("session", "summaries")},
+            "summaries": [_line(kept) for kept in known],
+        }
+        path = self.folder(session) / "metadata.json"
+        content = _as_bytes(document)
+        if not path.exists() or path.read_bytes() != content:
+            write_atomically(path, content)
+
+    @contextmanager
+    def _lock(self, session: str) -> Iterator[None]:
+        folder = private_folder(self.folder(session) / "summaries")
+        deadline = time.monotonic() + LOCK_SECONDS
+        while True:
+            with try_lock(folder / ".lock") as free:
+                if free:
+                    yield
+                    return
+            if time.monotonic() > deadline:
+                raise Conflict("another process writes this session's summaries; try again in a moment")
+            time.sleep(0.02)
+
+
+def _boundary(kept: KeptSummary) -> str:
+    source = kept.document.get("source")
+    found = source.get("boundary") if isinstance(source, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def _line(kept: KeptSummary) -> dict[str, Any]:
+    names = ("timestamp", "compaction_trigger", "original_message_range", "token_count_before")
+    summariser = kept.document.get("summariser")
+    by = summariser.get("provider") if isinstance(summariser, dict) else None
+    return {
+        "file": f"summaries/compact_{kept.number:03d}.json",
+        **{name: kept.document.get(name) for name in names},
+        "by": by,
+    }
+
+
+def _metadata(folder: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / "metadata.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _as_bytes(document: Mapping[str, Any]) -> bytes:
+    return (json.dumps(document, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "replace")
+
+
+def _read(session: str, path: Path) -> KeptSummary | None:
+    match = _NAME.fullmatch(path.name)
+    try:
+        if match is None or path.is_symlink() or path.stat().st_size > MAX_BYTES:
+            return None
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return KeptSummary(session, int(match[1]), document) if isinstance(document, dict) else None

@@ -1,0 +1,212 @@
+"""The talk of a session, turn by turn: what was proposed, settled, put off, found out, and reported.
+
+Pure. Leans towards keeping: a summary is read in place of what it sums up, and says who said what.
+"""
+
+# ruff: noqa: E501  A pattern broken in the middle is harder to read than a long line.
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from claude_memory.distil.exchange import terms
+from claude_memory.distil.observe import is_spoken
+from claude_memory.distil.sentences import spoken
+from claude_memory.distil.turns import AGENT, PERSON, TOOL, Turn
+
+_RULE = re.compile(
+    r"\b(?:always|never|convention|house rule|from now on|every time|rule\b|in future|going forward|by default|no exceptions?"
+    r"|must (?:not|never|always|be)|only ever|we don'?t|don'?t ever|please don'?t|policy|guideline|standard here|team agreed)\b",
+    re.IGNORECASE,
+)
+_LATER = re.compile(
+    r"\b(?:later|not (?:today|now|yet)|tomorrow|next (?:week|sprint|month|release|time|quarter|year|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
+    r"|(?:until|till|by|before|after) (?:mon|tues|wednes|thurs|fri|satur|sun)day|leave (?:that|it|this|the)|postpone|park (?:it|that|this)|to ?do|still (?:open|missing|to do|needs?)"
+    r"|waits? (?:for|until)|waiting (?:for|on)|once .{3,40} (?:is|are|has|arrives?)|follow.?up|someday|another day|for now|stays? open|remains?)\b",
+    re.IGNORECASE,
+)
+_ASSENT = re.compile(
+    r"^\W*(?:yes|yeah|yep|yup|ok(?:ay)?|sure|fine|go|do it|agreed|good|great|right|perfect|please do|sounds good|exactly|correct|makes sense|deal|fair|ja|that'?s (?:it|the|right)|you were right|ugh|hm+|alright|let'?s|lets)\b",
+    re.IGNORECASE,
+)
+_SETTLING = re.compile(
+    r"\b(?:it is|then|instead|rather|use|keep|stay|take|make it|go with|drop|remove|revert|switch|no more|want|should|has to|have to|must|only|not)\b|\bno \w+",
+    re.IGNORECASE,
+)
+_PROPOSING = re.compile(
+    r"\b(?:i'?d|i would|i'?ll|i will|i can|i could|i suggest|i propose|i recommend|options?|either|instead|we (?:could|can|drop|should|use|take|need)|better|rather|simplest|prefer|so \w+|alternative|shall|should|would|let'?s|adding|trying|\(a\)|works:|take)\b|\?\s*$",
+    re.IGNORECASE,
+)
+_ORDERING = re.compile(
+    r"(?:^|[.:;,] )(?:then |so |ok(?:ay)?,? |please |let'?s |lets )*(?:use|go (?:with|for)|take|replace|switch (?:to|back)|stay with|keep|we (?:use|take|keep)|make it|increase|decrease|raise|lower|set|limit|drop|no \w+,)\b",
+    re.IGNORECASE,
+)
+# What takes something back, and how many words around it say what.
+_TAKING_BACK = {
+    word: (before, after)
+    for before, after, listed in (
+        (
+            0,
+            4,
+            "drop drops dropped undo undoing revert reverted kill scrap remove removing without ditch replace forget abandon",
+        ),
+        (5, 1, "removed reverted dropped stopped forbids forbidden forbade out back gone wrong dead"),
+        (4, 3, "instead rather"),
+        (0, 2, "no never"),
+        (3, 1, "not isn't doesn't won't can't"),
+    )
+    for word in listed.split()
+}
+_TOKEN = re.compile(r"[\w'/.+-]*\w")
+_RESULT = re.compile(
+    r"\b(?:pass(?:es|ed|ing)?|green|done|works?|working|finished|complete[ds]?|state:|status:|deployed|merged|shipped|in place|runs?|returns?|ready|no longer|now (?:\w+ ){0,3}(?:is|are|has|have)|all \d+|\d+/\d+|tests? (?:are|is)|verified|confirmed|holds|measured)\b",
+    re.IGNORECASE,
+)
+_REPORTING = re.compile(
+    r"^\W*(?:state|status|summary|done|in short|result|all (?:done|green)|everything|\d+ (?:tests? )?pass|(?:both|all) )|\b(?:is|are) (?:done|finished|complete|green|in place)\b|\b\d+(?:/\d+)? (?:tests? )?pass",
+    re.IGNORECASE,
+)
+_EMPTY = re.compile(
+    r"^\W*(?:thanks?|thank you|thx|ok|okay|great|nice|cool|perfect|good|lovely|done|noted|got it|understood|will do|on it|sure|continue|go on|next|yes|no|hello|hi|bye)\W*$",
+    re.IGNORECASE,
+)
+_ANNOUNCING = re.compile(
+    r"^(?:i'?ll|let me|i will|i'?m going to|now|looking|reading|checking|running|trying|adding|first)\b",
+    re.IGNORECASE,
+)
+_WONDERING = re.compile(
+    r"(?:^|[.,;!] )(?:and |so |but )?(?:what|why|how|where|which|who|when|can we|could (?:we|you)|does|is it|are (?:we|they))\b[^.!]*$",
+    re.IGNORECASE,
+)
+_NAMED_ERROR = re.compile(r"\b(?:E[A-Z]{3,}|[A-Z]\w*(?:Error|Exception))\b|\berror\b")
+MAX_SENTENCES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One spoken turn, with what stands around it. `index` counts in the session's turns."""
+
+    index: int
+    person: bool
+    text: str
+    failed: str = ""  # for an agent: what went wrong just before
+    turns: tuple[int, ...] = ()  # the failing calls, if any
+
+    @property
+    def asks(self) -> bool:
+        text = self.text.rstrip(" )\"'")
+        return text.endswith("?") or (self.person and _WONDERING.search(text) is not None)
+
+    @property
+    def empty(self) -> bool:
+        return _EMPTY.match(self.text) is not None
+
+    @property
+    def rule(self) -> bool:
+        return self.person and not self.asks and _RULE.search(self.text) is not None
+
+    @property
+    def later(self) -> bool:
+        return not self.asks and _LATER.search(self.text) is not None
+
+    @property
+    def assents(self) -> bool:
+        return _ASSENT.match(self.text) is not None
+
+    @property
+    def settles(self) -> bool:
+        return not self.asks and (self.assents or _SETTLING.search(self.text) is not None)
+
+    @property
+    def proposes(self) -> bool:
+        return not self.person and _PROPOSING.search(self.text) is not None
+
+    @property
+    def orders(self) -> bool:
+        """A choice that nobody proposed: “use the vendor's hosted one”."""
+        return self.person and not self.asks and len(self.text) < 200 and bool(_ORDERING.search(self.text))
+
+    @property
+    def result(self) -> bool:
+        return not self.person and _RESULT.search(self.text) is not None
+
+    @property
+    def reports(self) -> bool:
+        return not self.person and _REPORTING.search(self.text) is not None
+
+    @property
+    def announces(self) -> bool:
+        """Only says what comes next, and nothing that was found."""
+        return (
+            not self.person
+            and len(self.text) < 110
+            and _ANNOUNCING.match(self.text.lstrip("*_ ")) is not None
+        )
+
+    @property
+    def terms(self) -> frozenset[str]:
+        return terms(self.text)
+
+
+def takes_back(text: str, chosen: frozenset[str]) -> bool:
+    """Whether a text gives up something that was chosen: “drop Celery”, “the hosted one is removed”."""
+    tokens = [token.lower() for token in _TOKEN.findall(text.replace("’", "'"))]
+    for place, token in enumerate(tokens):
+        reach = _TAKING_BACK.get(token)
+        if reach is not None:
+            around = tokens[max(0, place - reach[0]) : place + reach[1] + 1]
+            if any(_same(word, term) for word in around if word != token for term in chosen):
+                return True
+    return False
+
+
+def _same(word: str, term: str) -> bool:
+    """`tag` and `apriltag`, `upvalue` and `upvalues`; short words must be the very same."""
+    if min(len(word), len(term)) < 3:
+        return False
+    return word == term or word.startswith(term) or term.startswith(word) or term.endswith(word)
+
+
+@dataclass(slots=True)
+class _Failures:
+    """Calls that went wrong since the agent last spoke."""
+
+    text: str = ""
+    turns: list[int] = field(default_factory=list)
+
+
+def words(turns: Sequence[Turn]) -> list[Word]:
+    """Everything that was said, in order; an agent's word knows the failure that it speaks after."""
+    from claude_memory.distil.fixes import error_lines
+
+    found: list[Word] = []
+    failing = _Failures()
+    for index, turn in enumerate(turns):
+        if turn.role == TOOL:
+            if turn.failed and turn.output.strip():
+                lines = sorted(error_lines(turn.output), key=lambda line: not _NAMED_ERROR.search(line))
+                failing = _Failures(" · ".join(lines[:2]), [*failing.turns[-1:], index])
+        elif turn.role in (PERSON, AGENT):
+            person = turn.role == PERSON
+            if person and not is_spoken(turn.text):
+                continue
+            text = condensed(turn.text)
+            if not text:
+                continue
+            if person:
+                failing = _Failures()
+                found.append(Word(index, True, text))
+            else:
+                found.append(Word(index, False, text, failing.text, tuple(failing.turns)))
+                failing = _Failures()
+    return found
+
+
+def condensed(text: str) -> str:
+    """A turn in its own sentences: without code, logs and quotes that were pasted in."""
+    said = [" ".join(sentence.said.split()) for sentence in spoken(text)]
+    if len(said) > MAX_SENTENCES:  # what matters stands at the beginning and at the end
+        said = [*said[: MAX_SENTENCES // 2], *said[-MAX_SENTENCES // 2 :]]
+    return " ".join(said)

@@ -1,0 +1,26 @@
+"""The end of a transcript that no compaction took yet, as material to sum up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from claude_memory.compaction.keeping import Material
+from claude_memory.compaction.model import Stretch
+from claude_memory.compaction.ranges import is_boundary, read, turns_of
+from claude_memory.distil.turns import Origin
+from claude_memory.errors import InvalidInput
+from claude_memory.model import ProjectId
+from claude_memory.settings import Settings
+
+
+def open_end(path: Path, settings: Settings, *, agent: str | None = None) -> Material:
+    """What was said since the last compaction; all of it, where nothing was said since."""
+    if not path.expanduser().is_file():
+        raise InvalidInput(f"no such file: {path}")
+    transcript = read(path.expanduser(), settings, agent=agent)
+    messages = transcript.messages
+    boundaries = [one.ordinal for one in messages if is_boundary(one)]
+    first = boundaries[-1] + 1 if boundaries and boundaries[-1] < len(messages) - 1 else 1
+    stretch = Stretch(transcript.session, "", first, len(messages), messages[-1].at, "manual")
+    origin = Origin(transcript.session, ProjectId(""), transcript.cwd, "transcript")
+    return Material(stretch, turns_of(transcript, first, len(messages)), origin, "transcript")

@@ -1,0 +1,181 @@
+"""Commands about compaction summaries: summaries, summary, summarize."""
+
+from __future__ import annotations
+
+import json as json_module
+import os
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from claude_memory.surfaces.cli import output
+from claude_memory.surfaces.cli.output import Line
+from claude_memory.surfaces.cli.request import Json, opened
+
+if TYPE_CHECKING:
+    from claude_memory.compaction.model import KeptSummary
+    from claude_memory.memory import Memory
+
+MAX_BYTES = 4 << 20
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command()(summaries)
+    app.command()(summary)
+    app.command()(summarize)
+
+
+def summaries(
+    context: typer.Context,
+    session: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only this session's; the beginning of its id is enough.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """List what compactions left, the newest session first."""
+    from claude_memory.compaction.store import Shelf
+
+    with opened(context) as memory:
+        _catch_up(memory)
+        shelf = Shelf(memory.home)
+        wanted = [one for one in shelf.sessions() if one.startswith(session or "")]
+        found = [kept for one in wanted for kept in shelf.of(one)]
+    if json:
+        output.document([_row(kept) for kept in found])
+        return
+    output.lines(line for kept in found for line in _listed(kept))
+    if not found:
+        output.note("no compaction was summed up yet")
+
+
+def summary(
+    context: typer.Context,
+    named: Annotated[
+        str,
+        typer.Argument(
+            metavar="SESSION/NNN",
+            help="Which one, as `summaries` shows it; or `save` to keep one from stdin.",
+        ),
+    ],
+    session: Annotated[
+        str | None, typer.Option(metavar="ID", help="For `save`: the session; default this shell's.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Print one summary in full, or `save` one that an agent wrote: JSON on stdin, checked by the schema."""
+    from claude_memory.compaction.store import Shelf
+
+    with opened(context) as memory:
+        if named == "save":
+            kept = _saved(memory, session)
+            output.document({"saved": kept.id}) if json else output.lines([[(f"saved {kept.id}", "")]])
+            return
+        _catch_up(memory)
+        kept = Shelf(memory.home).one(named)
+    if json:
+        output.document(kept.document)
+        return
+    output.lines(_shown(kept))
+
+
+def summarize(
+    context: typer.Context,
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A transcript of any known agent.")],
+    agent: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Whose it is, where that cannot be told.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Sum up a transcript from its last compaction to its end; nothing is stored."""
+    from claude_memory.compaction.keeping import document_of, rules_summary
+    from claude_memory.compaction.model import KeptSummary
+    from claude_memory.compaction.transcript import open_end
+
+    with opened(context) as memory:
+        material = open_end(path, memory.settings, agent=agent)
+    document = document_of(material, rules_summary(material))
+    if json:
+        output.document(document)
+        return
+    output.lines(_shown(KeptSummary(material.stretch.session, 0, document)))
+
+
+def _catch_up(memory: Memory) -> None:
+    """Bring in what hooks captured, and sum up what was compacted."""
+    from claude_memory.compaction.keeping import Keeper
+    from claude_memory.errors import StoreBusy
+
+    try:
+        memory.drain(budget_seconds=5.0)
+        Keeper(memory.home, memory.store, memory.archive, memory.settings).all(now=datetime.now(UTC))
+    except (StoreBusy, OSError):
+        return
+
+
+def _saved(memory: Memory, session: str | None) -> KeptSummary:
+    from claude_memory.compaction.saving import save
+    from claude_memory.errors import InvalidInput
+
+    owner = session or os.environ.get("CLAUDE_MEMORY_SESSION")
+    if not owner:
+        raise InvalidInput("whose summary is it? Give --session, or run it in an agent's shell")
+    raw = sys.stdin.buffer.read(MAX_BYTES + 1)
+    if len(raw) > MAX_BYTES:
+        raise InvalidInput(f"a summary takes at most {MAX_BYTES:,} bytes")
+    return save(memory.home, memory.store, memory.project, owner, raw, now=datetime.now(UTC))
+
+
+def _row(kept: KeptSummary) -> dict[str, Any]:
+    names = ("timestamp", "compaction_trigger", "token_count_before", "token_count_after")
+    return {
+        "id": kept.id,
+        "session": kept.session,
+        "number": kept.number,
+        **{name: kept.document.get(name) for name in names},
+        "original_message_range": kept.document.get("original_message_range"),
+        "executive": kept.executive,
+    }
+
+
+def _listed(kept: KeptSummary) -> Iterator[Line]:
+    first, last = kept.document.get("original_message_range") or (0, 0)
+    facts = f"{kept.document.get('timestamp')}  {kept.document.get('compaction_trigger')}"
+    yield [(kept.id, "bold"), (f"  {facts}  messages {first} to {last}", "dim")]
+    yield [(f"  {' '.join(kept.executive.split())}", "")]
+
+
+def _shown(kept: KeptSummary) -> Iterator[Line]:
+    first, last = kept.document["original_message_range"]
+    size = f"{kept.document['token_count_before']:,} tokens"
+    yield [(kept.id, "bold"), (f"  {kept.document['timestamp']}  messages {first} to {last}, {size}", "dim")]
+    for line in kept.executive.splitlines():
+        yield [(line, "")]
+    inner = kept.summary
+    for name, entries in inner.items():
+        if name in ("executive", "sources") or not entries:
+            continue
+        yield []
+        yield [(name.replace("_", " ").capitalize(), "bold")]
+        if name == "topics":
+            yield [(", ".join(entries), "")]
+            continue
+        for entry in entries:
+            yield from _entry(entry)
+
+
+def _entry(entry: Any) -> Iterator[Line]:
+    if not isinstance(entry, dict):
+        yield [(f"- {entry}", "")]
+        return
+    where = ", ".join(map(str, entry.get("messages", ())))
+    parts = [
+        f"{name}: {value if isinstance(value, str) else json_module.dumps(value, ensure_ascii=False)}"
+        for name, value in entry.items()
+        if name != "messages" and value
+    ]
+    yield [(f"- {'; '.join(parts)}", ""), (f"  [{where}]" if where else "", "dim")]
