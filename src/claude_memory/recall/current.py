@@ -10,9 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from claude_memory.errors import StoreFault
-from claude_memory.lifecycle.subject import asked_for
 from claude_memory.model import MemoryId
-from claude_memory.store.lifecycle_protocol import lifecycle_of
 
 if TYPE_CHECKING:
     from claude_memory.recall.ranking import Question
@@ -25,10 +23,29 @@ LEADING = 3
 OUTDATED_FACTOR = 0.6
 LEAST_OF_BEST = 0.5  # what fits the question much worse than the best answer does not answer it
 _STEP = 0.001
+# A question about the present holds one of these; any other is answered without loading what follows.
+_PRESENT = (
+    "current",
+    "now",
+    "latest",
+    "newest",
+    "moment",
+    "these days",
+    "today",
+    "in force",
+    "up to date",
+    "present",
+)
 
 
 def holders(store: Store, question: Question) -> list[MemoryId]:
     """Memories that lay down what the question asks for, newest first; none if it does not ask so."""
+    lowered = question.text.lower()
+    if not any(word in lowered for word in _PRESENT):
+        return []
+    from claude_memory.lifecycle.subject import asked_for
+    from claude_memory.store.lifecycle_protocol import lifecycle_of
+
     keys = asked_for(question.text)
     if not keys:
         return []
