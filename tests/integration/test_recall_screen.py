@@ -84,7 +84,7 @@ def test_typing_searches_and_shows_the_conversation_at_the_place(memory: Memory)
         await settled(screen, pilot)
         assert said(screen, "#standing").startswith("1 conversation ")
         assert "▸ Make the exporter write semicolons" in read(screen)
-        assert said(screen, "#command") == "⏎ codex resume 0199-codex  in /home/dev/shop"
+        assert said(screen, "#command") == "⏎ codex resume 0199-codex in /home/dev/shop"
 
     play(RecallScreen(memory), steps)
 

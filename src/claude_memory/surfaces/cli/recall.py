@@ -66,8 +66,9 @@ def recall(
     """Find conversations with any agent, best first; on a terminal, a screen to look into them."""
     within = _within(agent, since, until, cwd)
     asked = said(" ".join(query or []))
-    with opened(context) as memory:
-        if not json and _can_show():
+    on_screen = not json and _can_show()
+    with opened(context, quiet=on_screen) as memory:
+        if on_screen:
             chosen = _screen(memory, asked, within, limit=limit, own_first=not all_)
         else:
             found = memory.recall(asked, within=within, limit=limit, own_first=not all_)

@@ -53,13 +53,13 @@ def place(context: typer.Context) -> Place:
     return found if isinstance(found, Place) else Place()
 
 
-def opened(context: typer.Context) -> Memory:
-    """The memory the running command is about; use it in a `with`."""
+def opened(context: typer.Context, *, quiet: bool = False) -> Memory:
+    """The memory the running command is about; use it in a `with`. Quiet where a screen is shown."""
     from claude_memory import logs
     from claude_memory.memory import Memory
 
     where = place(context)
-    memory = Memory.open(where.home_folder, where.project_folder, progress=output.note)
+    memory = Memory.open(where.home_folder, where.project_folder, progress=None if quiet else output.note)
     logs.configure(memory.home, memory.settings)
     return memory
 

@@ -60,7 +60,10 @@ def result(
     width = max(width - len(BAR), 1)
     where = talk.cwd.replace("\\", "/").rstrip("/").rpartition("/")[2]
     facts = [times.ago(talk.last, now=now), where, talk.agent]
-    best = one_line(item.quotes[0].text) if item.quotes else f"{talk.messages} messages"
+    told = [
+        line for line in (one_line(quote.text) for quote in item.quotes) if line not in one_line(talk.title)
+    ]
+    best = told[0] if told else f"{talk.messages} messages"
     lines = [
         Text(one_line(name_of(talk)), "bold reverse" if chosen else "bold"),
         Text(" · ".join(one_line(fact) for fact in facts if fact), styles.quiet),
@@ -126,9 +129,10 @@ def _message(
 ) -> Iterator[Text]:
     name = one_line(f"{message.role} {message.tool}") + (" failed" if message.failed else "")
     style = styles.failed if message.failed else styles.roles.get(message.role, "bold")
-    head = Text(MARK if at_hand else _GUTTER, "bold")
-    head.append(f"{message.ordinal} ", styles.quiet).append(name, style)
-    head.append(f"  {minute(message.at)}", styles.quiet).truncate(width, overflow="ellipsis")
+    head = Text.assemble((MARK if at_hand else _GUTTER, "bold"), (f"{message.ordinal} ", styles.quiet))
+    head.append(name, style).append(f"  {minute(message.at)}", styles.quiet).truncate(
+        width, overflow="ellipsis"
+    )
     yield head
     for line in _shown(message, asked, at_hand):
         hit = at_hand and _holds(asked, line)

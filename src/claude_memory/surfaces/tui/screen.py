@@ -258,7 +258,7 @@ class RecallScreen(App[Conversation]):
         chosen = self._chosen
         how = resume(chosen.conversation) if chosen else None
         # The command first: a long folder must not push it off the screen.
-        line = f"⏎ {shlex.join(how.arguments)}  in {how.folder}" if how else ""
+        line = f"⏎ {shlex.join(how.arguments)} in {how.folder}" if how else ""
         if chosen and not how:
             line = f"claude-memory conversation {chosen.conversation.session}"
         self.query_one("#command", Static).update(Text(one_line(line), no_wrap=True, overflow="ellipsis"))
