@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from claude_memory.distil.phrases import REJECTING, fits
-from claude_memory.distil.runs import Run, changes_something, run_of, turns_back
+from claude_memory.distil.runs import MAX_OUTPUT, Run, changes_something, run_of, turns_back
 from claude_memory.distil.sentences import sentences
 from claude_memory.distil.turns import AGENT, PERSON, Turn, relative
 
@@ -68,6 +69,8 @@ def find_fixes(turns: Sequence[Turn], cwd: str = "") -> tuple[list[Fix], list[Fi
 def _first_of_its_kind(before: Sequence[Run], failing: Run) -> bool:
     """The same failure shown again is one failure, until a pass lies between."""
     for run in reversed(before):
+        if failing.index - run.index > MAX_DISTANCE:
+            break
         if run.same_as(failing) or failing.same_as(run):
             if not run.failed:
                 return True
@@ -81,7 +84,9 @@ def _followed(turns: Sequence[Turn], runs: Sequence[Run], place: int, cwd: str) 
     since = failing.index
     changes: list[int] = []
     for run in runs[place + 1 :]:
-        if run.index - failing.index > MAX_DISTANCE or not run.same_as(failing):
+        if run.index - failing.index > MAX_DISTANCE:
+            break
+        if not run.same_as(failing):
             continue
         window = range(since + 1, run.index + 1)
         changed = list(_changes(turns, window, run, cwd))
@@ -121,7 +126,7 @@ def _changes(turns: Sequence[Turn], window: range, passing: Run, cwd: str) -> It
             if not _SCRATCH.search(relative(turn.changed_file, cwd)):
                 edits.append(index)
         elif turn.command and not turn.failed and changes_something(turn.command):
-            run = run_of(index, turn)
+            run = run_of(index, turn, judged=False)
             if index != passing.index and not (run and run.same_as(passing)):
                 commands.append(index)
     yield from edits or commands
@@ -177,7 +182,9 @@ def _same_error(one: Run, other: Run) -> bool:
     return bool(mine & theirs) if mine and theirs else not (mine or theirs)
 
 
+@lru_cache(maxsize=512)
 def _marks(output: str) -> frozenset[str]:
+    output = output[-MAX_OUTPUT:]
     named = {next(filter(None, found)).strip() for found in _FAILED_NAME.findall(output)}
     errors = set(_ERROR_NAME.findall(output))
     lines = {_NUMBERS.sub("#", line) for line in error_lines(output)[:2]}
@@ -186,7 +193,7 @@ def _marks(output: str) -> frozenset[str]:
 
 def error_lines(output: str) -> list[str]:
     """The lines of a report that say what went wrong, in order."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    lines = [line.strip() for line in output[-MAX_OUTPUT:].splitlines() if line.strip()]
     lines = [line for line in lines if not re.fullmatch(r"Exit code \d+", line)]
     telling = [line for line in lines if _DETAIL.search(line)]
     return list(dict.fromkeys(telling or lines))[:ERROR_LINES]

@@ -51,22 +51,6 @@ _FAILED = re.compile(
     r"|\b[A-Z]\w*(?:Error|Exception): |\berror(?:\[\w+\]| [A-Z]+\d+)?: |\bSegmentation fault\b|\bcommand not found\b|\bNo such file\b|\bundefined (?:symbol|reference)\b|\bcore dumped\b|\b\.\.\. ?FAILED\b|\bunhealthy\b|\bCrashLoopBackOff\b|\btimed out\b",
     re.MULTILINE,
 )
-_TROUBLE = (  # one of these stands in everything that _FAILED finds
-    *(
-        "fail",
-        "error",
-        "err!",
-        "fatal",
-        "panic",
-        "traceback",
-        "exit",
-        "exception",
-        "segmentation",
-        "not found",
-    ),
-    *("no such file", "undefined", "dumped", "unhealthy", "crashloop", "timed out", "not ok", "stopped"),
-    *("\n---", "\n***", "\ne  ", "✗", "✖", "✘", "×"),
-)
 _REFUSED = re.compile(
     r"user doesn't want to|user rejected|tool use was rejected|request interrupted|permission to use|was not allowed|operation was aborted",
     re.IGNORECASE,
@@ -77,7 +61,14 @@ _TOKEN = re.compile(r"\"[^\"]*\"|'[^']*'|\S+")
 _BESIDES = re.compile(r"\w+=\S*$|-|\d+$")  # assignments and a wrapper's own options
 _HEREDOC = re.compile(r"<<-?\s*['\"]?\w+")
 MAX_COMMAND = 2_000
-MAX_OUTPUT = 20_000
+MAX_OUTPUT = 8_000  # of a report, its end: that is where the sum stands
+MAX_LINE = 400
+# One of these stands in whatever `_FAILED` finds; asking for them costs a hundredth.
+_CUES = (
+    "fail", "error", "err!", "panic", "fatal", "traceback", "not ok", "exit", "exception", "stopped", "fault",
+    "not found", "no such file", "undefined", "dumped", "unhealthy", "crashloop", "timed out", "✗", "✖", "✘", "×",
+    "***", "---", "e  ",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +99,12 @@ class Run:
 
     def same_as(self, failing: Run) -> bool:
         """Whether this run repeats the check that failed."""
-        named = failing.turn.output[:MAX_OUTPUT]
+        named = failing.turn.output[-MAX_OUTPUT:]
         return any(mine.covers(theirs, named) for mine in self.checks for theirs in failing.checks)
 
 
-def run_of(index: int, turn: Turn) -> Run | None:
-    """The run a turn made, if what it ran can fail for a reason worth keeping."""
+def run_of(index: int, turn: Turn, *, judged: bool = True) -> Run | None:
+    """The run a turn made, if what it ran can fail for a reason worth keeping; `judged`: say if it did."""
     if turn.role != TOOL or _REFUSED.search(turn.output[:400]):
         return None
     command = turn.command[:MAX_COMMAND] or (turn.path if turn.tool.lower() in ("read", "read_file") else "")
@@ -125,13 +116,19 @@ def run_of(index: int, turn: Turn) -> Run | None:
         checks = (Check("log", frozenset([re.sub(r"\d+", "#", logs[0]).strip()])),)
     if not checks:
         return None
-    return Run(index, turn, checks, turn.failed or _shows_failure(turn.output[:MAX_OUTPUT]))
+    return Run(index, turn, checks, turn.failed or (judged and reports_failure(turn.output)))
 
 
-def _shows_failure(output: str) -> bool:
-    """Most output names no trouble at all, and that is told ten times faster without the pattern."""
-    lowered = "\n" + output.lower()
-    return any(word in lowered for word in _TROUBLE) and _FAILED.search(output) is not None
+def reports_failure(output: str) -> bool:
+    """Whether a report says that something failed; most are passed by their words alone."""
+    lowered = output[-MAX_OUTPUT:].lower()
+    if not any(cue in lowered for cue in _CUES):
+        return False
+    return any(
+        _FAILED.search(line[:MAX_LINE]) is not None
+        for line in output[-MAX_OUTPUT:].splitlines()
+        if any(cue in line.lower() for cue in _CUES)
+    )
 
 
 def changes_something(command: str) -> bool:
