@@ -6,15 +6,18 @@ Pure. What distilling makes of the same turns has the same id, so that nothing i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from claude_memory.compaction.model import KeptSummary
-from claude_memory.distil.observe import title_of
+from claude_memory.compaction.talk import Word, words
+from claude_memory.distil.observe import files_in, says_something, title_of
 from claude_memory.distil.session import distil
-from claude_memory.distil.turns import AGENT, PERSON, Origin, Turn
+from claude_memory.distil.turns import PERSON, Origin, Turn
 from claude_memory.model import Kind, StoredMemory, Trust, memory_id
 
-_PLAIN = ("important_context", "tasks_pending", "tasks_completed")
+BODY_CHARACTERS = 4_000
+ASKED_CHARACTERS = 600
 
 
 def memories(kept: KeptSummary, turns: Sequence[Turn], origin: Origin) -> list[StoredMemory]:
@@ -29,7 +32,7 @@ def memories(kept: KeptSummary, turns: Sequence[Turn], origin: Origin) -> list[S
         if isinstance(ref, Mapping)
     }
     maker = _Maker(kept, {_place(turn): turn for turn in turns}, turns[-1], origin)
-    beyond = [*maker.decisions(known), *maker.fixes(known), *maker.conventions(known), *maker.remarks()]
+    beyond = [*maker.decisions(known), *maker.fixes(known), *maker.conventions(known), *maker.exchanges()]
     found = [*distilled, *beyond, maker.summary()]
     return list({memory.id: memory for memory in found}.values())
 
@@ -57,13 +60,12 @@ class _Maker:
             yield self._made(Kind.DECISION, entry["decision"], body, places, entry.get("files", ()))
 
     def fixes(self, known: set[tuple[Kind, Any]]) -> Iterator[StoredMemory]:
+        """Repairs that a check confirmed; one that was only told is found as it was said."""
         for entry in self.kept.summary.get("error_solutions", ()):
             places = entry.get("messages", [])
-            body = _lines(f"Failed: {entry['error']}", entry["solution"])
-            covered = any((Kind.FIX, place) in known for place in places)
-            # A repair that was distilled tells the change; what the agent said of it is an observation.
-            kind = Kind.FIX if entry.get("verified") and not covered else Kind.OBSERVATION
-            yield self._made(kind, entry["solution"], body, places, entry.get("files", ()))
+            if entry.get("verified") and not any((Kind.FIX, place) in known for place in places):
+                body = _lines(f"Failed: {entry['error']}", entry["solution"])
+                yield self._made(Kind.FIX, entry["solution"], body, places, entry.get("files", ()))
 
     def conventions(self, known: set[tuple[Kind, Any]]) -> Iterator[StoredMemory]:
         for text, places in self._remarks("conventions"):
@@ -75,13 +77,37 @@ class _Maker:
             trust = self.origin.person if own else self.origin.agent
             yield self._made(Kind.CONVENTION, text, said.text if own else text, places, (), trust)
 
-    def remarks(self) -> Iterator[StoredMemory]:
-        """What agents said on the way; a prompt or a last reply is a memory of its own already."""
-        for name in _PLAIN:
-            for text, places in self._remarks(name):
-                turns = [self.turns[place] for place in places if place in self.turns]
-                if turns and turns[-1].role == AGENT and not turns[-1].ref.get("event"):
-                    yield self._made(Kind.OBSERVATION, text, text, places, ())
+    def exchanges(self) -> Iterator[StoredMemory]:
+        """What agents found out and answered, each with the words it answers or the failure it explains.
+
+        So it is found when the window no longer holds it; what only announces the next step is left out.
+        """
+        turns = list(self.turns.values())
+        asked: Word | None = None
+        for word in words(turns):
+            if word.person:
+                yield from self._unanswered(turns, asked)
+                asked = word
+                continue
+            if word.announces or not says_something(word.text):
+                continue
+            heard = asked.text[:ASKED_CHARACTERS] if asked else ""
+            body = _lines(heard, f"Failed: {word.failed}" if word.failed else "", turns[word.index].text)
+            places = [*([_place(turns[asked.index])] if asked else []), _place(turns[word.index])]
+            files = files_in(word.text, self.origin.cwd)
+            yield self._made(Kind.OBSERVATION, word.text, body[:BODY_CHARACTERS], places, files)
+            asked = None
+        yield from self._unanswered(turns, asked)
+
+    def _unanswered(self, turns: Sequence[Turn], asked: Word | None) -> Iterator[StoredMemory]:
+        """What a person said and no agent took up in words; the same memory that its event leaves."""
+        if asked is not None and says_something(asked.text):
+            turn = turns[asked.index]
+            files = files_in(asked.text, self.origin.cwd)
+            body = turn.text[:BODY_CHARACTERS]
+            made = self._made(Kind.OBSERVATION, body, body, [_place(turn)], files, self.origin.person)
+            event = turn.ref.get("event")
+            yield replace(made, id=memory_id(f"event:{event}")) if event else made
 
     def summary(self) -> StoredMemory:
         inner = self.kept.summary

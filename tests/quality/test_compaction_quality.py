@@ -1,0 +1,238 @@
+"""What survives a compaction, measured on long labelled sessions: key facts, files, reversals, size."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from claude_memory import Memory
+from claude_memory.compaction.keeping import Keeper
+from claude_memory.compaction.model import Summary, as_json
+from claude_memory.compaction.summarise import size_of, summarise, tokens_of
+from claude_memory.distil.turns import Origin, Turn
+from claude_memory.model import ProjectId, SessionId
+from claude_memory.spool import Spool
+
+DATA = Path(__file__).parent / "data" / "long_sessions" / "sessions.jsonl"
+START = datetime(2026, 11, 2, 9, tzinfo=UTC)
+HALVES = ("dev", "held")
+
+
+def sessions(half: str) -> list[dict[str, Any]]:
+    read = [json.loads(line) for line in DATA.read_text("utf-8").splitlines()]
+    return [one for one in read if one["half"] == half]
+
+
+def turns_of(session: dict[str, Any]) -> list[Turn]:
+    found = []
+    for index, turn in enumerate(session["turns"]):
+        at, key, ref = START + timedelta(seconds=index), f"{session['id']}:{index}", {"message": index + 1}
+        if turn.get("tool"):
+            failed, output = bool(turn.get("is_error")), turn.get("output", "")
+            found.append(Turn("tool", key, at, "", turn["tool"], turn["input"], output, failed, ref))
+        else:
+            found.append(Turn(turn["role"], key, at, turn["text"], ref=ref))
+    return found
+
+
+def summed_up(session: dict[str, Any]) -> tuple[list[Turn], Summary]:
+    turns = turns_of(session)
+    origin = Origin(SessionId(session["id"]), ProjectId("p"), session["cwd"])
+    return turns, summarise(turns, origin)
+
+
+def entries(summary: Summary) -> Iterator[str]:
+    """Each entry of a summary as a reader sees it: with the name of its list."""
+    for name, value in as_json(summary).items():
+        if isinstance(value, list) and name != "topics":
+            yield from (f"{name} {json.dumps(one, ensure_ascii=False)}".lower() for one in value)
+        elif isinstance(value, str):
+            yield value.lower()
+
+
+def share(found: list[bool]) -> float:
+    return sum(found) / len(found)
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_four_of_five_key_facts_stand_in_the_summary(half: str) -> None:
+    anywhere, in_one_entry = [], []
+    for session in sessions(half):
+        texts = list(entries(summed_up(session)[1]))
+        whole = " ".join(texts)
+        for fact in session["key_facts"]:
+            anywhere.append(all(term in whole for term in fact["key_terms"]))
+            in_one_entry.append(any(all(term in text for term in fact["key_terms"]) for text in texts))
+    print(f"{half}: {share(anywhere):.1%} in the summary, {share(in_one_entry):.1%} in one entry")
+    assert share(anywhere) >= 0.8
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_a_summary_takes_a_tenth_of_what_it_sums_up(half: str) -> None:
+    ratios = []
+    for session in sessions(half):
+        turns, summary = summed_up(session)
+        ratios.append(size_of(turns) / tokens_of(summary))
+    print(f"{half}: {min(ratios):.1f} times smaller at least")
+    assert min(ratios) >= 10
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_every_changed_file_is_told_with_what_became_of_it(half: str) -> None:
+    wrong = {}
+    for session in sessions(half):
+        told = {(one.path, one.action, one.renamed_from) for one in summed_up(session)[1].files_modified}
+        labelled = {(one["path"], one["action"], one.get("from") or "") for one in session["files_modified"]}
+        if told != labelled:
+            wrong[session["id"]] = (told - labelled, labelled - told)
+    assert not wrong
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_a_reversed_decision_stands_in_its_final_form_with_the_reversal_noted(half: str) -> None:
+    """The evidence of the reversal is cited by a decision that says what it took back."""
+    noted = []
+    for session in sessions(half):
+        decisions = [one for one in summed_up(session)[1].key_decisions if one.reverses]
+        for fact in session["key_facts"]:
+            if fact.get("reversed_from"):
+                evidence = {index + 1 for index in fact["evidence_turns"]}
+                noted.append(any(len(evidence & set(one.messages)) >= 2 for one in decisions))
+    print(f"{half}: {sum(noted)} of {len(noted)} reversals noted")
+    assert share(noted) >= 0.8
+
+
+def write_transcript(session: dict[str, Any], folder: Path, cwd: Path) -> tuple[Path, dict[int, int]]:
+    """The session as Claude Code writes it, compacted at its end; and which message each turn became."""
+    name = f"{session['id']}-0000-4000-8000-000000000000"
+    path = folder / "projects" / "-p" / f"{name}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines: list[dict[str, Any]] = []
+    place: dict[int, int] = {}
+    count = 0
+    moved = json.loads(json.dumps(session["turns"]).replace(session["cwd"], str(cwd)))
+    for index, turn in enumerate(moved):
+        base = {
+            "sessionId": name,
+            "cwd": str(cwd),
+            "timestamp": (START + timedelta(seconds=index)).isoformat().replace("+00:00", "Z"),
+        }
+        if turn.get("tool"):
+            call = f"toolu_{session['id']}_{index:08d}"
+            use = {"type": "tool_use", "id": call, "name": turn["tool"], "input": turn["input"]}
+            result = {
+                "type": "tool_result",
+                "tool_use_id": call,
+                "content": turn.get("output", ""),
+                "is_error": bool(turn.get("is_error")),
+            }
+            lines.append(
+                {
+                    **base,
+                    "type": "assistant",
+                    "uuid": f"{index}a",
+                    "message": {"id": f"m{index}", "content": [use]},
+                }
+            )
+            lines.append({**base, "type": "user", "uuid": f"{index}b", "message": {"content": [result]}})
+            count += 2
+        else:
+            person = turn["role"] == "user"
+            content = turn["text"] if person else [{"type": "text", "text": turn["text"]}]
+            line = {
+                **base,
+                "type": turn["role"],
+                "uuid": f"{index}",
+                "message": {"id": f"m{index}", "content": content},
+            }
+            lines.append({**line, "promptId": f"{session['id']}p{index}"} if person else line)
+            count += 1
+        place[index] = count
+    end = (START + timedelta(hours=1)).isoformat().replace("+00:00", "Z")
+    facts = {"trigger": "auto", "preTokens": 150_000}
+    lines.append(
+        {
+            "type": "system",
+            "subtype": "compact_boundary",
+            "sessionId": name,
+            "cwd": str(cwd),
+            "uuid": "end",
+            "timestamp": end,
+            "compactMetadata": facts,
+        }
+    )
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return path, place
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_nine_of_ten_questions_about_compacted_content_are_answered_by_search(
+    half: str, tmp_path: Path
+) -> None:
+    found = []
+    home = tmp_path / "home"
+    for session in sessions(half):
+        cwd = tmp_path / session["id"]
+        cwd.mkdir()
+        path, place = write_transcript(session, tmp_path, cwd)
+        payload = {
+            "hook_event_name": "PreCompact",
+            "session_id": path.stem,
+            "cwd": str(cwd),
+            "transcript_path": str(path),
+            "trigger": "auto",
+            "prompt_id": session["id"],
+        }
+        Spool(home).put("PreCompact", json.dumps(payload).encode())
+        with Memory.open(home, cwd) as memory:
+            memory.drain()
+            Keeper(memory.home, memory.store, memory.archive, memory.settings).all(
+                now=START + timedelta(hours=1)
+            )
+            memory.embed_pending()
+            for question in session["questions"]:
+                right = {place[index] for index in question["answer_turns"]}
+                hits = memory.search(question["question"], limit=5)
+                cited = [
+                    {ref.get("message") for ref in one.provenance.get("evidence", ())}
+                    for one in memory.show([hit.id for hit in hits])
+                    if one.kind != "summary"
+                ]
+                found.append(any(right & messages for messages in cited))
+    print(f"{half}: {sum(found)} of {len(found)} questions answered")
+    assert share(found) >= 0.9
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read from /proc")
+def test_two_hundred_thousand_tokens_take_little_time_and_memory() -> None:
+    program = f"""
+import sys, time
+from pathlib import Path
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from tests.quality.test_compaction_quality import sessions, turns_of
+from claude_memory.compaction.summarise import size_of, summarise
+from claude_memory.distil.turns import Origin
+from dataclasses import replace
+turns = []
+while size_of(turns) < 200_000:
+    for session in sessions("dev"):
+        turns += turns_of(session)
+turns = [replace(turn, ref={{"message": place}}, key=str(place)) for place, turn in enumerate(turns, 1)]
+begun = time.process_time()
+summarise(turns, Origin(None, "p", "/home/dev/ledgerly"))
+seconds = time.process_time() - begun
+peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+print(seconds, int(peak.split()[1]) / 1024)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    seconds, megabytes = map(float, done.stdout.split())
+    print(f"{seconds:.2f} s, {megabytes:.0f} MB")
+    assert seconds <= 3
+    assert megabytes <= 200
