@@ -71,6 +71,11 @@ _REGULATED = re.compile(
     r"|should (?:i|we)|must|supposed to|applies|holds)\b",
     re.IGNORECASE,
 )
+# Files and tests are spoken of in any sense; of these only a question for a rule is one.
+_CODE = ("argument", "attribute", "variable", "function", "method", "class", "constant")
+_RULED = re.compile(
+    r"\b(?:conventions?|rules?|standards?|polic(?:y|ies)|styles?|guidelines?|naming|names?)\b", re.IGNORECASE
+)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _READ = 20_000  # characters: a rule stands in a sentence, not at the end of a novel
 
@@ -93,7 +98,11 @@ def asked_for(question: str) -> list[str]:
     """The keys that a question about the present state asks for; none if it asks for something else."""
     if not (_PRESENT.search(question) and _REGULATED.search(question)):
         return []
-    keys = list(_keys(question, asked=True))
+    keys = [
+        key
+        for key in _keys(question, asked=True)
+        if key.split()[0] in _CODE or key in _STANDING_ALONE or _RULED.search(question)
+    ]
     return keys if len(keys) <= 2 else []
 
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 # MemoryCode, the set's own wording: the current rule's session comes first in 14% without, 98% with.
 LEADING = 3
 OUTDATED_FACTOR = 0.6
-LEAST_OF_BEST = 0.5  # what fits the question much worse than the best answer does not answer it
 _STEP = 0.001
 # A question about the present holds one of these; any other is answered without loading what follows.
 _PRESENT = (
@@ -63,8 +62,6 @@ def latest_first(judged: list[Judged], holding: Collection[MemoryId]) -> list[Ju
     place = {memory: number for number, memory in enumerate(holding)}
     known = sorted((item for item in judged if item.memory.id in place), key=lambda i: place[i.memory.id])
     top = judged[0].score if judged else 0.0
-    known = [item for item in known if item.score >= LEAST_OF_BEST * top]
-    place = {item.memory.id: 0 for item in known}
     leading = known[:LEADING]
     lifted = [
         replace(item, score=top + _STEP * (len(leading) - number)) for number, item in enumerate(leading)
