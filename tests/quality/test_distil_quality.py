@@ -1,6 +1,6 @@
 """What is distilled from labelled sessions without a model: precise first, then complete.
 
-`held` was never looked at while rules were written; `dev` was.
+No session of `held` was looked at while rules were written, only its figures; `dev` was read.
 """
 
 from __future__ import annotations
