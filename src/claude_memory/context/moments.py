@@ -99,6 +99,8 @@ def intentions_due(
     now: datetime,
 ) -> Context:
     """Intentions whose time has come and that this session was not told yet."""
+    if not store.has_open_intentions():
+        return Context("", 0, (), ())
     from claude_memory.lifecycle.intentions import Occasion, due
     from claude_memory.store.lifecycle_protocol import lifecycle_of
 

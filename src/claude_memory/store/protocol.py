@@ -196,6 +196,10 @@ class Store(Protocol):
         """Whole passages, with their vector of `model` where there is one."""
         ...
 
+    def has_open_intentions(self) -> bool:
+        """Whether any reminder waits; cheap, because every prompt asks."""
+        ...
+
     # --- vectors
     def unembedded(self, model: str, limit: int, *, project: ProjectId | None = None) -> list[Passage]:
         """Passages that have no vector of this model yet, newest memories first."""

@@ -285,7 +285,10 @@ CREATE TRIGGER entities_forgotten AFTER DELETE ON mentions BEGIN
     DELETE FROM entities WHERE number = OLD.entity
         AND NOT EXISTS (SELECT 1 FROM mentions WHERE entity = OLD.entity);
 END;
-CREATE TABLE graphed (memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE, text INTEGER);
+CREATE TABLE graphed (
+    memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE,
+    text INTEGER
+);
 
 CREATE TABLE file_states (
     memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,

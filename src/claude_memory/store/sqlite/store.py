@@ -108,6 +108,11 @@ class SqliteStore:
 
         return SqliteLifecycle(self._connections)
 
+    def has_open_intentions(self) -> bool:
+        """Whether any reminder waits, of whatever project; asked at every prompt, so it loads nothing."""
+        with self._connections.reading() as db:
+            return bool(db.execute("SELECT EXISTS (SELECT 1 FROM intentions WHERE status = 'open')").get)
+
     @property
     def graph(self) -> SqliteGraph:
         """What memories speak of."""

@@ -116,11 +116,13 @@ def _give_up_after(seconds: float) -> None:
 def _travel_light() -> None:
     """Load the package in half the time, for a process that lives a tenth of a second.
 
-    No search for garbage. No `inspect`, which dataclasses imports and next to never needs. And values
-    that are made of less code: most of what a frozen dataclass costs is compiling methods that here
-    are shared, or that keep from itself what nobody does in so short a life.
+    No search for garbage. No `inspect`, which dataclasses imports and next to never needs. No OpenSSL
+    for hashes that Python has of its own. And values that are made of less code: most of what a frozen
+    dataclass costs is compiling methods that here are shared, or that keep from itself what nobody does
+    in so short a life.
     """
     gc.disable()
+    sys.modules.setdefault("_hashlib", None)  # type: ignore[arg-type]
     _load_inspect_later()
     import dataclasses
 
