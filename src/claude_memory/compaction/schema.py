@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib import resources
 from typing import Any
 
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
@@ -25,6 +24,8 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 @cache
 def schema() -> dict[str, Any]:
     """The schema of a whole compact_NNN.json."""
+    from importlib import resources  # only what writes a summary checks it; a hook only reads
+
     text = resources.files("claude_memory.compaction").joinpath("summary.schema.json").read_text("utf-8")
     found: dict[str, Any] = json.loads(text)
     return found

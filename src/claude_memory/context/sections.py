@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from claude_memory.context import file_sections
 from claude_memory.context.builder import Line, Section, Situation
+from claude_memory.context.compaction_section import compactions
 from claude_memory.context.quoting import DUE_HEADING, intention_line, line_for
 from claude_memory.context.task_section import tasks
 from claude_memory.model import Kind, MemoryFilter, MemoryId, SearchScope, Status, StoredMemory, Trust
@@ -80,6 +81,13 @@ def further(situation: Situation) -> list[Line]:
 
 START_SECTIONS: tuple[Section, ...] = (
     Section("buffer", "Working buffer:", 0.25, file_sections.buffer, ("resume", "fork", "compact")),
+    Section(
+        "compactions",
+        "Before the compaction, in this session:",
+        0.3,
+        compactions,
+        ("resume", "fork", "compact"),
+    ),
     Section("identity", "From MEMORY.md:", 0.3, file_sections.identity),
     Section(
         "sessions", "Last sessions:", 0.1, file_sections.sessions, ("startup", "clear", "resume", "fork")

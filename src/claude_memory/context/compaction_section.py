@@ -1,0 +1,79 @@
+"""What was compacted away in this session: the last summaries, open tasks, files in flight, how to get more.
+
+A compaction's start comes before its summary is ready; then what was asked since stands in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from claude_memory.context.builder import Line, Situation
+from claude_memory.context.quoting import clipped, plain
+from claude_memory.model import EventKind, SearchScope
+from claude_memory.store.protocol import EventFilter
+
+SUMMARIES = 3
+PENDING = 8
+FILES = 10
+ASKED = 4
+_EXECUTIVE_CHARACTERS = 700
+_LINE_CHARACTERS = 240
+
+
+def compactions(situation: Situation) -> list[Line]:
+    """The last three summaries of this session, the newest first and with what is open in it."""
+    if situation.session is None:
+        return []
+    from claude_memory.compaction.store import Shelf
+    from claude_memory.errors import InvalidInput
+
+    try:
+        kept = Shelf(situation.home).of(situation.session)[-SUMMARIES:][::-1]
+    except InvalidInput:
+        return []
+    since = str(kept[0].document.get("timestamp")) if kept else ""
+    lines = list(_asked_since(situation, since))
+    for place, one in enumerate(kept):
+        lines.append(f"- {_quoted(one.executive, _EXECUTIVE_CHARACTERS)} [{one.id}]")
+        if not place:
+            lines += _open(dict(one.summary))
+    if kept:
+        lines.append(f"In full: get_summary, or `claude-memory summary {kept[0].id}`.")
+    return [Line(line) for line in lines]
+
+
+def _open(summary: dict[str, Any]) -> Iterator[str]:
+    pending = [_quoted(text) for text in _texts(summary.get("tasks_pending"))[:PENDING]]
+    if pending:
+        yield f"  Open tasks: {'; '.join(pending)}"
+    files = [
+        plain(str(one.get("path"))) for one in summary.get("files_modified", ()) if isinstance(one, dict)
+    ]
+    if files:
+        yield f"  Files in flight: {clipped(', '.join(files[-FILES:]), 2 * _LINE_CHARACTERS)}"
+    chosen = [
+        _quoted(str(one.get("decision"))) for one in summary.get("key_decisions", ()) if isinstance(one, dict)
+    ]
+    if chosen:
+        yield f"  Decided: {'; '.join(chosen[-4:])}"
+
+
+def _asked_since(situation: Situation, since: str) -> Iterator[str]:
+    """Only after a compaction: what was asked that no summary holds yet."""
+    if situation.source != "compact":
+        return
+    wanted = EventFilter(session=situation.session, kinds=(EventKind.PROMPT,))
+    found = situation.store.events(SearchScope((situation.project.id,)), wanted, limit=ASKED)
+    for event in reversed(found):
+        text = event.payload.get("prompt")
+        if event.timestamp.isoformat() > since and isinstance(text, str) and text[:1] not in ("/", "<", ""):
+            yield f"- asked before the compaction: {_quoted(text)}"
+
+
+def _quoted(text: str, characters: int = _LINE_CHARACTERS) -> str:
+    return f"“{clipped(plain(text), characters)}”"
+
+
+def _texts(value: Any) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
