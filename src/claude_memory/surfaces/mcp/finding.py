@@ -115,13 +115,13 @@ class Finding:
         self,
         query: Annotated[str, Field(max_length=10_000)],
         limit: Annotated[int, Field(ge=1, le=50)] = 5,
-        session: str = "",
+        session: Annotated[str, Field(description="a session's id")] = "",
         min_relevance: Annotated[float, Field(ge=0, le=1)] = 0.7,
-        kinds: list[str] = [],  # noqa: B006  the client sees this default
+        kinds: Annotated[list[str], Field(description="decision, fix, lesson, …")] = [],  # noqa: B006
         topics: list[str] = [],  # noqa: B006
         files: list[str] = [],  # noqa: B006
         task: str = "",
-        since: str = "",
+        since: Annotated[str, Field(description="yesterday, 3d, 2026-11-01")] = "",
         until: str = "",
         all_projects: bool = False,
     ) -> Annotated[CallToolResult, Found]:

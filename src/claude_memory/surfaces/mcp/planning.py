@@ -78,7 +78,7 @@ class Planning:
         action: Literal["set", "check", "list", "complete", "snooze", "cancel"],
         text: Annotated[str, Field(max_length=2_000)] = "",
         id: str = "",  # noqa: A002  the tool's published name
-        at: str = "",
+        at: Annotated[str, Field(description="friday 9:00, in 2h, 2026-11-20")] = "",
         deadline: str = "",
         files: list[str] = [],  # noqa: B006  the client sees this default
         topics: list[str] = [],  # noqa: B006
