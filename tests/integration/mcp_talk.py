@@ -15,11 +15,12 @@ from typing import Any
 
 import httpx2
 import pytest
-from mcp import ClientSession, StdioServerParameters
+from mcp import Client, ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from claude_memory.install.plugin import server_command
+from claude_memory.surfaces.mcp.server import Server
 
 Talk = Callable[["Caller"], Awaitable[Any]]
 
@@ -44,7 +45,7 @@ class Failed(Exception):
 class Caller:
     """A session with short ways to call."""
 
-    session: ClientSession
+    session: ClientSession | Client
 
     async def __call__(self, tool: str, **arguments: Any) -> dict[str, Any]:
         given = {name.removesuffix("_"): value for name, value in arguments.items()}
@@ -59,6 +60,20 @@ class Caller:
         with pytest.raises(Failed) as failed:
             await self(tool, **arguments)
         return str(failed.value)
+
+
+def in_process(home: Path, folder: Path, conversation: Talk) -> Any:
+    """The same client and server without a process between them: where only the answers matter."""
+    server = Server(home, folder)
+
+    async def run() -> Any:
+        async with Client(server.mcp) as client:
+            return await conversation(Caller(client))
+
+    try:
+        return asyncio.run(run())
+    finally:
+        server.close()
 
 
 def over_stdio(home: Path, folder: Path, conversation: Talk) -> Any:

@@ -164,7 +164,7 @@ def explored(fuzzed: Fuzzed, count: int) -> None:
 
 
 def test_no_call_fails_without_words_or_tells_of_other_projects(fuzzed: Fuzzed) -> None:
-    explored(fuzzed, 400)
+    explored(fuzzed, 250)
 
 
 @pytest.mark.soak

@@ -6,6 +6,7 @@ import http.client
 import json
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -129,3 +130,16 @@ def test_a_port_in_use_is_said_in_one_line(server: HttpServer, scratch_home: Pat
     assert done.returncode == 1
     assert "--port" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_token_stays_out_of_backups(scratch_home: Path, tmp_path: Path) -> None:
+    from claude_memory import Memory
+    from claude_memory.surfaces.mcp.http import token_of
+    from claude_memory.transfer import backup
+
+    home = words_only(scratch_home / "memory")
+    token = token_of(home)
+    with Memory.open(home, tmp_path) as memory:
+        made = backup.create(home, memory.store, tmp_path / "kept.zip")
+    with zipfile.ZipFile(made) as archive:
+        assert not any(token.encode() in archive.read(name) for name in archive.namelist())

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.mcp_talk import Caller, Talk, http_server, over_http, over_stdio, words_only
+from tests.integration.mcp_talk import (
+    Caller,
+    Talk,
+    http_server,
+    in_process,
+    over_http,
+    over_stdio,
+    words_only,
+)
 
 from claude_memory import Memory, NewMemory
 from claude_memory.context.budget import tokens
@@ -41,8 +49,8 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def stdio(home: Path, project: Path) -> Run:
-    return lambda conversation: over_stdio(home, project, conversation)
+def talk(home: Path, project: Path) -> Run:
+    return lambda conversation: in_process(home, project, conversation)
 
 
 def remembered(home: Path, folder: Path, *new: NewMemory) -> list[str]:
@@ -50,11 +58,11 @@ def remembered(home: Path, folder: Path, *new: NewMemory) -> list[str]:
         return list(memory.remember_many(new))
 
 
-def test_ten_tools_with_schemas_hints_and_examples_in_few_tokens(stdio: Run) -> None:
+def test_ten_tools_with_schemas_hints_and_examples_in_few_tokens(talk: Run) -> None:
     async def look(call: Caller) -> Any:
         return await call.session.list_tools(), await call.session.list_prompts()
 
-    listed, offered = stdio(look)
+    listed, offered = talk(look)
     tools = [tool.model_dump(by_alias=True, exclude_none=True) for tool in listed.tools]
     assert {tool["name"] for tool in tools} == ALL
     for tool in tools:
@@ -148,8 +156,8 @@ async def everything(call: Caller) -> None:
     assert "auth" in (await call.session.get_prompt("recall", {"subject": "auth"})).messages[0].content.text
 
 
-def test_every_tool_over_stdio(stdio: Run) -> None:
-    stdio(everything)
+def test_every_tool_over_stdio(home: Path, project: Path) -> None:
+    over_stdio(home, project, everything)
 
 
 def test_every_tool_over_http(home: Path, project: Path) -> None:
@@ -157,7 +165,7 @@ def test_every_tool_over_http(home: Path, project: Path) -> None:
         over_http(server, everything)
 
 
-def test_forgetting_and_superseding_can_be_undone(home: Path, project: Path, stdio: Run) -> None:
+def test_forgetting_and_superseding_can_be_undone(home: Path, project: Path, talk: Run) -> None:
     [old] = remembered(home, project, NewMemory("The port is 8443", kind="decision"))
 
     async def there_and_back(call: Caller) -> None:
@@ -177,12 +185,36 @@ def test_forgetting_and_superseding_can_be_undone(home: Path, project: Path, std
         assert {"kind": "superseded by", "id": new["id"]} in opened["relations"]
         assert (await call("revise", id=old, action="restore"))["status"] == "active"
 
-    stdio(there_and_back)
+    talk(there_and_back)
     with Memory.open(home, project) as memory:
         assert "moved" in str(memory.show([old])[0].provenance)
 
 
-def test_errors_say_what_to_do(home: Path, project: Path, stdio: Run) -> None:
+def test_remembering_says_what_became_of_it(home: Path, project: Path, talk: Run) -> None:
+    [known] = remembered(
+        home, project, NewMemory("Sessions use JWT because the gateway is stateless", kind="decision")
+    )
+
+    async def tell(call: Caller) -> None:
+        again = await call(
+            "remember", text="Sessions use JWT because the gateway is stateless", kind="decision"
+        )
+        assert (again["verdict"], again["other"]) == ("reinforced", known)
+        assert again["reason"]
+        new = await call("remember", text="Sessions use PASETO", kind="decision", supersedes=known)
+        assert (new["verdict"], new["other"]) == ("superseded", known)
+        with_secret = await call(
+            "remember", text="the token is ghp_Zk3Qw9Lm2Xv7Tn5Rb8Yc1Hd6Gf4Js0PaUeWi for pushes"
+        )
+        assert "Zk3Qw9" not in json.dumps(await call("get_memories", ids=[with_secret["id"]]))
+
+    talk(tell)
+    with Memory.open(home, project) as memory:
+        assert {item.trust for item in memory.find([known])} == {"user"}
+        assert all(hit.trust == "agent" for hit in memory.search("PASETO", min_relevance=0.0, limit=1))
+
+
+def test_errors_say_what_to_do(home: Path, project: Path, talk: Run) -> None:
     [own] = remembered(home, project, NewMemory("I like tabs", kind="preference"))
 
     async def wrong(call: Caller) -> None:
@@ -213,10 +245,10 @@ def test_errors_say_what_to_do(home: Path, project: Path, stdio: Run) -> None:
             assert "\n" not in result.content[0].text
         assert (await call("search_memory", query="tabs", session=None, min_relevance=0))["hits"]
 
-    stdio(wrong)
+    talk(wrong)
 
 
-def test_what_nobody_vouches_for_is_fenced_as_data(home: Path, project: Path, stdio: Run) -> None:
+def test_what_nobody_vouches_for_is_fenced_as_data(home: Path, project: Path, talk: Run) -> None:
     by_tool, by_user = remembered(
         home,
         project,
@@ -248,11 +280,11 @@ def test_what_nobody_vouches_for_is_fenced_as_data(home: Path, project: Path, st
             assert "<system-reminder>" not in text
             assert "\u200b" not in text
 
-    stdio(look)
+    talk(look)
 
 
 def test_other_projects_only_on_request_and_only_what_the_user_said(
-    home: Path, project: Path, tmp_path: Path, stdio: Run
+    home: Path, project: Path, tmp_path: Path, talk: Run
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -285,10 +317,10 @@ def test_other_projects_only_on_request_and_only_what_the_user_said(
         assert "Tuesdays" in (await call("get_memories", ids=[said]))["memories"][0]["text"]
         assert (await call.session.call_tool("get_memories", {"ids": [made]})).is_error
 
-    stdio(look)
+    talk(look)
 
 
-def test_summaries_of_this_projects_sessions(home: Path, project: Path, tmp_path: Path, stdio: Run) -> None:
+def test_summaries_of_this_projects_sessions(home: Path, project: Path, tmp_path: Path, talk: Run) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     remembered(home, project, NewMemory("spoken here", session="ours"))
@@ -321,10 +353,10 @@ def test_summaries_of_this_projects_sessions(home: Path, project: Path, tmp_path
         assert "ours did part 1" in session
         assert "spoken here" in session
 
-    stdio(look)
+    talk(look)
 
 
-def test_long_memories_are_cut_around_the_question(home: Path, project: Path, stdio: Run) -> None:
+def test_long_memories_are_cut_around_the_question(home: Path, project: Path, talk: Run) -> None:
     filler = "Nothing of note happened in this part of the long report about the harvest. "
     body = filler * 60 + "The barn door is opened by the code 4711. " + filler * 60
     [long] = remembered(home, project, NewMemory(body, title="Report"))
@@ -341,10 +373,10 @@ def test_long_memories_are_cut_around_the_question(home: Path, project: Path, st
         [bare] = (await call("get_memories", ids=[long], fields=["provenance"]))["memories"]
         assert "text" not in bare
 
-    stdio(look)
+    talk(look)
 
 
-def test_a_question_sees_what_a_hook_captured_a_moment_ago(home: Path, project: Path, stdio: Run) -> None:
+def test_a_question_sees_what_a_hook_captured_a_moment_ago(home: Path, project: Path, talk: Run) -> None:
     async def look(call: Caller) -> None:
         await call("search_memory", query="anything")
         payload = {
@@ -357,10 +389,10 @@ def test_a_question_sees_what_a_hook_captured_a_moment_ago(home: Path, project: 
         found = await call("search_memory", query="llama shed roof", min_relevance=0)
         assert "llama" in json.dumps(found)
 
-    stdio(look)
+    talk(look)
 
 
-def test_times_restrict_as_people_write_them(home: Path, project: Path, stdio: Run) -> None:
+def test_times_restrict_as_people_write_them(home: Path, project: Path, talk: Run) -> None:
     long_ago = datetime.now(UTC) - timedelta(days=40)
     remembered(
         home, project, NewMemory("The kiln was old", created_at=long_ago), NewMemory("The kiln is new")
@@ -373,4 +405,4 @@ def test_times_restrict_as_people_write_them(home: Path, project: Path, stdio: R
                 == count
             )
 
-    stdio(look)
+    talk(look)

@@ -25,7 +25,9 @@ MAX_MANIFEST_BYTES = 64 * 2**20
 MAX_TOTAL_BYTES = 256 * 2**30
 
 # What was installed where is true of one machine only.
-_EXCLUDED_TOPS = frozenset({"backups", "cache", "install", "install.json", "locks", "logs", NAME})
+_EXCLUDED_TOPS = frozenset(
+    {"backups", "cache", "install", "install.json", "locks", "logs", "mcp-token", NAME}
+)
 _TRANSIENT = (".lock", ".tmp", ".purge", "-wal", "-shm", "-journal")
 _FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\]')
 _DEVICES = frozenset(
