@@ -17,6 +17,7 @@ ROWS = (
     {"surfaces"},
     {"health"},
     {"memory", "context", "core", "install"},
+    {"verbs"},
     {"compaction"},
     {
         "ingest",

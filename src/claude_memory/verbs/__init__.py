@@ -1,0 +1,1 @@
+"""What `Memory` can do, by topic: each module adds the verbs of one."""

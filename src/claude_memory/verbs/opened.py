@@ -1,0 +1,183 @@
+"""What every verb stands on: the store, the project and the embedder of one home, opened on first use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from claude_memory.errors import EmbedderUnavailable, InvalidInput, NotFound, StoreBusy, StoreFault
+from claude_memory.files import private_folder
+from claude_memory.model import (
+    MemoryFilter,
+    MemoryId,
+    NewMemory,
+    Project,
+    Scope,
+    SearchScope,
+    SessionId,
+    Status,
+    StoredMemory,
+    Trust,
+    memory_id,
+)
+from claude_memory.project import identify, resolve
+from claude_memory.verbs.fields import choice, clean, kind_of, title_of
+
+if TYPE_CHECKING:
+    from claude_memory.embed.protocol import Embedder
+    from claude_memory.lifecycle.entry import Verdict
+    from claude_memory.settings import Settings
+    from claude_memory.store.archive_protocol import Archive
+    from claude_memory.store.protocol import Store
+
+ANY_STATUS = tuple(Status)
+
+
+class Opened:
+    """One home and the project of one folder."""
+
+    def __init__(
+        self,
+        home: Path,
+        folder: Path,
+        settings: Settings,
+        progress: Callable[[str], None] | None = None,
+        patience_ms: int | None = None,
+    ) -> None:
+        self.home = home
+        self.settings = settings
+        self._progress = progress
+        self._patience_ms = patience_ms
+        self._folder = folder
+        self._root = Path(identify(folder, quick=True).path)
+        self._store: Store | None = None
+        self._project: Project | None = None
+        self._embedder: Embedder | None = None
+        self._words_only: str | None = None
+        self._caught_up_at = float("-inf")
+        # What the write gate made of the memories of the last `remember` or `remember_many`.
+        self.verdicts: dict[MemoryId, Verdict] = {}
+
+    @property
+    def store(self) -> Store:
+        """The store, opened on first use, so that a damaged one can still be repaired."""
+        if self._store is None:
+            from claude_memory.store import open_store
+
+            private_folder(self.home)
+            self._store = open_store(self.home, self.settings, patience_ms=self._patience_ms)
+        return self._store
+
+    @property
+    def archive(self) -> Archive:
+        """The conversations kept in the store."""
+        from claude_memory.store import archive_of
+
+        return archive_of(self.store)
+
+    @property
+    def project(self) -> Project:
+        """The project of the folder this was opened for."""
+        if self._project is None:
+            self._project = resolve(self._folder, self.store.project_for)
+        return self._project
+
+    @property
+    def project_root(self) -> Path:
+        """The folder that holds the project's own files."""
+        return self._root
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """What makes vectors, or None: then `search_mode` says why."""
+        if self._embedder is None and self._words_only is None:
+            from claude_memory.embed import open_embedder
+
+            try:
+                found = open_embedder(self.settings, self.home / "cache" / "models", progress=self._progress)
+                if found is not None:
+                    _ = found.model  # an endpoint or a folder may turn out to be unusable only now
+            except EmbedderUnavailable as fault:
+                self._words_only = str(fault)
+            else:
+                self._embedder = found
+                self._words_only = None if found else "the setting `embedder` is `none`"
+        return self._embedder
+
+    def use_embedder(self, embedder: Embedder) -> None:
+        """Let vectors be made by this one, which outlives the memory."""
+        self._embedder, self._words_only = embedder, None
+
+    @property
+    def search_mode(self) -> str:
+        """What a search works with, in words."""
+        embedder = self.embedder
+        return f"words and meaning ({embedder.model})" if embedder else f"words only: {self._words_only}"
+
+    def close(self) -> None:
+        """Give everything back; the memory may be opened again."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+    def _scope(self, *, all_projects: bool = False) -> SearchScope:
+        if all_projects:
+            return SearchScope(None)
+        try:
+            return SearchScope((self.project.id,))
+        except StoreBusy:
+            # A project not yet known has nothing to find; a person's own memories are still visible.
+            return SearchScope(())
+
+    def _one(self, id_: str) -> StoredMemory:
+        scope = self._scope()
+        matches = self.store.complete_id(scope, id_.strip()) if id_.strip() else []
+        if not matches:
+            raise NotFound(f"no memory {id_!r} in this project")
+        if len(matches) > 1 and id_ not in matches:
+            raise InvalidInput(f"{id_!r} could be {', '.join(matches[:4])}: give more of the id")
+        wanted = MemoryId(id_) if id_ in matches else matches[0]
+        found = self.store.memories(scope, MemoryFilter(statuses=ANY_STATUS), ids=[wanted])
+        if not found:
+            raise NotFound(f"no memory {id_!r} in this project")
+        return found[0]
+
+    def _mirror(self) -> None:
+        """Bring memories.jsonl up to date. What cannot be written now waits in the store; doctor says so."""
+        from claude_memory import logs
+        from claude_memory.transfer import mirror
+
+        try:
+            mirror.flush(self.home, self.store)
+        except StoreFault as fault:
+            logs.logger("mirror").warning("changes wait for the mirror: %s", fault)
+
+    def _completed(self, new: NewMemory, now: datetime) -> StoredMemory:
+        body = clean(new.body)
+        if not body.strip():
+            raise InvalidInput("a memory needs a text")
+        created = new.created_at or now
+        origin = f"origin:{self.project.id}:{new.origin}" if new.origin else f"new:{os.urandom(16).hex()}"
+        return StoredMemory(
+            id=memory_id(origin),
+            project=self.project.id,
+            kind=kind_of(new.kind),
+            title=clean(new.title).strip()[:200] if new.title and new.title.strip() else title_of(body),
+            body=body,
+            created_at=created if created.tzinfo else created.replace(tzinfo=UTC),
+            updated_at=now,
+            trust=choice(Trust, new.trust, "trust"),
+            scope=choice(Scope, new.scope, "scope"),
+            session=SessionId(new.session) if new.session else None,
+            task=new.task,
+            topics=tuple(dict.fromkeys(topic.strip() for topic in new.topics if topic.strip())),
+            files=tuple(dict.fromkeys(new.files)),
+            provenance={"source": "remember", **new.provenance},
+            supersedes=self._one(new.supersedes).id if new.supersedes else None,
+        )
+
+    def _last_search(self) -> Path:
+        return self.home / "cache" / f"last-search-{self.project.id}.txt"

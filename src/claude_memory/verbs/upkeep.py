@@ -1,0 +1,286 @@
+"""Verbs that look after what is kept: drain, files, vectors, history, retention, consolidation."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from claude_memory import settings as settings_module
+from claude_memory.errors import Conflict, EmbedderUnavailable, InvalidInput, StoreBusy
+from claude_memory.files import FILE_MODE, private_folder
+from claude_memory.model import MemoryFilter, MemoryId, SearchScope, Status
+from claude_memory.verbs.fields import clean
+from claude_memory.verbs.opened import ANY_STATUS, Opened
+
+if TYPE_CHECKING:
+    from claude_memory.ingest.claude_mem import Read
+    from claude_memory.ingest.drain import Drained
+    from claude_memory.ingest.importer import Imported, Progress, Request
+    from claude_memory.layers.index import Synced
+    from claude_memory.layers.keeping import Keeper
+    from claude_memory.lifecycle.consolidate import Consolidated
+    from claude_memory.store.protocol import Erased, Pruned
+
+EMBED_BATCH = 32
+UPKEEP_SECONDS = 86_400
+FILES_SECONDS = 0.5  # a drain in more of a hurry leaves the plain files to the next
+CATCH_UP_SECONDS = 2.0  # questions that follow each other closely look at the plain files once
+
+
+@dataclass(frozen=True, slots=True)
+class Reindexed:
+    """What `reindex` made anew."""
+
+    memories: int
+    passages: int
+    vectors: int
+
+
+class Upkeep(Opened):
+    """Bringing in, keeping up, letting go."""
+
+    def drain(self, *, budget_seconds: float | None = None) -> Drained:
+        """Store what hooks have captured; text first, vectors follow by `embed_pending`."""
+        done = self._drain_events(budget_seconds)
+        if budget_seconds is None or budget_seconds >= FILES_SECONDS:
+            self._keep_files(budget_seconds)
+        return done
+
+    def _drain_events(self, budget_seconds: float | None) -> Drained:
+        from claude_memory.ingest.drain import drain
+
+        # The drain adds what each event's own project excludes; this project's say ends with its events.
+        own = replace(self.settings, exclude=settings_module.load(self.home).exclude)
+        done = drain(self.home, self.store, own, now=datetime.now(UTC), budget_seconds=budget_seconds)
+        if done.events or done.memories:
+            self._mirror()
+        return done
+
+    def sync_files(
+        self, *, budget_seconds: float | None = None, progress: Callable[[int], None] | None = None
+    ) -> Synced:
+        """Bring the store up to what the plain files say: of the person, this project, the knowledge base."""
+        # A drain that runs for nobody in particular is opened on the home itself, which is no project.
+        project = None if self._root == self.home else self.project
+        done = self.keeper.sync(
+            project, self._root, now=datetime.now(UTC), budget_seconds=budget_seconds, progress=progress
+        )
+        if done.added or done.changed or done.hidden:
+            self._mirror()
+        return done
+
+    @property
+    def keeper(self) -> Keeper:
+        """What keeps store and plain files together."""
+        from claude_memory.layers.keeping import Keeper
+
+        return Keeper(self.home, self.store, self.settings, clean)
+
+    def upkeep(self) -> Pruned:
+        """Enforce retention, at most once a day: old events go, and what was forgotten long enough ago."""
+        from claude_memory.store.protocol import Pruned
+
+        marker = private_folder(self.home / "cache") / "upkeep"
+        now = datetime.now(UTC)
+        if marker.exists() and now.timestamp() - marker.stat().st_mtime < UPKEEP_SECONDS:
+            return Pruned()
+        marker.touch(mode=0o600)
+        days = self.settings.keep_events_days
+        events = (
+            self.store.prune(events_before=now - timedelta(days=days), forgotten_before=None)
+            if days
+            else Pruned()
+        )
+        undo_until = now - timedelta(days=self.settings.forget_undo_days)
+        hidden = self.store.memories(SearchScope(None), MemoryFilter(statuses=(Status.FORGOTTEN,)))
+        past = [item.id for item in hidden if item.forgotten_at and item.forgotten_at < undo_until]
+        return Pruned(events.events, self._erase(past).memories if past else 0)
+
+    def embed_pending(
+        self, *, budget_seconds: float | None = None, progress: Callable[[int], None] | None = None
+    ) -> int:
+        """Make vectors for passages that lack one; returns how many were made."""
+        embedder = self.embedder
+        if embedder is None:
+            return 0
+        deadline = None if budget_seconds is None else time.monotonic() + budget_seconds
+        made = 0
+        try:
+            while waiting := self.store.unembedded(embedder.model, EMBED_BATCH):
+                vectors = embedder.embed([passage.text for passage in waiting])
+                pairs = [(passage.id, vector) for passage, vector in zip(waiting, vectors, strict=True)]
+                made += self.store.add_vectors(embedder.model, pairs)
+                if progress is not None:
+                    progress(made)
+                if deadline is not None and time.monotonic() > deadline:
+                    break
+        except EmbedderUnavailable as fault:
+            self._embedder, self._words_only = None, str(fault)
+        return made
+
+    def reindex(
+        self, *, from_files: bool = False, progress: Callable[[int], None] | None = None
+    ) -> Reindexed:
+        """Make text index and vectors anew; with `from_files`, the memories too, from memories.jsonl."""
+        from claude_memory.layers import index
+
+        memories = 0
+        if from_files:
+            from claude_memory.transfer import mirror
+
+            self.close()
+            mirror.set_damaged_store_aside(self.home)
+            self._mirror()  # a sound store may hold changes that the files lack
+            memories = self.store.replay(mirror.read(self.home)).memories
+        passages = self.store.rebuild_index()
+        index.drop_state(self.home)
+        passages += self.sync_files().added
+        if self.embedder is not None:
+            self.store.drop_vectors(keep=self.embedder.model)
+        return Reindexed(memories, passages, self.embed_pending(progress=progress))
+
+    def import_history(
+        self, request: Request, *, progress: Callable[[Progress], None] | None = None
+    ) -> Imported:
+        """Read agents' own histories: what is new since last time. Vectors follow by `embed_pending`."""
+        from functools import partial
+
+        from claude_memory.ingest.distilling import of_conversation
+        from claude_memory.ingest.importer import import_history
+
+        try:
+            return import_history(
+                self.home,
+                self.store,
+                self.archive,
+                self.settings,
+                request,
+                progress=progress,
+                distil=partial(of_conversation, self.store),
+            )
+        finally:
+            self._mirror()
+
+    def import_in_slack(self) -> Imported | None:
+        """Read on in agents' histories for a while, if a person once asked for them."""
+        from claude_memory.ingest.importer import Request
+
+        seconds = self.settings.import_in_drain_seconds
+        if not seconds or not self.archive.totals()["files"]:
+            return None
+        try:
+            return self.import_history(Request(budget_seconds=seconds, workers=0))
+        except (Conflict, StoreBusy):  # another one is at it
+            return None
+
+    def import_memories(self, kind: str, paths: Sequence[Path]) -> Read:
+        """Read another memory's databases; `claude-mem` is the one that is known."""
+        from claude_memory.ingest.claude_mem import import_databases
+
+        if kind != "claude-mem":
+            raise InvalidInput(f"cannot read from {kind!r}: only claude-mem is known")
+        done = import_databases(self.store, paths)
+        self._mirror()
+        return done
+
+    def consolidate(self, *, dry_run: bool = False, budget_seconds: float | None = None) -> Consolidated:
+        """Link what is alike, archive what faded; `undo_consolidation` takes it back."""
+        from claude_memory.graph.knowledge import write_mirrors
+        from claude_memory.lifecycle.consolidate import consolidate
+        from claude_memory.lifecycle.staleness import refreshed
+
+        if not dry_run:
+            refreshed(self.store, self.project, self.project_root)
+        done = consolidate(
+            self.store, self.project, now=datetime.now(UTC), dry_run=dry_run, budget_seconds=budget_seconds
+        )
+        if not dry_run:
+            self._mirror()
+            write_mirrors(self.home, self.store, self.project)
+        return done
+
+    def consolidate_in_slack(self) -> None:
+        """Tend every project that wants it, for two seconds at most."""
+        from claude_memory.graph.knowledge import write_mirrors
+        from claude_memory.lifecycle.slack import tend
+
+        for project in tend(self.store, now=datetime.now(UTC)):
+            write_mirrors(self.home, self.store, project)
+        self._mirror()
+
+    def undo_consolidation(self) -> int:
+        """Take back the last consolidation that stands; returns how many steps were undone."""
+        from claude_memory.lifecycle.consolidate import undo
+
+        undone = undo(self.store, self.project)
+        self._mirror()
+        return undone
+
+    def _keep_files(self, budget_seconds: float | None) -> None:
+        """Write down ended sessions, read what people wrote; no fault of a file spoils the drain."""
+        try:
+            self.keeper.end_sessions(now=datetime.now(UTC))
+            self.sync_files(budget_seconds=budget_seconds)
+        except (Conflict, InvalidInput, StoreBusy, OSError) as fault:
+            from claude_memory import logs
+
+            logs.logger("files").warning("plain files wait for the next drain: %s", type(fault).__name__)
+
+    def _index_tasks(self) -> None:
+        """Let search find what stands in this project's task files; texts that changed are revised."""
+        from claude_memory.tasks.places import storage_for
+
+        storage = storage_for(self.project_root, home=self.home)
+        if not any((folder / "sessions").is_dir() for folder in storage.folders):
+            return
+        from claude_memory.tasks.index import documents
+
+        now = datetime.now(UTC)
+        marker = private_folder(self.home / "cache") / f"tasks-{self.project.id}"
+        since = datetime.fromtimestamp(marker.stat().st_mtime, UTC) if marker.exists() else None
+        texts = {
+            text.id_in(self.project.id): text for text in documents(storage, since=since) if text.body.strip()
+        }
+        known = self.store.memories(self._scope(), MemoryFilter(statuses=ANY_STATUS), ids=list(texts))
+        for old in known:
+            new = self._completed(texts[old.id].memory(), now)
+            if new.body != old.body:
+                self.store.update(
+                    replace(old, body=new.body, title=new.title, files=new.files, updated_at=now)
+                )
+        missing = texts.keys() - {old.id for old in known}
+        self.store.add([], [self._completed(texts[id_].memory(), now) for id_ in texts if id_ in missing])
+        marker.touch(mode=FILE_MODE)
+        os.utime(marker, (now.timestamp(), now.timestamp()))
+        if texts:
+            self._mirror()
+
+    def _erase(self, ids: Sequence[MemoryId]) -> Erased:
+        from claude_memory.transfer import mirror
+
+        # Before, so that a mirror held by another process stops it while the ids are still known;
+        # after, for what was mirrored in between.
+        mirror.purge(self.home, ids)
+        erased = self.store.erase(ids)
+        mirror.purge(self.home, ids)
+        self._mirror()
+        return erased
+
+    def _catch_up(self) -> None:
+        """Bring in what waits, without ever making a question fail: the store may be busy or read-only."""
+        try:
+            if time.monotonic() - self._caught_up_at < CATCH_UP_SECONDS:
+                self._drain_events(1.0)
+            else:
+                self.drain(budget_seconds=1.0)
+                self._index_tasks()
+                self.upkeep()
+                self._caught_up_at = time.monotonic()
+            self.embed_pending(budget_seconds=self.settings.embed_in_drain_ms / 1000)
+        except (StoreBusy, OSError):
+            return
