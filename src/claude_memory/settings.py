@@ -81,6 +81,19 @@ class Settings:
         60, "from this share of the model's window on, exchanges are condensed into the working buffer"
     )
     context_window: int = _setting(0, "the model's window in tokens; 0 goes by the model's name")
+    summariser: str = _setting(
+        "rules",
+        "who sums up what is compacted away: `rules` (no model), `anthropic`, `claude` (your own "
+        "`claude -p`), or `endpoint:URL` (OpenAI-compatible, such as Ollama); the summary by rules stands "
+        "until a model answers",
+    )
+    summariser_model: str = _setting("", "model name to ask the summariser for")
+    summariser_key_variable: str = _setting(
+        "", "name of the environment variable that holds the summariser's key; default ANTHROPIC_API_KEY"
+    )
+    summariser_daily_tokens: int = _setting(
+        200_000, "most tokens, read and written, that language models may take for summaries in a day"
+    )
     layout: str = _setting(
         "private", "where `init` puts a project's files: `private` or `repo`", project=True
     )

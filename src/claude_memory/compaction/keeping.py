@@ -102,6 +102,13 @@ class Keeper:
 
     # --- where the messages are
 
+    def material(self, session: str) -> list[Material]:
+        """What each compaction of a session took, while it can still be read."""
+        id_ = SessionId(session)
+        events = self.store.events(SearchScope(None), EventFilter(session=id_, kinds=KINDS), limit=LOOKED_AT)
+        cwd = next((event.cwd for event in events if event.cwd), "")
+        return list(self._material(id_, events[0].project, cwd, events)) if events else []
+
     def _material(
         self, session: SessionId, id_: ProjectId, cwd: str, events: Sequence[Event]
     ) -> Iterator[Material]:

@@ -6,6 +6,7 @@ import json as json_module
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -89,16 +90,37 @@ def summarize(
     agent: Annotated[
         str | None, typer.Option(metavar="NAME", help="Whose it is, where that cannot be told.")
     ] = None,
+    provider: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="rules, anthropic, claude or endpoint:URL; default the setting `summariser`."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Sum up a transcript from its last compaction to its end; nothing is stored."""
+    from claude_memory.compaction.budget import TokenLedger
+    from claude_memory.compaction.enrich import Enricher
     from claude_memory.compaction.keeping import document_of, rules_summary
     from claude_memory.compaction.model import KeptSummary
+    from claude_memory.compaction.providers import open_provider
+    from claude_memory.compaction.providers.protocol import ProviderDown
     from claude_memory.compaction.transcript import open_end
 
     with opened(context) as memory:
         material = open_end(path, memory.settings, agent=agent)
-    document = document_of(material, rules_summary(material))
+        document = document_of(material, rules_summary(material))
+        wanted = replace(memory.settings, summariser=provider or memory.settings.summariser)
+        asked = open_provider(wanted)
+        if asked is not None:
+            ledger = TokenLedger(memory.home, wanted.summariser_daily_tokens)
+            try:
+                body = Enricher(asked, ledger, now=datetime.now(UTC)).summary(
+                    material.turns, rules_summary(material), str(path.name)
+                )
+                document = document_of(material, body, {"provider": asked.name, "model": asked.model})
+            except ProviderDown as fault:
+                output.note(f"the rules' summary stands: {fault}")
     if json:
         output.document(document)
         return

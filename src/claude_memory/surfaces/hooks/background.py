@@ -47,7 +47,15 @@ def _summaries(memory: Memory) -> list[KeptSummary]:
     from claude_memory.compaction.keeping import Keeper
 
     keeper = Keeper(memory.home, memory.store, memory.archive, memory.settings)
-    return keeper.all(now=datetime.now(UTC))
+    kept = keeper.all(now=datetime.now(UTC))
+    if memory.settings.summariser != "rules":
+        from claude_memory.compaction.providers import open_provider
+        from claude_memory.compaction.upgrade import upgrade
+
+        provider = open_provider(memory.settings)
+        better = upgrade(keeper, provider, now=datetime.now(UTC)) if provider else []
+        kept = list({one.id: one for one in [*kept, *better]}.values())
+    return kept
 
 
 def _vectors(memory: Memory, kept: list[KeptSummary]) -> None:

@@ -1,0 +1,68 @@
+"""The user's own `claude -p`: their plan, their login. Marked, so that our hooks in it do nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+
+from claude_memory.compaction.model import about_tokens
+from claude_memory.compaction.providers import http
+from claude_memory.compaction.providers.protocol import ProviderDown, Reply
+
+TIMEOUT_SECONDS = 180.0
+
+
+class ClaudeCommand:
+    """Claude Code as a model that is asked one question."""
+
+    name = "claude"
+
+    def __init__(
+        self, command: str = "claude", model: str = "", timeout_seconds: float = TIMEOUT_SECONDS
+    ) -> None:
+        self.model = model or "default"
+        self._command, self._asked_model, self._timeout = command, model, timeout_seconds
+
+    def complete(self, system: str, prompt: str, max_tokens: int) -> Reply:  # noqa: ARG002
+        """One answer. It runs without tools, in an empty folder, and cannot start itself again."""
+        command = [
+            self._command,
+            "-p",
+            "--output-format",
+            "json",
+            "--append-system-prompt",
+            system,
+            "--tools",
+            "",
+        ]
+        command += ["--model", self._asked_model] if self._asked_model else []
+        environment = {**os.environ, "CLAUDE_MEMORY_DISABLE": "1"}
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                done = subprocess.run(
+                    command,
+                    input=prompt.encode("utf-8", "replace"),
+                    capture_output=True,
+                    cwd=folder,
+                    env=environment,
+                    timeout=self._timeout,
+                    check=False,
+                )
+        except FileNotFoundError:
+            raise ProviderDown(f"{self._command!r} is not installed", lasting=True) from None
+        except (OSError, subprocess.SubprocessError) as fault:
+            raise ProviderDown(f"{self._command!r} failed: {type(fault).__name__}") from None
+        if done.returncode:
+            raise ProviderDown(f"{self._command!r} ended with {done.returncode}")
+        try:
+            found = json.loads(done.stdout)
+        except ValueError:
+            raise ProviderDown(f"{self._command!r} answered no JSON") from None
+        text = found.get("result") if isinstance(found, dict) else None
+        if not isinstance(text, str) or found.get("is_error"):
+            raise ProviderDown(f"{self._command!r} reported an error")
+        usage = found.get("usage")
+        read, written = http.number(usage, "input_tokens"), http.number(usage, "output_tokens")
+        return Reply(text, read or about_tokens(prompt), written or about_tokens(text))

@@ -1,0 +1,122 @@
+"""Puts a language model's summary in the place of the one by rules, once the model answers.
+
+The rules' summary stands from the start and stays whenever a model fails; an endpoint that is down is left
+alone for a while that doubles, so that a long outage costs nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from claude_memory import logs
+from claude_memory.compaction.budget import TokenLedger
+from claude_memory.compaction.enrich import Enricher, OverBudget
+from claude_memory.compaction.keeping import RULES, Keeper, Material, document_of, rules_summary
+from claude_memory.compaction.model import KeptSummary
+from claude_memory.compaction.providers.protocol import Provider, ProviderDown
+from claude_memory.files import private_folder, write_atomically
+
+FIRST_WAIT = timedelta(minutes=5)
+LONGEST_WAIT = timedelta(hours=12)
+AT_ONCE = 5
+MAX_TRIES = 8  # of one summary: what a model cannot do by then, it will not
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """How long an endpoint is left alone after it failed."""
+
+    home: Path
+
+    @property
+    def path(self) -> Path:
+        return self.home / "cache" / "summariser-outage.json"
+
+    def over(self, now: datetime) -> bool:
+        try:
+            return now.timestamp() >= float(json.loads(self.path.read_bytes())["until"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return True
+
+    def failed(self, now: datetime) -> None:
+        try:
+            waited = timedelta(seconds=float(json.loads(self.path.read_bytes())["seconds"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            waited = timedelta()
+        wait = min(2 * waited or FIRST_WAIT, LONGEST_WAIT)
+        private_folder(self.path.parent)
+        state = {"until": (now + wait).timestamp(), "seconds": wait.total_seconds()}
+        write_atomically(self.path, json.dumps(state).encode())
+
+    def ended(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+def upgrade(
+    keeper: Keeper,
+    provider: Provider,
+    *,
+    now: datetime,
+    limit: int = AT_ONCE,
+    pause: Callable[[float], None] = time.sleep,
+) -> list[KeptSummary]:
+    """Ask the model about the latest summaries that rules made; those it answered, with their new text."""
+    outage = Outage(keeper.home)
+    if not outage.over(now):
+        return []
+    enricher = Enricher(
+        provider,
+        TokenLedger(keeper.home, keeper.settings.summariser_daily_tokens),
+        now=now,
+        pause=pause,
+    )
+    better: list[KeptSummary] = []
+    for kept, material in _waiting(keeper, limit):
+        try:
+            body = enricher.summary(material.turns, rules_summary(material), kept.id)
+        except OverBudget:
+            break
+        except ProviderDown as fault:
+            logs.logger("compaction").warning("the rules' summary stands: %s", fault)
+            _tried(keeper, kept)
+            outage.failed(now)
+            break
+        outage.ended()
+        by = {"provider": provider.name, "model": provider.model}
+        better.append(keeper.shelf.replace(kept, document_of(material, body, by)))
+    return better
+
+
+def _waiting(keeper: Keeper, limit: int) -> list[tuple[KeptSummary, Material]]:
+    """Summaries by rules whose messages can still be read, the newest session first."""
+    found: list[tuple[KeptSummary, Material]] = []
+    for session in keeper.shelf.sessions():
+        kept = {_boundary(one): one for one in keeper.shelf.of(session) if _by_rules(one)}
+        if kept:
+            for material in keeper.material(session):
+                if material.stretch.boundary in kept:
+                    found.append((kept[material.stretch.boundary], material))
+        if len(found) >= limit:
+            break
+    return found[:limit]
+
+
+def _by_rules(kept: KeptSummary) -> bool:
+    by = kept.document.get("summariser")
+    return isinstance(by, dict) and by.get("provider") == RULES and by.get("tries", 0) < MAX_TRIES
+
+
+def _tried(keeper: Keeper, kept: KeptSummary) -> None:
+    by = dict(kept.document.get("summariser") or {})
+    document = {**kept.document, "summariser": {**by, "tries": int(by.get("tries", 0)) + 1}}
+    keeper.shelf.replace(kept, document)
+
+
+def _boundary(kept: KeptSummary) -> str:
+    source = kept.document.get("source")
+    return str(source.get("boundary")) if isinstance(source, dict) else ""
