@@ -1,0 +1,118 @@
+"""The commands about compaction summaries, as a person types them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.integration.test_compaction import SESSION, Session, first_part
+
+SUMMARY = {
+    "executive": "Moved the export to a queue; the token is ghp_k7Qw2ZrT9bXc4VnM1LsD8fGh3JpY6aUe0RtB.",
+    "key_decisions": [
+        {"topic": "queue", "decision": "Use Procrastinate", "rationale": "Redis is small", "files": []}
+    ],
+    "files_modified": [],
+    "code_snippets": [],
+    "topics": ["export"],
+    "tasks_completed": [],
+    "tasks_pending": ["mail"],
+    "important_context": [],
+    "error_solutions": [],
+    "conventions": [],
+}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "project").mkdir()
+    return tmp_path
+
+
+def run(place: Path, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "HOME": str(place), "CLAUDE_MEMORY_HOME": str(place / "home")}
+    environment.pop("CLAUDE_MEMORY_SESSION", None)
+    command = [sys.executable, "-m", "claude_memory", *arguments]
+    return subprocess.run(
+        command,
+        cwd=place / "project",
+        env=environment,
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_what_was_compacted_is_listed_and_shown_in_full(place: Path) -> None:
+    session = Session(place, place / "home", place / "project")
+    first_part(session)
+    session.compact()
+    [row] = json.loads(run(place, "summaries", "--json").stdout)
+    assert row["id"] == f"{SESSION}/001"
+    assert SESSION in run(place, "summaries", "--session", SESSION[:6]).stdout
+    assert json.loads(run(place, "summaries", "--session", "other", "--json").stdout) == []
+    document = json.loads(run(place, "summary", f"{SESSION[:8]}/001", "--json").stdout)
+    assert document["original_message_range"] == [1, 12]
+    shown = run(place, "summary", f"{SESSION}/001").stdout
+    assert "procrastinate" in shown
+    assert "Files modified" in shown
+
+
+def test_a_transcript_is_summed_up_without_storing_anything(place: Path) -> None:
+    session = Session(place, place / "home", place / "project")
+    first_part(session)
+    done = run(place, "summarize", str(session.path), "--json")
+    assert json.loads(done.stdout)["original_message_range"] == [1, 12], done.stderr
+    assert json.loads(run(place, "summaries", "--json").stdout) == []
+    assert not (place / "home" / "sessions" / f"session_{SESSION}").exists()
+
+
+def test_a_model_that_cannot_be_reached_leaves_the_summary_by_rules(place: Path) -> None:
+    session = Session(place, place / "home", place / "project")
+    first_part(session)
+    done = run(place, "summarize", str(session.path), "--provider", "claude:/nowhere/claude", "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["summariser"] == {"provider": "rules"}
+    assert "rules' summary stands" in done.stderr
+
+
+def test_an_agents_own_summary_is_checked_cleaned_kept_and_found(place: Path) -> None:
+    text = json.dumps(SUMMARY)
+    assert run(place, "summary", "save", given=text).returncode == 1
+    done = run(place, "summary", "save", "--session", "s1", given=text)
+    assert done.stdout.strip() == "saved s1/001", done.stderr
+    assert run(place, "summary", "save", "--session", "s1", given=text).stdout.strip() == "saved s1/001"
+    assert "k7Qw2ZrT9b" not in run(place, "summary", "s1/001", "--json").stdout
+    assert "Procrastinate" in run(place, "search", "which queue did we choose").stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ("not json", "no JSON"),
+        ("[]", "a JSON object"),
+        ('{"executive": "x"}', "is missing"),
+        (
+            json.dumps({**SUMMARY, "files_modified": [{"path": "a", "action": "eaten", "purpose": ""}]}),
+            "one of created",
+        ),
+    ],
+)
+def test_what_does_not_fit_the_schema_is_refused_in_one_line(place: Path, given: str, reason: str) -> None:
+    done = run(place, "summary", "save", "--session", "s1", given=given)
+    assert done.returncode == 1
+    assert reason in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_name_that_is_none_is_refused_in_one_line(place: Path) -> None:
+    for named in ("nothing", "gone/001", "../../etc/001"):
+        done = run(place, "summary", named)
+        assert done.returncode == 1
+        assert len(done.stderr.splitlines()) == 1
+    assert run(place, "summarize", "/nowhere.jsonl").returncode == 1
