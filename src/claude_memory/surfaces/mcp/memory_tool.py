@@ -27,21 +27,11 @@ _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
 
 
 class _Standing:
-    """What the package `anthropic` would bring: the tool's declaration and the way a call is handed out."""
+    """What the package `anthropic` would bring: the tool's declaration."""
 
     def to_dict(self) -> dict[str, Any]:
         """The tool as a request declares it."""
         return {"type": "memory_20250818", "name": "memory"}
-
-    def call(self, input: object) -> Any:  # noqa: A002  the published name
-        """Run one command as the model sent it."""
-        return self.execute(_Command(input) if isinstance(input, Mapping) else input)
-
-    def execute(self, command: Any) -> Any:
-        """Hand the command to its method."""
-        if command.command not in COMMANDS:
-            raise InvalidInput(f"unknown command {command.command!r}: one of {', '.join(COMMANDS)}")
-        return getattr(self, command.command)(command)
 
 
 class _Command:
@@ -88,6 +78,16 @@ class MemoryTool(_Base):  # type: ignore[misc]
         with Memory.open(home, project) as memory:
             files = project_files(memory.home, memory.project.id, memory.project_root)
         return cls(files.folder, files.kept / "deleted")
+
+    def call(self, input: object) -> str:  # noqa: A002  the published name
+        """Run one command as the model sent it."""
+        return self.execute(_Command(input) if isinstance(input, Mapping) else input)
+
+    def execute(self, command: Any) -> str:
+        """Hand the command to its method."""
+        if command.command not in COMMANDS:
+            raise InvalidInput(f"unknown command {command.command!r}: one of {', '.join(COMMANDS)}")
+        return str(getattr(self, command.command)(command))
 
     def view(self, command: Any) -> str:
         """A folder's files with their sizes, or a file's lines with their numbers."""
