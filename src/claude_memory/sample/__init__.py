@@ -32,7 +32,7 @@ class Question:
 QUESTIONS = (
     Question("How do we block staff who quit?", "revoke somebody's session"),
     Question("Which timezone bug did we hit?", "naive one, so the comparison raised"),
-    Question("Was anybody charged more than once?", "paid the same invoice twice"),
+    Question("Did any client get billed double?", "paid the same invoice twice"),
 )
 
 
