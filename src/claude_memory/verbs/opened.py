@@ -57,7 +57,8 @@ class Opened:
         self._project: Project | None = None
         self._embedder: Embedder | None = None
         self._words_only: str | None = None
-        self._caught_up_at = float("-inf")
+        self._files_again_at = 0.0
+        self._looked = False
         # What the write gate made of the memories of the last `remember` or `remember_many`.
         self.verdicts: dict[MemoryId, Verdict] = {}
 

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 EMBED_BATCH = 32
 UPKEEP_SECONDS = 86_400
 FILES_SECONDS = 0.5  # a drain in more of a hurry leaves the plain files to the next
-CATCH_UP_SECONDS = 2.0  # questions that follow each other closely look at the plain files once
+CATCH_UP_SHARE = 10  # where it takes long, at most a tenth of the time goes into looking at plain files
+QUICK_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,14 +274,22 @@ class Upkeep(Opened):
 
     def _catch_up(self) -> None:
         """Bring in what waits, without ever making a question fail: the store may be busy or read-only."""
+        began = time.monotonic()
         try:
-            if time.monotonic() - self._caught_up_at < CATCH_UP_SECONDS:
+            if began < self._files_again_at:
                 self._drain_events(1.0)
             else:
                 self.drain(budget_seconds=1.0)
                 self._index_tasks()
                 self.upkeep()
-                self._caught_up_at = time.monotonic()
+                self._files_again_at = self._next_look(began, time.monotonic())
             self.embed_pending(budget_seconds=self.settings.embed_in_drain_ms / 1000)
         except (StoreBusy, OSError):
             return
+
+    def _next_look(self, began: float, ended: float) -> float:
+        """When to look at the plain files again: at once, unless there are thousands of them."""
+        first, self._looked = not self._looked, True
+        if first or ended - began < QUICK_SECONDS:  # the first look also loads the code for it
+            return ended
+        return ended + CATCH_UP_SHARE * (ended - began)
