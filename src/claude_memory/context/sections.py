@@ -31,6 +31,8 @@ _RECENT_LIMIT = 12
 
 def due(situation: Situation) -> list[Line]:
     """Intentions whose time has come; a session that goes on is not told again what it was told."""
+    if not situation.store.has_open_intentions():
+        return []
     from claude_memory.context.session_state import SessionState
     from claude_memory.lifecycle.intentions import Occasion
     from claude_memory.lifecycle.intentions import due as due_now

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from claude_memory.model import Event, EventKind, Kind, StoredMemory, Trust, memory_id
@@ -39,12 +40,6 @@ _DECORATION = re.compile(r"^[\s#>*_+\-=|`~•]+|[\s*_`#]+$")
 _EXTENSIONS = """py pyi ipynb js jsx mjs cjs ts tsx vue svelte go rs java kt kts scala c h cc cpp hpp cs rb
     php swift m sh bash zsh ps1 sql md rst txt json jsonl yaml yml toml ini cfg conf lock xml html css scss
     proto graphql tf gradle lua pl ex exs erl hs dart r jl csv tsv log env mk cmake""".split()
-_FILE = re.compile(
-    r"(?<![\w/\\.:@-])((?:~|\.{1,2}|[A-Za-z]:)?[/\\]?(?:[\w.@+-]+[/\\])*[\w.@+-]*\w\.(?:"
-    + "|".join(sorted(_EXTENSIONS, key=len, reverse=True))
-    + r"))(?![\w/\\-])"
-)
-_ENDING = re.compile(r"\.(?:" + "|".join(sorted(_EXTENSIONS, key=len, reverse=True)) + r")(?![\w/\\-])")
 _PATH_KEYS = ("file_path", "notebook_path", "path")
 
 
@@ -87,9 +82,12 @@ def title_of(text: str) -> str:
 
 def files_in(text: str, cwd: str = "") -> tuple[str, ...]:
     """Files a text names, each once; those under `cwd` relative to it."""
-    if _ENDING.search(text) is None:  # most texts name none, and the whole pattern is slow to find that out
+    if "." not in text:
         return ()
-    found = dict.fromkeys(_relative(name, cwd) for name in _FILE.findall(text))
+    ending, whole = _file_patterns()
+    if ending.search(text) is None:  # most texts name none, and the whole pattern is slow to find that out
+        return ()
+    found = dict.fromkeys(_relative(name, cwd) for name in whole.findall(text))
     return tuple(found)[:MAX_FILES]
 
 
@@ -129,6 +127,18 @@ def _files(event: Event, body: str) -> tuple[str, ...]:
 
 def _named(given: Mapping[str, Any]) -> Iterator[str]:
     return (text for key in _PATH_KEYS if (text := _text(given, key)))
+
+
+@cache
+def _file_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """The end of a file's name, and the whole of it; slow to compile, and many a text names none."""
+    endings = "|".join(sorted(_EXTENSIONS, key=len, reverse=True))
+    whole = (
+        r"(?<![\w/\\.:@-])((?:~|\.{1,2}|[A-Za-z]:)?[/\\]?(?:[\w.@+-]+[/\\])*[\w.@+-]*\w\.(?:"
+        + endings
+        + r"))(?![\w/\\-])"
+    )
+    return re.compile(rf"\.(?:{endings})(?![\w/\\-])"), re.compile(whole)
 
 
 def _relative(name: str, cwd: str) -> str:

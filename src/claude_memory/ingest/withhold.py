@@ -37,7 +37,9 @@ _IDENTIFYING = frozenset(
 _COMMAND_KEYS = ("command", "cmd", "script")
 _SHELL_WORDS = re.compile(r"[^\s;|&<>()'\"`=,]+")
 _WRITES = re.compile(r"[>\n]|<<|\btee\b|\bsed\b|\becho\b|\bprintf\b")
-_OWN_TOOL = re.compile(r"^mcp__\w*?claude[-_]memory\w*?__", re.IGNORECASE)
+_OWN_TOOL = re.compile(
+    r"^mcp__(?:[\w-]*?claude[-_]memory[\w-]*?|plugin_lasting-memory_\w+?)__", re.IGNORECASE
+)
 _OWN_COMMAND = re.compile(r"(?:^|[\s;|&/])claude-memory\s+(?:search|show|timeline|recall|conversation|why)\b")
 
 
