@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,11 +21,11 @@ from claude_memory.ingest.withhold import WITHHELD, withhold
 from claude_memory.model import Event, ProjectId, SessionId, StoredMemory, Trust
 from claude_memory.settings import Settings
 from claude_memory.store.archive_protocol import NewMessage
+from claude_memory.store.packing import packed
 from claude_memory.transcripts.model import Role, Turn
 
 RESULT_CHARACTERS = 8_000  # of a tool's output: head and tail
 CALL_CHARACTERS = 6_000
-PACK_FROM = 160
 OPEN_CALLS = 100  # calls whose result has not been seen yet
 _MARGIN = 8 << 10  # longer than any secret that a cut could halve
 _SLIM = {"command": 1000, "file_path": 500, "notebook_path": 500, "path": 500, "description": 200}
@@ -251,6 +250,9 @@ def _keys(agent: str, turn: Turn, text: str) -> tuple[int, ...]:
 
 
 def _packed(text: str) -> bytes | None:
-    if len(text) < PACK_FROM:
-        return None
-    return zlib.compress(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode(), 1)
+    body = packed(text if text.isascii() else _whole_characters(text))
+    return body if isinstance(body, bytes) else None
+
+
+def _whole_characters(text: str) -> str:
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -20,8 +20,9 @@ from claude_memory.store.archive_protocol import (
     Message,
     NewMessage,
 )
+from claude_memory.store.packing import unpacked
 from claude_memory.store.sqlite import archive_search, rows, write
-from claude_memory.store.sqlite.archive_write import FILE_COLUMNS, Addition, unpacked
+from claude_memory.store.sqlite.archive_write import FILE_COLUMNS, Addition
 from claude_memory.store.sqlite.connection import Connections
 
 _CACHE_KB = 65_536  # random keys: the tree of a large history must stay in memory while it grows

@@ -13,6 +13,7 @@ import apsw
 
 from claude_memory.model import SearchScope, StoredMemory
 from claude_memory.store.archive_protocol import ANY_CONVERSATION, ConversationFilter
+from claude_memory.store.packing import unpacked
 from claude_memory.store.sqlite import rows
 
 MAX_WORDS = 24
@@ -122,8 +123,6 @@ def _holding(
 
 def erase(db: apsw.Connection, memory: StoredMemory, events: Sequence[str]) -> int:
     """Remove the messages that an erased memory came from, or that quote it; their keys keep them away."""
-    from claude_memory.store.sqlite.archive_write import unpacked
-
     named = db.execute(
         "SELECT number FROM messages WHERE event IN (SELECT value FROM json_each(?))",
         (rows.to_json(list(events)),),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +10,9 @@ import apsw
 
 from claude_memory.model import ProjectId
 from claude_memory.store.archive_protocol import Archived, ImportFile, NewMessage
+from claude_memory.store.packing import packed
 from claude_memory.store.sqlite import archive_search, rows, write
 
-PACK_FROM = 160  # characters; below that compressing gains nothing
 TITLE_CHARACTERS = 80
 FILE_COLUMNS = "path, agent, inode, size, modified_ns, offset, head, tail, skipped, state"
 
@@ -26,17 +25,6 @@ _GROWN = """UPDATE conversations SET messages = ?, title = ?, first_at = ?, last
     continues = coalesce(continues, ?) WHERE number = ?"""
 _MESSAGE = """INSERT INTO messages (number, conversation, ordinal, role, at, failed, tool, call, event, body)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-
-
-def packed(text: str) -> str | bytes:
-    """A body as it is kept."""
-    clean = rows.clean(text)
-    return clean if len(clean) < PACK_FROM else zlib.compress(clean.encode(), 1)
-
-
-def unpacked(body: str | bytes) -> str:
-    """The text of a kept body."""
-    return body if isinstance(body, str) else zlib.decompress(body).decode()
 
 
 @dataclass(slots=True)
@@ -107,7 +95,7 @@ class Addition:
         return True
 
     def _row(self, message: NewMessage, growing: _Growing, at: int) -> tuple[Any, ...]:
-        body = message.packed if message.packed is not None else packed(message.text)
+        body = message.packed if message.packed is not None else packed(rows.clean(message.text))
         event = message.event.id if message.event else None
         tool = rows.clean(message.tool) or None
         call = rows.clean(message.call) or None

@@ -1,0 +1,49 @@
+"""Long texts as few bytes, and back. What short texts gain is not worth it, so they stay text.
+
+Older stores hold zlib's bytes, which are still read; Zstandard packs five times as fast, and no worse.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from functools import cache
+from typing import Any
+
+PACK_FROM = 160  # characters
+_LEVEL = 3
+_ZSTANDARD = b"\x28\xb5\x2f\xfd"  # how every frame begins; no stream of zlib does
+
+
+def packed(text: str) -> str | bytes:
+    """A text as it is kept. Halves of a surrogate pair must be gone from it."""
+    if len(text) < PACK_FROM:
+        return text
+    compressor, whole = _compressor()
+    made: bytes = compressor.compress(text.encode(), whole)
+    return made
+
+
+def unpacked(body: str | bytes) -> str:
+    """The text of a kept body."""
+    if isinstance(body, str):
+        return body
+    if body.startswith(_ZSTANDARD):
+        return str(_zstd().decompress(body), "utf-8")
+    return zlib.decompress(body).decode()
+
+
+@cache
+def _compressor() -> tuple[Any, Any]:
+    """One for all texts, each a frame of its own: making one takes as long as packing with it."""
+    kind = _zstd().ZstdCompressor
+    return kind(_LEVEL), kind.FLUSH_FRAME
+
+
+@cache
+def _zstd() -> Any:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd
