@@ -78,6 +78,7 @@ def fuzzed(scratch_home: Path, tmp_path: Path) -> Iterator[Fuzzed]:
                 NewMemory(f"Note {n} about auth", topics=["auth"], session="ours", files=["src/a.py"])
                 for n in range(5)
             ]
+            + [NewMemory("Bees swarm in May", topics=["bees"])]  # tied to nothing else
         )
         mine = memory.intentions.set("rotate the key", topics=["auth"]).id
     server = Server(home, here)

@@ -214,6 +214,24 @@ def test_remembering_says_what_became_of_it(home: Path, project: Path, talk: Run
         assert all(hit.trust == "agent" for hit in memory.search("PASETO", min_relevance=0.0, limit=1))
 
 
+def test_things_that_have_nothing_in_common_are_not_connected(home: Path, project: Path, talk: Run) -> None:
+    first, second = remembered(
+        home,
+        project,
+        NewMemory("Bees swarm in May", topics=["bees"]),
+        NewMemory("Paint dries slowly", topics=["paint"]),
+    )
+
+    async def look(call: Caller) -> None:
+        for mode in ("chain", "bridges"):
+            assert (await call("explore_connections", from_=first, to=second, mode=mode))["found"] == []
+        [itself] = (await call("explore_connections", from_=first, to=first, mode="chain"))["found"]
+        assert itself["thing"] == f"memory:{first}"
+        assert (await call("explore_connections", from_="bees"))["found"][0]["thing"] == f"memory:{first}"
+
+    talk(look)
+
+
 def test_errors_say_what_to_do(home: Path, project: Path, talk: Run) -> None:
     [own] = remembered(home, project, NewMemory("I like tabs", kind="preference"))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from mcp_types import CallToolResult
@@ -173,7 +174,7 @@ class Knowing:
         Example: {"from": "src/auth.py", "to": "m4k2", "mode": "chain"}
         """
         with self._access.memory() as memory:
-            web = _web(memory)
+            web = _web(memory, (from_, to))
             start = _thing(memory, web, from_)
             if mode == "neighbours":
                 found = connections.around(web, start, limit)
@@ -240,7 +241,8 @@ def _said(item: StoredMemory) -> str:
     return item.body if item.body.startswith(title) else f"{item.title}: {item.body}"
 
 
-def _web(memory: Memory) -> Web:
+def _web(memory: Memory, named: Sequence[str]) -> Web:
+    """The newest memories and those that are named, with all they mention."""
     from claude_memory.lifecycle.derive import derive_pending
     from claude_memory.store.graph_protocol import graph_of
     from claude_memory.store.lifecycle_protocol import lifecycle_of
@@ -248,7 +250,10 @@ def _web(memory: Memory) -> Web:
     own = memory.project.id
     derive_pending(memory.store, own)
     found = memory.store.memories(SearchScope((own,)), MemoryFilter(), limit=WEB_MEMORIES)
-    ours = [item for item in found if item.project == own]
+    for said in named:
+        with suppress(NotFound, InvalidInput):
+            found += memory.find([said.strip().removeprefix("memory:")])
+    ours = list({item.id: item for item in found if item.project == own}.values())
     ids = [item.id for item in ours]
     mentions = graph_of(memory.store).of_memories(ids, limit=WEB_MENTIONS)
     return connections.woven(ours, mentions, lifecycle_of(memory.store).relations(ids))
@@ -274,7 +279,7 @@ def _thing(memory: Memory, web: Web, named: str) -> str:
 
 
 def _steps(web: Web, path: Sequence[str]) -> list[tuple[str, str]]:
-    before = ["", *path[:-1]]
+    before = ["", *path[:-1]] if path else []
     return [(thing, web.ties.get(thing, {}).get(last, "")) for thing, last in zip(path, before, strict=True)]
 
 
