@@ -5,6 +5,7 @@ Pure. Reads edits and the few shell commands whose effect is certain; a failed c
 
 from __future__ import annotations
 
+import fnmatch
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +21,10 @@ _UPDATED = re.compile(r"\b(?:updated|overwritten|modified)\b", re.IGNORECASE)
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1.*?^\s*\2\s*$", re.DOTALL | re.MULTILINE)
 _APART = frozenset(["&&", "||", ";", "|", "&", "\n", "(", ")"])
 _REDIRECTED = frozenset([">", ">>", "&>", ">|"])
+_WITHOUT_ENDING = frozenset(
+    "Makefile Dockerfile LICENSE Procfile Jenkinsfile Gemfile Rakefile Justfile README".split()
+)
+_EXPRESSION = re.compile(r"[sy]([^\w\s]).*\1.*\1\w*$|/.*/[a-z]?$|\d+(?:,\d+|,\$)?[a-z]|\$[a-z]", re.DOTALL)
 _WRAPPERS = frozenset("sudo command env time nice".split())
 # What tools write by themselves, and what nobody keeps.
 _PASSING = re.compile(r"\.(?:log|out|tmp|pid|lock|pyc|swp)$|^(?:dist|build|target|node_modules|\.git)/")
@@ -42,6 +47,8 @@ class Ledger:
     cwd: str
     known: dict[str, Change] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)  # files that were there before they were changed
+    folders: set[str] = field(default_factory=set)  # that were made on the way
+    base: str = ""  # where a command was run, if it went there first
 
     def named(self, path: str) -> str:
         """The file as the project knows it; empty for what lies outside."""
@@ -49,8 +56,31 @@ class Ledger:
         while name.startswith("./"):
             name = name[2:]
         outside = name.startswith(("/", "~", "../", "$")) or re.match(r"[A-Za-z]:[\\/]", name)
-        odd = not name or any(c in name for c in "*?<>|\n{")
-        return "" if outside or odd or _PASSING.search(name) else name
+        odd = not name or any(c in name for c in "*?<>|\n{}")
+        return "" if outside or odd else name
+
+    def passing(self, path: str) -> bool:
+        """Whether it is what tools write by themselves, or what nobody keeps."""
+        return _PASSING.search(self.named(path)) is not None
+
+    def expanded(self, word: str) -> list[str]:
+        """A word of a shell line as file names: from where it was run, braces and stars filled in."""
+        if word.startswith("~/") and (home := re.match(r"/(?:home|Users)/[^/]+", self.cwd)):
+            word = home[0] + word[1:]
+        if self.base and not word.startswith(("/", "~", "$")):
+            word = f"{self.base}/{word}"
+        if brace := re.fullmatch(r"([^{}]*)\{([^{}]*)\}([^{}]*)", word):
+            return [brace[1] + part + brace[3] for part in brace[2].split(",")]
+        if any(mark in word for mark in "*?["):
+            pattern = relative(word, self.cwd)
+            return sorted(name for name in self.seen | set(self.known) if fnmatch.fnmatchcase(name, pattern))
+        return [word]
+
+    def holds(self, folder: str) -> list[str]:
+        """Files of a folder that the session knows."""
+        return sorted(
+            name for name in self.seen | set(self.known) if name.startswith(folder.rstrip("/") + "/")
+        )
 
     def wrote(self, path: str, index: int, *, created: bool) -> None:
         name = self.named(path)
@@ -88,9 +118,22 @@ class Ledger:
             self.wrote(target, index, created=True)
         if not old_name or not new_name or old_name == new_name:
             return
-        if target.endswith("/") or ("." in _last(old_name) and "." not in _last(new_name)):
+        if self._is_folder(target, old_name, new_name):
             new_name = f"{new_name.rstrip('/')}/{_last(old_name)}"
+        inside = self.holds(old_name)
+        if inside and old_name not in self.known:
+            for name in inside:
+                self._moved(name, f"{new_name}/{name[len(old_name) + 1 :]}", index)
+        else:
+            self._moved(old_name, new_name, index)
+
+    def _moved(self, old_name: str, new_name: str, index: int) -> None:
         old = self.known.pop(old_name, None)
+        if old is not None and old.action == "deleted":
+            self.known[old_name] = old
+            return
+        self.seen.discard(old_name)
+        self.seen.add(new_name)
         turns = (*old.turns, index) if old is not None else (index,)
         if old is not None and old.action == "created":
             self.known[new_name] = Change(new_name, "created", turns)
@@ -100,6 +143,14 @@ class Ledger:
             self.known[new_name] = Change(new_name, "modified", turns)
         else:
             self.known[new_name] = Change(new_name, "renamed", turns, origin)
+
+    def _is_folder(self, target: str, old_name: str, new_name: str) -> bool:
+        """Whether a file is moved into what is named, not to that name."""
+        if target.endswith("/") or new_name in self.folders or self.holds(new_name):
+            return True
+        old, new = _last(old_name), _last(new_name)
+        named_alike = old.partition(".")[0].lower() == new.lower() or new in _WITHOUT_ENDING
+        return "." in old.lstrip(".") and "." not in new and not named_alike
 
     def taken_back(self, path: str) -> None:
         """`git checkout -- FILE`: as it was."""
@@ -120,6 +171,7 @@ def changes(turns: Sequence[Turn], cwd: str) -> list[Change]:
         elif turn.changed_file:
             ledger.wrote(turn.changed_file, index, created=_creates(tool, turn, ledger))
         elif turn.command:
+            ledger.base = ""
             for words in _commands(turn.command):
                 _run(words, ledger, index)
     return list(ledger.known.values())
@@ -128,7 +180,8 @@ def changes(turns: Sequence[Turn], cwd: str) -> list[Change]:
 def _creates(tool: str, turn: Turn, ledger: Ledger) -> bool:
     """Agents read a file before they write it anew, so one that was never seen is new."""
     if tool not in _WRITING:
-        return turn.given.get("old_string") == ""
+        fresh = ledger.named(turn.changed_file) not in ledger.seen
+        return turn.given.get("old_string") == "" and fresh
     head = turn.output[:300]
     if _CREATED.search(head):
         return True
@@ -165,18 +218,42 @@ def _run(words: list[str], ledger: Ledger, index: int) -> None:
     if not words:
         return
     program, rest = words[0].rpartition("/")[2], words[1:]
+    if program == "cd":
+        _go(ledger, rest)
+        return
     options = [word for word in rest if word.startswith("-") and word != "-"]
-    names = [word for word in rest if not word.startswith("-")]
+    names = [word for word in rest if word and not word.startswith("-")]
     if program == "git" and names:
         program, names = names[0] if names[0] in ("rm", "mv") else f"git {names[0]}", names[1:]
+    if program in ("sed", "perl"):
+        names = [name for name in names if not _EXPRESSION.match(name)]
+    names = [name for word in names for name in ledger.expanded(word)]
     effect = _EFFECTS.get(program)
     if effect is not None:
         effect(ledger, options, names, index)
 
 
+def _go(ledger: Ledger, rest: list[str]) -> None:
+    """`cd FOLDER`: what follows in the same line is meant from there."""
+    target = next((word for word in rest if not word.startswith("-")), "~")
+    if target.startswith("/"):
+        ledger.base = target.rstrip("/")
+    elif target not in (".", "./"):
+        ledger.base = (
+            f"{ledger.base}/{target}".strip("/")
+            if not ledger.base.startswith("/")
+            else f"{ledger.base}/{target}"
+        )
+
+
+def _make_folder(ledger: Ledger, _: list[str], names: list[str], __: int) -> None:
+    ledger.folders |= {ledger.named(name.rstrip("/")) for name in names}
+
+
 def _remove(ledger: Ledger, options: list[str], names: list[str], index: int) -> None:
     for name in names if "--cached" not in options else ():
-        ledger.removed(name, index)
+        if not _PASSING.search(f"{ledger.named(name.rstrip('/'))}/") and not ledger.passing(name):
+            ledger.removed(name, index)
 
 
 def _move(ledger: Ledger, _: list[str], names: list[str], index: int) -> None:
@@ -186,8 +263,8 @@ def _move(ledger: Ledger, _: list[str], names: list[str], index: int) -> None:
 
 
 def _edit(ledger: Ledger, options: list[str], names: list[str], index: int) -> None:
-    if any(re.match(r"-\w*i", one) for one in options):
-        for name in names if any(one.startswith("-e") for one in options) else names[1:]:
+    if any(re.match(r"-\w*i|--in-place", one) for one in options):
+        for name in names:
             ledger.wrote(name, index, created=False)
 
 
@@ -198,7 +275,7 @@ def _copy(ledger: Ledger, _: list[str], names: list[str], index: int) -> None:
 
 def _touch(ledger: Ledger, options: list[str], names: list[str], index: int) -> None:
     for name in names:
-        if ledger.named(name) not in ledger.seen:
+        if ledger.named(name) not in ledger.seen and not ledger.passing(name):
             ledger.wrote(name, index, created="-a" not in options)
 
 
@@ -214,6 +291,7 @@ _EFFECTS: dict[str, Callable[[Ledger, list[str], list[str], int], None]] = {
     "perl": _edit,
     "cp": _copy,
     "touch": _touch,
+    "mkdir": _make_folder,
     "tee": _touch,
     "git checkout": _take_back,
     "git restore": _take_back,
@@ -226,12 +304,17 @@ def _redirected(words: list[str], ledger: Ledger, index: int) -> list[str]:
     while place < len(words):
         word = words[place]
         if word in _REDIRECTED and place + 1 < len(words):
-            error_only = bool(kept) and kept[-1] == "2"
-            if not error_only:
-                fresh = word != ">>" and ledger.named(words[place + 1]) not in ledger.seen
-                ledger.wrote(words[place + 1], index, created=fresh)
+            error_only = bool(kept) and kept[-1] in ("1", "2")
+            if error_only:
+                kept.pop()
+            for name in ledger.expanded(words[place + 1]) if not error_only else ():
+                if not ledger.passing(name):
+                    fresh = word != ">>" and ledger.named(name) not in ledger.seen
+                    ledger.wrote(name, index, created=fresh)
             place += 2
         elif word in (">&", "<", "<<", "<<<"):
+            if kept and kept[-1] in ("1", "2"):
+                kept.pop()
             place += 2
         else:
             kept.append(word)

@@ -31,6 +31,16 @@ class Points:
     context: list[Remark] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A decision before it is known what became of it: what it chose, and the words around it."""
+
+    index: int
+    decision: Decision
+    chosen: frozenset[str]
+    said: tuple[Word, ...]
+
+
 @dataclass(slots=True)
 class _Reader:
     turns: Sequence[Turn]
@@ -39,7 +49,7 @@ class _Reader:
     decided: frozenset[int]  # turns that certainly decide
     points: Points = field(default_factory=Points)
     used: set[int] = field(default_factory=set)
-    taken: list[tuple[Decision, frozenset[str]]] = field(default_factory=list)  # with the terms chosen
+    candidates: list[_Candidate] = field(default_factory=list)
 
     def read(self) -> Points:
         said = words(self.turns)
@@ -54,6 +64,7 @@ class _Reader:
                 self.agent(word, last=last)
             elif word.person and number == 0 and len(word.text) > ASKED_CHARACTERS:
                 self.points.context.insert(0, Remark(f"Asked: {clip(word.text)}", self.at(word.index)))
+        self.resolve()
         return self.points
 
     def at(self, *indexes: int) -> tuple[int, ...]:
@@ -112,24 +123,26 @@ class _Reader:
             files=self.files_after(word.index),
             messages=self.at(*indexes),
         )
-        self.settle(decision, _chosen(word, proposal), [*recent, word, *([answer] if answer else [])])
+        said = (*recent, word, *([answer] if answer else []))
+        self.candidates.append(_Candidate(word.index, decision, _chosen(word, proposal), said))
 
-    def settle(self, decision: Decision, chosen: frozenset[str], said: Sequence[Word]) -> None:
-        """Keep the decision; an earlier one that it takes back stands no more by itself."""
-        for old, theirs in reversed(self.taken):
-            if old in self.points.decisions and self._gives_up(old, theirs, said):
-                self.points.decisions.remove(old)
-                if old.rationale:  # what was found out then is still true
-                    self.points.context.append(Remark(old.rationale, old.messages[:-1] or old.messages))
-                kept = clip(_joined(old.decision, old.rationale if len(old.decision) < 60 else ""), 220)
-                decision = replace(decision, reverses=kept, messages=(*old.messages[-1:], *decision.messages))
-                break
-        self.points.decisions.append(decision)
-        self.taken.append((decision, chosen))
-
-    def _gives_up(self, old: Decision, theirs: frozenset[str], said: Sequence[Word]) -> bool:
-        later = [one for one in said if self.place[one.index] > max(old.messages)]
-        return any(takes_back(one.text, theirs) for one in later if not one.rule)
+    def resolve(self) -> None:
+        """Decisions in order; one that a later one takes back stands no more by itself."""
+        standing: list[_Candidate] = []
+        for new in sorted(self.candidates, key=lambda one: one.index):
+            old = next((one for one in reversed(standing) if _gives_up(new, one)), None)
+            decision = new.decision
+            if old is not None:
+                standing.remove(old)
+                was = old.decision
+                if was.rationale:  # what was found out then is still true
+                    self.points.context.append(Remark(was.rationale, was.messages[:-1] or was.messages))
+                because = was.rationale if len(was.decision) < 60 and not was.reverses else ""
+                kept = clip(_joined(was.reverses, was.decision, because), 260)
+                messages = tuple(sorted({*was.messages[-2:], *decision.messages}))
+                decision = replace(decision, reverses=kept, messages=messages)
+            standing.append(replace(new, decision=decision))
+        self.points.decisions = [one.decision for one in standing]
 
     def _topic(self, word: Word, proposal: Word | None) -> str:
         text = word.text if len(word.terms) > 3 or proposal is None else proposal.text
@@ -139,6 +152,18 @@ class _Reader:
         """An agent's turn that no decision took up: a cure, a report, or something found out."""
         if word.empty or word.announces:
             return
+        if word.chooses and self.files_after(word.index):
+            decision = Decision(
+                title_of(word.text)[:60],
+                clip(word.text),
+                "",
+                self.files_after(word.index),
+                "",
+                self.at(word.index),
+            )
+            self.candidates.append(_Candidate(word.index, decision, word.choice, (word,)))
+            if not word.failed:
+                return
         if word.failed:
             self.points.solutions.append(
                 Solution(
@@ -189,6 +214,17 @@ def clip(text: str, characters: int = MAX_WORDS) -> str:
     if len(line) <= characters:
         return line
     return line[: characters - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+
+
+def _gives_up(new: _Candidate, old: _Candidate) -> bool:
+    """Whether a decision takes an earlier one back: says so of what was chosen, or turns on its subject."""
+    later = [one for one in new.said if one.index > old.index and not one.rule]
+    if any(takes_back(one.text, old.chosen) for one in later):
+        return True
+    if not any(one.turns_round for one in later):
+        return False
+    mine = frozenset().union(*(one.terms for one in later))
+    return len(mine & old.chosen) >= min(2, len(old.chosen)) > 0
 
 
 def _chosen(word: Word, proposal: Word | None) -> frozenset[str]:

@@ -59,6 +59,17 @@ _TAKING_BACK = {
     )
     for word in listed.split()
 }
+_TURNING = re.compile(
+    r"\b(?:change of plan|chang(?:e|ed) (?:my|our) mind|on second thought|second thoughts|actually|instead|rather than|switch(?:ing|ed)? (?:to|back|over)|(?:go|going|went) back|back to"
+    r"|scratch that|no longer|giv(?:e|ing) up|abandon\w*|after all|(?:doesn'?t|won'?t|will not|did not|didn'?t) work|not an option|not allowed|too (?:slow|big|expensive|heavy|fragile|complex|large|much|many|small)"
+    r"|you were right|undo|revert\w*|replac\w+|reconsider\w*|turned out|forget (?:that|the|about)|not (?:going|using)|stop using|move away|not worth|bad idea|was wrong)\b",
+    re.IGNORECASE,
+)
+_CHOOSING = re.compile(
+    r"\b(?:i(?:'ll| will|'m)? (?:use|using|go with|going with|take|switch|replace|move|drop|keep|put|make|store|chose|choose|picked|went with)|we (?:use|go with|take|keep|drop|switch)|going with|go with"
+    r"|switch(?:ing|ed) to|replac(?:ed|ing)\b.{1,60}\b(?:with|by)|instead of|rather than|back to)\b",
+    re.IGNORECASE,
+)
 _TOKEN = re.compile(r"[\w'/.+-]*\w")
 _RESULT = re.compile(
     r"\b(?:pass(?:es|ed|ing)?|green|done|works?|working|finished|complete[ds]?|state:|status:|deployed|merged|shipped|in place|runs?|returns?|ready|no longer|now (?:\w+ ){0,3}(?:is|are|has|have)|all \d+|\d+/\d+|tests? (?:are|is)|verified|confirmed|holds|measured)\b",
@@ -127,6 +138,22 @@ class Word:
     def orders(self) -> bool:
         """A choice that nobody proposed: “use the vendor's hosted one”."""
         return self.person and not self.asks and len(self.text) < 200 and bool(_ORDERING.search(self.text))
+
+    @property
+    def turns_round(self) -> bool:
+        return _TURNING.search(self.text) is not None
+
+    @property
+    def chooses(self) -> bool:
+        """An agent that settles something itself: “I'll use a queue in Postgres”."""
+        return not self.person and not self.asks and _CHOOSING.search(self.text) is not None
+
+    @property
+    def choice(self) -> frozenset[str]:
+        """The terms of the sentence that chooses."""
+        found = _CHOOSING.search(self.text)
+        part = self.text[found.start() : found.end() + 80] if found else self.text
+        return frozenset(term for term in terms(part.partition(". ")[0]) if len(term) > 3)
 
     @property
     def result(self) -> bool:
