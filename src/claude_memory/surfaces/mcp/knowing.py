@@ -29,6 +29,7 @@ SHOWN_FILES = 10
 SHOWN_SUMMARIES = 20
 WEB_MEMORIES = 5_000
 WEB_MENTIONS = 50_000
+CATCH_UP = 100  # memories read for the graph while somebody waits; consolidation reads the rest
 
 
 class SummaryLine(Answer):
@@ -248,7 +249,7 @@ def _web(memory: Memory, named: Sequence[str]) -> Web:
     from claude_memory.store.lifecycle_protocol import lifecycle_of
 
     own = memory.project.id
-    derive_pending(memory.store, own)
+    derive_pending(memory.store, own, limit=CATCH_UP)
     found = memory.store.memories(SearchScope((own,)), MemoryFilter(), limit=WEB_MEMORIES)
     for said in named:
         with suppress(NotFound, InvalidInput):
