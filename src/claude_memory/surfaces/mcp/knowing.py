@@ -14,12 +14,13 @@ from pydantic import Field
 from claude_memory.context.quoting import plain
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Kind, MemoryFilter, SearchScope, SessionId, StoredMemory, Trust
-from claude_memory.surfaces.mcp import connections, summaries
+from claude_memory.surfaces.mcp import connections
 from claude_memory.surfaces.mcp.access import Access
 from claude_memory.surfaces.mcp.answers import Answer, fenced, given, line
 from claude_memory.surfaces.mcp.connections import Web
 
 if TYPE_CHECKING:
+    from claude_memory.compaction.model import KeptSummary
     from claude_memory.graph.knowledge import Knowledge as ProjectKnowledge
     from claude_memory.memory import Memory
 
@@ -107,12 +108,15 @@ class Knowing:
 
         Example: {"session_id": "0b2e…", "summary_id": "002"}
         """
+        from claude_memory.compaction.store import Shelf
+
         with self._access.memory() as memory:
+            shelf = Shelf(memory.home)
             kept = [
                 item
-                for session in ([session_id] if session_id else summaries.sessions(memory.home)[:200])
+                for session in ([session_id] if session_id else shelf.sessions()[:200])
                 if is_ours(memory, session)
-                for item in summaries.of_session(memory.home, session)
+                for item in shelf.of(session)
             ]
             if session_id and not kept:
                 raise NotFound(
@@ -126,7 +130,7 @@ class Knowing:
             wanted = summary_id.removeprefix("compact_").removesuffix(".json").lstrip("0")
             chosen = next((item for item in kept if str(item.number) == wanted), None)
             if chosen is None or not session_id:
-                known = ", ".join(f"{item.session}/{item.id}" for item in kept[-5:]) or "none"
+                known = ", ".join(item.id for item in kept[-5:]) or "none"
                 raise NotFound(f"no summary {plain(summary_id)[:20]!r} there; known: {known}")
             document = {key: value for key, value in chosen.document.items() if key != "embeddings"}
             text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
@@ -199,10 +203,10 @@ def is_ours(memory: Memory, session: str) -> bool:
     return bool(memory.store.events(scope, EventFilter(session=wanted), limit=1))
 
 
-def _line(item: summaries.KeptSummary) -> SummaryLine:
+def _line(item: KeptSummary) -> SummaryLine:
     return SummaryLine(
         session_id=item.session,
-        summary_id=item.id,
+        summary_id=f"{item.number:03d}",
         timestamp=plain(str(item.document.get("timestamp", "")))[:40],
         executive=line(item.executive, Trust.AGENT, 200),
     )

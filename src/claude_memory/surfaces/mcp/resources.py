@@ -12,7 +12,6 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
 from claude_memory.errors import NotFound
 from claude_memory.model import SessionId, Trust
-from claude_memory.surfaces.mcp import summaries
 from claude_memory.surfaces.mcp.access import Access
 from claude_memory.surfaces.mcp.answers import fenced, line, moment
 from claude_memory.surfaces.mcp.finding import open_memory, relations_of
@@ -65,12 +64,15 @@ class Resources:
 
     def session(self, id: str) -> str:  # noqa: A002  the template's published name
         """A session's compaction summaries in short, and its timeline."""
+        from claude_memory.compaction.store import Shelf
 
         def read(memory: Memory) -> str:
             if not is_ours(memory, id):
                 raise NotFound(f"no session {id!r} in this project")
-            kept = summaries.of_session(memory.home, id)
-            lines = [f"compaction {item.id}: {line(item.executive, Trust.AGENT, 600)}" for item in kept]
+            kept = Shelf(memory.home).of(id)
+            lines = [
+                f"compaction {item.number:03d}: {line(item.executive, Trust.AGENT, 600)}" for item in kept
+            ]
             entries = memory.timeline(before=SESSION_ENTRIES, after=0, session=SessionId(id))
             lines += [
                 f"{moment(entry.timestamp)} {entry.kind}: {line(entry.title, Trust.TOOL, 160)} [{entry.id}]"
