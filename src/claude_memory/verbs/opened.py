@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
+from claude_memory import settings as settings_module
 from claude_memory.errors import EmbedderUnavailable, InvalidInput, NotFound, StoreBusy, StoreFault
 from claude_memory.files import private_folder
 from claude_memory.model import (
@@ -61,6 +63,40 @@ class Opened:
         self._looked = False
         # What the write gate made of the memories of the last `remember` or `remember_many`.
         self.verdicts: dict[MemoryId, Verdict] = {}
+
+    @classmethod
+    def open(
+        cls,
+        home: Path | str | None = None,
+        project: Path | str | None = None,
+        *,
+        flags: Mapping[str, Any] | None = None,
+        progress: Callable[[str], None] | None = None,
+        patience_ms: int | None = None,
+    ) -> Self:
+        """Open the memory of a project folder (default: the current one). Makes the home if needed.
+
+        `progress` is told, in a line, of what takes long, such as the model's first conversion.
+        `patience_ms` is how long to wait for another process that writes, where not for seconds.
+        """
+        root = Path(home).expanduser() if home is not None else settings_module.home()
+        folder = Path(project).expanduser() if project is not None else Path.cwd()
+        if not root.exists():
+            from claude_memory.transfer.backup import recover
+
+            recover(root)  # a restore that was killed between its two renames
+        settings = settings_module.load(
+            root, project_root=Path(identify(folder, quick=True).path), flags=flags
+        )
+        return cls(root, folder, settings, progress, patience_ms)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     @property
     def store(self) -> Store:

@@ -46,10 +46,13 @@ def start_context(moment: Moment) -> Context:
 
 def _drain(moment: Moment) -> None:
     """Bring in what earlier sessions left; this session's own start can wait for the next drain."""
-    if _waiting(moment.memory.home) <= 1:
+    from claude_memory.verbs.upkeep import Upkeep
+
+    memory = moment.memory
+    if _waiting(memory.home) <= 1 or not isinstance(memory, Upkeep):
         return
     try:
-        done = moment.memory.drain(budget_seconds=DRAIN_SECONDS)
+        done = memory.drain(budget_seconds=DRAIN_SECONDS)
         left = done.remaining or done.undistilled
     except StoreBusy:
         left = 1
