@@ -56,6 +56,13 @@ def test_what_was_compacted_is_listed_and_shown_in_full(place: Path) -> None:
     assert row["id"] == f"{SESSION}/001"
     assert SESSION in run(place, "summaries", "--session", SESSION[:6]).stdout
     assert json.loads(run(place, "summaries", "--session", "other", "--json").stdout) == []
+    other = place / "other"
+    other.mkdir()
+    assert json.loads(run(place, "summaries", "--project", str(other), "--json").stdout) == []
+    assert (
+        len(json.loads(run(place, "summaries", "--project", str(other), "--all-projects", "--json").stdout))
+        == 1
+    )
     document = json.loads(run(place, "summary", f"{SESSION[:8]}/001", "--json").stdout)
     assert document["original_message_range"] == [1, 12]
     shown = run(place, "summary", f"{SESSION}/001").stdout

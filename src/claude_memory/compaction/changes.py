@@ -239,11 +239,7 @@ def _go(ledger: Ledger, rest: list[str]) -> None:
     if target.startswith("/"):
         ledger.base = target.rstrip("/")
     elif target not in (".", "./"):
-        ledger.base = (
-            f"{ledger.base}/{target}".strip("/")
-            if not ledger.base.startswith("/")
-            else f"{ledger.base}/{target}"
-        )
+        ledger.base = f"{ledger.base}/{target}" if ledger.base else target
 
 
 def _make_folder(ledger: Ledger, _: list[str], names: list[str], __: int) -> None:

@@ -224,7 +224,7 @@ def _gives_up(new: _Candidate, old: _Candidate) -> bool:
     if not any(one.turns_round for one in later):
         return False
     mine = frozenset().union(*(one.terms for one in later))
-    return len(mine & old.chosen) >= min(2, len(old.chosen)) > 0
+    return len(mine & old.chosen) >= max(2, (len(old.chosen) + 1) // 2)
 
 
 def _chosen(word: Word, proposal: Word | None) -> frozenset[str]:

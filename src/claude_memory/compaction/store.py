@@ -43,6 +43,10 @@ class Shelf:
         found.sort(key=lambda path: path.stat().st_mtime, reverse=True)
         return [path.name.removeprefix("session_") for path in found]
 
+    def project_of(self, session: str) -> str:
+        """The project that a session's summaries belong to."""
+        return str(_metadata(self.folder(session)).get("project") or "")
+
     def of(self, session: str) -> list[KeptSummary]:
         """A session's summaries that can be read, oldest first."""
         folder = self.folder(session) / "summaries"

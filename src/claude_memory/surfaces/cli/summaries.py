@@ -36,15 +36,20 @@ def summaries(
     session: Annotated[
         str | None, typer.Option(metavar="ID", help="Only this session's; the beginning of its id is enough.")
     ] = None,
+    all_projects: Annotated[
+        bool, typer.Option("--all-projects", help="Of every project, not only this one.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """List what compactions left, the newest session first."""
+    """List what compactions left in this project, the newest session first."""
     from claude_memory.compaction.store import Shelf
 
     with opened(context) as memory:
         _catch_up(memory)
         shelf = Shelf(memory.home)
         wanted = [one for one in shelf.sessions() if one.startswith(session or "")]
+        if not all_projects:
+            wanted = [one for one in wanted if shelf.project_of(one) == memory.project.id]
         found = [kept for one in wanted for kept in shelf.of(one)]
     if json:
         output.document([_row(kept) for kept in found])
