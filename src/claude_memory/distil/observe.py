@@ -59,8 +59,12 @@ def says_something(text: str) -> bool:
     """Whether a text is worth recalling: spoken words, at least three, not just assent."""
     if not is_spoken(text):
         return False
-    words = [word.lower().replace("’", "'") for word in _WORD.findall(text[:2000])]
-    return len(words) >= 3 and not all(word in _ACKNOWLEDGING for word in words)
+    said = False
+    for count, word in enumerate(_WORD.finditer(text[:2000]), 1):
+        said = said or word.group().lower().replace("’", "'") not in _ACKNOWLEDGING
+        if said and count >= 3:
+            return True
+    return False
 
 
 def is_spoken(text: str) -> bool:
@@ -70,14 +74,20 @@ def is_spoken(text: str) -> bool:
 
 def title_of(text: str) -> str:
     """The first line that says something, without decoration, within 80 characters."""
-    lines = [_DECORATION.sub("", line) for line in _outside_fences(text)] or text.splitlines()
-    line = next((line for line in lines if _WORD.search(line)), text.strip())
-    line = " ".join(line.split())
+    line = " ".join(_telling_line(text).split())
     if len(line) <= TITLE_CHARACTERS:
         return line
     head = line[: TITLE_CHARACTERS - 1]
     space = head.rfind(" ", TITLE_CHARACTERS // 2)
     return head[: space if space != -1 else None].rstrip(" ,;:") + "…"
+
+
+def _telling_line(text: str) -> str:
+    outside = (_DECORATION.sub("", line) for line in _outside_fences(text))
+    if (line := next(filter(_WORD.search, outside), None)) is not None:
+        return line
+    fenced = [] if any(True for _ in _outside_fences(text)) else text.splitlines()
+    return next(filter(_WORD.search, fenced), text.strip())
 
 
 def files_in(text: str, cwd: str = "") -> tuple[str, ...]:
@@ -148,14 +158,13 @@ def _relative(name: str, cwd: str) -> str:
     return name.removeprefix("./")
 
 
-def _outside_fences(text: str) -> list[str]:
-    lines, fenced = [], False
+def _outside_fences(text: str) -> Iterator[str]:
+    fenced = False
     for line in text.splitlines():
         if _FENCE.match(line):
             fenced = not fenced
         elif not fenced:
-            lines.append(line)
-    return lines
+            yield line
 
 
 def _text(payload: Mapping[str, Any], key: str) -> str:

@@ -89,7 +89,7 @@ CONTEXTS = (
     ),
     Rule(
         "netrc-password",
-        ("machine", "login"),
+        ("password ", "password\t"),
         r"(?:machine[ \t]+[\w.:-]+|default)[^\x00]{1,80}?login[ \t]+\S+?[^\x00]{1,80}?"
         rf"password[ \t]+({_BARE}{{6,}})",
         "env",

@@ -32,6 +32,8 @@ def redact(text: str) -> Redacted:
     """One text without its private spans and secrets."""
     spans = PrivateSpans()
     result = cut_secrets(spans.cut(text))
+    if not spans.cut_count:
+        return result
     return Redacted(result.text, _counted(Counter(result.found), spans))
 
 
@@ -98,7 +100,8 @@ class _Walk:
 
     def _secrets(self, text: str, name: str) -> str:
         result = cut_secrets(text, name if len(name) <= _CONTEXT_LIMIT else "")
-        self.found.update(result.found)
+        if result.found:
+            self.found.update(result.found)
         return result.text
 
 

@@ -54,12 +54,15 @@ class Span(NamedTuple):
 
 def cut_secrets(text: str, name: str = "") -> Redacted:
     """The text with every secret replaced; a second call changes nothing. A name gives it context."""
+    spans = _find_named(text, name) if name else find(text)
+    if not spans:  # nearly always
+        return Redacted(text, {})
     found: Counter[str] = Counter()
     for _ in range(_MAX_PASSES):
+        text = _replace(text, spans, found)
         spans = _find_named(text, name) if name else find(text)
         if not spans:
             break
-        text = _replace(text, spans, found)
     return Redacted(text, found)
 
 
@@ -102,6 +105,8 @@ def _shadow(text: str) -> bytes:
 def _wanted_rules(shadow: bytes) -> list[int]:
     keywords, by_keyword = _keywords()
     hits = _prefilter().Match(shadow)
+    if len(hits) == 1 and hits[0] == len(keywords):
+        return []
     if len(keywords) not in hits:  # the automaton ran out of memory and found nothing: ask one by one
         lowered = shadow.lower()
         hits = [place for place, keyword in enumerate(keywords) if keyword in lowered]
