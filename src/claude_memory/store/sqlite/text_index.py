@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import apsw
@@ -21,6 +21,8 @@ NEIGHBOUR_TERMS = 200  # of each neighbour: enough for a turn, little enough tha
 _REACH = 2
 # All of ASCII but a-z, 0-9 and the space; said so, because a set of all of Unicode takes 10 ms to compile.
 _UNSAFE = re.compile(r"[\x00-\x1f!-/:-`{-\x7f]")
+_CODES = {chr(code): f"_{code:02x}" for code in range(128)}
+_PUTS = 500  # entries that wait to be written together
 
 
 class Entry(NamedTuple):
@@ -48,7 +50,7 @@ def key(space: int, term: str) -> str:
 
 
 def _escaped(terms: str) -> str:
-    return _UNSAFE.sub(lambda found: f"_{ord(found.group()):02x}", rows.clean(terms))
+    return _UNSAFE.sub(lambda found: _CODES[found[0]], rows.clean(terms))
 
 
 def length(entry: Entry) -> float:
@@ -65,17 +67,26 @@ class IndexWriter:
         self._frequency: Counter[str] = Counter()
         self._passages: Counter[int] = Counter()
         self._length: defaultdict[int, float] = defaultdict(float)
+        self._puts: list[tuple[int | str, ...]] = []
 
     def put(self, passage: int, space: int, entry: Entry) -> None:
         """Enter a passage that is not in the index."""
-        columns = self._count(space, entry, 1)
-        self._db.execute(
+        self._puts.append((passage, *self._count(space, entry, 1)))
+        if len(self._puts) >= _PUTS:
+            self._write()
+
+    def _write(self) -> None:
+        """Enter what waits: in order, because the index begins a new piece whenever numbers go back."""
+        self._db.executemany(
             "INSERT INTO text_index (rowid, own, near, far, dates) VALUES (?, ?, ?, ?, ?)",
-            (passage, *columns),
+            sorted(self._puts),
         )
+        self._puts.clear()
 
     def drop(self, passage: int, space: int, entry: Entry) -> None:
         """Take a passage out of the index; `entry` must be what was put."""
+        if self._puts:
+            self._write()
         columns = self._count(space, entry, -1)
         self._db.execute(
             """INSERT INTO text_index (text_index, rowid, own, near, far, dates)
@@ -95,7 +106,8 @@ class IndexWriter:
         return columns
 
     def flush(self) -> None:
-        """Bring lexicon and totals up to date."""
+        """Write what waits, and bring lexicon and totals up to date."""
+        self._write()
         deltas = [(term, delta) for term, delta in sorted(self._frequency.items()) if delta]
         self._db.executemany(
             """INSERT INTO lexicon VALUES (?, ?)
@@ -224,8 +236,8 @@ def refresh(db: apsw.Connection, writer: IndexWriter, numbers: Iterable[int], *,
             db.execute("SELECT session, created_at FROM memories WHERE number = ?", (number,))
         )
         sessions[session].append((created_at, number))
-    for _, number in sessions.pop(None, ()):
-        _write_entries(db, writer, number, "", "", fresh)
+    alone = {number: ("", "") for _, number in sessions.pop(None, ())}
+    _write_entries(db, writer, alone, fresh)
     for session, places in sessions.items():
         if session is not None:
             refresh_session(db, writer, session, sorted(places), fresh)
@@ -243,19 +255,17 @@ def refresh_session(
     A place may be empty: that is the gap of a memory that is gone, or seen no longer.
     """
     chain = _chain(db, session, places[0], places[-1])
-    terms = [_head_terms(db, number) for _, number in chain]
+    heads = _head_terms(db, [number for _, number in chain])
+    terms = [heads.get(number, "") for _, number in chain]
     affected: set[int] = set()
     for place in places:
         at = bisect_left(chain, place)
         affected.update(range(max(0, at - _REACH), min(len(chain), at + _REACH + 1)))
-    for at in sorted(affected):
-        near = _join(terms, at - 1, at + 1)
-        far = _join(terms, at - 2, at + 2)
-        _write_entries(db, writer, chain[at][1], near, far, fresh)
-    inside = set(chain)
-    for place in places:  # forgotten and personal memories stand outside the chain
-        if place not in inside:
-            _write_entries(db, writer, place[1], "", "", fresh)
+    # Forgotten and personal memories stand outside the chain.
+    beside = dict.fromkeys((number for _, number in places), ("", ""))
+    for at in affected:
+        beside[chain[at][1]] = (_join(terms, at - 1, at + 1), _join(terms, at - 2, at + 2))
+    _write_entries(db, writer, beside, fresh)
 
 
 def _chain(
@@ -282,9 +292,15 @@ def _chain(
     return [*reversed(before), *middle, *after]
 
 
-def _head_terms(db: apsw.Connection, number: int) -> str:
-    own = db.execute("SELECT own FROM passages WHERE memory = ? AND ordinal = 0", (number,)).get
-    return " ".join((own or "").split(" ", NEIGHBOUR_TERMS)[:NEIGHBOUR_TERMS])
+def _head_terms(db: apsw.Connection, numbers: Sequence[int]) -> dict[int, str]:
+    found = rows.fetch(
+        db,
+        """SELECT memory, own FROM passages
+           WHERE ordinal = 0 AND memory IN (SELECT value FROM json_each(?))""",
+        (rows.id_list(numbers),),
+    )
+    cut = NEIGHBOUR_TERMS
+    return {memory: " ".join(own.split(" ", cut)[:cut]) for memory, own in found}
 
 
 def _join(terms: list[str], *places: int) -> str:
@@ -292,17 +308,24 @@ def _join(terms: list[str], *places: int) -> str:
 
 
 def _write_entries(
-    db: apsw.Connection, writer: IndexWriter, number: int, near: str, far: str, fresh: set[int]
+    db: apsw.Connection, writer: IndexWriter, beside: Mapping[int, tuple[str, str]], fresh: set[int]
 ) -> None:
+    """Bring the entries of memories up to date, each with the terms near it and far from it."""
     found = rows.fetch(
-        db, "SELECT id, space, own, near, far, dates FROM passages WHERE memory = ?", (number,)
+        db,
+        """SELECT memory, id, space, own, near, far, dates FROM passages
+           WHERE memory IN (SELECT value FROM json_each(?)) ORDER BY id""",
+        (rows.id_list(list(beside)),),
     )
-    for id_, space, own, old_near, old_far, dates in found:
-        changed = (near, far) != (old_near, old_far)
-        if changed:
-            db.execute("UPDATE passages SET near = ?, far = ? WHERE id = ?", (near, far, id_))
-        if changed and number not in fresh:
-            writer.drop(id_, space, Entry(own, old_near, old_far, dates))
-        if changed or number in fresh:
-            writer.put(id_, space, Entry(own, near, far, dates))
-    fresh.discard(number)
+    changed = {row[1] for row in found if beside[row[0]] != row[4:6]}
+    db.executemany(
+        "UPDATE passages SET near = ?, far = ? WHERE id = ?",
+        [(*beside[row[0]], row[1]) for row in found if row[1] in changed],
+    )
+    for memory, id_, space, own, near, far, dates in found:
+        if id_ in changed and memory not in fresh:
+            writer.drop(id_, space, Entry(own, near, far, dates))
+    for memory, id_, space, own, _, _, dates in found:
+        if id_ in changed or memory in fresh:
+            writer.put(id_, space, Entry(own, *beside[memory], dates))
+    fresh.difference_update(beside)

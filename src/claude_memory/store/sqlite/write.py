@@ -35,6 +35,7 @@ class Places:
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
         self._projects: dict[ProjectId, int] = {}
+        self._sessions: dict[tuple[int, SessionId], tuple[int, int, int]] = {}
 
     def project(self, id_: ProjectId) -> int:
         """The project's number."""
@@ -46,7 +47,12 @@ class Places:
         """The session's number, its span widened to `at`."""
         if id_ is None:
             return None
-        return int(self._db.execute(_SESSION, (project, rows.clean(id_), rows.stamp(at))).get)
+        seen, name = rows.stamp(at), (project, id_)
+        number, first, last = self._sessions.get(name, (0, seen, seen))
+        if not number or not first <= seen <= last:
+            number = int(self._db.execute(_SESSION, (project, rows.clean(id_), seen)).get)
+            self._sessions[name] = (number, min(first, seen), max(last, seen))
+        return number
 
 
 def add(
