@@ -9,45 +9,10 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from claude_memory.lifecycle.cues import SOURCE, changes, happened
+from claude_memory.lifecycle.frame import Frame, framed
 from claude_memory.text import index_terms, is_stop_term, stem
 
-# Said of a thing, these tell that it was otherwise before. `now`, `since` and the like are weaker.
-_CHANGED = (
-    "abandoned abolished adopted adjusted bumped cancelled canceled changed consolidated converted "
-    "corrected cut decommissioned decreased deleted deprecated disabled discontinued dissolved "
-    "downgraded dropped eased eliminated enabled ended exchanged expanded extended folded frozen grew "
-    "halved handed increased introduced lifted loosened lowered merged migrated modified moved narrowed "
-    "overhauled overruled overturned ported postponed promoted pulled raised ran reassigned rebuilt "
-    "reconsidered redone reduced refactored relaxed relocated removed renamed reorganised reorganized "
-    "replaced rescheduled restricted restructured retired reverted reversed revised revoked rewritten "
-    "rewrote rose scrapped shifted shortened shrank shrunk shut simplified split standardised "
-    "standardized stopped substituted superseded swapped switched tightened transferred tripled doubled "
-    "unified updated upgraded widened withdrawn withdrew"
-)
-_CHANGE = re.compile(
-    rf"\b(?:{'|'.join(_CHANGED.split())})\b"
-    r"|\b(?:no longer|any ?more|any longer|no more|not yet|used to|formerly|previously|originally|initially"
-    r"|as of|from now on|going forward|from then on|henceforth|starting (?:with|from|in|next|today|monday)"
-    r"|(?:is|are|has|have|we|it|they|he|she) now|now (?!that)\w+s|(?<=[a-z]) now(?=[.,;]|$)|^now|these days"
-    r"|have become|has become|became|becomes|turned into|took over|takes over|taken over|took the place"
-    r"|takes the place|in (?:its|their) place|gave way|gave up|given up|got rid of|made way|handed over"
-    r"|in favou?r of|off the table|phased out|thrown out|pushed back|brought forward|turned off|turned on"
-    r"|went (?:to|from|with|back|up|down|\w+-\w+)|changed? (?:our|my|their|his|her|its) minds?|for good"
-    r"|(?:is|are) (?:gone|history|over|out|obsolete|outdated)|have since|has since|as before|until now"
-    r"|up to now|replacing|moving to|switching to|up from|down from"
-    r"|instead of (?:the )?(?:old|previous|former)|only \w+ remains?|rather than .* as|successor|not .* since"
-    r"|new (?:name|home|wish|rule|default|place|value|limit|owner|policy|address))\b"
-    r"|→|->|\(was\b|\(formerly\b|\bwas \d",
-    re.IGNORECASE,
-)
-_HINT = re.compile(
-    r"\b(?:now|nowadays|today|currently|meanwhile|instead|since (?:the|then|last|we|v?\d|[A-Z]\w+)"
-    r"|rather than|old|old one|by now|already|recently|decided|lately|from \S+ to|after (?:the|a|an|we)"
-    r"|following the|new|this (?:week|month|year|sprint|quarter)|last (?:week|month|year|sprint)|yesterday"
-    r"|earlier|before that|in (?:version )?v?\d+\.\d+|with (?:version )?v?\d+\.\d+|finally|eventually|again"
-    r"|(?:has|have) been \w+(?:ed|en)|got \w+(?:ed|en)|will be)\b",
-    re.IGNORECASE,
-)
 _NEGATION = re.compile(
     r"\b(?:no|not|never|none|nobody|nothing|nor|without|cannot|neither|avoid|forbid\w*|forbidden|prohibit\w*"
     r"|banned|disallow\w*|refus\w*|off limits|stop|instead of|rather than|in place of|removed|dropped)\b"
@@ -55,13 +20,16 @@ _NEGATION = re.compile(
     re.IGNORECASE,
 )
 _NARROW = re.compile(r"no|without|instead of|rather than|in place of|none|neither", re.IGNORECASE)
-_SOURCE = re.compile(
-    r"\b(?:according to|as \w+ (?:reports?|states?|says?|has it|writes?)|per \w+(?:'s)?|says?|writes?"
-    r"|reports?|states?|claims?|measured|counted|note from|datasheet|data card|readme|faq|docs? says?"
-    r"|thinks|insists|believes|notebook|wiki|log adds|in the \w+ (?:log|notes?)|page\))\b"
-    r"|^\w+(?: \w+)?:|\([^)]*(?:page|card|wiki|docs?|notes?|readme|log)\)",
+_LIMIT = re.compile(
+    r"\b(?:every|each|all|any|only|at most|up to|under|below|maximum|max|before|after|limit\w*|needs?"
+    r"|requires?|must|has to|have to|keep)\b",
     re.IGNORECASE,
 )
+_NO_MORE_THAN = re.compile(
+    r"(?:\b(?:no|not|never|nothing|nobody|none)\b|n['’]t\b).*\b(?:than|until|unless|without)\b", re.IGNORECASE
+)
+_LABEL = re.compile(r"(?:The )?([A-Z]?[a-z]+) (\d+|[A-Z])\b(?![.,:%]\d)")
+_SAME_FRAME = 0.5
 _NUMBER = re.compile(r"\d+(?:[.,:/ ]\d+)*")
 _NUMBER_WORDS = {
     "one": "1", "once": "1", "single": "1", "two": "2", "twice": "2", "both": "2", "three": "3", "four": "4",
@@ -78,10 +46,13 @@ _OPPOSITES = tuple(
         "static/dynamic open/closed camelcase/snake_case camelcase/kebab-case snake_case/pascalcase "
         "snake_case/kebab-case keep/remove fine/wrong safe/unsafe zero/infinity inputs/outputs input/output "
         "internal/external fast/slow worker/main squash/merge rebase/merge light/dark tcp/udp "
-        "ascending/descending sequential/parallel mandatory/optional strict/lenient stateless/stateful"
+        "ascending/descending sequential/parallel mandatory/optional strict/lenient stateless/stateful "
+        "on/off first/last lazy/eager lazily/eagerly lazy/eagerly single/double "
+        "own/share own/shared early/late implicit/explicit hard/soft inside/outside nested/flat text/binary "
+        "high/low odd/even hot/cold server/browser"
     ).split()
 )
-_PREFIXES = ("un", "im", "in", "non", "dis", "de")
+_PREFIXES = ("un", "im", "in", "non", "dis", "de", "counter")
 # Words that head a sentence without being its subject.
 _LEADING = frozenset(
     stem(word)
@@ -103,47 +74,80 @@ def content(text: str) -> tuple[str, ...]:
 
 def measured(old: str, new: str, cosine: float | None = None) -> dict[str, float]:
     """Every figure about a pair, by name; each is 0 to 1."""
-    ours, theirs = content(old), content(new)
-    one, other = set(ours), set(theirs)
-    shared = one & other
+    frame = framed(old, new)
     changed = len(changes(old, new))
-    strange = _strange_heads(ours, theirs)
-    clash = len(_clash(old, new) & shared) / max(len(shared), 1)
-    agreed = bool(negated(old) & negated(new))
-    differ = _numbers_differ(old, new)
-    tails = not strange and _tails_differ(ours, theirs)
-    against = opposed(old, new)
-    alike = not (strange or changed or differ or _codes_differ(old, new) or against or clash or tails)
-    overlap = len(shared) / max(min(len(one), len(other)), 1)
+    strange = _strange_heads(content(old), content(new)) or (not changed and _labels_differ(old, new))
+    event = happened(old, new)
     figures = {
-        "overlap": overlap,
-        "length": abs(len(one) - len(other)) / max(len(one | other), 1),
+        **_in_common(old, new),
+        **_said_of_change(old, new, changed, strange, event),
+        **_denials(old, new, changed),
         "strangers": float(strange),
+        "tails_differ": float(not strange and _tails_differ(content(old), content(new))),
+        "opposites": float(opposed(old, new)),
+        "sources": (float(bool(SOURCE.search(old))) + float(bool(SOURCE.search(new)))) / 2,
+        "numbers_differ": float(_numbers_differ(old, new)),
+        "frame": frame.ratio,
+        "one_slot": float(frame.one_slot and not changed and not strange),
+        "first_slot": float(frame.first),
+        "two_slots": float(frame.slots >= 2) * frame.ratio,
+    }
+    apart = ("strangers", "numbers_differ", "opposites", "clash", "tails_differ", "change", "event")
+    same = not any(figures[name] for name in apart)
+    alike = same and not _codes_differ(old, new) and not (frame.one_slot and frame.ratio >= _SAME_FRAME)
+    figures["alike"] = float(alike)
+    figures["turned"] = _turned(figures, frame)
+    if cosine is None:
+        return figures
+    return {**figures, "cosine": cosine, "far": min(cosine, 0.85), "near": max(0.0, cosine - 0.88)}
+
+
+def _in_common(old: str, new: str) -> dict[str, float]:
+    one, other = set(content(old)), set(content(new))
+    ours, theirs = _codes(old), _codes(new)
+    return {
+        "overlap": len(one & other) / max(min(len(one), len(other)), 1),
+        "length": abs(len(one) - len(other)) / max(len(one | other), 1),
+        "numbers_same": float(bool(numbers(old)) and numbers(old) == numbers(new)),
+        "codes_same": float(bool(ours & theirs) and not (ours - theirs and theirs - ours)),
+    }
+
+
+def _said_of_change(old: str, new: str, changed: int, strange: bool, event: bool) -> dict[str, float]:
+    one, other = set(content(old)), set(content(new))
+    overlap = len(one & other) / max(min(len(one), len(other)), 1)
+    return {
         "strangers_changed": float(strange and changed > 0),
         "change": min(changed, 2) / 2,
         "changed": float(changed > 0 and not strange),
         "changed_and_shared": float(changed > 0) * overlap,
-        "hint": min(len(_HINT.findall(new)), 2) / 2,
         "names_old": _named_after_change(old, new),
-        "clash": clash,
-        "denied": float(not changed and clash >= 0.5 and not agreed),
-        "agreed_no": float(agreed),
-        "negated_new": float(bool(_NEGATION.search(new)) and not _NEGATION.search(old)),
-        "negated_old": float(bool(_NEGATION.search(old)) and not _NEGATION.search(new)),
-        "tails_differ": float(tails),
-        "opposites": float(against),
-        "sources": (float(bool(_SOURCE.search(old))) + float(bool(_SOURCE.search(new)))) / 2,
-        "numbers_differ": float(differ),
-        "alike": float(alike),
+        "event": float(event),
+        "event_only": float(event and not changed),
+        "event_strange": float(event and strange),
     }
-    return figures if cosine is None else {**figures, "cosine": cosine, "far": min(cosine, 0.85)}
 
 
-def changes(old: str, new: str) -> list[str]:
-    """The words of change in the new text that the old one does not use itself."""
-    known = {stem(word) for word in re.findall(r"[a-z]+", old.lower())}
-    found = [match.group().lower() for match in _CHANGE.finditer(new)]
-    return [words for words in found if not known.issuperset(stem(word) for word in words.split())]
+def _denials(old: str, new: str, changed: int) -> dict[str, float]:
+    one, other = set(content(old)), set(content(new))
+    clash = len(_clash(old, new) & one & other) / max(len(one & other), 1)
+    agreed = bool(negated(old) & negated(new))
+    # `every call needs a key`, `no call without a key`: a limit said the other way round.
+    limit = bool(_LIMIT.search(old) and _NO_MORE_THAN.search(new))
+    denied = not changed and clash >= 0.5 and not agreed and not limit
+    return {
+        "clash": clash,
+        "denied": float(denied),
+        "pure_denial": float(denied and min(len(other - one), len(one - other)) <= 1),
+        "limit": float(limit),
+        "agreed_no": float(agreed),
+    }
+
+
+def _turned(figures: dict[str, float], frame: Frame) -> float:
+    """The same words in another order, and nothing that sets the texts apart."""
+    apart = ("change", "event", "numbers_differ", "opposites", "denied")
+    return 0.0 if any(figures[name] for name in apart) else frame.turned
 
 
 def numbers(text: str) -> frozenset[str]:
@@ -232,6 +236,12 @@ def _strange_heads(ours: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
     """Whether each text begins with something that the other does not speak of."""
     one, other = _heads(ours)[:1], _heads(theirs)[:1]
     return bool(one and other) and not _related(one[0], theirs) and not _related(other[0], ours)
+
+
+def _labels_differ(old: str, new: str) -> bool:
+    """`Station 7 …` and `Station 9 …`: each text begins with another one of a kind."""
+    one, other = _LABEL.match(old), _LABEL.match(new)
+    return one is not None and other is not None and one[1] == other[1] and one[2] != other[2]
 
 
 def _related(term: str, terms: Iterable[str]) -> bool:
