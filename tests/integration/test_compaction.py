@@ -308,3 +308,17 @@ def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
         shelf.one("no-number")
     with pytest.raises(NotFound):
         shelf.one("gone/001")
+
+
+def test_what_is_erased_goes_from_the_summaries_too(memory: Memory, session: Session) -> None:
+    second_part(session)
+    session.compact()
+    [kept] = compacted(memory)
+    assert "Decimal" in json.dumps(kept.document)
+    rules = [hit for hit in memory.search("money as Decimal in tests", limit=20) if "Decimal" in hit.title]
+    assert rules
+    memory.erase([hit.id for hit in rules])
+    [left] = Shelf(memory.home).of(SESSION)
+    assert "always write money" not in json.dumps(left.document)
+    assert faults(dict(left.document)) == []
+    assert any("jobs.py" in json.dumps(entry) for entry in left.document["summary"]["files_modified"])

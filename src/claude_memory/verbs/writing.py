@@ -123,11 +123,14 @@ class Writing(Upkeep):
 
     def erase(self, ids: Sequence[str]) -> Erased:
         """Remove memories for good: rows, index, vectors, events, mirror, file pages; a tombstone stays."""
+        from claude_memory.compaction.erasing import purge
         from claude_memory.ingest.distilling import kin
 
         asked = [self._one(id_) for id_ in ids]
         # What else was made from the same events goes with them: it may say the same in other words.
-        erased = self._erase([one.id for one in [*asked, *kin(self.store, asked)]])
+        gone = [*asked, *kin(self.store, asked)]
+        erased = self._erase([one.id for one in gone])
+        purge(self.home, [one.body for one in gone])
         self._last_search().unlink(missing_ok=True)
         return erased
 
