@@ -7,6 +7,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import apsw
 import pytest
@@ -195,8 +196,12 @@ def _ours(machine: Machine) -> list[str]:
     for folder in os.scandir("/proc"):
         if folder.name.isdigit():
             try:
-                with open(f"/proc/{folder.name}/cmdline", "rb") as handle:
-                    command = handle.read().replace(b"\0", b" ").decode("utf-8", "replace")
+                command = (
+                    Path(f"/proc/{folder.name}/cmdline")
+                    .read_bytes()
+                    .replace(b"\0", b" ")
+                    .decode("utf-8", "replace")
+                )
             except OSError:
                 continue
             if "claude_memory" in command and str(machine.home) in command:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 
 import pytest
-
 from tests.e2e.conftest import Machine
 from tests.e2e.fake_model import say, use
 
