@@ -65,7 +65,7 @@ def measured(user_home: Path, home: Path) -> dict[str, Any]:
         begun = time.perf_counter()
         command = [sys.executable, "-m", "claude_memory", "import", "--json"]
         process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, cwd=user_home)
-        peak, asked = watched(process, memory)
+        peak, writer, asked = watched(process, memory)
         seconds = time.perf_counter() - begun
         after = os.times()
         assert process.stdout is not None
@@ -76,6 +76,7 @@ def measured(user_home: Path, home: Path) -> dict[str, Any]:
         "seconds": round(seconds, 2),
         "mb_per_second": round(size / 1e6 / seconds, 1),
         "cpu_ms_per_mb": round(used * 1000 / (size / 1e6), 1),
+        "writer_cpu_ms_per_mb": round(writer * 1000 / (size / 1e6), 1),
         "peak_rss_mb": round(peak / 1e6),
         "search_ms_median": round(statistics.median(asked), 1) if asked else None,
         "search_ms_max": round(max(asked), 1) if asked else None,
@@ -86,18 +87,27 @@ def measured(user_home: Path, home: Path) -> dict[str, Any]:
     }
 
 
-def watched(process: subprocess.Popen[bytes], memory: Memory) -> tuple[int, list[float]]:
-    """The peak of memory, and how long each question took, until the import ends."""
-    peak, asked, round_ = 0, [], 0
+def watched(process: subprocess.Popen[bytes], memory: Memory) -> tuple[int, float, list[float]]:
+    """The peak of memory, the writer's own seconds, how long each question took, until the import ends."""
+    peak, writer, asked, round_ = 0, 0.0, [], 0
     while process.poll() is None:
-        peak = max(peak, resident(process.pid))
+        peak, writer = max(peak, resident(process.pid)), max(writer, used(process.pid))
         if round_ % 20 == 0:
             begun = time.perf_counter()
             memory.search(QUESTIONS[round_ // 20 % len(QUESTIONS)], all_projects=True)
             asked.append((time.perf_counter() - begun) * 1000)
         round_ += 1
         time.sleep(0.1)
-    return peak, asked
+    return peak, writer, asked
+
+
+def used(process: int) -> float:
+    """Seconds of processor that one process has taken, without its children."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def resident(parent: int) -> int:

@@ -6,6 +6,7 @@ are dealt out in turn and taken back in order, so that the store is the same wha
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import queue
@@ -22,6 +23,8 @@ from claude_memory.ingest.reading import Batch, Task, batches
 from claude_memory.settings import Settings
 
 AHEAD = 4  # batches that each worker may be ahead of the writer
+# Messages make no cycles, and thousands of them wait: looking through them for garbage is for nothing.
+_COLLECT_AFTER = (100_000, 20, 20)
 _LENGTH = struct.Struct(">Q")
 _PROGRAM = "from claude_memory.ingest.import_pool import work; work()"
 
@@ -29,6 +32,8 @@ _PROGRAM = "from claude_memory.ingest.import_pool import work; work()"
 def pooled(tasks: Sequence[Task], settings: Settings, count: int) -> Iterator[Batch]:
     """The batches of all tasks, in the tasks' order."""
     with ExitStack() as stack:
+        stack.callback(gc.set_threshold, *gc.get_threshold())
+        gc.set_threshold(*_COLLECT_AFTER)
         workers = [
             stack.enter_context(_Worker(list(tasks[number::count]), settings)) for number in range(count)
         ]
@@ -112,6 +117,7 @@ def _receive(pipe: IO[bytes]) -> Any:
 
 def work() -> None:
     """A worker's whole life: take the tasks, read them, hand the batches over."""
+    gc.set_threshold(*_COLLECT_AFTER)
     if hasattr(os, "nice"):
         os.nice(5)
     tasks, settings = _receive(sys.stdin.buffer) or ((), Settings())

@@ -29,7 +29,7 @@ from claude_memory.transcripts import places
 from claude_memory.transcripts.model import SourceFile
 
 POOL_FROM_BYTES = 8 << 20  # a worker takes a third of a second to start
-COMMIT_MESSAGES = 2_000
+COMMIT_MESSAGES = 5_000  # half a second of writing; larger pieces of the index need less merging
 # After a larger import distilling waits for a drain's slack or the next import: what was said can be found
 # already, and nobody should wait for the rest.
 DISTIL_AT_ONCE_BYTES = 64 << 20
