@@ -117,7 +117,7 @@ def judged(old: str, new: str, cosine: float | None = None) -> Judgement:
     probabilities = _softmax([_sum(figures, weights, column) for column in range(4)])
     place = max(range(4), key=lambda column: probabilities[column])
     action = list(Action)[place]
-    if action is Action.REINFORCED and figures["pure_denial"]:
+    if action is Action.REINFORCED and figures["denied"]:
         action = Action.CONFLICT  # `use X` and `don't use X` are never the same, however alike they look
     return Judgement(action, probabilities[place], _words(action, old, new, figures))
 
