@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.errors import ConfigFault, InvalidInput
-from claude_memory.files import write_atomically
+from claude_memory.files import private_folder, write_atomically
 from claude_memory.install import documents
 from claude_memory.install.agents import AGENTS, Edit, Place, edits, per_file
 from claude_memory.install.plugin import (
@@ -153,7 +153,7 @@ def _keep_originals(home: Path, before: dict[Path, bytes | None]) -> None:
     for name, raw in before.items():
         if PLUGIN.encode() not in (raw or b""):  # else it is ours already, and the first original stands
             kept.setdefault(str(name), raw.decode("utf-8", "surrogateescape") if raw is not None else None)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(path.parent)
     write_atomically(path, json.dumps(kept).encode())
 
 
@@ -215,7 +215,7 @@ def _run(client: str, folder: Path, *arguments: str, check: bool = True) -> None
 def _put_hook_program(place: Place) -> None:
     """Copy the hook program into the home: settings must not point into a folder that pip may move."""
     target = Path(place.hook_program)
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private_folder(target.parent)
     write_atomically(target, hook_program().read_bytes())
 
 

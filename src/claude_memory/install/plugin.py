@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import claude_memory
-from claude_memory.files import private_folder, write_atomically
+from claude_memory.files import FILE_MODE, FOLDER_MODE, private_folder, write_atomically
 
 # The client reserves names that begin with "claude-" for its maker.
 MARKETPLACE = "lasting-memory-local"
@@ -114,6 +114,8 @@ def _fill(folder: Path) -> None:
     command, *arguments = server_command()
     _rewrite(plugin / ".mcp.json", mcpServers={SERVER: {"command": command, "args": arguments}})
     _rewrite(plugin / ".claude-plugin" / "plugin.json", version=claude_memory.__version__)
+    for path in folder.rglob("*"):  # copies keep the modes of the installed package
+        path.chmod(FOLDER_MODE if path.is_dir() else FILE_MODE)
 
 
 def _rewrite(path: Path, **members: Any) -> None:
