@@ -28,6 +28,7 @@ _REASON = re.compile(
     r"[^.;\n]*",
     re.IGNORECASE,
 )
+_STATED = re.compile(r"(?<=^Why: ).+", re.MULTILINE)  # as a table of decisions is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ def _decision(memory: StoredMemory, related: Sequence[Relation]) -> Decision:
     replaced = [item.target for item in related if item.kind == "supersedes" and item.source == memory.id]
     if memory.supersedes:
         replaced.append(memory.supersedes)
-    reason = _REASON.search(memory.body)
+    reason = _STATED.search(memory.body) or _REASON.search(memory.body)
     return Decision(
         memory,
         " ".join(reason.group().split()) if reason else "",

@@ -78,6 +78,8 @@ def knowledge(
     if json:
         output.document(documents.plain(found))
         return
+    if not (found.decisions or found.rules or found.things):
+        output.note("nothing is known about this yet" if topic else "nothing is known here yet")
     output.lines(_lines(found))
 
 

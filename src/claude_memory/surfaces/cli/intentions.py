@@ -79,6 +79,8 @@ def check(
     if json:
         output.document([{**_document(one.intention), "reason": one.reason} for one in found])
         return
+    if not found:
+        output.note("nothing is due")
     output.lines(_due_lines(found))
 
 
@@ -94,6 +96,8 @@ def list_(
     if json:
         output.document([_document(item) for item in found])
         return
+    if not found:
+        output.note("no intentions here")
     output.lines(_line(item) for item in found)
 
 

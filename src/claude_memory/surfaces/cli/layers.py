@@ -66,6 +66,8 @@ def log(
     if json:
         output.document([{**line.record(), "file": str(line.path), "line": line.line} for line in found])
         return
+    if not found:
+        output.note(f"no session was written down in the last {days} days")
     for line in found:
         output.lines([[(f"{line.date} {line.time}  ", "dim"), (line.summary or line.session, "bold")]])
         for name in ("decisions", "artifacts", "open_threads"):
