@@ -351,6 +351,7 @@ def _step(db: apsw.Connection) -> bool:
             db.pragma("user_version", number + 1)
         db.execute("COMMIT")
     except BaseException:
-        db.execute("ROLLBACK")
+        if db.in_transaction:  # an interrupt may come right after the commit
+            db.execute("ROLLBACK")
         raise
     return number + 1 < CURRENT
