@@ -11,10 +11,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from claude_memory.compaction.model import Decision
 from claude_memory.compaction.talk import Word, same, takes_back
-from claude_memory.distil.exchange import terms
+from claude_memory.distil import exchange
 
 ENOUGH = 2.0  # evidence that a decision takes an earlier one back
 ENOUGH_FOR_WISH = 2.5  # the same, where the earlier one was carried out but never settled
@@ -26,16 +27,30 @@ WEIGHTY = 5  # of so many words of a choice, one is enough
 _TROUBLE = re.compile(
     r"\b(?:problem|trouble|snag|catch|mistake|wrong|useless|pointless|overkill|br(?:eaks?|oken?)|fail(?:s|ed|ing)?|refus\w+|forb[ia]d\w*|reject\w*|block(?:s|ed)"
     r"|not (?:allowed|ok(?:ay)?|enough|possible|supported|acceptable|an option|good)|can'?t|cannot|won'?t|doesn'?t|isn'?t|too \w+|slow(?:er)?|expensive|costs|stopped|hangs?|crash\w*|lost|loses|leaks?"
-    r"|wait|hm+|ugh|meh|argh|nope|unfortunately|complain\w*|regret|worse|hates?|unusable|get nothing|no (?:good|way|longer|more)|never (?:works?|worked)|supersed\w+|deprecat\w+|vetoed|said no|says no)\b",
+    r"|wait|hm+|ugh|meh|argh|nope|unfortunately|complain\w*|regret|worse|hates?|unusable|get nothing|no (?:good|way|longer|more)|never (?:works?|worked)|supersed\w+|deprecat\w+|vetoed|said no|says no|nobody|no one|ha(?:s|ve|d) no|there(?:'s| is) no|doubled|tripled|out of (?:support|memory|space|date)|over (?:the )?budget)\b",
     re.IGNORECASE,
 )
 _TAKEN_OUT = re.compile(
     r"\b(?:un(?:do|did|done|doing|install\w*)|revert\w*|roll(?:ed|ing)? (?:it )?back|rip(?:ped|ping)? (?:\w+ ){0,3}out|t(?:ake|ook|aken|aking) (?:\w+ ){0,3}out|delet(?:e|ed|ing)|remov(?:e|ed|es|ing)|drop(?:s|ped|ping)?|scrap(?:s|ped|ping)?|ditch\w*|kill(?:ed)?"
-    r"|replac(?:e|ed|es|ing)|instead|rather|no longer|back (?:to|out)|go(?:es|ne)? away|gone|away from|swap(?:s|ped|ping)?|switch\w*|throw(?:n|ing)? (?:\w+ ){0,3}(?:out|away)|withdraw\w*|retir(?:e|ed|ing)|after all|chang(?:e|ed|ing) (?:\w+ ){0,2}(?:mind|plan|to)|second thoughts?|reconsider\w*|not (?:\w+ ){1,3}any ?more|moved? (?:\w+ ){0,3}(?:over|off|away))\b",
+    r"|replac(?:e|ed|es|ing)|instead|rather|no longer|back (?:to|out)|go(?:es|ne)? away|gone|away from|swap(?:s|ped|ping)?|switch\w*|throw(?:n|ing)? (?:\w+ ){0,3}(?:out|away)|withdraw\w*|retir(?:e|ed|ing)|after all|chang(?:e|ed|ing) (?:\w+ ){0,2}(?:mind|plan|to)|second thoughts?|bump\w*|prefer\w*|reconsider\w*|not (?:\w+ ){1,3}any ?more|moved? (?:\w+ ){0,3}(?:over|off|away))\b",
     re.IGNORECASE,
+)
+_CHANGED = re.compile(
+    r"\b(?:chang|switch|mov|bump|swap|revert|roll|go|put|set)\w*\b(?: \w+){0,3} (?:to|back)\b", re.IGNORECASE
 )
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\s→\s")
 _AMOUNT = re.compile(r"(\d+(?:[.,]\d+)*)[ -]?(%|[a-zµ]+)?", re.IGNORECASE)
+
+
+@lru_cache(maxsize=2048)
+def terms(text: str) -> frozenset[str]:
+    """The same few texts are weighed against every earlier decision."""
+    return exchange.terms(text)
+
+
+@lru_cache(maxsize=2048)
+def _cued_parts(text: str) -> tuple[str, ...]:
+    return tuple(part for part in _SENTENCE.split(text) if _cued(part))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +77,7 @@ class Reversals:
     """Weighs decisions of one session against each other; knows which terms are common in it."""
 
     def __init__(self, said: Sequence[Word]) -> None:
-        counted = Counter(term for word in said for term in word.terms)
+        counted = Counter(term for word in said for term in terms(word.text))
         limit = max(MIN_COMMON, len(said) * COMMON_SHARE)
         self._common = frozenset(term for term, count in counted.items() if count > limit)
 
@@ -95,7 +110,7 @@ class Reversals:
         given_up = any(takes_back(text, old.chosen) for text in later)
         if not given_up and self._stays(new, chosen) and not _other_amount(new, old):
             return 0.0
-        cued = [part for text in later for part in _SENTENCE.split(text) if _cued(part)]
+        cued = [part for text in later for part in _cued_parts(text)]
         about = self._rare(frozenset().union(*map(terms, later))) & self._rare(_subject(old))
         found = 3.0 * _part(later, old.chosen) if given_up else 0.0
         found += 2.0 * _part(cued, chosen)
@@ -105,6 +120,8 @@ class Reversals:
             found += 2.0 + 0.5 * len(slot)
         if about and cued:
             found += min(len(about), 3) * 0.5
+        if new.firm and about and _CHANGED.search(new.own):
+            found += 1.5
         if cued and set(new.decision.files) & set(old.decision.files):
             found += 0.5
         return found
@@ -145,6 +162,7 @@ def _other_amount(new: Candidate, old: Candidate) -> bool:
     return any(unit in before and not values & before[unit] for unit, values in mine.items())
 
 
+@lru_cache(maxsize=2048)
 def _amounts(text: str) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for value, unit in _AMOUNT.findall(text):
