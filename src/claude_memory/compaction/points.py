@@ -10,14 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from claude_memory.compaction.model import Decision, Remark, Solution
-from claude_memory.compaction.reversals import Candidate, Reversals
-from claude_memory.compaction.talk import Word, words
+from claude_memory.compaction.talk import Word, takes_back, words
 from claude_memory.distil.observe import files_in, title_of
 from claude_memory.distil.turns import PERSON, Turn, relative
 
 MAX_WORDS = 420  # characters of one text
 MAX_FILES = 3
-WISH_CHARACTERS = 120  # a longer first request describes, a longer rule stands for itself
 ASKED_CHARACTERS = 160  # what was asked first stands in the executive text; more of it among the context
 
 
@@ -33,6 +31,16 @@ class Points:
     context: list[Remark] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A decision before it is known what became of it: what it chose, and the words around it."""
+
+    index: int
+    decision: Decision
+    chosen: frozenset[str]
+    said: tuple[Word, ...]
+
+
 @dataclass(slots=True)
 class _Reader:
     turns: Sequence[Turn]
@@ -41,7 +49,7 @@ class _Reader:
     decided: frozenset[int]  # turns that certainly decide
     points: Points = field(default_factory=Points)
     used: set[int] = field(default_factory=set)
-    candidates: list[Candidate] = field(default_factory=list)
+    candidates: list[_Candidate] = field(default_factory=list)
 
     def read(self) -> Points:
         said = words(self.turns)
@@ -56,7 +64,7 @@ class _Reader:
                 self.agent(word, last=last)
             elif word.person and number == 0 and len(word.text) > ASKED_CHARACTERS:
                 self.points.context.insert(0, Remark(f"Asked: {clip(word.text)}", self.at(word.index)))
-        self.resolve(Reversals(said))
+        self.resolve()
         return self.points
 
     def at(self, *indexes: int) -> tuple[int, ...]:
@@ -64,11 +72,9 @@ class _Reader:
 
     def person(self, word: Word, before: Word | None, after: Word | None, recent: Sequence[Word]) -> None:
         """A person's turn: a rule, something put off, a decision, or only the next request."""
-        answer = after if after is not None and not after.person else None
         if word.empty or (before is None and not word.rule):
-            if not word.empty and not word.asks and len(word.text) <= WISH_CHARACTERS:
-                self.note(word, answer, ())
             return
+        answer = after if after is not None and not after.person else None
         certain = word.index in self.decided
         if word.rule:
             text = _joined(word.text, answer.text if answer and not answer.failed else "")
@@ -76,8 +82,6 @@ class _Reader:
             self.used.add(word.index)
             if answer and not answer.failed:
                 self.used.add(answer.index)
-            if len(word.text) <= WISH_CHARACTERS:
-                self.note(word, answer, recent)
             return
         if word.later and not certain:
             self.points.pending.append(Remark(clip(word.text), self.at(word.index)))
@@ -90,7 +94,6 @@ class _Reader:
             self.decide(word, proposal, answer, recent)
         elif not word.asks:
             self.points.context.append(Remark(clip(word.text), self.at(word.index)))
-            self.note(word, answer, recent)
 
     @staticmethod
     def _takes(word: Word, proposal: Word | None) -> bool:
@@ -120,45 +123,26 @@ class _Reader:
             files=self.files_after(word.index),
             messages=self.at(*indexes),
         )
-        said = (*recent, word, *([answer] if answer and not answer.failed else []))
-        chosen = _chosen(word, proposal)
-        other = (proposal.terms if proposal else frozenset()) - chosen
-        self.candidates.append(Candidate(word.index, decision, chosen, said, other, word.text))
+        said = (*recent, word, *([answer] if answer else []))
+        self.candidates.append(_Candidate(word.index, decision, _chosen(word, proposal), said))
 
-    def note(self, word: Word, answer: Word | None, recent: Sequence[Word]) -> None:
-        """A wish that may turn out to take something back, or to be taken back."""
-        taken = answer if answer and not answer.failed else None
-        decision = Decision(
-            topic=title_of(word.text)[:60],
-            decision=clip(_joined(word.text, taken.text if taken else "")),
-            rationale="",
-            files=self.files_after(word.index),
-            messages=self.at(word.index, *([taken.index] if taken else [])),
-        )
-        said = (*recent, word, *([taken] if taken else []))
-        carried_out = taken is not None and not (taken.asks or taken.proposes)
-        chosen = _chosen(word, None) if carried_out else frozenset()
-        self.candidates.append(Candidate(word.index, decision, chosen, said, own=word.text, firm=False))
-
-    def resolve(self, reversals: Reversals) -> None:
+    def resolve(self) -> None:
         """Decisions in order; one that a later one takes back stands no more by itself."""
-        standing: list[Candidate] = []
-        led_up = {word.index for one in self.candidates if one.firm for word in one.said[:-1]}
+        standing: list[_Candidate] = []
         for new in sorted(self.candidates, key=lambda one: one.index):
-            doubt = not new.firm and new.index in led_up  # the decision comes after it
-            old = None if doubt else reversals.taken_back(new, standing)
+            old = next((one for one in reversed(standing) if _gives_up(new, one)), None)
             decision = new.decision
             if old is not None:
                 standing.remove(old)
                 was = old.decision
-                if old.firm and was.rationale:  # what was found out then is still true
+                if was.rationale:  # what was found out then is still true
                     self.points.context.append(Remark(was.rationale, was.messages[:-1] or was.messages))
                 because = was.rationale if len(was.decision) < 60 and not was.reverses else ""
                 kept = clip(_joined(was.reverses, was.decision, because), 260)
                 messages = tuple(sorted({*was.messages[-2:], *decision.messages}))
                 decision = replace(decision, reverses=kept, messages=messages)
-            standing.append(replace(new, decision=decision, firm=new.firm or old is not None))
-        self.points.decisions = [one.decision for one in standing if one.firm]
+            standing.append(replace(new, decision=decision))
+        self.points.decisions = [one.decision for one in standing]
 
     def _topic(self, word: Word, proposal: Word | None) -> str:
         text = word.text if len(word.terms) > 3 or proposal is None else proposal.text
@@ -166,14 +150,18 @@ class _Reader:
 
     def agent(self, word: Word, *, last: bool) -> None:
         """An agent's turn that no decision took up: a cure, a report, or something found out."""
-        if word.empty:
-            return
-        if word.announces:
-            if word.chooses and self.files_after(word.index):
-                self.choice(word, firm=False)
+        if word.empty or word.announces:
             return
         if word.chooses and self.files_after(word.index):
-            self.choice(word, firm=True)
+            decision = Decision(
+                title_of(word.text)[:60],
+                clip(word.text),
+                "",
+                self.files_after(word.index),
+                "",
+                self.at(word.index),
+            )
+            self.candidates.append(_Candidate(word.index, decision, word.choice, (word,)))
             if not word.failed:
                 return
         if word.failed:
@@ -192,15 +180,6 @@ class _Reader:
             self.points.done.append(Remark(clip(word.text), self.at(word.index)))
         else:
             self.points.context.append(Remark(clip(word.text), self.at(word.index)))
-
-    def choice(self, word: Word, *, firm: bool) -> None:
-        """What an agent settled by itself; only announced, it counts once something takes it back."""
-        files = self.files_after(word.index)
-        topic = title_of(word.text)[:60]
-        decision = Decision(topic, clip(word.text), "", files, "", self.at(word.index))
-        self.candidates.append(
-            Candidate(word.index, decision, word.choice, (word,), own=word.text, firm=firm)
-        )
 
     def files_after(self, index: int) -> tuple[str, ...]:
         """Files that the turn names, or that were changed for it before the person spoke again."""
@@ -235,6 +214,17 @@ def clip(text: str, characters: int = MAX_WORDS) -> str:
     if len(line) <= characters:
         return line
     return line[: characters - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+
+
+def _gives_up(new: _Candidate, old: _Candidate) -> bool:
+    """Whether a decision takes an earlier one back: says so of what was chosen, or turns on its subject."""
+    later = [one for one in new.said if one.index > old.index and not one.rule]
+    if any(takes_back(one.text, old.chosen) for one in later):
+        return True
+    if not any(one.turns_round for one in later):
+        return False
+    mine = frozenset().union(*(one.terms for one in later))
+    return len(mine & old.chosen) >= max(2, (len(old.chosen) + 1) // 2)
 
 
 def _chosen(word: Word, proposal: Word | None) -> frozenset[str]:

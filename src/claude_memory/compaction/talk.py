@@ -184,12 +184,12 @@ def takes_back(text: str, chosen: frozenset[str]) -> bool:
         reach = _TAKING_BACK.get(token)
         if reach is not None:
             around = tokens[max(0, place - reach[0]) : place + reach[1] + 1]
-            if any(same(word, term) for word in around if word != token for term in chosen):
+            if any(_same(word, term) for word in around if word != token for term in chosen):
                 return True
     return False
 
 
-def same(word: str, term: str) -> bool:
+def _same(word: str, term: str) -> bool:
     """`tag` and `apriltag`, `upvalue` and `upvalues`; short words must be the very same."""
     if min(len(word), len(term)) < 3:
         return False
