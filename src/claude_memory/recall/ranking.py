@@ -6,14 +6,14 @@ Reads the store, never writes it. Knows passages only; what a memory is worth is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from heapq import nlargest
 from typing import TYPE_CHECKING
 
 from claude_memory.embed.protocol import Embedder
 from claude_memory.errors import EmbedderUnavailable
-from claude_memory.model import MemoryFilter, Passage, PassageId, SearchScope
+from claude_memory.model import MemoryFilter, MemoryId, Passage, PassageId, SearchScope, StoredMemory
 from claude_memory.recall import bm25, feedback
 from claude_memory.recall.fuse import fused, lexical_floor
 from claude_memory.store.protocol import Store, TermStatistics, VectorScan
@@ -60,6 +60,7 @@ class Ranking:
     statistics: TermStatistics
     scan: VectorScan | None
     scored: tuple[Scored, ...]
+    memories: Mapping[MemoryId, StoredMemory] = field(default_factory=dict)  # those that are read already
 
 
 def ask(text: str, scope: SearchScope, filter_: MemoryFilter, embedder: Embedder | None) -> Question:
@@ -72,13 +73,13 @@ def rank(store: Store, question: Question, *, depth: int = 0) -> Ranking:
     words = _beside(question, partial(_by_words, store, question, max(TEXT_CANDIDATES, depth)))
     question = _with_meaning(question)
     scan = _scan(store, question, max(VECTOR_CANDIDATES, depth))
-    statistics, by_words = words()
-    found = dict.fromkeys(by_words)
-    if scan is not None:
-        found.update((passage, None) for passage, _ in scan.candidates)
-    passages = store.passages(list(found), model=question.model)
-    weights = bm25.term_weights(dict.fromkeys(question.terms, 1.0), statistics)
-    plain = [bm25.score(passage, weights, statistics.mean_length) for passage in passages]
+    found = words()
+    statistics, weights = found.statistics, found.weights
+    known = {passage.id for passage in found.passages}
+    near = [id_ for id_, _ in scan.candidates if id_ not in known] if scan is not None else []
+    others = store.passages(near, model=question.model) if near else []
+    passages = [*found.passages, *others]
+    plain = found.scores + [bm25.score(passage, weights, statistics.mean_length) for passage in others]
     cosines = _cosines(question, passages, scan)
     fuse = partial(
         fused,
@@ -94,7 +95,7 @@ def rank(store: Store, question: Question, *, depth: int = 0) -> Ranking:
     scored = map(Scored, passages, lexical, plain, cosines or [None] * len(passages), together)
     # Equal scores keep a stable order: the later passage first, as the newer is the likelier.
     order = sorted(scored, key=lambda item: (-item.fused, -item.passage.id))
-    return Ranking(question, weights, statistics, scan, tuple(order))
+    return Ranking(question, weights, statistics, scan, tuple(order), found.memories)
 
 
 def _floor(statistics: TermStatistics) -> float:
@@ -102,15 +103,40 @@ def _floor(statistics: TermStatistics) -> float:
     return lexical_floor((bm25.K1 + 1.0) * sum(rarities), bm25.idf(statistics.passages, 0))
 
 
-_Found = tuple[TermStatistics, list[PassageId]]
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What words find, already scored."""
+
+    statistics: TermStatistics
+    weights: Mapping[str, float]
+    passages: list[Passage]
+    scores: list[float]
+    memories: Mapping[MemoryId, StoredMemory]
 
 
 def _by_words(store: Store, question: Question, limit: int) -> _Found:
     statistics = store.term_statistics(question.scope, question.terms)
+    weights = bm25.term_weights(dict.fromkeys(question.terms, 1.0), statistics)
     known = {term: 1.0 for term in question.terms if statistics.document_frequency.get(term)}
-    if not known:
-        return statistics, []
-    return statistics, store.text_candidates(question.scope, question.filter_, known, limit)
+    ids = store.text_candidates(question.scope, question.filter_, known, limit) if known else []
+    passages = store.passages(ids, model=_model_of(question)) if ids else []
+    scores = [bm25.score(passage, weights, statistics.mean_length) for passage in passages]
+    return _Found(statistics, weights, passages, scores, _read(store, question, passages))
+
+
+def _read(store: Store, question: Question, passages: list[Passage]) -> dict[MemoryId, StoredMemory]:
+    """The memories of these passages, where the model's time pays for reading them all."""
+    if question.embedder is None or not passages:
+        return {}
+    ids = list(dict.fromkeys(passage.memory for passage in passages))
+    return {memory.id: memory for memory in store.memories(question.scope, question.filter_, ids=ids)}
+
+
+def _model_of(question: Question) -> str | None:
+    try:
+        return question.embedder.model if question.embedder is not None else None
+    except EmbedderUnavailable:
+        return None
 
 
 def _beside(question: Question, look_up: Callable[[], _Found]) -> Callable[[], _Found]:
