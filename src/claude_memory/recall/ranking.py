@@ -6,14 +6,14 @@ Reads the store, never writes it. Knows passages only; what a memory is worth is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from heapq import nlargest
 from typing import TYPE_CHECKING
 
 from claude_memory.embed.protocol import Embedder
 from claude_memory.errors import EmbedderUnavailable
-from claude_memory.model import MemoryFilter, MemoryId, Passage, PassageId, SearchScope, StoredMemory
+from claude_memory.model import MemoryFilter, Passage, PassageId, SearchScope
 from claude_memory.recall import bm25, feedback
 from claude_memory.recall.fuse import fused, lexical_floor
 from claude_memory.store.protocol import Store, TermStatistics, VectorScan
@@ -60,7 +60,6 @@ class Ranking:
     statistics: TermStatistics
     scan: VectorScan | None
     scored: tuple[Scored, ...]
-    memories: Mapping[MemoryId, StoredMemory] = field(default_factory=dict)  # those that are read already
 
 
 def ask(text: str, scope: SearchScope, filter_: MemoryFilter, embedder: Embedder | None) -> Question:
@@ -95,7 +94,7 @@ def rank(store: Store, question: Question, *, depth: int = 0) -> Ranking:
     scored = map(Scored, passages, lexical, plain, cosines or [None] * len(passages), together)
     # Equal scores keep a stable order: the later passage first, as the newer is the likelier.
     order = sorted(scored, key=lambda item: (-item.fused, -item.passage.id))
-    return Ranking(question, weights, statistics, scan, tuple(order), found.memories)
+    return Ranking(question, weights, statistics, scan, tuple(order))
 
 
 def _floor(statistics: TermStatistics) -> float:
@@ -111,7 +110,6 @@ class _Found:
     weights: Mapping[str, float]
     passages: list[Passage]
     scores: list[float]
-    memories: Mapping[MemoryId, StoredMemory]
 
 
 def _by_words(store: Store, question: Question, limit: int) -> _Found:
@@ -121,15 +119,7 @@ def _by_words(store: Store, question: Question, limit: int) -> _Found:
     ids = store.text_candidates(question.scope, question.filter_, known, limit) if known else []
     passages = store.passages(ids, model=_model_of(question)) if ids else []
     scores = [bm25.score(passage, weights, statistics.mean_length) for passage in passages]
-    return _Found(statistics, weights, passages, scores, _read(store, question, passages))
-
-
-def _read(store: Store, question: Question, passages: list[Passage]) -> dict[MemoryId, StoredMemory]:
-    """The memories of these passages, where the model's time pays for reading them all."""
-    if question.embedder is None or not passages:
-        return {}
-    ids = list(dict.fromkeys(passage.memory for passage in passages))
-    return {memory.id: memory for memory in store.memories(question.scope, question.filter_, ids=ids)}
+    return _Found(statistics, weights, passages, scores)
 
 
 def _model_of(question: Question) -> str | None:

@@ -92,10 +92,7 @@ def judge(
     question = ranking.question
     holding = current.holders(store, question)
     wanted = list(dict.fromkeys([*list(best)[:keep], *(memory for memory in holding if memory in best)]))
-    unread = [memory for memory in wanted if memory not in ranking.memories]
-    read = {memory.id: memory for memory in store.memories(question.scope, question.filter_, ids=unread)}
-    read.update(ranking.memories)
-    found = [read[memory] for memory in wanted if memory in read]
+    found = store.memories(question.scope, question.filter_, ids=wanted)
     judged = [_judged(memory, best[memory.id], now, boost_files) for memory in found]
     return current.latest_first(_sink_replaced(sorted(judged, key=lambda item: -item.score)), holding)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 
 from claude_memory.text import index_terms
 
@@ -25,6 +26,7 @@ def one_line(text: str) -> str:
     return _SPACE.sub(" ", "".join(kept)).strip()
 
 
+_WORD = re.compile(r"\S+")
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
@@ -34,7 +36,7 @@ def snippet(text: str, weights: Mapping[str, float], *, width: int = WIDTH) -> s
     sentences = [part for part in sentences if part]
     if not sentences:
         return ""
-    best = max(sentences, key=lambda part: _shared(part, weights))
+    best = max(sentences, key=lambda part: _shared(part, weights)) if len(sentences) > 1 else sentences[0]
     if len(best) > width:
         return _window(best, weights, width)
     return _grown(sentences, sentences.index(best), width)
@@ -73,7 +75,12 @@ def _window(sentence: str, weights: Mapping[str, float], width: int) -> str:
 
 
 def _first_shared(sentence: str, terms: Collection[str]) -> int:
-    for match in re.finditer(r"\S+", sentence):
-        if any(term in terms for term in index_terms(match.group())):
+    for match in _WORD.finditer(sentence):
+        if not _terms_of(match.group()).isdisjoint(terms):
             return match.start()
     return 0
+
+
+@lru_cache(maxsize=8192)
+def _terms_of(word: str) -> frozenset[str]:
+    return frozenset(index_terms(word))
