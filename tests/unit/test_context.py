@@ -344,6 +344,7 @@ def test_asking_twice_for_the_same_thing_gives_the_same_answer(home: Path) -> No
 
 
 def test_session_ids_that_are_paths_stay_inside(home: Path) -> None:
-    SessionState(home, "../../../evil").give(["m1"])
-    assert not list(home.parent.rglob("*evil*"))
-    assert SessionState(home, "../../../evil").given() == {"m1"}
+    name = f"../../../evil-{home.name}"  # no other test's files can be taken for it
+    SessionState(home, name).give(["m1"])
+    assert not list(home.parent.rglob(f"evil-{home.name}*"))
+    assert SessionState(home, name).given() == {"m1"}
