@@ -103,7 +103,7 @@ GENERATED: dict[str, Callable[[random.Random], str]] = {
         f"commit {_hex(r, 40)}\nAuthor: Ada <ada@host.dev>\n    Rotate the session token ({_hex(r, 7)})\n"
     ),
     "npm lock": lambda r: (
-        f'"resolved": "https://reg.host/a/-/a-{r.randrange(9)}.tgz",\n"integrity": "sha512-{_b64(r, 64)}"\n'
+        f'"from": "https://files.example/a/-/a-{r.randrange(9)}.tgz",\n"integrity": "sha512-{_b64(r, 64)}"\n'
     ),
     "python lock": lambda r: (
         f'{{ url = "https://files.host/packages/{_hex(r, 2)}/{_hex(r, 60)}/a.whl", hash = "sha256:{_hex(r, 64)}" }}\n'

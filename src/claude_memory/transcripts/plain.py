@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from typing import Any
 from claude_memory.transcripts.model import Chain, Role, SourceFile, Turn, moment_of, text_of
 
 
-class PlainReader:
+class PlainReader(ABC):
     """Keeps what the turns of one file have in common; a subclass says what a document holds."""
 
     def __init__(self, source: SourceFile, state: Mapping[str, Any]) -> None:
@@ -42,9 +43,9 @@ class PlainReader:
         held, self._held = self._held, None
         return [replace(held, final=True)] if held else []
 
+    @abstractmethod
     def turns(self, document: Mapping[str, Any]) -> Iterator[Turn]:
         """The turns of one document, in order."""
-        raise NotImplementedError
 
     def _settle(self, turn: Turn) -> Iterator[Turn]:
         if self._held is not None and turn.role is Role.ASSISTANT and turn.text == self._held.text:

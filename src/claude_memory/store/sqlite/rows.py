@@ -184,7 +184,7 @@ def filter_sql(filter_: MemoryFilter) -> tuple[str, dict[str, Any]]:
     return " AND ".join(conditions), values
 
 
-# A file is meant by its path or any tail of it: `auth.py`, `src/auth.py`, `/work/app/src/auth.py`.
+# A file is meant by its path or any tail of it: `auth.py`, `src/auth.py`, `/home/ann/app/src/auth.py`.
 _FILE_CONDITION = """m.number IN (
     SELECT f.memory FROM json_each(:files) w JOIN memory_files f ON f.name = w.value ->> 0
     WHERE f.path = w.value ->> 1
