@@ -19,6 +19,7 @@ from tokenizers import Tokenizer
 from claude_memory.embed import bundled, open_embedder
 from claude_memory.embed.bundled import MODEL_ID, BundledModel, container_path
 from claude_memory.embed.container import Container
+from claude_memory.embed.folder import FolderModel
 from claude_memory.embed.local import LocalEmbedder
 from claude_memory.embed.onnx_model import OnnxModel
 from claude_memory.errors import EmbedderUnavailable
@@ -95,7 +96,7 @@ def test_the_graph_computes_what_a_plain_forward_pass_computes(
     tokens = Tokenizer.from_buffer(container.tokenizer).encode(text).ids
 
     expected = reference(container, tokens)
-    actual = OnnxModel(BundledModel(model_cache).files()).vector(text)
+    actual = OnnxModel(BundledModel(model_cache).files()).finish().vector(text)
 
     assert np.abs(actual - expected).max() < 1e-3
     assert float(actual @ expected) > 0.9999
@@ -103,7 +104,7 @@ def test_the_graph_computes_what_a_plain_forward_pass_computes(
 
 def test_padding_changes_nothing(container: Container, model_cache: Path) -> None:
     tokens = Tokenizer.from_buffer(container.tokenizer).encode("a short text").ids
-    session = OnnxModel(BundledModel(model_cache).files())._session
+    session = OnnxModel(BundledModel(model_cache).files()).finish()._session
     padded = np.array([[*tokens, 1, 1, 1]], np.int64)
     mask = np.array([[1] * len(tokens) + [0] * 3], np.int64)
 
@@ -244,6 +245,27 @@ def test_a_released_model_loads_again_and_kept_questions_need_none(embedder: Loc
     assert embedder._loaded is None
     assert embedder.embed(["a question"]) == [before]
     assert embedder._loaded is not None
+
+
+def test_a_model_that_was_begun_early_answers_the_same(embedder: LocalEmbedder, model_cache: Path) -> None:
+    early = LocalEmbedder(BundledModel(model_cache))
+    early.prepare()
+    early.prepare()
+    assert early.embed(["why was a job run again"], query=True) == embedder.embed(
+        ["why was a job run again"], query=True
+    )
+    early.prepare()
+    early.release()
+    assert early.embed(["after a release"]) == embedder.embed(["after a release"])
+
+
+def test_a_model_that_cannot_be_begun_is_told_of_by_the_text(tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").write_bytes(b"not a model")
+    (tmp_path / "tokenizer.json").write_bytes(b"{}")
+    broken = LocalEmbedder(FolderModel.in_folder(tmp_path))
+    broken.prepare()
+    with pytest.raises(EmbedderUnavailable):
+        broken.embed(["a"])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

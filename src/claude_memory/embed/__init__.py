@@ -44,6 +44,14 @@ def open_embedder(
     )
 
 
+def prepare(embedder: Embedder | None) -> None:
+    """A question will be embedded soon: begin with what takes long, and come back at once."""
+    from claude_memory.embed.local import LocalEmbedder
+
+    if isinstance(embedder, LocalEmbedder):
+        embedder.prepare()
+
+
 def _bundled(cache: Path, progress: Callable[[str], None] | None) -> Embedder:
     from claude_memory.embed.bundled import BundledModel
     from claude_memory.embed.local import LocalEmbedder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -27,6 +28,7 @@ class LocalEmbedder:
     def __init__(self, source: ModelSource) -> None:
         self._source = source
         self._lock = threading.Lock()
+        self._begun: OnnxModel | None = None
         self._loaded: OnnxModel | None = None
         self._queries = RecentQueries()
         self._model_id: str | None = None
@@ -58,10 +60,16 @@ class LocalEmbedder:
         with ThreadPoolExecutor(_WORKERS, "embed") as workers:
             return list(workers.map(self._vector, texts))
 
+    def prepare(self) -> None:
+        """Begin to load the model, the weights beside other work; what fails, the next text tells."""
+        with contextlib.suppress(EmbedderUnavailable), self._lock:
+            if self._loaded is None:
+                self._begin()
+
     def release(self) -> None:
         """Give the model's memory back; the next text loads it again."""
         with self._lock:
-            self._loaded = None
+            self._begun = self._loaded = None
         _return_memory()
 
     def _query(self, text: str) -> bytes:
@@ -80,13 +88,19 @@ class LocalEmbedder:
     def _load(self) -> OnnxModel:
         with self._lock:
             if self._loaded is None:
-                try:
-                    from claude_memory.embed.onnx_model import OnnxModel
-                except ImportError as fault:
-                    raise EmbedderUnavailable(f"the model's runtime cannot be loaded: {fault}") from None
-                self._loaded = OnnxModel(self._source.files())
+                model, self._begun = self._begin(), None
+                self._loaded = model.finish()
                 _return_memory()  # loading leaves 26 MB of scraps; this takes 2 ms
             return self._loaded
+
+    def _begin(self) -> OnnxModel:
+        if self._begun is None:
+            try:
+                from claude_memory.embed.onnx_model import OnnxModel
+            except ImportError as fault:
+                raise EmbedderUnavailable(f"the model's runtime cannot be loaded: {fault}") from None
+            self._begun = OnnxModel(self._source.files())
+        return self._begun
 
 
 def _return_memory() -> None:

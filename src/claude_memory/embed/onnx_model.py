@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import onnxruntime
@@ -34,18 +35,27 @@ _RUNTIME_FAULTS: tuple[type[Exception], ...] = (
 
 
 class OnnxModel:
-    """A loaded model. Safe to use from several threads."""
+    """A model, being loaded until `finish`. Safe to use from several threads after that."""
 
     def __init__(self, files: ModelFiles) -> None:
         self._files = files
+        beside = ThreadPoolExecutor(
+            1, "model"
+        )  # the runtime reads the weights without the interpreter's lock
+        self._loading = beside.submit(_session, files.model)
+        beside.shutdown(wait=False)
         self._tokenizer = _tokenizer(files.tokenizer)
         self._prefix, self._suffix = _special_tokens(self._tokenizer)
-        self._session = _session(files.model)
+
+    def finish(self) -> Self:
+        """Wait for the weights and see that they are those of a sentence model."""
+        self._session = self._loading.result()
         self._inputs = [item.name for item in self._session.get_inputs()]
         unknown = [name for name in self._inputs if name not in _KNOWN_INPUTS]
         if unknown or "input_ids" not in self._inputs:
             raise EmbedderUnavailable(f"not a sentence model: it wants the inputs {', '.join(self._inputs)}")
         self._output, self._pooled = _output(self._session)
+        return self
 
     @property
     def dimensions(self) -> int:

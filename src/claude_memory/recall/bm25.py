@@ -57,6 +57,8 @@ def contributions(passage: Passage, weights: Mapping[str, float], mean_length: f
     ):
         for term in filter(wanted, words):
             frequencies[term] = frequencies.get(term, 0.0) + field_weight
+    if not frequencies:
+        return {}
     norm = K1 * (1.0 - B + B * length(passage) / mean_length) if mean_length > 0 else K1
     return {term: weights[term] * tf * (K1 + 1.0) / (tf + norm) for term, tf in frequencies.items()}
 

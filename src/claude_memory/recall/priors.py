@@ -49,6 +49,8 @@ def recency(created_at: datetime, now: datetime) -> float:
 
 def shares_file(files: Sequence[str], wanted: Sequence[str]) -> float:
     """1 for the same path, half for the same name elsewhere, 0 otherwise."""
+    if not files or not wanted:
+        return 0.0
     ours, theirs = {_path(file) for file in files}, {_path(file) for file in wanted}
     if any(_same(one, other) for one in ours for other in theirs):
         return 1.0

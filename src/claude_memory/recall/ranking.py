@@ -76,7 +76,7 @@ def rank(store: Store, question: Question, *, depth: int = 0) -> Ranking:
     statistics, weights = found.statistics, found.weights
     known = {passage.id for passage in found.passages}
     near = [id_ for id_, _ in scan.candidates if id_ not in known] if scan is not None else []
-    others = store.passages(near, model=question.model) if near else []
+    others = store.passages(near) if near else []  # their cosines are known: no vectors
     passages = [*found.passages, *others]
     plain = found.scores + [bm25.score(passage, weights, statistics.mean_length) for passage in others]
     cosines = _cosines(question, passages, scan)

@@ -47,8 +47,10 @@ class Asking(Upkeep):
         all_projects: bool = False,
     ) -> list[Hit]:
         """The best answers, most relevant first, from what is stored and what still waits in the spool."""
+        from claude_memory.embed import prepare
         from claude_memory.recall.search import search
 
+        prepare(self.embedder)
         filter_ = MemoryFilter(
             kinds=tuple(kind_of(kind) for kind in kinds),
             topics=tuple(topics),
@@ -61,7 +63,7 @@ class Asking(Upkeep):
         self._catch_up()
         hits = search(
             self.store,
-            self.embedder,
+            self._heeded(),
             self._scope(all_projects=all_projects),
             query,
             filter_=filter_,
@@ -69,7 +71,8 @@ class Asking(Upkeep):
             min_relevance=self.settings.min_relevance if min_relevance is None else min_relevance,
             now=datetime.now(UTC),
         )
-        self._note_search(query)
+        if not self.reads_only:
+            self._note_search(query)
         return hits
 
     def why(self, id_: str, query: str | None = None) -> Explanation:
@@ -98,8 +101,9 @@ class Asking(Upkeep):
     def show(self, ids: Sequence[str]) -> list[StoredMemory]:
         """Whole memories by id or unique beginning of one; being opened keeps them strong."""
         found = [self._one(id_) for id_ in ids]
-        with contextlib.suppress(StoreFault, OSError):  # a busy or read-only store still answers
-            self.lifecycle.review(found, "opened")
+        if not self.reads_only:
+            with contextlib.suppress(StoreFault, OSError):  # a busy or read-only store still answers
+                self.lifecycle.review(found, "opened")
         return found
 
     def find(self, ids: Sequence[str]) -> list[StoredMemory]:
@@ -118,7 +122,8 @@ class Asking(Upkeep):
         from claude_memory.lifecycle.derive import derive_pending
 
         self._catch_up()
-        derive_pending(self.store, self.project.id)
+        if not self.reads_only:
+            derive_pending(self.store, self.project.id)
         return knowledge(self.store, self.project, topic)
 
     @property

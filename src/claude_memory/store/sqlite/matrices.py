@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import apsw
 import numpy as np
@@ -24,13 +24,13 @@ from claude_memory.store.sqlite.matrix import Manifest, MatrixFile
 
 _APPEND_FROM = 256  # fewer rows are cheaper to read from the table than to write to a file
 _READ_ROWS = 65_536
-_SCAN_ROWS = (
-    512  # stays in the second-level cache, and below the size at which BLAS starts threads of its own
-)
-_JOB_ROWS = 4096  # of one thread at a time
-_THREADS = 2
+_TWO_THREADS_FROM = 65_536  # rows; below, starting a second thread takes longer than it saves
+_SHORTEST = np.float32(1e-9)
 _DEAD_SHARE = 0.1
 _MOST_PARTS = 16
+
+_SOURCE = """SELECT (SELECT value FROM meta WHERE key = 'store'),
+    (SELECT epoch FROM spaces WHERE number = :space), (SELECT id FROM projects WHERE number = :space)"""
 
 Floats = npt.NDArray[np.float32]
 Part = tuple[matrix.Vectors, matrix.Rows]
@@ -81,10 +81,9 @@ class Source:
         self._db = db
         self.space = space
         self._model = model_number
-        store = db.execute("SELECT value FROM meta WHERE key = 'store'").get
-        epoch = db.execute("SELECT epoch FROM spaces WHERE number = ?", (space,)).get
+        store, epoch, name = next(db.execute(_SOURCE, {"space": space}))
         self.wanted = Manifest(str(store), model, model_number, dimension, int(epoch or 0))
-        self.name = str(db.execute("SELECT id FROM projects WHERE number = ?", (space,)).get or "user")
+        self.name = str(name or "user")
 
     def empty(self) -> Snapshot:
         """A snapshot that holds nothing yet."""
@@ -148,7 +147,6 @@ class Matrices:
         self._held: dict[tuple[int, int], Snapshot] = {}
         self._unwritable: set[Path] = set()
         self._guard = threading.Lock()
-        self._pool: ThreadPoolExecutor | None = None
 
     def snapshot(self, source: Source) -> Snapshot:
         """The vectors of a source, from memory where nothing changed."""
@@ -182,33 +180,31 @@ class Matrices:
         return MatrixFile(self._folder / f"{slug}-{digest}", source.name)
 
     def close(self) -> None:
-        """Let go of files and threads."""
+        """Let go of the files."""
         self._held.clear()
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            self._pool = None
 
-    def scores(self, snapshot: Snapshot, query: Floats) -> Floats:
-        """Cosines of all rows with a unit query, by a scan in blocks; rows that are gone get NaN."""
-        scores = np.empty(snapshot.size, np.float32)
-        jobs: list[_Job] = []
-        start = 0
-        for vectors, beside in snapshot.parts:
-            jobs += _jobs(vectors, beside, query, scores[start : start + len(beside)])
-            start += len(beside)
-        self._run(jobs)
-        if snapshot.dead:
-            scores[snapshot.gone] = np.nan
-        return scores
 
-    def _run(self, jobs: list[_Job]) -> None:
-        if len(jobs) < 2 * _THREADS:
-            for job in jobs:
-                _scan(job)
-            return
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="vector-scan")
-        list(self._pool.map(_scan, jobs))
+def scores_of(snapshot: Snapshot, query: matrix.Vectors) -> Floats:
+    """Cosines of all rows with the query; rows that are gone get NaN."""
+    length = np.linalg.norm(query.astype(np.float32))
+    cosines = [_cosines(part, query, length) for part in snapshot.parts]
+    found = cosines[0] if len(cosines) == 1 else np.concatenate(cosines)
+    if snapshot.dead:
+        found[snapshot.gone] = np.nan
+    return found
+
+
+def _cosines(part: Part, query: matrix.Vectors, length: np.floating[Any]) -> Floats:
+    import simsimd
+
+    vectors, beside = part
+    if not len(beside):
+        return np.empty(0, np.float32)
+    threads = 2 if len(beside) >= _TWO_THREADS_FROM else 1
+    products = simsimd.cdist(query.reshape(1, -1), vectors, "dot", threads=threads)
+    norms = np.maximum(beside["norm"] * length, _SHORTEST)  # a vector of zeros is near to nothing
+    cosines: Floats = np.divide(np.asarray(products)[0], norms, dtype=np.float32, casting="same_kind")
+    return cosines
 
 
 def files(folder: Path) -> list[MatrixFile]:
@@ -257,26 +253,3 @@ def _living(held: Snapshot) -> tuple[Part, ...]:
     gone = np.fromiter(held.dead, np.int64, len(held.dead))
     masks = [~np.isin(beside["passage"], gone) for _, beside in held.parts]
     return tuple((part[0][mask], part[1][mask]) for part, mask in zip(held.parts, masks, strict=True))
-
-
-_Job = tuple[matrix.Vectors, matrix.Rows, Floats, Floats]
-
-
-def _jobs(vectors: matrix.Vectors, beside: matrix.Rows, query: Floats, scores: Floats) -> list[_Job]:
-    size = _JOB_ROWS
-    return [
-        (vectors[at : at + size], beside[at : at + size], query, scores[at : at + size])
-        for at in range(0, len(beside), size)
-    ]
-
-
-def _scan(job: _Job) -> None:
-    vectors, beside, query, scores = job
-    buffer = np.empty((min(_SCAN_ROWS, len(vectors)), vectors.shape[1]), np.float32)
-    for start in range(0, len(vectors), _SCAN_ROWS):
-        block = vectors[start : start + _SCAN_ROWS]
-        converted = buffer[: len(block)]
-        np.copyto(converted, block)
-        np.dot(converted, query, out=scores[start : start + len(block)])
-    norms = beside["norm"]
-    np.divide(scores, norms, out=scores, where=norms > 0)

@@ -89,7 +89,7 @@ def memory_from_row(row: Sequence[Any]) -> StoredMemory:
         task=row[11],
         topics=_listed(row[12]),
         files=_listed(row[13]),
-        provenance=json.loads(row[14]),
+        provenance=json.loads(row[14]) if row[14] != "{}" else {},
         supersedes=MemoryId(row[15]) if row[15] else None,
         superseded_by=MemoryId(row[16]) if row[16] else None,
         forgotten_at=moment(row[17]) if row[17] is not None else None,

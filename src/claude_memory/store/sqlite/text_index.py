@@ -50,6 +50,8 @@ def key(space: int, term: str) -> str:
 
 
 def _escaped(terms: str) -> str:
+    if terms.isascii() and terms.isalnum() and terms == terms.lower():  # most, and a search asks for hundreds
+        return terms
     return _UNSAFE.sub(lambda found: _CODES[found[0]], rows.clean(terms))
 
 

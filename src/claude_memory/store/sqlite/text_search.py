@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import apsw
@@ -44,9 +45,9 @@ def term_statistics(db: apsw.Connection, scope: SearchScope, terms: Iterable[str
     """How many passages there are, how long they are, and how many hold each term."""
     spaces = rows.spaces_of(db, scope)
     passages, length = _totals(db, spaces)
-    wanted = list(dict.fromkeys(terms))
-    known = _frequencies(db, [text_index.key(space, term) for term in wanted for space in spaces])
-    frequency = {term: sum(known.get(text_index.key(space, term), 0) for space in spaces) for term in wanted}
+    keys = {term: [text_index.key(space, term) for space in spaces] for term in terms}
+    known = _frequencies(db, list(chain.from_iterable(keys.values())))
+    frequency = {term: sum(known.get(key, 0) for key in places) for term, places in keys.items()}
     return TermStatistics(passages, length / passages if passages else 0.0, frequency)
 
 

@@ -87,12 +87,11 @@ def candidates(
     """Scan all vectors of the model in scope; the figures are of all, the candidates pass the filter."""
     import numpy as np
 
-    from claude_memory.store.sqlite.matrices import Source
+    from claude_memory.store.sqlite.matrices import Source, scores_of
 
-    query = np.frombuffer(vector, np.int8).astype(np.float32)
-    length = float(np.sqrt(query @ query))
+    query = np.frombuffer(vector, np.int8)
     number = db.execute("SELECT number FROM models WHERE id = ?", (model,)).get
-    if number is None or length == 0:
+    if number is None or not query.any():
         return VectorScan((), 0, 0.0, 0.0, 0.0)
     spaces = rows.spaces_of(db, scope)
     sources = [Source(db, space, model, number, len(vector)) for space in spaces]
@@ -100,7 +99,7 @@ def candidates(
     if not held:
         return VectorScan((), 0, 0.0, 0.0, 0.0)
     scores, passages = _joined(
-        [matrices.scores(snapshot, query / length) for snapshot in held],
+        [scores_of(snapshot, query) for snapshot in held],
         [snapshot.passages for snapshot in held],
     )
     if any(snapshot.dead for snapshot in held):

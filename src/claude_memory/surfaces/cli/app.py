@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -12,49 +13,51 @@ from typer.main import get_command
 
 from claude_memory import __version__, settings
 from claude_memory.errors import MemoryFault
-from claude_memory.surfaces.cli import (
-    agents,
-    backup,
-    config,
-    conversations,
-    demo,
-    graph,
-    intentions,
-    layers,
-    lifecycle,
-    memories,
-    output,
-    project,
-    recall,
-    search,
-    summaries,
-    tasks,
-    upkeep,
-)
+from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.request import Place
 
 _WITH_VALUE = ("--home", "--project")
 _PLAIN = ("--debug",)
+# The module of each command: only that of the command asked for is loaded, for a person is waiting.
+PARTS: dict[str, tuple[str, ...]] = {
+    "project": ("init",),
+    "memories": ("remember", "show", "revise", "forget"),
+    "search": ("search", "timeline", "why"),
+    "recall": ("recall",),
+    "conversations": ("import", "conversation"),
+    "layers": ("reflect", "lesson", "decide", "distill", "log", "buffer", "notes"),
+    "tasks": (
+        *("scratchpad", "plan", "append", "status", "export", "cleanup"),
+        *("context", "project-info", "project-context", "session"),
+    ),
+    "agents": ("install", "uninstall", "mcp", "ledger"),
+    "upkeep": ("doctor", "stats", "reindex", "hook", "version"),
+    "demo": ("demo",),
+    "config": ("config",),
+    "backup": ("backup",),
+    "intentions": ("intend",),
+    "lifecycle": ("strength", "consolidate"),
+    "graph": ("graph", "knowledge"),
+    "summaries": ("summaries", "summary", "summarize"),
+}
 
-app = typer.Typer(
-    name="claude-memory",
-    help="A lasting memory for coding agents: captured by hooks, searched in words and meaning.",
-    epilog="--home, --project and --debug may stand anywhere. The commands' exit codes: "
-    "0 done, 1 the request failed, 2 wrong usage.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
-for part in (project, memories, search, recall, conversations, layers, tasks, agents, upkeep, demo):
-    part.register(app)
-app.add_typer(config.app, name="config")
-app.add_typer(backup.app, name="backup")
-app.add_typer(intentions.app, name="intend")
-lifecycle.register(app)
-graph.register(app)
-summaries.register(app)
+def with_commands(asked: str | None = None) -> typer.Typer:
+    """The program with the commands of one module, or with all where none is asked for by its name."""
+    app = typer.Typer(
+        name="claude-memory",
+        help="A lasting memory for coding agents: captured by hooks, searched in words and meaning.",
+        epilog="--home, --project and --debug may stand anywhere. The commands' exit codes: "
+        "0 done, 1 the request failed, 2 wrong usage.",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(globals_)
+    for part in [part for part, commands in PARTS.items() if asked in commands] or PARTS:
+        import_module(f"claude_memory.surfaces.cli.{part}").register(app)
+    return app
 
 
 def _show_version(wanted: bool) -> None:
@@ -63,7 +66,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
 def globals_(
     context: typer.Context,
     home: Annotated[
@@ -111,7 +113,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _invoke(arguments: list[str]) -> int:
-    command = get_command(app)
+    command = get_command(with_commands(_asked(arguments)))
     try:
         with command.make_context("claude-memory", arguments) as context:
             command.invoke(context)
@@ -126,6 +128,17 @@ def _invoke(arguments: list[str]) -> int:
         output.failure(fault.format_message())
         return fault.exit_code
     return 0
+
+
+def _asked(hoisted: list[str]) -> str | None:
+    """The command's name in arguments whose global options come first."""
+    waiting = iter(hoisted)
+    for argument in waiting:
+        if argument in _WITH_VALUE:
+            next(waiting, None)
+        elif not argument.startswith("-"):
+            return argument
+    return None
 
 
 def hoisted(arguments: list[str]) -> list[str]:

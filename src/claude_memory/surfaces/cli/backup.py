@@ -21,6 +21,11 @@ app = typer.Typer(help="Carry the whole memory to one file and back.", no_args_i
 Archive = Annotated[Path, typer.Argument(metavar="FILE", help="A backup made by `backup create`.")]
 
 
+def register(program: typer.Typer) -> None:
+    """Add these commands."""
+    program.add_typer(app, name="backup")
+
+
 @app.command()
 def create(
     context: typer.Context,

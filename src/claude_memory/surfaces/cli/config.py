@@ -16,6 +16,11 @@ app = typer.Typer(help="Read and change settings.", no_args_is_help=True)
 Key = Annotated[str, typer.Argument(metavar="KEY", help="A setting; `config list` shows all.")]
 
 
+def register(program: typer.Typer) -> None:
+    """Add these commands."""
+    program.add_typer(app, name="config")
+
+
 @app.command()
 def get(context: typer.Context, key: Key, json: Json = False) -> None:
     """Print one setting as it is in effect."""

@@ -19,6 +19,11 @@ app = typer.Typer(help="Be reminded at a time, a file or a topic.", no_args_is_h
 Id = Annotated[str, typer.Argument(metavar="ID", help="The intention, or its unique beginning.")]
 
 
+def register(program: typer.Typer) -> None:
+    """Add these commands."""
+    program.add_typer(app, name="intend")
+
+
 @app.command("set")
 def set_(
     context: typer.Context,
