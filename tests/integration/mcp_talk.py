@@ -65,6 +65,7 @@ class Caller:
 def in_process(home: Path, folder: Path, conversation: Talk) -> Any:
     """The same client and server without a process between them: where only the answers matter."""
     server = Server(home, folder)
+    server.begin()
 
     async def run() -> Any:
         async with Client(server.mcp) as client:

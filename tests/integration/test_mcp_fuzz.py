@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,30 +19,65 @@ from mcp.server.mcpserver.exceptions import ToolError
 from tests.integration.mcp_talk import words_only
 
 from claude_memory import Memory, NewMemory
+from claude_memory.model import MemoryId
+from claude_memory.spool import Spool
+from claude_memory.store.lifecycle_protocol import lifecycle_of
 from claude_memory.surfaces.mcp.server import Server
 
 FOREIGN = "xylophonist"
 SOAK_CALLS = int(os.environ.get("MCP_FUZZ_CALLS", "20000"))
-# What people would miss. Notes of use may follow a reading, and so may the texts of task files, which are
-# the truth themselves and are indexed by whoever comes by.
-TABLES = {
-    "memories": "SELECT id, kind, title, body, trust, status, topics, files, supersedes, superseded_by, pinned "
-    "FROM memories WHERE task IS NULL ORDER BY id",
-    "events": "SELECT * FROM events ORDER BY 1",
-    "projects": "SELECT * FROM projects ORDER BY 1",
-    "intentions": "SELECT * FROM intentions ORDER BY 1",
-}
+
+
+class Watched:
+    """Everything that lies under some folders: every table of the store, and every file beside it."""
+
+    def __init__(self, home: Path, *others: Path) -> None:
+        self._folders = (home, *others)
+        self._store = home / "memory.db"
+        self._eye = apsw.Connection(str(self._store), flags=apsw.SQLITE_OPEN_READONLY)
+
+    def close(self) -> None:
+        self._eye.close()
+
+    def version(self) -> int:
+        """Changes with every commit that another connection makes, whatever it holds."""
+        return int(self._eye.pragma("data_version"))
+
+    def rows(self) -> dict[str, list[Any]]:
+        """Every row of every table; an index of words is seen in the tables that it is made of."""
+        tables = self._eye.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+        ).fetchall()
+        return {
+            str(name): sorted(map(repr, self._eye.execute(f'SELECT * FROM "{name}"'))) for (name,) in tables
+        }
+
+    def files(self) -> dict[str, tuple[int, int]]:
+        """Size and time of change of every file but the store's own, which `rows` reads."""
+        found = {}
+        for folder in self._folders:
+            for path, _, names in os.walk(folder):
+                for name in names:
+                    if not name.startswith("memory.db"):
+                        state = os.stat(os.path.join(path, name))  # noqa: PTH116, PTH118
+                        found[f"{path}/{name}"] = (state.st_size, state.st_mtime_ns)
+        return found
 
 
 @dataclass
 class Fuzzed:
-    """A server in this process, with memories to meet and foreign ones to keep out of sight."""
+    """A server in this process, with memories to meet and foreign ones to keep out of sight.
+
+    Its thread that brings in what others left does not run: whatever changes was changed by a call.
+    """
 
     server: Server
     home: Path
     tools: dict[str, dict[str, Any]]
     words: list[str]
     loop: asyncio.AbstractEventLoop
+    watched: Watched
+    reads: int = 0
 
     def call(self, tool: str, arguments: dict[str, Any]) -> tuple[bool, str]:
         try:
@@ -49,13 +85,6 @@ class Fuzzed:
         except ToolError as fault:
             return False, str(fault)
         return True, json.dumps(result.structured_content, ensure_ascii=False)  # type: ignore[union-attr]
-
-    def rows(self) -> dict[str, list[Any]]:
-        database = apsw.Connection(str(self.home / "memory.db"), flags=apsw.SQLITE_OPEN_READONLY)
-        try:
-            return {table: database.execute(query).fetchall() for table, query in TABLES.items()}
-        finally:
-            database.close()
 
 
 @pytest.fixture
@@ -101,7 +130,9 @@ def fuzzed(scratch_home: Path, tmp_path: Path) -> Iterator[Fuzzed]:
         "2h",
         "001",
     ]
-    yield Fuzzed(server, home, tools, words, loop)
+    watched = Watched(home, here)
+    yield Fuzzed(server, home, tools, words, loop, watched)
+    watched.close()
     server.close()
     loop.run_until_complete(loop.shutdown_default_executor())
     loop.close()
@@ -139,7 +170,7 @@ def requests(fuzzed: Fuzzed) -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
 
 def check(fuzzed: Fuzzed, tool: str, arguments: dict[str, Any]) -> None:
     reads = fuzzed.tools[tool]["annotations"]["readOnlyHint"]
-    before = fuzzed.rows() if reads else {}
+    version, files = fuzzed.watched.version(), fuzzed.watched.files() if reads else {}
     done, text = fuzzed.call(tool, arguments)
     assert text != f"Error executing tool {tool}", "an unexpected failure has no words"
     assert "Traceback" not in text
@@ -147,7 +178,9 @@ def check(fuzzed: Fuzzed, tool: str, arguments: dict[str, Any]) -> None:
     if FOREIGN not in json.dumps(arguments, ensure_ascii=False, default=str):
         assert FOREIGN not in text
     if reads:
-        assert fuzzed.rows() == before
+        fuzzed.reads += 1
+        assert fuzzed.watched.version() == version, f"{tool} wrote into the store"
+        assert fuzzed.watched.files() == files, f"{tool} wrote files"
 
 
 def explored(fuzzed: Fuzzed, count: int) -> None:
@@ -164,10 +197,69 @@ def explored(fuzzed: Fuzzed, count: int) -> None:
     explore()
 
 
-def test_no_call_fails_without_words_or_tells_of_other_projects(fuzzed: Fuzzed) -> None:
+def test_no_call_fails_without_words_tells_of_other_projects_or_writes_as_a_reader(fuzzed: Fuzzed) -> None:
     explored(fuzzed, 250)
+    assert fuzzed.reads > 50
 
 
 @pytest.mark.soak
 def test_twenty_thousand_calls(fuzzed: Fuzzed) -> None:
     explored(fuzzed, SOAK_CALLS)
+    assert fuzzed.reads > SOAK_CALLS // 3
+
+
+def test_the_watch_sees_any_write(fuzzed: Fuzzed) -> None:
+    version, rows, files = fuzzed.watched.version(), fuzzed.watched.rows(), fuzzed.watched.files()
+    with fuzzed.server.access.memory() as memory:
+        memory.show([fuzzed.words[5]])  # a use that is noted at once
+    assert fuzzed.watched.version() != version
+    changed = {name for name, kept in fuzzed.watched.rows().items() if kept != rows[name]}
+    assert {"reviews", "strengths"} <= changed
+    fuzzed.call("task", {"action": "scratchpad", "name": "login", "text": "two ways"})
+    assert fuzzed.watched.files() != files
+
+
+READERS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("search_memory", {"query": "auth notes", "min_relevance": 0}),
+    ("timeline", {}),
+    ("timeline", {"query": "auth"}),
+    ("get_memories", {"ids": ["m"]}),
+    ("get_summary", {}),
+    ("get_project_knowledge", {}),
+    ("explore_connections", {"from": "auth"}),
+)
+
+
+def test_readers_write_nothing_whatever_waits(fuzzed: Fuzzed) -> None:
+    """Captured events, changed files and unread memories wait; a use is noted, but not by the call."""
+    own = fuzzed.words[5]
+    fuzzed.call("task", {"action": "scratchpad", "name": "login", "text": "two ways are possible"})
+    payload = {"session_id": "s1", "cwd": str(fuzzed.home), "prompt": "the llama shed needs a new roof"}
+    Spool(fuzzed.home).put("UserPromptSubmit", json.dumps(payload).encode())
+    before = fuzzed.watched.rows(), fuzzed.watched.files()
+    for tool, arguments in READERS:
+        given_ = {"ids": [own]} if tool == "get_memories" else arguments
+        done, text = fuzzed.call(tool, given_)
+        assert done, text
+        assert (fuzzed.watched.rows(), fuzzed.watched.files()) == before, tool
+    for uri in ("memory://context", f"memory://memory/{own}", "memory://session/ours", "memory://task/login"):
+        fuzzed.loop.run_until_complete(fuzzed.server.mcp.read_resource(uri))
+        assert (fuzzed.watched.rows(), fuzzed.watched.files()) == before, uri
+
+
+def test_what_an_agent_opens_counts_as_a_use(fuzzed: Fuzzed) -> None:
+    own = fuzzed.words[5]
+    fuzzed.call("get_memories", {"ids": [own[:12]]})
+    fuzzed.server.idle(time.monotonic())
+    with fuzzed.server.access.memory() as memory:
+        assert [review.reason for review in lifecycle_of(memory.store).reviews(memory.find([own])[0].id)] == [
+            "opened"
+        ]
+
+
+def test_a_use_is_noted_at_the_latest_when_the_server_ends(fuzzed: Fuzzed) -> None:
+    own = fuzzed.words[5]
+    fuzzed.call("get_memories", {"ids": [own]})
+    fuzzed.server.close()
+    with Memory.open(fuzzed.home, fuzzed.home.parent) as memory:
+        assert len(lifecycle_of(memory.store).reviews(MemoryId(own))) == 1

@@ -12,13 +12,17 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from tests.integration.mcp_talk import environment, words_only
 
-from claude_memory import Memory, NewMemory
+from claude_memory import Memory, NewMemory, embed
+from claude_memory.errors import EmbedderUnavailable
 from claude_memory.spool import Spool
+from claude_memory.surfaces.mcp import embedder_process
 from claude_memory.surfaces.mcp.server import Server
+from claude_memory.verbs import opened
 
 PATIENCE = 30.0
 LIMIT_MB = 120
@@ -142,6 +146,42 @@ def test_however_the_server_ends_nothing_is_left(
     if how is signal.SIGTERM:
         assert not place.exists()
         assert not (memory_home / "cache" / "hook-server").exists()
+
+
+def test_a_model_that_failed_is_tried_again(
+    memory_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words alone meanwhile, with the reason; no restart is needed once the cause is gone."""
+    with Memory.open(memory_home, tmp_path) as memory:
+        memory.remember(NewMemory("Invoices are rendered by Typst", kind="decision"))
+    works = embedder_process._PROGRAM
+    monkeypatch.setattr(embedder_process, "_PROGRAM", "raise SystemExit")
+    monkeypatch.setattr(opened, "RETRY_SECONDS", 1.0)
+
+    def searched_by() -> str:
+        arguments = {"query": "which program prints the bills", "min_relevance": 0}
+        found = asyncio.run(server.mcp.call_tool("search_memory", arguments)).structured_content
+        return str(found["searched_by"])
+
+    server = Server(memory_home, tmp_path)
+    try:
+        assert searched_by() == "words only: the embedder's process ended unexpectedly, twice"
+        monkeypatch.setattr(embedder_process, "_PROGRAM", works)
+        assert until(lambda: searched_by().startswith("words and meaning"))
+    finally:
+        server.close()
+
+
+def test_a_model_that_was_missing_at_first_is_found_when_it_is_there(
+    memory_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opened, "RETRY_SECONDS", 0.0)
+    failing = EmbedderUnavailable("the model package is missing")
+    with Memory.open(memory_home, tmp_path) as memory:
+        with monkeypatch.context() as patched:
+            patched.setattr(embed, "open_embedder", Mock(side_effect=failing))
+            assert memory.search_mode == "words only: the model package is missing"
+        assert memory.search_mode.startswith("words and meaning")
 
 
 def test_what_hooks_capture_is_stored_while_nobody_asks(scratch_home: Path, tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from claude_memory.store.protocol import Store
 
 ANY_STATUS = tuple(Status)
+RETRY_SECONDS = 60.0  # after which an embedder that failed is tried again
 
 
 class Opened:
@@ -59,6 +62,10 @@ class Opened:
         self._project: Project | None = None
         self._embedder: Embedder | None = None
         self._words_only: str | None = None
+        self._again_at = math.inf
+        self._lend: Callable[[Embedder], Embedder] | None = None
+        # While true, a question writes nothing: whoever set it brings in what waits and notes what was used.
+        self.reads_only = False
         self._files_again_at = 0.0
         self._looked = False
         # What the write gate made of the memories of the last `remember` or `remember_many`.
@@ -129,8 +136,8 @@ class Opened:
 
     @property
     def embedder(self) -> Embedder | None:
-        """What makes vectors, or None: then `search_mode` says why."""
-        if self._embedder is None and self._words_only is None:
+        """What makes vectors, or None: then `search_mode` says why; one that failed is tried again later."""
+        if self._embedder is None and (self._words_only is None or time.monotonic() >= self._again_at):
             from claude_memory.embed import open_embedder
 
             try:
@@ -138,15 +145,21 @@ class Opened:
                 if found is not None:
                     _ = found.model  # an endpoint or a folder may turn out to be unusable only now
             except EmbedderUnavailable as fault:
-                self._words_only = str(fault)
+                self._lost(fault)
             else:
-                self._embedder = found
+                self._embedder = self._lend(found) if found is not None and self._lend else found
                 self._words_only = None if found else "the setting `embedder` is `none`"
+                self._again_at = math.inf
         return self._embedder
 
-    def use_embedder(self, embedder: Embedder) -> None:
-        """Let vectors be made by this one, which outlives the memory."""
-        self._embedder, self._words_only = embedder, None
+    def lend_embedder(self, lend: Callable[[Embedder], Embedder]) -> None:
+        """Let vectors be made by what `lend` gives for the settings' embedder; it outlives the memory."""
+        self._embedder, self._words_only, self._lend = None, None, lend
+
+    def _lost(self, fault: EmbedderUnavailable) -> None:
+        """Go on with words alone for a while."""
+        self._embedder, self._words_only = None, str(fault)
+        self._again_at = time.monotonic() + RETRY_SECONDS
 
     @property
     def search_mode(self) -> str:
@@ -216,5 +229,36 @@ class Opened:
             supersedes=self._one(new.supersedes).id if new.supersedes else None,
         )
 
+    def _heeded(self) -> Embedder | None:
+        """The embedder for a question: if it fails, the question goes on with words, and we keep why."""
+        embedder = self.embedder
+        return _Heeded(embedder, self._lost) if embedder is not None else None
+
     def _last_search(self) -> Path:
         return self.home / "cache" / f"last-search-{self.project.id}.txt"
+
+
+class _Heeded:
+    """An embedder whose failures are heard of, though a search passes over them."""
+
+    def __init__(self, embedder: Embedder, lost: Callable[[EmbedderUnavailable], None]) -> None:
+        self._embedder = embedder
+        self._lost = lost
+
+    @property
+    def model(self) -> str:
+        """Names weights and pooling."""
+        return self._embedder.model
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+        return self._embedder.dimensions
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes]:
+        """One int8 vector per text."""
+        try:
+            return self._embedder.embed(texts, query=query)
+        except EmbedderUnavailable as fault:
+            self._lost(fault)
+            raise

@@ -121,7 +121,7 @@ class Upkeep(Opened):
                 if deadline is not None and time.monotonic() > deadline:
                     break
         except EmbedderUnavailable as fault:
-            self._embedder, self._words_only = None, str(fault)
+            self._lost(fault)
         return made
 
     def reindex(
@@ -273,6 +273,10 @@ class Upkeep(Opened):
         return erased
 
     def _catch_up(self) -> None:
+        if not self.reads_only:
+            self.catch_up()
+
+    def catch_up(self) -> None:
         """Bring in what waits, without ever making a question fail: the store may be busy or read-only."""
         began = time.monotonic()
         try:

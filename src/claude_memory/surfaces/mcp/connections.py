@@ -1,108 +1,119 @@
 """Paths between memories, through the things they mention and the links between them.
 
-Pure: memories, mentions and relations in, paths out. A thing is named by its kind: `memory:ID`,
-`file:PATH`, `topic:NAME`, `session:ID`; a thing that everything shares leads nowhere.
+Pure but for looking up, which is handed in and asked for many things at once. A thing is named by its
+kind: `memory:ID`, `file:PATH`, `topic:NAME`, `session:ID`; a thing that everything shares leads nowhere.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-
-from claude_memory.model import StoredMemory
-from claude_memory.store.graph_protocol import Mention
-from claude_memory.store.lifecycle_protocol import Relation
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 # A session or topic of hundreds of memories connects everything and says nothing.
 MOST_SHARED = 60
 LONGEST_PATH = 12
+# A walk looks at so many things at most: the end of a path that long says nothing either.
+MOST_THINGS = 1_500
+
+Ties = Mapping[str, str]  # what a thing is tied to, and how
 
 
-@dataclass(slots=True)
 class Web:
-    """Who is tied to whom, and by what."""
+    """Who is tied to whom, and by what; read as far as somebody walks."""
 
-    memories: Mapping[str, StoredMemory]
-    ties: dict[str, dict[str, str]] = field(default_factory=dict)
+    def __init__(self, look_up: Callable[[Sequence[str]], Mapping[str, Ties]]) -> None:
+        self._look_up = look_up
+        self._known: dict[str, Ties] = {}
 
-    def neighbours(self, thing: str) -> Mapping[str, str]:
-        """What a thing is tied to, and how; not through what ties too much together."""
-        found = self.ties.get(thing, {})
-        return found if thing.startswith("memory:") or len(found) <= MOST_SHARED else {}
+    def of(self, things: Iterable[str]) -> dict[str, Ties]:
+        """The ties of things; none of what ties too much together."""
+        wanted = list(dict.fromkeys(things))
+        new = [thing for thing in wanted if thing not in self._known]
+        if new:
+            found = self._look_up(new)
+            self._known.update({thing: found.get(thing, {}) for thing in new})
+        return {thing: self._known[thing] for thing in wanted}
 
-
-def woven(
-    memories: Iterable[StoredMemory], mentions: Iterable[Mention], relations: Iterable[Relation]
-) -> Web:
-    """The web of these memories."""
-    web = Web({f"memory:{item.id}": item for item in memories})
-    for mention in mentions:
-        if f"memory:{mention.memory}" in web.memories:
-            thing = f"{mention.entity.kind}:{mention.entity.name}"
-            _tie(web, f"memory:{mention.memory}", thing, mention.relation)
-    for name, item in web.memories.items():
-        if item.session:
-            _tie(web, name, f"session:{item.session}", "in")
-        if item.supersedes and f"memory:{item.supersedes}" in web.memories:
-            _tie(web, name, f"memory:{item.supersedes}", "supersedes")
-    for relation in relations:
-        ends = f"memory:{relation.source}", f"memory:{relation.target}"
-        if all(end in web.memories for end in ends):
-            _tie(web, *ends, relation.kind)
-    return web
+    @property
+    def size(self) -> int:
+        """How many things were looked up."""
+        return len(self._known)
 
 
 def chain(web: Web, start: str, end: str) -> list[str]:
-    """A shortest path, both ends included; empty if there is none."""
-    came: dict[str, str] = {start: ""}
-    waiting = deque([start])
-    while waiting and end not in came:
-        here = waiting.popleft()
-        for there in sorted(web.neighbours(here)):
-            if there not in came:
-                came[there] = here
-                waiting.append(there)
-    if end not in came:
-        return []
-    path = [end]
-    while came[path[-1]]:
-        path.append(came[path[-1]])
-    return path[::-1] if len(path) <= LONGEST_PATH else []
+    """A shortest path, both ends included; empty if there is none within reach. Walks from both ends."""
+    if start == end:
+        return [start]
+    sides: tuple[dict[str, str], dict[str, str]] = ({start: ""}, {end: ""})
+    edges = [[start], [end]]
+    for _ in range(LONGEST_PATH - 1):
+        side = 0 if len(edges[0]) <= len(edges[1]) else 1
+        came, other = sides[side], sides[1 - side]
+        edges[side] = _step(web, edges[side], came)
+        met = sorted(thing for thing in edges[side] if thing in other)
+        if met:
+            return [*_back(sides[0], met[0])[::-1], *_back(sides[1], met[0])[1:]]
+        if not edges[side] or web.size > MOST_THINGS:
+            return []
+    return []
 
 
 def around(web: Web, start: str, limit: int) -> list[tuple[str, str]]:
-    """Other memories nearest to a thing, with what ties them: those with most ties first."""
-    ties: dict[str, list[str]] = {}
-    for near, how in web.neighbours(start).items():
-        if near.startswith("memory:"):
-            ties.setdefault(near, []).append(how)
-            continue
-        for far in web.neighbours(near):
+    """Other memories nearest to a thing, with what ties them: what few share ties closest."""
+    near = web.of([start])[start]
+    through = [thing for thing in near if not thing.startswith("memory:")]
+    ties: dict[str, dict[str, float]] = {
+        thing: {how: 1.0} for thing, how in near.items() if thing.startswith("memory:")
+    }
+    for thing, found in web.of(through).items():
+        for far in found:
             if far != start and far.startswith("memory:"):
-                ties.setdefault(far, []).append(near)
-    ordered = sorted(ties, key=lambda name: (-len(ties[name]), name))
-    return [(name, ", ".join(sorted(set(ties[name])))) for name in ordered[:limit]]
+                ties.setdefault(far, {})[thing] = 1.0 / len(found)
+    ordered = sorted(ties, key=lambda name: -sum(ties[name].values()))  # stable: the newest first
+    return [(name, ", ".join(sorted(ties[name]))) for name in ordered[:limit]]
 
 
 def bridges(web: Web, start: str, end: str, limit: int) -> list[tuple[str, str]]:
-    """Things that tie the surroundings of one to those of the other; most ties first."""
+    """Things that tie the surroundings of one to those of the other; the nearest first."""
     one, other = _reach(web, start), _reach(web, end)
     shared = (one.keys() & other.keys()) - {start, end}
     ordered = sorted(shared, key=lambda name: (one[name] + other[name], name))
-    return [(name, f"{one[name]} and {other[name]} steps away") for name in ordered[:limit]]
+    return [(name, _steps_away(one[name], other[name])) for name in ordered[:limit]]
+
+
+def _steps_away(one: int, other: int) -> str:
+    if one == other == 1:
+        return "tied to both"
+    return f"{one} step{'s' * (one > 1)} from one, {other} from the other"
+
+
+def _step(web: Web, edge: Sequence[str], came: dict[str, str]) -> list[str]:
+    """One step outwards from an edge; notes from where each new thing was reached."""
+    fresh: list[str] = []
+    for here, ties in web.of(sorted(edge)[:MOST_THINGS]).items():
+        for there in sorted(ties):
+            if there not in came:
+                came[there] = here
+                fresh.append(there)
+    return fresh
+
+
+def _back(came: Mapping[str, str], thing: str) -> list[str]:
+    path = [thing]
+    while came[path[-1]]:
+        path.append(came[path[-1]])
+    return path
 
 
 def _reach(web: Web, start: str, most: int = 3) -> dict[str, int]:
     found = {start: 0}
-    edge: Sequence[str] = [start]
+    edge = [start]
     for distance in range(1, most + 1):
-        edge = [there for here in edge for there in web.neighbours(here) if there not in found]
-        for there in edge:
-            found.setdefault(there, distance)
+        edge = list(
+            dict.fromkeys(
+                there for ties in web.of(edge[:MOST_THINGS]).values() for there in ties if there not in found
+            )
+        )
+        found.update(dict.fromkeys(edge, distance))
+        if web.size > MOST_THINGS:
+            break
     return found
-
-
-def _tie(web: Web, one: str, other: str, how: str) -> None:
-    web.ties.setdefault(one, {})[other] = how
-    web.ties.setdefault(other, {})[one] = how

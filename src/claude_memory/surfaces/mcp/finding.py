@@ -132,7 +132,7 @@ class Finding:
         Example: {"query": "why did we pick JWT", "kinds": ["decision"], "since": "2 weeks ago"}
         """
         now = datetime.now(UTC).astimezone()
-        with self._access.memory() as memory:
+        with self._access.reading() as memory:
             hits = memory.search(
                 query,
                 limit=ELSEWHERE_LIMIT if all_projects else limit,
@@ -168,7 +168,7 @@ class Finding:
 
         Example: {"around": "m4k2", "before": 3, "after": 3}
         """
-        with self._access.memory() as memory:
+        with self._access.reading() as memory:
             entries = memory.timeline(
                 around=around or None,
                 query=query or None,
@@ -201,8 +201,9 @@ class Finding:
         Texts over max_tokens together are cut around your last search and marked cut. fields: only these.
         Example: {"ids": ["m4k2", "m9xz"], "fields": ["text"]}
         """
-        with self._access.memory() as memory:
+        with self._access.reading(fresh=False) as memory:
             found, missing = self._named(memory, ids)
+            self._access.opened(item.id for item in found)
             return given(_opened(memory, found, missing, fields, max_tokens, self._access.asked))
 
     def _allowed(self, memory: Memory, hits: list[Hit]) -> list[Hit]:
@@ -229,7 +230,7 @@ class Finding:
 
     def _one(self, memory: Memory, id_: str) -> StoredMemory | None:
         try:
-            return memory.show([id_])[0]
+            return memory.find([id_])[0]
         except (NotFound, InvalidInput):
             asked_for = MemoryId(id_)
             if asked_for not in self._access.shown_elsewhere:

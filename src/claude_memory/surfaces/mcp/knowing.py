@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult
 from pydantic import Field
 
 from claude_memory.context.quoting import plain
-from claude_memory.errors import InvalidInput, NotFound
+from claude_memory.errors import NotFound
 from claude_memory.model import Kind, MemoryFilter, SearchScope, SessionId, StoredMemory, Trust
 from claude_memory.surfaces.mcp import connections
 from claude_memory.surfaces.mcp.access import Access
 from claude_memory.surfaces.mcp.answers import Answer, fenced, given, line
 from claude_memory.surfaces.mcp.connections import Web
+from claude_memory.surfaces.mcp.web import Weaver
 
 if TYPE_CHECKING:
     from claude_memory.compaction.model import KeptSummary
@@ -28,9 +29,6 @@ SHOWN_A_KIND = 12
 SHOWN_TOPICS = 20
 SHOWN_FILES = 10
 SHOWN_SUMMARIES = 20
-WEB_MEMORIES = 5_000
-WEB_MENTIONS = 50_000
-CATCH_UP = 100  # memories read for the graph while somebody waits; consolidation reads the rest
 
 
 class SummaryLine(Answer):
@@ -110,7 +108,7 @@ class Knowing:
         """
         from claude_memory.compaction.store import Shelf
 
-        with self._access.memory() as memory:
+        with self._access.reading(fresh=False) as memory:
             shelf = Shelf(memory.home)
             kept = [
                 item
@@ -142,7 +140,7 @@ class Knowing:
 
         Example: {"topic": "auth"}
         """
-        with self._access.memory() as memory:
+        with self._access.reading() as memory:
             found = memory.knowledge(topic.strip() or None)
             name = plain(memory.project.name)
         said = [*(item.memory for item in found.decisions), *(rule.memory for rule in found.rules)]
@@ -178,18 +176,20 @@ class Knowing:
 
         Example: {"from": "src/auth.py", "to": "m4k2", "mode": "chain"}
         """
-        with self._access.memory() as memory:
-            web = _web(memory, (from_, to))
-            start = _thing(memory, web, from_)
+        if mode != "neighbours" and not to:
+            raise ToolError(f"mode {mode} needs `to`: a memory's id, a file, a topic or a session")
+        with self._access.reading(graph=True) as memory:
+            weaver = Weaver(memory)
+            web, start = weaver.web, weaver.thing(from_)
             if mode == "neighbours":
                 found = connections.around(web, start, limit)
+            elif mode == "chain":
+                found = _steps(web, connections.chain(web, start, weaver.thing(to)))
             else:
-                if not to:
-                    raise InvalidInput(f"mode {mode} needs `to`: a memory's id, a file, a topic or a session")
-                end = _thing(memory, web, to)
-                path = connections.chain(web, start, end) if mode == "chain" else []
-                found = _steps(web, path) if mode == "chain" else connections.bridges(web, start, end, limit)
-        return given(Connections(mode=mode, found=[_connection(web, thing, by) for thing, by in found]))
+                found = connections.bridges(web, start, weaver.thing(to), limit)
+            titles = weaver.memories([thing for thing, _ in found])
+        shown = [_connection(thing, by, titles.get(thing)) for thing, by in found]
+        return given(Connections(mode=mode, found=shown))
 
 
 def is_ours(memory: Memory, session: str) -> bool:
@@ -246,49 +246,16 @@ def _said(item: StoredMemory) -> str:
     return item.body if item.body.startswith(title) else f"{item.title}: {item.body}"
 
 
-def _web(memory: Memory, named: Sequence[str]) -> Web:
-    """The newest memories and those that are named, with all they mention."""
-    from claude_memory.lifecycle.derive import derive_pending
-    from claude_memory.store.graph_protocol import graph_of
-    from claude_memory.store.lifecycle_protocol import lifecycle_of
-
-    own = memory.project.id
-    derive_pending(memory.store, own, limit=CATCH_UP)
-    found = memory.store.memories(SearchScope((own,)), MemoryFilter(), limit=WEB_MEMORIES)
-    for said in named:
-        with suppress(NotFound, InvalidInput):
-            found += memory.find([said.strip().removeprefix("memory:")])
-    ours = list({item.id: item for item in found if item.project == own}.values())
-    ids = [item.id for item in ours]
-    mentions = graph_of(memory.store).of_memories(ids, limit=WEB_MENTIONS)
-    return connections.woven(ours, mentions, lifecycle_of(memory.store).relations(ids))
-
-
-def _thing(memory: Memory, web: Web, named: str) -> str:
-    """What a model means by a name: a thing as we write it, else a memory, a file, a session or a topic."""
-    said = named.strip()
-    options = (said, f"file:{said.removeprefix('./')}", f"session:{said}", f"topic:{said.casefold()}")
-    known = next((option for option in options if option in web.ties or option in web.memories), None)
-    if known is not None:
-        return known
-    tails = sorted(name for name in web.ties if name.startswith("file:") and name.endswith(f"/{said}"))
-    if said and len(tails) == 1:
-        return tails[0]
-    try:
-        return f"memory:{memory.find([said.removeprefix('memory:')])[0].id}"
-    except (NotFound, InvalidInput):
-        raise NotFound(
-            f"nothing here is called {plain(said)[:80]!r}: give a memory's id, or a file, topic or session "
-            "that search_memory or get_project_knowledge showed"
-        ) from None
-
-
 def _steps(web: Web, path: Sequence[str]) -> list[tuple[str, str]]:
+    """A path, each thing with how it is tied to the one before."""
+    ties = web.of(path)
     before = ["", *path[:-1]] if path else []
-    return [(thing, web.ties.get(thing, {}).get(last, "")) for thing, last in zip(path, before, strict=True)]
+    return [
+        (thing, ties[thing].get(last) or ties.get(last, {}).get(thing, ""))
+        for thing, last in zip(path, before, strict=True)
+    ]
 
 
-def _connection(web: Web, thing: str, by: str) -> Connection:
-    item = web.memories.get(thing)
+def _connection(thing: str, by: str, item: StoredMemory | None) -> Connection:
     title = line(item.title, item.trust, 100) if item is not None else ""
     return Connection(thing=plain(thing)[:300], title=title, by=plain(by)[:300])

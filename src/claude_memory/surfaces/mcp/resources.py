@@ -105,7 +105,7 @@ class Resources:
 
     def _read(self, read: Callable[[Memory], str]) -> str:
         try:
-            with self._access.memory() as memory:
+            with self._access.reading() as memory:
                 try:
                     return read(memory)
                 except NotFound as fault:
