@@ -24,6 +24,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+# The threads of BLAS spin for a while after each product, and would take a core from what is measured next.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 
 from claude_memory import text
