@@ -1,10 +1,11 @@
 """What asking over MCP costs: time to answer `initialize`, tokens of the layers, a search's time, memory.
 
-    python bench/mcp_cost.py FOLDER [--parts start layers speed memory] [--json FILE]
+    python bench/mcp_cost.py FOLDER [--parts start layers speed memory] [--data FOLDER] [--json FILE]
 
 Pairs run alternately, so that the machine's load falls on both sides alike. The layers are measured on
-5,000 made-up memories as long as an agent's replies, each with one fact in it, and 50 questions; the
-speed on 20,000 memories with made-up vectors.
+5,000 memories as long as an agent's replies and 50 questions: made-up ones with one fact in each, and,
+with the folder of the sets, ones around developers' notes, asked for in other words; the speed on 20,000
+memories with made-up vectors.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from mcp.client.stdio import stdio_client
 from claude_memory import Memory, NewMemory
 from claude_memory.context.budget import tokens
 
+LINES = (5, 10, 20)
 START_TARGET, SPEED_TARGET, LAYERS_TARGET, MEMORY_TARGET_MB = 1.3, 1.5, 0.1, 120
 SERVE = [sys.executable, "-I", "-m", "claude_memory", "mcp"]
 HELLO = {
@@ -126,49 +128,117 @@ def replies(count: int) -> list[tuple[str, str, str]]:
     return made
 
 
-def layers(folder: Path, count: int = 5_000, asked: int = 50) -> dict[str, Any]:
-    """Layer 1, then opening two, beside the top twenty in full: tokens, and how often the answer is there."""
-    home = folder / "layers"
+def notes_in_replies(data: Path, count: int) -> tuple[list[str], list[tuple[str, str]]]:
+    """Memories as long as replies around developers' notes, and (question, note) as people asked."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    from sets import devnotes
+
+    [corpus] = devnotes.load(data)
+    made = [body for _, _, body in replies(count)]
+    dice = random.Random(11)
+    texts = {unit.key: unit.text for unit in corpus.units}
+    for at, text in enumerate(texts.values()):
+        before = made[at].split(". ")
+        before.insert(dice.randrange(len(before)), text.rstrip("."))
+        made[at] = ". ".join(before)
+    asked = [
+        (item.text, texts[next(iter(item.gold))]) for item in corpus.questions if item.kind == "as asked"
+    ]
+    return made, asked
+
+
+def layers(folder: Path, data: Path | None = None, count: int = 5_000, asked: int = 50) -> dict[str, Any]:
+    """Layer 1, then opening two, beside the top twenty in full: tokens, and how often the right one is there.
+
+    Opened: the answer stands in one of the two that were opened; seen: there or in a line of layer 1; listed:
+    the line of the memory that holds it is there. Of five lines the first two are opened; of ten and twenty
+    the two whose lines share most words with the question, as a stand-in for a model that reads them.
+    """
+    found = {"made_up": _layers(folder / "layers", replies(count), asked)}
+    if data is not None:
+        bodies, questions = notes_in_replies(data, count)
+        rows = [(question, text, text) for question, text in questions]
+        known = [(f"filler {at}", body, body) for at, body in enumerate(bodies)]
+        found["developers_notes"] = _layers(folder / "layers-notes", known, asked, rows)
+    return found
+
+
+def _layers(
+    home: Path,
+    made: list[tuple[str, str, str]],
+    asked: int,
+    questions: list[tuple[str, str, str]] | None = None,
+) -> dict[str, Any]:
     home.mkdir(mode=0o700)
     (home / "config.toml").write_text('embedder = "none"\n')
     (home / "config.toml").chmod(0o600)
-    made = replies(count)
-    with Memory.open(home, folder) as memory:
-        for at in range(0, count, 500):
+    with Memory.open(home, home.parent) as memory:
+        for at in range(0, len(made), 500):
             memory.remember_many(
                 [NewMemory(body, trust="agent") for _, _, body in made[at : at + 500]], embed=False
             )
-
-    async def ask(session: ClientSession) -> list[tuple[int, int, bool, bool]]:
-        async def text(name: str, **arguments: Any) -> str:
-            result = await session.call_tool(name, arguments)
-            return str(result.content[0].text)
-
-        found = []
-        for question, answer, _ in random.Random(6).sample(made, asked):
-            first = await text("search_memory", query=question)
-            ids = [hit["id"] for hit in json.loads(first)["hits"]]
-            opened = await text("get_memories", ids=ids[:2])
-            wide = await text("search_memory", query=question, limit=20, min_relevance=0)
-            all_ids = [hit["id"] for hit in json.loads(wide)["hits"]]
-            full = await text("get_memories", ids=all_ids, max_tokens=50_000)
-            found.append(
-                (tokens(first) + tokens(opened), tokens(full), answer in first + opened, answer in full)
-            )
-        return found
-
-    found = talk(home, folder, ask)
-    layered, full = (sum(row[side] for row in found) for side in (0, 1))
+    chosen = random.Random(6).sample(questions or made, asked)
+    rows = talk(home, home.parent, lambda session: _both_ways(session, chosen))
+    mean = {key: sum(row[key] for row in rows) / len(rows) for key in rows[0]}
+    whole = mean["tokens_top_20_in_full"]
     return {
-        "memories": count,
+        "memories": len(made),
         "questions": asked,
-        "tokens_layers": round(layered / asked),
-        "tokens_top_20_in_full": round(full / asked),
-        "ratio": round(layered / full, 3),
+        **{key: round(value, 3 if value <= 1 else None) for key, value in mean.items()},
+        **{f"ratio_{lines}_lines": round(mean[f"tokens_{lines}_lines"] / whole, 3) for lines in LINES},
         "target": LAYERS_TARGET,
-        "recall_layers": sum(row[2] for row in found) / asked,
-        "recall_top_20": sum(row[3] for row in found) / asked,
     }
+
+
+async def _both_ways(session: ClientSession, asked: list[tuple[str, str, str]]) -> list[dict[str, float]]:
+    async def text(name: str, **arguments: Any) -> str:
+        result = await session.call_tool(name, arguments)
+        return str(result.content[0].text)
+
+    rows = []
+    for question, answer, _ in asked:
+        row: dict[str, float] = {}
+        listing = {
+            lines: await text("search_memory", query=question, limit=lines, min_relevance=0)
+            for lines in LINES
+        }
+        every = [hit["id"] for hit in json.loads(listing[20])["hits"]]
+        full = await text("get_memories", ids=every, max_tokens=50_000)
+        row["tokens_top_20_in_full"], row["found_top_20_in_full"] = tokens(full), shows(full, answer)
+        right = next((id_ for id_, item in zip(every, parts(full), strict=True) if shows(item, answer)), "")
+        for lines, listed in listing.items():
+            hits = json.loads(listed)["hits"]
+            ids = [hit["id"] for hit in (hits if lines == 5 else fitting(question, hits))[:2]]
+            opened = await text("get_memories", ids=ids)
+            row[f"tokens_{lines}_lines"] = tokens(listed) + tokens(opened)
+            row[f"opened_{lines}_lines"] = shows(opened, answer)
+            row[f"seen_{lines}_lines"] = shows(opened, answer) or (len(answer) < 60 and answer in listed)
+            row[f"listed_{lines}_lines"] = right in [hit["id"] for hit in hits]
+        rows.append(row)
+    return rows
+
+
+def parts(opened: str) -> list[str]:
+    """One document for each memory that was opened."""
+    return [json.dumps({"memories": [item]}, ensure_ascii=False) for item in json.loads(opened)["memories"]]
+
+
+def fitting(question: str, hits: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Hits by how many of the question's words their lines share; among equals, as they came."""
+    from claude_memory.text import index_terms, is_stop_term, query_terms
+
+    wanted = {term for term in query_terms(question) if not is_stop_term(term)}
+    return sorted(
+        hits, key=lambda hit: -len(wanted.intersection(index_terms(f"{hit['title']} {hit['snippet']}")))
+    )
+
+
+def shows(opened: str, answer: str) -> bool:
+    """Whether an answer is among what was opened; a note, if a sentence of it is."""
+    if len(answer) < 60:
+        return answer in opened
+    seen = " ".join(" ".join(str(item.get("text", "")).split()) for item in json.loads(opened)["memories"])
+    return any(part in seen for part in answer.split(". ") if len(part) > 40)
 
 
 def filled(folder: Path, home: Path, count: int) -> None:
@@ -285,12 +355,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--parts", nargs="*", choices=list(parts), default=list(parts))
+    parser.add_argument("--data", type=Path, help="folder with the sets, for the layers")
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
     chosen.folder.mkdir(parents=True, exist_ok=True)
     found: dict[str, Any] = {"load": os.getloadavg()[0]}
     for name in chosen.parts:
-        found[name] = parts[name](chosen.folder)
+        found[name] = layers(chosen.folder, chosen.data) if name == "layers" else parts[name](chosen.folder)
         print(name, json.dumps(found[name]), flush=True)
     if chosen.json:
         chosen.json.write_text(json.dumps(found, indent=1) + "\n")

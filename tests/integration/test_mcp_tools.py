@@ -98,7 +98,7 @@ async def everything(call: Caller) -> None:
 
     [hit] = (await call("search_memory", query="why do sessions use JWT", kinds=["decision"]))["hits"]
     assert hit["id"] == first
-    assert hit.keys() >= {"kind", "title", "snippet", "relevance", "session", "timestamp", "tokens"}
+    assert hit.keys() >= {"kind", "title", "snippet", "relevance", "timestamp", "tokens"}
     entries = (await call("timeline", around=first))["entries"]
     assert [entry["id"] for entry in entries] == [first, second]
     [opened] = (await call("get_memories", ids=[first[:8]]))["memories"]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 BELOW = 3  # nearest ones that come back when nothing is relevant enough
 ELSEWHERE_LIMIT = 200
+TITLE, BEGINNING, SNIPPET = 90, 40, 110  # characters of a hit's line
 Field_ = Literal["text", "provenance", "relations"]
 
 
@@ -34,10 +35,9 @@ class FoundMemory(Answer):
     title: str
     snippet: str
     relevance: float
-    session: str | None
     timestamp: str
     tokens: int
-    trust: str = "user"
+    session: str = ""
     status: str = "active"
     project: str = ""
     below_threshold: bool = False
@@ -150,9 +150,9 @@ class Finding:
             self._access.asked = query
             good = [hit for hit in hits if hit.relevance >= min_relevance][:limit]
             below = [] if good else hits[: min(BELOW, limit)]
-            sizes = _sizes(memory, [*good, *below])
-            found = [_hit(memory, hit, sizes) for hit in good]
-            found += [_hit(memory, hit, sizes, below=True) for hit in below]
+            whole = _whole(memory, [*good, *below])
+            found = [_hit(memory, hit, whole.get(hit.id)) for hit in good]
+            found += [_hit(memory, hit, whole.get(hit.id), below=True) for hit in below]
             return given(Found(hits=found, searched_by=memory.search_mode))
 
     def timeline(
@@ -239,30 +239,31 @@ class Finding:
         return next((item for item in found if item.trust is Trust.USER), None)
 
 
-def _sizes(memory: Memory, hits: Sequence[Hit]) -> dict[str, int]:
-    scope = SearchScope(None) if any(hit.project != memory.project.id for hit in hits) else None
-    found = memory.store.memories(
-        scope or SearchScope((memory.project.id,)), MemoryFilter(), ids=[hit.id for hit in hits]
-    )
-    return {item.id: tokens(item.body) for item in found}
+def _whole(memory: Memory, hits: Sequence[Hit]) -> dict[str, StoredMemory]:
+    own = memory.project.id
+    scope = SearchScope(None if any(hit.project != own for hit in hits) else (own,))
+    found = memory.store.memories(scope, MemoryFilter(), ids=[hit.id for hit in hits])
+    return {item.id: item for item in found}
 
 
-def _hit(memory: Memory, hit: Hit, sizes: dict[str, int], *, below: bool = False) -> FoundMemory:
+def _hit(memory: Memory, hit: Hit, whole: StoredMemory | None, *, below: bool = False) -> FoundMemory:
     title, snippet = plain(hit.title), plain(hit.snippet)
     begun = title.rstrip("…").rstrip()
+    width = TITLE
     if begun and snippet.startswith(begun):  # only what the title does not say already
         rest = snippet[len(begun) :].strip()
         snippet = f"…{rest}" if rest.strip(".!?…") else ""
+    elif whole is not None and plain(whole.body[: 2 * TITLE]).startswith(begun):
+        width = BEGINNING  # nobody gave it a title: what it begins with says less than what was found
     return FoundMemory(
         id=hit.id,
         kind=hit.kind,
-        title=line(title, hit.trust, 90),
-        snippet=line(snippet, hit.trust, 120),
+        title=line(title, hit.trust, width),
+        snippet=line(snippet, hit.trust, SNIPPET),
         relevance=round(hit.relevance, 2),
-        session=plain(hit.session) if hit.session else None,
+        session=plain(hit.session or ""),
         timestamp=moment(hit.timestamp),
-        tokens=sizes.get(hit.id, 0),
-        trust=hit.trust,
+        tokens=tokens(whole.body) if whole is not None else 0,
         status=hit.status,
         project="" if hit.project == memory.project.id else hit.project,
         below_threshold=below,
