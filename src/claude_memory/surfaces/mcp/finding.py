@@ -13,7 +13,7 @@ from claude_memory import times
 from claude_memory.context.budget import tokens
 from claude_memory.context.quoting import plain
 from claude_memory.errors import InvalidInput, NotFound
-from claude_memory.model import Hit, MemoryFilter, MemoryId, SearchScope, StoredMemory, Trust
+from claude_memory.model import Hit, Kind, MemoryFilter, MemoryId, SearchScope, StoredMemory, Trust
 from claude_memory.surfaces.mcp.access import Access
 from claude_memory.surfaces.mcp.answers import Answer, fenced, given, line, moment
 from claude_memory.surfaces.mcp.excerpts import excerpt
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from claude_memory.memory import Memory
 
 BELOW = 3  # nearest ones that come back when nothing is relevant enough
+UNLIKELY = 0.3  # below this relevance a best hit is hardly an answer
 ELSEWHERE_LIMIT = 200
+KINDS = ", ".join(Kind)
 TITLE, BEGINNING, SNIPPET = 90, 40, 110  # characters of a hit's line
 Field_ = Literal["text", "provenance", "relations"]
 
@@ -48,6 +50,7 @@ class Found(Answer):
 
     hits: list[FoundMemory]
     searched_by: str
+    note: str = ""
 
 
 class Happened(Answer):
@@ -66,6 +69,7 @@ class Timeline(Answer):
     """Layer 2."""
 
     entries: list[Happened]
+    note: str = ""
 
 
 class Bearing(Answer):
@@ -115,20 +119,22 @@ class Finding:
         self,
         query: Annotated[str, Field(max_length=10_000)],
         limit: Annotated[int, Field(ge=1, le=50)] = 5,
-        session: Annotated[str, Field(description="a session's id")] = "",
+        session: Annotated[str, Field(description="only of this session's id")] = "",
         min_relevance: Annotated[float, Field(ge=0, le=1)] = 0.7,
-        kinds: Annotated[list[str], Field(description="decision, fix, lesson, …")] = [],  # noqa: B006
+        kinds: Annotated[list[str], Field(description=f"any of: {KINDS}")] = [],  # noqa: B006
         topics: list[str] = [],  # noqa: B006
-        files: list[str] = [],  # noqa: B006
-        task: str = "",
+        files: Annotated[list[str], Field(description="only about these paths")] = [],  # noqa: B006
+        task: Annotated[str, Field(description="a task's name")] = "",
         since: Annotated[str, Field(description="yesterday, 3d, 2026-11-01")] = "",
         until: str = "",
         all_projects: bool = False,
     ) -> Annotated[CallToolResult, Found]:
-        """Search this project's memory by words and meaning; begin here.
+        """Search this project's memory (decisions, fixes, conventions, past conversations) by words and
+        meaning; begin here, before asking the user or reading files for what was said or decided earlier.
 
-        Hits are short; `tokens` is what get_memories costs for one. If nothing reaches min_relevance, the
-        nearest come marked below_threshold. all_projects: also what the user said in other projects.
+        Hits are one line each; `tokens` is what get_memories costs for one. status superseded: something
+        newer replaced it. If nothing reaches min_relevance, the nearest come marked below_threshold: they are
+        likely no answer. all_projects: also what the user said in other projects.
         Example: {"query": "why did we pick JWT", "kinds": ["decision"], "since": "2 weeks ago"}
         """
         now = datetime.now(UTC).astimezone()
@@ -153,25 +159,26 @@ class Finding:
             whole = _whole(memory, [*good, *below])
             found = [_hit(memory, hit, whole.get(hit.id)) for hit in good]
             found += [_hit(memory, hit, whole.get(hit.id), below=True) for hit in below]
-            return given(Found(hits=found, searched_by=memory.search_mode))
+            note = "" if found else _nothing(memory)
+            return given(Found(hits=found, searched_by=memory.search_mode, note=note))
 
     def timeline(
         self,
-        around: str = "",
-        query: str = "",
+        around: Annotated[str, Field(description="a memory's id")] = "",
+        query: Annotated[str, Field(description="instead of an id: around its best hit")] = "",
         before: Annotated[int, Field(ge=0, le=50)] = 5,
         after: Annotated[int, Field(ge=0, le=50)] = 5,
-        session: str = "",
+        session: Annotated[str, Field(description="only of this session's id")] = "",
     ) -> Annotated[CallToolResult, Timeline]:
-        """What happened before and after a memory (around: its id) or a question's best hit; without
-        either, most recently.
+        """What happened before and after a memory or a question's best hit (marked anchor), oldest first;
+        without either, most recently. Entries with is_event are raw events: get_memories opens the others.
 
         Example: {"around": "m4k2", "before": 3, "after": 3}
         """
         with self._access.reading() as memory:
+            anchor, note = _anchor(memory, around, query, session)
             entries = memory.timeline(
-                around=around or None,
-                query=query or None,
+                around=anchor,
                 before=before,
                 after=after,
                 session=session or None,
@@ -188,17 +195,18 @@ class Finding:
                 )
                 for entry in entries
             ]
-        return given(Timeline(entries=shown))
+        return given(Timeline(entries=shown, note=note or ("" if shown else "nothing is recorded here yet")))
 
     def get_memories(
         self,
         ids: Annotated[list[str], Field(min_length=1, max_length=50)],
-        fields: list[Field_] = [],  # noqa: B006
+        fields: Annotated[list[Field_], Field(description="only these; all if empty")] = [],  # noqa: B006
         max_tokens: Annotated[int, Field(ge=50, le=50_000)] = 1_000,
     ) -> Annotated[CallToolResult, Opened]:
-        """Whole memories by id (or its unique beginning), with provenance and relations.
+        """Whole memories by id (or its unique beginning), with provenance and relations to others.
 
-        Texts over max_tokens together are cut around your last search and marked cut. fields: only these.
+        Texts that are over max_tokens together are cut around your last search and marked cut; ask again
+        with more for the whole. Opening counts as a use, which keeps a memory strong.
         Example: {"ids": ["m4k2", "m9xz"], "fields": ["text"]}
         """
         with self._access.reading(fresh=False) as memory:
@@ -237,6 +245,23 @@ class Finding:
                 return None
         found = memory.store.memories(SearchScope(None), MemoryFilter(), ids=[asked_for])
         return next((item for item in found if item.trust is Trust.USER), None)
+
+
+def _anchor(memory: Memory, around: str, query: str, session: str) -> tuple[str | None, str]:
+    """The memory that a timeline is drawn around, and what is to be said of it."""
+    if around or not query:
+        return around or None, ""
+    hits = memory.search(query, limit=1, session=session or None, min_relevance=0.0)
+    if not hits:
+        raise NotFound("nothing here fits the query: try other words, or leave it out for the newest entries")
+    far = hits[0].relevance < UNLIKELY
+    return hits[0].id, "the anchor is the nearest there is, and likely not what you ask for" if far else ""
+
+
+def _nothing(memory: Memory) -> str:
+    if memory.stats().memories:
+        return "nothing found: try other words, or fewer filters"
+    return "nothing is remembered in this project yet"
 
 
 def _whole(memory: Memory, hits: Sequence[Hit]) -> dict[str, StoredMemory]:

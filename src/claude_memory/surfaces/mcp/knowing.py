@@ -45,6 +45,7 @@ class Summaries(Answer):
 
     summaries: tuple[SummaryLine, ...] = ()
     summary: str = ""
+    note: str = ""
 
 
 class Known(Answer):
@@ -77,6 +78,7 @@ class Knowledge(Answer):
     preferences: tuple[Known, ...] = ()
     key_files: tuple[KeyFile, ...] = ()
     topics: tuple[str, ...] = ()
+    note: str = ""
 
 
 class Connection(Answer):
@@ -92,6 +94,7 @@ class Connections(Answer):
 
     mode: str
     found: list[Connection]
+    note: str = ""
 
 
 class Knowing:
@@ -101,8 +104,8 @@ class Knowing:
         self._access = access
 
     def get_summary(self, session_id: str = "", summary_id: str = "") -> Annotated[CallToolResult, Summaries]:
-        """A session's compaction summary: decisions, files, tasks. Without summary_id the list; without
-        session_id that of all sessions here.
+        """What was summed up when a session's context was compacted: decisions, files, tasks, next steps.
+        Without summary_id the list, newest first; without session_id that of all sessions of this project.
 
         Example: {"session_id": "0b2e…", "summary_id": "002"}
         """
@@ -124,7 +127,8 @@ class Knowing:
             if not summary_id:
                 newest = sorted(kept, key=lambda item: str(item.document.get("timestamp")), reverse=True)
                 shown = tuple(_line(item) for item in newest[:SHOWN_SUMMARIES])
-                return given(Summaries(summaries=shown))
+                note = "" if shown else "no session of this project was compacted yet"
+                return given(Summaries(summaries=shown, note=note))
             wanted = summary_id.removeprefix("compact_").removesuffix(".json").lstrip("0")
             chosen = next((item for item in kept if str(item.number) == wanted), None)
             if chosen is None or not session_id:
@@ -135,8 +139,9 @@ class Knowing:
             return given(Summaries(summary=fenced(text, Trust.AGENT, source="a compaction summary")))
 
     def get_project_knowledge(self, topic: str = "") -> Annotated[CallToolResult, Knowledge]:
-        """This project's decisions, patterns, conventions, lessons, preferences and key files; of one topic
-        or all. Cheap: read it before larger changes.
+        """This project's standing decisions, patterns, conventions, lessons, preferences and key files; of
+        one topic or all. Read it before larger changes. times: how often a rule came up; contradicted_by:
+        ids of what speaks against it.
 
         Example: {"topic": "auth"}
         """
@@ -161,6 +166,7 @@ class Knowing:
                 topics=tuple(
                     f"{plain(about)[:60]} ({count})" for about, count in topics.most_common(SHOWN_TOPICS)
                 ),
+                note=_none_known(topic) if not said else "",
             )
         )
 
@@ -172,7 +178,8 @@ class Knowing:
         limit: Annotated[int, Field(ge=1, le=50)] = 10,
     ) -> Annotated[CallToolResult, Connections]:
         """How things hang together through files, topics, sessions and decisions. from, to: a memory's id,
-        a file, a topic or a session id. chain: shortest path; bridges: what both share; neighbours: of from.
+        a file, a topic or a session's id. neighbours: memories nearest to from; chain: the shortest path to
+        `to`; bridges: what lies between both. by: what ties a thing to the one before it, or to from.
 
         Example: {"from": "src/auth.py", "to": "m4k2", "mode": "chain"}
         """
@@ -189,7 +196,8 @@ class Knowing:
                 found = connections.bridges(web, start, weaver.thing(to), limit)
             titles = weaver.memories([thing for thing, _ in found])
         shown = [_connection(thing, by, titles.get(thing)) for thing, by in found]
-        return given(Connections(mode=mode, found=shown))
+        note = "" if shown else "nothing connects them" if to else "nothing else is connected to it"
+        return given(Connections(mode=mode, found=shown, note=note))
 
 
 def is_ours(memory: Memory, session: str) -> bool:
@@ -201,6 +209,12 @@ def is_ours(memory: Memory, session: str) -> bool:
     if any(item.project == memory.project.id for item in known):
         return True
     return bool(memory.store.events(scope, EventFilter(session=wanted), limit=1))
+
+
+def _none_known(topic: str) -> str:
+    if topic.strip():
+        return "nothing is known of this topic: call without topic for all, or use search_memory"
+    return "no decisions or rules are known in this project yet; remember them as they come up"
 
 
 def _line(item: KeptSummary) -> SummaryLine:

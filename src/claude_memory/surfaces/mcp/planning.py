@@ -8,7 +8,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from claude_memory.context.quoting import plain
-from claude_memory.errors import Conflict, InvalidInput
+from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.model import Trust
 from claude_memory.surfaces.mcp.access import Access
 from claude_memory.surfaces.mcp.answers import Answer, fenced, given, line, moment
@@ -44,6 +44,7 @@ class Intentions(Answer):
     """What an intention's action gave."""
 
     intentions: list[Intended]
+    note: str = ""
 
 
 class TaskLine(Answer):
@@ -65,6 +66,7 @@ class TaskAnswer(Answer):
     entries: int = 0
     problems: tuple[str, ...] = ()
     path: str = ""
+    note: str = ""
 
 
 class Planning:
@@ -77,16 +79,17 @@ class Planning:
         self,
         action: Literal["set", "check", "list", "complete", "snooze", "cancel"],
         text: Annotated[str, Field(max_length=2_000)] = "",
-        id: str = "",  # noqa: A002  the tool's published name
+        id: Annotated[str, Field(description="for complete, snooze, cancel")] = "",  # noqa: A002
         at: Annotated[str, Field(description="friday 9:00, in 2h, 2026-11-20")] = "",
         deadline: str = "",
-        files: list[str] = [],  # noqa: B006  the client sees this default
+        files: Annotated[list[str], Field(description="globs; for check: paths")] = [],  # noqa: B006
         topics: list[str] = [],  # noqa: B006
-        codebase: str = "",
+        codebase: Annotated[str, Field(description="a project's name or path")] = "",
         priority: Literal["high", "normal", "low"] = "normal",
     ) -> Annotated[CallToolResult, Intentions]:
-        """Reminders. set: text, coming up at a time, when files (globs) or topics are touched, or in a
-        codebase. check: what is due for files, or for text you work on, and why. snooze: until `at`.
+        """Reminders. set: `text` that comes up at a time, when files or topics are touched, or in a codebase;
+        at the next chance if none is given. check: what is due now, for files or for the text you work on,
+        and why. list: all that are open. snooze: until `at`.
 
         Example: {"action": "set", "text": "rotate the key", "at": "friday 9:00", "files": ["src/auth/**"]}
         """
@@ -94,9 +97,11 @@ class Planning:
             book = memory.intentions
             if action == "check":
                 due = book.check(files=files, words=text)[:SHOWN]
-                return given(Intentions(intentions=[_intended(one.intention, one.reason) for one in due]))
+                shown = [_intended(one.intention, one.reason) for one in due]
+                return given(Intentions(intentions=shown, note="" if shown else "nothing is due"))
             if action == "list":
-                return given(Intentions(intentions=[_intended(item) for item in book.list()[:SHOWN]]))
+                shown = [_intended(item) for item in book.list()[:SHOWN]]
+                return given(Intentions(intentions=shown, note="" if shown else "none is open"))
             if action == "set":
                 made = book.set(
                     text,
@@ -113,22 +118,31 @@ class Planning:
     def task(
         self,
         action: Literal["scratchpad", "plan", "append", "status", "list"],
-        name: str = "",
+        name: Annotated[str, Field(description="of the task; not for list")] = "",
         text: Annotated[str, Field(max_length=TEXT_CHARACTERS)] = "",
     ) -> Annotated[CallToolResult, TaskAnswer]:
-        """Work in three phases: scratchpad (explore; rewritten freely), plan (written once), append
-        (progress). With text they write, without they show. status: where a task stands, what is next.
+        """Longer work in three phases, kept in files: scratchpad (explore; each text replaces the last), plan
+        (written once), append (one entry of progress). With text they write, without they show. status:
+        where a task stands, and what is next.
 
         Example: {"action": "append", "name": "login", "text": "tests pass"}
         """
         with self._access.memory() as memory:
             tasks = task_api(memory, self._access)
             if action == "list":
-                return given(TaskAnswer(tasks=_listed(tasks)))
+                listed = _listed(tasks)
+                note = "" if listed else "no task yet: action scratchpad with a name and a text begins one"
+                return given(TaskAnswer(tasks=listed, note=note))
             if not name.strip():
                 raise InvalidInput(f"action {action} needs `name`; action list shows the tasks there are")
-            path = _written(tasks, action, name, text) if text and action != "status" else ""
-            return given(_task(tasks, action, name, path))
+            try:
+                path = _written(tasks, action, name, text) if text and action != "status" else ""
+                return given(_task(tasks, action, name, path))
+            except NotFound:
+                raise NotFound(
+                    f"no task {plain(name)[:80]!r} here: action list shows those there are, "
+                    "action scratchpad with a text begins a new one"
+                ) from None
 
 
 def task_api(memory: Memory, access: Access) -> MemoryAPI:
@@ -142,11 +156,14 @@ def task_api(memory: Memory, access: Access) -> MemoryAPI:
 def _changed(book: IntentionBook, action: str, id_: str, until: str) -> Intention:
     if not id_.strip():
         raise InvalidInput(f"action {action} needs `id`; action list shows the intentions there are")
-    if action == "snooze":
-        if not until:
-            raise InvalidInput("action snooze needs `at`: a span or a time, such as `2h` or `tomorrow 9:00`")
-        return book.snooze(id_, until)
-    return book.complete(id_) if action == "complete" else book.cancel(id_)
+    if action == "snooze" and not until:
+        raise InvalidInput("action snooze needs `at`: a span or a time, such as `2h` or `tomorrow 9:00`")
+    try:
+        if action == "snooze":
+            return book.snooze(id_, until)
+        return book.complete(id_) if action == "complete" else book.cancel(id_)
+    except NotFound as fault:
+        raise NotFound(f"{fault}; action list shows those that are open") from None
 
 
 def _intended(item: Intention, reason: str = "") -> Intended:
@@ -187,6 +204,11 @@ def _written(tasks: MemoryAPI, action: str, name: str, text: str) -> str:
     if action == "plan":
         if not order.can_take(name, Part.PLAN):
             raise Conflict(f"task {name!r} has no scratchpad yet: explore first with action scratchpad")
+        if tasks.get_plan(name):
+            raise Conflict(
+                f"task {name!r} has a plan already, and plans are written once: "
+                "say what changes with action append"
+            )
         return str(tasks.create_plan(name, text))
     if not order.can_take(name, Part.PROGRESS):
         raise Conflict(f"task {name!r} has no plan yet: write one with action plan")
@@ -197,9 +219,9 @@ def _task(tasks: MemoryAPI, action: str, name: str, path: str) -> TaskAnswer:
     status = tasks.get_task_status(name)
     text = "" if path else _shown(tasks, action, name)
     steps = {
-        "discovery": "plan, when explored",
-        "planning": "append progress",
-        "execution": "append progress",
+        "discovery": "explore on, then action plan",
+        "planning": "do it; action append after each step",
+        "execution": "go on; action append after each step",
     }
     return TaskAnswer(
         phase=status.current_phase,

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from claude_memory import __version__
-from claude_memory.surfaces.mcp import prompts
+from claude_memory.surfaces.mcp import completing, prompts
 from claude_memory.surfaces.mcp.access import Access
 from claude_memory.surfaces.mcp.resources import Resources
 from claude_memory.surfaces.mcp.toolbox import ToolServer, add_tools
@@ -75,6 +75,7 @@ class Server:
         add_tools(self.mcp, self.access)
         Resources(self.access).register(self.mcp)
         prompts.register(self.mcp)
+        completing.register(self.mcp, self.access)
 
     def run(self) -> None:
         """Serve over stdio until the client goes."""

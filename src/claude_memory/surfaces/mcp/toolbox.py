@@ -49,7 +49,10 @@ class ToolServer(MCPServer):
         except ToolError as fault:
             if isinstance(fault.__cause__, ValidationError):
                 raise ToolError(_complaint(name, fault.__cause__)) from None
-            raise
+            told = str(fault).removeprefix(f"Error executing tool {name}: ")
+            if told == str(fault):
+                raise
+            raise ToolError(told) from None
 
 
 def add_tools(server: MCPServer, access: Access) -> None:

@@ -51,15 +51,16 @@ class Writing:
         self,
         text: Annotated[str, Field(min_length=1, max_length=TEXT_CHARACTERS)],
         kind: str = "note",
-        title: str = "",
+        title: Annotated[str, Field(description="left out: the text's beginning")] = "",
         topics: list[str] = [],  # noqa: B006  the client sees this default
-        files: list[str] = [],  # noqa: B006
-        supersedes: str = "",
+        files: Annotated[list[str], Field(description="paths it is about")] = [],  # noqa: B006
+        supersedes: Annotated[str, Field(description="the id of what this replaces")] = "",
     ) -> Annotated[CallToolResult, Remembered]:
-        """Keep one thing worth knowing later. kind: decision, correction, preference, fact, fix, pattern,
-        convention, lesson, idea or note. supersedes: the id this replaces.
+        """Keep one thing worth knowing in later sessions, with its reason; several things in several calls.
+        kind: decision, correction, preference, fact, fix, pattern, convention, lesson, idea or note.
 
-        verdict: added, reinforced (known already), superseded or conflict, with the other's id.
+        verdict: added; reinforced (known already); superseded (it replaces `other`); conflict (it contradicts
+        `other`: find out which holds, then revise). Never put secrets in: they are cut out.
         Example: {"text": "Sessions use JWT because the gateway is stateless", "kind": "decision",
         "topics": ["auth"], "files": ["src/auth.py"]}
         """
@@ -82,13 +83,14 @@ class Writing:
 
     def revise(
         self,
-        id: str,  # noqa: A002  the tool's published name
+        id: Annotated[str, Field(description="of the memory, or its unique beginning")],  # noqa: A002
         action: Change,
-        text: Annotated[str, Field(max_length=TEXT_CHARACTERS)] = "",
+        text: Annotated[str, Field(max_length=TEXT_CHARACTERS, description="for update, supersede")] = "",
         reason: str = "",
     ) -> Annotated[CallToolResult, Revised]:
-        """Change one memory: update its text, supersede it by a new text (the old one stays, linked), pin,
-        demote (found last), forget (hidden, 30 days to undo), restore (undoes the others).
+        """Change one memory: update its text (a mistake in it), supersede it by a new text (it held once;
+        the old one stays, linked), pin (never fades), demote (found last), forget (hidden, 30 days to undo),
+        restore (undoes forget, supersede, demote or pin). What the user said is superseded, not updated.
 
         Example: {"id": "m4k2", "action": "supersede", "text": "Sessions use PASETO", "reason": "audit"}
         """
