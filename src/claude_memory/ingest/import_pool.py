@@ -10,11 +10,11 @@ import copyreg
 import gc
 import os
 import pickle
-import queue
 import struct
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import fields
@@ -27,7 +27,7 @@ from claude_memory.model import Event, StoredMemory
 from claude_memory.settings import Settings
 from claude_memory.store.archive_protocol import NewMessage
 
-AHEAD = 4  # batches that each worker may be ahead of the writer
+AHEAD_BYTES = 12 << 20  # that each worker may be ahead, so that it goes on while the writer commits
 # Messages make no cycles, and thousands of them wait: looking through them for garbage is for nothing.
 _COLLECT_AFTER = (100_000, 20, 20)
 _LENGTH = struct.Struct(">Q")
@@ -49,12 +49,45 @@ def pooled(tasks: Sequence[Task], settings: Settings, count: int) -> Iterator[Ba
             yield batch
 
 
+class _Waiting:
+    """Batches as they came off the pipe, up to so many bytes; they are unpickled one at a time."""
+
+    def __init__(self) -> None:
+        self._held: deque[bytes | None] = deque()
+        self._bytes = 0
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def put(self, content: bytes | None) -> bool:
+        """Add one when there is room for it, None for the end; false if nobody wants any more."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._bytes < AHEAD_BYTES)
+            self._held.append(content)
+            self._bytes += len(content or b"")
+            self._changed.notify_all()
+            return not self._closed
+
+    def get(self) -> bytes | None:
+        """The next one, as soon as it is there; None for the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._held)
+            content = self._held.popleft()
+            self._bytes -= len(content or b"")
+            self._changed.notify_all()
+            return content
+
+    def close(self) -> None:
+        """Let nobody wait for room any more."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+
 class _Worker:
-    """One worker as the writer sees it: a thread takes its batches off the pipe, a few ahead."""
+    """One worker as the writer sees it: a thread takes its batches off the pipe, some way ahead."""
 
     def __init__(self, tasks: list[Task], settings: Settings) -> None:
-        self._ready: queue.Queue[Batch | None] = queue.Queue(AHEAD)
-        self._closing = False
+        self._waiting = _Waiting()
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in sys.path if place)}
         self._process = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM],
@@ -71,12 +104,9 @@ class _Worker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._closing = True
         self._process.kill()
-        while self._thread.is_alive():
-            with suppress(queue.Empty):
-                self._ready.get_nowait()
-            self._thread.join(0.01)
+        self._waiting.close()
+        self._thread.join()
         for pipe in (self._process.stdin, self._process.stdout):
             with suppress(OSError):
                 _pipe(pipe).close()
@@ -84,15 +114,18 @@ class _Worker:
 
     def next(self) -> Batch:
         """The worker's next batch."""
-        batch = self._ready.get()
-        if batch is None:
+        content = self._waiting.get()
+        if content is None:
             raise StoreFault("a reading process ended early; import again to go on where it was")
+        batch: Batch = pickle.loads(content)  # noqa: S301  our own process sent it
         return batch
 
     def _take(self) -> None:
-        while (batch := _receive(_pipe(self._process.stdout))) is not None and not self._closing:
-            self._ready.put(batch)
-        self._ready.put(None)
+        content: bytes | None = b""
+        while content is not None:
+            content = _receive(_pipe(self._process.stdout))
+            if not self._waiting.put(content):
+                return
 
 
 def _pipe(handle: IO[bytes] | None) -> IO[bytes]:
@@ -107,15 +140,15 @@ def _send(pipe: IO[bytes], value: Any) -> None:
     pipe.flush()
 
 
-def _receive(pipe: IO[bytes]) -> Any:
-    """What the other side sent; None when it is gone. Only our own processes are at the other end."""
+def _receive(pipe: IO[bytes]) -> bytes | None:
+    """What the other side sent; None when it is gone."""
     try:
         head = pipe.read(_LENGTH.size)
         if len(head) < _LENGTH.size:
             return None
         (length,) = _LENGTH.unpack(head)
         content = pipe.read(length)
-        return pickle.loads(content) if len(content) == length else None  # noqa: S301
+        return content if len(content) == length else None
     except (OSError, ValueError):
         return None
 
@@ -133,7 +166,8 @@ def work() -> None:
         _hand_over_by_position(kind)
     if hasattr(os, "nice"):
         os.nice(5)
-    tasks, settings = _receive(sys.stdin.buffer) or ((), Settings())
+    given = _receive(sys.stdin.buffer)
+    tasks, settings = pickle.loads(given) if given else ((), Settings())  # noqa: S301  from our own process
     try:
         for task in tasks:
             for batch in batches(task, settings):
