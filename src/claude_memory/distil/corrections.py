@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from claude_memory.distil import phrases
@@ -25,20 +26,33 @@ def corrected(said: Sequence[Said], before: Before, done: frozenset[str]) -> lis
     can_be = acted or not before.asked or any(fits(phrases.DENYING, one.plain) for one in said)
     if can_be and any(_points_out(one, done) or _finds_fault(one, before) for one in said):
         return list(said)
-    if not acted or said[0].agrees:
+    if not acted or accepts(said) or any(fits(phrases.DECLARING, one.plain) for one in said):
         return []
     if before.asked or before.asked_fact:  # an answer, even if it is no, unless it goes about something done
         return list(said) if _beside_the_question(said, before) else []
     return list(said) if _objects(said, before) else []
 
 
+def accepts(said: Sequence[Said]) -> bool:
+    """Whether a turn begins by taking what the agent said: “crockford then”, “pdo ok”."""
+    return any(one.agrees or fits(phrases.ACCEPTING, one.plain) for one in said[:2])
+
+
 def _objects(said: Sequence[Said], before: Before) -> bool:
     first = said[0]
     if first.refuses and before.suggested:
         return False  # an offer was refused
-    if first.objects or (first.refuses and (before.announced or shared(_about(said), before.terms))):
+    if first.objects or (first.refuses and _relates(said, before)):
         return True
     return not before.alternatives and _against(said, before)
+
+
+def _relates(said: Sequence[Said], before: Before) -> bool:
+    """Whether a turn speaks of what the agent just told or did."""
+    if shared(_about(said), before.terms) or fits(r"\b(?:that|it|them|those|for this)\b", said[0].plain):
+        return True
+    refused = phrases.compiled(phrases.SET_ASIDE).findall(said[0].plain)  # “no any please”
+    return any(fits(rf"\b{re.escape(word)}\b", before.text.lower()) for word in refused)
 
 
 def _beside_the_question(said: Sequence[Said], before: Before) -> bool:
@@ -46,35 +60,40 @@ def _beside_the_question(said: Sequence[Said], before: Before) -> bool:
     about = _about(said)
     told, question = terms(before.announced), terms(before.question)
     objects = any(one.refuses or fits(phrases.CONTRASTING, one.plain) for one in said if not one.agrees)
-    return objects and shared(about, told) and not shared(about, question)
+    return objects and shared(about, told) and not shared(about, question) and not before.open_question
 
 
 def _points_out(one: Said, done: frozenset[str]) -> bool:
     """Whether a sentence names what is wrong, or sets what is right against what the agent did."""
     if fits(phrases.CORRECTING, one.plain) and not fits(phrases.DECLARING, one.plain):
-        return True
+        return not one.agrees
     return fits(phrases.EQUATING, one.plain) and bool(terms(one.plain.rpartition(" not ")[2]) & done)
 
 
 def _finds_fault(one: Said, before: Before) -> bool:
-    """“24 h is short”: what the agent named is judged."""
-    return fits(phrases.EVALUATING, one.plain) and shared(terms(one.plain.partition(",")[0]), before.terms)
+    """“24 h is short”, “409 makes them retry”: what the agent named is judged."""
+    if fits(phrases.EVALUATING, one.plain) and shared(terms(one.plain.partition(",")[0]), before.terms):
+        return True
+    subject = terms(" ".join(one.plain.split(" ")[:3]))
+    return fits(phrases.HARMING, one.plain) and shared(subject - DULL, terms(before.announced))
 
 
 def _against(said: Sequence[Said], before: Before) -> bool:
     """Whether a turn takes up what the agent just did or announced and wants it otherwise."""
     first = said[0]
+    elliptic = bool(before.announced) and any(fits(phrases.ELLIPTIC, one.plain) for one in said[:2])
+    if elliptic:
+        return True
     if fits(phrases.NARRATING, first.plain) or fits(r"^(?:let's|lets|let us)\b", first.plain):
         return False
     if not before.announced:  # only files tell what was done, and share many words by chance
         return any(_demands(one, before) for one in said)
-    if _other_value(first, before) or _put_otherwise(first, said):
+    if _other_value(first, before) or _put_otherwise(first, said, before):
         return True
     directs = fits(phrases.DIRECTING, first.plain)
     if not shared(_about(said), before.terms):
         return directs and bool(_set_aside(first))
-    contrasts = any(fits(phrases.CONTRASTING, one.plain) for one in said)
-    return contrasts or directs or _same_subject(first, before)
+    return directs or any(fits(phrases.CONTRASTING, one.plain) for one in said)
 
 
 def _demands(one: Said, before: Before) -> bool:
@@ -93,20 +112,18 @@ def _set_aside(one: Said) -> frozenset[str]:
     return terms(" ".join(found)) - DULL
 
 
-def _same_subject(first: Said, before: Before) -> bool:
-    """“I put the plot in kelvin.” “Plots in celsius”: the same subject, said anew."""
-    subject = terms(" ".join(first.plain.split(" ")[:3]))
-    announced = terms(before.announced)
-    return shared(subject - DULL, announced) and bool(first.terms - announced)
-
-
-def _put_otherwise(first: Said, said: Sequence[Said]) -> bool:
+def _put_otherwise(first: Said, said: Sequence[Said], before: Before) -> bool:
     """“I assumed sunday.” “Monday, we're in europe”: just another name for it, and why."""
     named, mark, _ = first.plain.partition(",")
-    if fits(phrases.STATING, named) or fits(phrases.TASK, named) or fits(phrases.TROUBLE, first.plain):
+    unfit = (phrases.STATING, phrases.TASK, phrases.APPRAISING)
+    if any(fits(pattern, named) for pattern in unfit) or fits(phrases.TROUBLE, first.plain):
         return False
+    if fits(r"\b(?:nice|great|cool|perfect|lovely|thanks|thx)\b", first.plain):
+        return False
+    fresh = bool(terms(named) - before.terms) or fits(r"^(?:only|not|no|drop|leave|keep|without)\b", named)
     explained = bool(mark) or len(said) > 1 or fits(r" (?:please|pls)$", named)
-    return explained and 0 < len(terms(named)) < MAX_NAMED and len(all_terms(said)) >= MIN_TERMS
+    related = shared(_about(said), before.terms) or fits(phrases.DIRECTING, named)
+    return fresh and explained and related and 0 < len(terms(named)) < MAX_NAMED
 
 
 def _other_value(first: Said, before: Before) -> bool:

@@ -13,40 +13,69 @@ from claude_memory.distil.phrases import fits
 
 MIN_ANSWER_TERMS = 2
 MAX_NAMED = 4
+_SELF = r"\b(?:i|me|my|i'm|i've|mine|too)\b"
+# What tells of something or asks for it, and names no choice.
+_TELLING = (
+    phrases.STATING,
+    phrases.TASK,
+    phrases.NARRATING,
+    phrases.TROUBLE,
+    phrases.APPRAISING,
+    _SELF,
+)
 
 
 def decided(said: Sequence[Said], before: Before, *, opening: bool = False) -> list[Said]:
     """The sentences of a turn that decides; empty if it does not. `opening`: it begins the session."""
     telling = [one for one in said if not fits(phrases.GOING_AHEAD, one.plain)]
-    standing = [one for one in telling if stands(one, opening=opening)]
+    # What a person tells when asked how things are is no rule, unless they say so outright.
+    told_facts = opening or before.asked_fact
+    standing = [one for one in telling if stands(one, opening=told_facts)]
     if standing and (len(all_terms(telling)) > 1 or fits(phrases.DECLARING, standing[0].plain)):
         return telling
-    if before.asked and _answers(telling, before):
-        return telling
-    if before.offered and _takes_up(telling, before):
-        return telling
-    if any(_settles(one, before) for one in telling):
-        return telling
-    return []
+    if before.asked_step or before.asked_fact:
+        return []
+    chooses = (
+        (before.asked and _answers(telling, before))
+        or (before.offered and _takes_up(telling, before))
+        or any(_settles(one, before) or _takes_named(one, before) for one in telling)
+        or _puts_another(said, before)
+    )
+    return telling if chooses else []
 
 
 def stands(one: Said, *, opening: bool = False) -> bool:
     """Whether a sentence states a rule by itself; how things are today is told in openings, too."""
     if fits(phrases.DECLARING, one.plain):
         return bool(one.terms)
-    if (
-        len(one.terms) < MIN_ANSWER_TERMS
-        or opening
-        or fits(phrases.TROUBLE, one.plain)
-        or fits(phrases.NARRATING, one.plain)
-    ):
+    if len(one.terms) < MIN_ANSWER_TERMS or opening or fits(phrases.NARRATING, one.plain):
         return False
-    return bool(one.terms) and (one.concludes or fits(phrases.STANDING, one.plain))
+    if fits(phrases.TROUBLE, one.plain) and not fits(r"\blet'?s\b", one.plain):
+        return False
+    if one.concludes or fits(phrases.TOPIC, one.plain):
+        return True
+    return fits(phrases.STANDING, one.plain) and not _about_oneself(one)
+
+
+def _about_oneself(one: Said) -> bool:
+    """“Regexes always bite me”: no rule, unless a will is said."""
+    return fits(_SELF, one.plain) and not fits(phrases.WILLING, one.plain)
+
+
+def agrees_to(text: str, before: Before) -> bool:
+    """Whether a turn without words of its own takes a proposal: “agreed, do it like that”."""
+    plain = " ".join(text.lower().replace("’", "'").split())
+    return before.proposed and not before.asked_step and fits(phrases.AGREED, plain)
 
 
 def reconsiders(text: str) -> bool:
     """Whether a turn takes an earlier choice back."""
     return fits(phrases.RECONSIDERING, text.lower().replace("’", "'"))
+
+
+def rethinks(text: str) -> bool:
+    """Whether a turn says that it chooses anew."""
+    return fits(phrases.THINKING_AGAIN, text.lower().replace("’", "'"))
 
 
 def _answers(said: Sequence[Said], before: Before) -> bool:
@@ -59,6 +88,8 @@ def _answers(said: Sequence[Said], before: Before) -> bool:
         and (shared(one.terms, before.terms) or not fits(phrases.TASK, one.plain))
     ]
     count = len(all_terms(telling))
+    if count and fits(r"\bor\b", before.question) and shared(all_terms(telling), terms(before.question)):
+        return True  # one of two was named
     return count >= MIN_ANSWER_TERMS or (count > 0 and fits(r"\b(?:only|never|always)\b", telling[0].plain))
 
 
@@ -74,10 +105,28 @@ def _takes_up(said: Sequence[Said], before: Before) -> bool:
     )
 
 
+def _takes_named(one: Said, before: Before) -> bool:
+    """“Crockford then”, “ok, minio”: what the agent brought up is taken, and nothing told of it."""
+    if not (one.agrees or fits(phrases.ACCEPTING, one.plain)) or (before.acted and not before.proposed):
+        return False
+    named = phrases.compiled(phrases.ACCEPTING).sub("", one.plain).strip()
+    return shared(one.terms, before.terms) and not any(fits(pattern, named) for pattern in _TELLING)
+
+
+def _puts_another(said: Sequence[Said], before: Before) -> bool:
+    """“Nah, doubling feels mean. Flat 8 coins”: an offer is refused, and something else put in its place."""
+    if len(said) < 2 or not said[0].refuses or not (before.suggested or before.proposed):
+        return False
+    return any(
+        len(one.terms) >= MIN_ANSWER_TERMS and not any(fits(pattern, one.plain) for pattern in _TELLING)
+        for one in said[1:]
+    )
+
+
 def _names(one: Said, before: Before) -> bool:
     """“Lua upvalues, i know that code”: what is taken is just named, and nothing is told of it."""
     named = one.plain.partition(",")[0]
-    if fits(phrases.STATING, named) or fits(phrases.TROUBLE, one.plain):
+    if fits(phrases.STATING, named) or fits(phrases.TROUBLE, one.plain) or fits(_SELF, named):
         return False
     polite = fits(r" (?:please|pls|then)$", named) and len(terms(named)) < MAX_NAMED
     return polite or shared(terms(" ".join(named.split(" ")[:3])), before.terms)
@@ -85,8 +134,10 @@ def _names(one: Said, before: Before) -> bool:
 
 def _settles(one: Said, before: Before) -> bool:
     """“Yes, decimal only”, “the room process, sure”: assent that makes a rule of what was said."""
+    if fits(phrases.DOING_SO, one.plain) and before.text and not before.acted:
+        return bool(one.terms)
     if not one.agrees or fits(phrases.NARRATING, one.plain) or fits(phrases.TROUBLE, one.plain):
         return False
-    if fits(phrases.SETTLING, one.plain):
+    if fits(phrases.SETTLING, one.plain) and not _about_oneself(one):
         return shared(one.terms, before.terms) or not fits(phrases.STATING, one.plain)
     return len(one.terms) > 1 and _names(one, before) and not fits(phrases.TASK, one.plain)

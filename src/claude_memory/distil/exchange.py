@@ -19,6 +19,11 @@ MAX_SENTENCES = 60
 _STEM = 4  # letters that make a beginning tell
 _WORD = re.compile(r"[^\s,;!?()\[\]{}\"“”…]+")
 _AGREED = re.compile(r", (?:sure|yes|yep|yeah|ok|okay|agreed|right|exactly|fine)\W*$")
+# “New thing: …”, “next, …”
+_TURNING_TO = re.compile(
+    r"^(?:(?:next|new|another|last|other) (?:thing|topic|one|point)|one more(?: thing)?|next|last)[:,]"
+    r" (?:the )?"
+)
 _EDGE = " ,.:;!—–-…"
 LETTER = r"^\(?[a-d1-4]\)?\W*$"  # “(a).”
 _OFFERING = f"{phrases.OFFERING}|{phrases.ALTERNATIVES}"
@@ -59,10 +64,12 @@ class Before:
     question: str = ""
     asked: bool = False  # for a choice or a leave
     asked_fact: bool = False
+    asked_step: bool = False  # for a leave to do one thing now
     offered: bool = False
     announced: str = ""  # what it said that it did or will do
     suggested: bool = False  # its last word was what could be done, too
     alternatives: bool = False
+    proposed: bool = False  # a way to do it lies before the person
     acted: bool = False
     terms: frozenset[str] = field(default_factory=frozenset)
 
@@ -70,36 +77,53 @@ class Before:
     def anything(self) -> bool:
         return bool(self.text) or self.acted
 
+    @property
+    def open_question(self) -> bool:
+        """Whether it asked where, how or what: any answer is one."""
+        return fits(r"^(?:and |so |but )?(?:where|how|what|which|when)\b", self.question)
+
 
 def meant(text: str) -> list[Said]:
     """The sentences of a turn that say something of their own: no question, joke, guess or hearsay."""
     found: list[Said] = []
     if fits(phrases.HESITATING, text.lower()) or fits(phrases.SARCASM, text.lower().replace("’", "'")):
         return found
-    refused = asked = False
+    refused = asked = assented = False
     for sentence in islice(spoken(text), MAX_SENTENCES):
         said = _said(sentence.said, sentence.plain)
         if said is not None:
             # “120? hmm no.” answers oneself.
             refuses, objects = refused or said.refuses, refused or said.objects
-            found.append(replace(said, refuses=refuses and not asked, objects=objects and not asked))
+            said = replace(said, refuses=refuses and not asked, objects=objects and not asked)
+            found.append(replace(said, agrees=said.agrees or assented))
         elif fits(phrases.JOKING, sentence.plain.lower()):
             found.clear()  # what came before was the joke
         # “No! Let them through.”: the refusal belongs to what follows.
         refused = said is None and not found and fits(phrases.REFUSING, _plain(sentence.plain))
         asked = sentence.plain.endswith("?")
+        assented = said is None and _assents(sentence.plain)  # “Yes. Decimals only.”
+        if assented and found:  # “Fail open. Yes.”
+            found[-1] = replace(found[-1], agrees=True)
     return found
 
 
 def _said(typed: str, plain: str) -> Said | None:
     text = " ".join(plain.lower().replace("’", "'").split())
     bare, agrees = without_fillers(text)
+    bare = _TURNING_TO.sub("", bare)
     answer = after_the_question(bare)
     refuses = answer == bare and fits(phrases.REFUSING, bare)
     bare = answer
     if not terms(bare) and not fits(LETTER, bare):
         return None
-    unmeant = (phrases.ASKING, phrases.SUPPOSING, phrases.JOKING, phrases.LATER, phrases.REPORTED)
+    unmeant = (
+        phrases.ASKING,
+        phrases.SUPPOSING,
+        phrases.JOKING,
+        phrases.LATER,
+        phrases.REPORTED,
+        phrases.MOMENTARY,
+    )
     if any(fits(pattern, bare) for pattern in unmeant) or fits(phrases.JOKING, text):
         return None
     return Said(
@@ -110,6 +134,10 @@ def _said(typed: str, plain: str) -> Said | None:
         refuses and fits(phrases.OBJECTING, bare),
         fits(phrases.CONCLUDING, text),
     )
+
+
+def _assents(text: str) -> bool:
+    return text.lower().strip(_EDGE) in phrases.ASSENTING
 
 
 def _plain(text: str) -> str:
@@ -155,10 +183,12 @@ def before(turns: Sequence[Turn], earlier: Before | None = None) -> Before:
         question=question,
         asked=bool(question) and not fact,
         asked_fact=fact,
+        asked_step=bool(question) and fits(phrases.STEP_ASKED, question),
         offered=any(fits(_OFFERING, sentence) for sentence in told),
         announced=" ".join(one for one in told if fits(phrases.ANNOUNCING, one) or reports),
         suggested=bool(told) and fits(phrases.SUGGESTING, told[-1]),
         alternatives=any(fits(phrases.ALTERNATIVES, sentence) for sentence in told),
+        proposed=any(fits(phrases.PROPOSING, sentence) for sentence in sentences),
         acted=acted,
         terms=terms(last.lower()) | acted_on(turns),
     )
@@ -186,11 +216,13 @@ def terms(text: str) -> frozenset[str]:
 
 
 def shared(some: Iterable[str], others: frozenset[str]) -> bool:
-    """Whether both speak of the same thing: `exif` and `exiftool` do."""
-    return any(
-        one in others or (len(one) >= _STEM and any(other.startswith(one) for other in others))
-        for one in some
-    )
+    """Whether both speak of the same thing: `exif` and `exiftool` do, `interval` and `interval_hours`."""
+    return any(one in others or any(_akin(one, other) for other in others) for one in some)
+
+
+def _akin(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return len(short) >= _STEM and (long.startswith(short) or (len(short) > _STEM and short in long))
 
 
 def all_terms(said: Iterable[Said]) -> frozenset[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from claude_memory.distil.phrases import REJECTING, fits
-from claude_memory.distil.runs import MAX_OUTPUT, Run, changes_something, run_of, turns_back
+from claude_memory.distil.runs import MAX_OUTPUT, Run, changes_something, repairs_first, run_of, turns_back
 from claude_memory.distil.sentences import sentences
 from claude_memory.distil.turns import AGENT, PERSON, Turn, relative
 
@@ -129,6 +129,8 @@ def _changes(turns: Sequence[Turn], window: range, passing: Run, cwd: str) -> It
             run = run_of(index, turn, judged=False)
             if index != passing.index and not (run and run.same_as(passing)):
                 commands.append(index)
+    if not edits and not commands and repairs_first(passing.turn.command):
+        commands.append(passing.index)
     yield from edits or commands
 
 

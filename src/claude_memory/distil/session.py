@@ -23,6 +23,7 @@ MAX_FILES = 8
 BODY_CHARACTERS = 2_000
 CONTEXT_CHARACTERS = 240
 LINE_CHARACTERS = 300
+ENOUGH_SHARED = 3  # terms that make two decisions speak of the same thing; fewer if that is most of the first
 
 
 def distil(turns: Sequence[Turn], origin: Origin) -> Distilled:
@@ -57,7 +58,7 @@ def _spoken_memories(
         said = meant(turn.text)
         again = reconsiders(turn.text)
         open_offer = None if said else context
-        for statement in statements(said, context, so_far, again=again, opening=not index):
+        for statement in statements(said, context, so_far, text=turn.text, again=again, opening=not index):
             memory = _memory(turns, index, statement, context, origin)
             if statement.reconsiders:
                 for old in _taken_back(found, statement):
@@ -69,12 +70,18 @@ def _spoken_memories(
 
 
 def _taken_back(found: Sequence[tuple[Statement, StoredMemory]], later: Statement) -> list[StoredMemory]:
-    """The last decision about the same thing, if the person thought again."""
+    """The decision that shares most with the one in which the person thought again, if it shares enough."""
     about = terms(later.words)
-    for statement, memory in list(reversed(found))[:3]:
-        if statement.kind is Kind.DECISION and terms(statement.words) & about:
-            return [memory]
-    return []
+    best: StoredMemory | None = None
+    most = 0
+    for statement, memory in found:
+        if statement.kind is not Kind.DECISION:
+            continue
+        earlier = terms(statement.words)
+        common = len(earlier & about)
+        if common >= max(most, 1) and (common >= ENOUGH_SHARED or common * 4 >= len(earlier)):
+            best, most = memory, common
+    return [best] if best else []
 
 
 def _memory(

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from claude_memory.distil import corrections, decisions, preferences
+from claude_memory.distil import corrections, decisions, phrases, preferences
 from claude_memory.distil.exchange import Before, Said, all_terms, shared
+from claude_memory.distil.phrases import fits
 from claude_memory.model import Kind
 
 MIN_ALONE = 7  # terms that make words understandable without what they answer
@@ -38,18 +39,28 @@ class SoFar:
 
 
 def statements(
-    said: list[Said], before: Before, so_far: SoFar, *, again: bool = False, opening: bool = False
+    said: list[Said],
+    before: Before,
+    so_far: SoFar,
+    *,
+    text: str = "",
+    again: bool = False,
+    opening: bool = False,
 ) -> list[Statement]:
-    """What a person's turn states, given what stood before it; `again`: it takes something back."""
+    """What a person's turn (`text`) states, given what stood before it; `again`: it takes something back."""
+    agreed = Said(text.strip(), "", agrees=True) if decisions.agrees_to(text, before) else None
     liked = preferences.preferred(said, before)
     rest = [one for one in said if one not in liked]
     found = []
-    if rest and again and shared(all_terms(rest), so_far.decided):
+    if rest and (decisions.rethinks(text) or (again and shared(all_terms(rest), so_far.decided))):
         found.append(Statement(Kind.DECISION, tuple(rest), _leans(rest, before), reconsiders=True))
     elif wrong := corrections.corrected(rest, before, so_far.done):
         found.append(Statement(Kind.CORRECTION, tuple(wrong), _leans(wrong, before)))
+    elif not said and agreed:
+        found.append(Statement(Kind.DECISION, (agreed,), leans=True))
     elif chosen := decisions.decided(rest, before, opening=opening):
-        found.append(Statement(Kind.DECISION, tuple(chosen), _leans(chosen, before), again))
+        anew = again or any(fits(phrases.REPLACING, one.plain) for one in chosen)
+        found.append(Statement(Kind.DECISION, tuple(chosen), _leans(chosen, before), anew))
     if liked:
         found.append(Statement(Kind.PREFERENCE, tuple(liked)))
     return found
