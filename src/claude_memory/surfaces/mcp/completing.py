@@ -28,7 +28,6 @@ MOST = 100  # as many as the protocol lets one answer hold
 def register(server: MCPServer, access: Access) -> None:
     """Offer them to the client."""
 
-    @server.completion()
     async def complete(
         ref: PromptReference | ResourceTemplateReference,
         argument: CompletionArgument,
@@ -38,6 +37,8 @@ def register(server: MCPServer, access: Access) -> None:
         wanted = ref.uri if isinstance(ref, ResourceTemplateReference) else ref.name
         found = await anyio.to_thread.run_sync(_found, access, wanted, argument.value)
         return Completion(values=found[:MOST], total=len(found), has_more=len(found) > MOST)
+
+    server.completion()(complete)  # type: ignore[no-untyped-call]
 
 
 def _found(access: Access, wanted: str, begun: str) -> list[str]:
