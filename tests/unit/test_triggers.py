@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from claude_memory.layers.obvious import cut
-from claude_memory.layers.rules import LANGUAGES
+from claude_memory.layers.rules import LANGUAGES, Vocabulary
 from claude_memory.layers.spoken import sentences
 from claude_memory.layers.triggers import scan
 
+MOODS = ("ASKED", "SUPPOSED", "HANDED_ON", "OWN_VOICE", "NOT_MEANT", "DESCRIBING", "BANS", "TASK")
 SAID = {
     "ok go with option 2": "decision",
     "we'll use websockets for the live view": "decision",
@@ -26,6 +27,16 @@ SAID = {
     "you forgot the null check I asked for": "correction",
     "the staging url is https://stage.example.com/api": "value",
     "the deploy branch is release/2026.11": "value",
+    "Hi again. The axis labels are the wrong way round, you swapped them.": "correction",
+    "it's the client that closes the socket, not the server": "correction",
+    "The tutorial becomes one long page.": "decision",
+    "after the call: we're dropping the spreadsheet export": "decision",
+    "Whenever you write a migration, it has to be reversible.": "architecture",
+    "Passwords never get logged.": "architecture",
+    "Correct numbers now, charts later.": "priority",
+    "The payout bug outranks the redesign.": "priority",
+    "you can reach the printer at 192.168.4.20": "value",
+    "the build farm compiles with gcc 14.2": "value",
 }
 NOT_SAID = (
     "rename the variable foo_bar to baz_qux",
@@ -35,6 +46,13 @@ NOT_SAID = (
     "my boss said we should use Java, funny right?",
     "let's see",
     "thanks, that works",
+    "Suppose we skip the cache. What would break?",
+    "A colleague told me never to use eval. Why?",
+    "haha sure, let's store the passwords in a spreadsheet",
+    "I'd expect this to return 3 but it returns 4.",
+    "the page takes 8 seconds to load on port 8080",
+    "Add a button that lets the user skip the intro",
+    "the wrong icon is shown after logout, please fix",
     "",
     "   \n\n",
     "/compact keep the decisions",
@@ -69,6 +87,11 @@ def test_each_sentence_is_kept_as_it_was_typed() -> None:
         "a81f2c0 go with sha256 for cache keys",
         "Traceback (most recent call last):",
         'He wrote "skip that, go with plan B"',
+        "E/SyncAdapter: must use version 5.2.0",
+        "src/sched.rs:77:13: never borrow twice",
+        "//! All modules always go through the gateway",
+        "FAILED test_tax.py::test_sum - use cents, not euros",
+        '"""\nlet\'s go with the quick fix\n"""',
     ],
 )
 def test_code_quotes_and_logs_do_not_speak(pasted: str) -> None:
@@ -76,7 +99,30 @@ def test_code_quotes_and_logs_do_not_speak(pasted: str) -> None:
 
 
 def test_a_name_in_quotes_is_a_name() -> None:
-    assert list(sentences('the flag is "checkout_v3"')) == ["the flag is  checkout_v3"]
+    assert list(sentences('the flag is "checkout_v3"')) == ["the flag is checkout_v3"]
+
+
+def test_a_row_says_where_it_fits() -> None:
+    rules = Vocabulary(
+        {"openers": frozenset(["and"]), "common": frozenset(), "go": frozenset(["go", "walk"])}
+    ).rules(
+        """
+        ^ we @go ~far * $
+        use .. =id !! if ; maybe
+        """
+    )
+
+    def fits(text: str) -> bool:
+        return rules.fit(text.split(), frozenset(text.split()))
+
+    assert fits("today , we go home")
+    assert fits("rest and we walk home , later")
+    assert not fits("today we go home")  # no clause begins there
+    assert not fits("we go far")
+    assert not fits("we go home today")
+    assert fits("use the good old parse_row")
+    assert not fits("use , then parse_row")
+    assert not fits("use parse_row if needed")
 
 
 @given(st.text(max_size=400))
@@ -94,14 +140,13 @@ def test_every_language_has_its_parts() -> None:
 
     for name in LANGUAGES:
         module = import_module(f"claude_memory.layers.rules.{name}")
-        assert {rule.label for rule in module.RULES} == {
-            "correction",
-            "decision",
-            "architecture",
-            "priority",
-            "value",
-        }
-        assert all(cue == cue.lower() and cue for rule in module.RULES for cue in rule.cues)
+        labels = {"correction", "decision", "architecture", "priority", "value"}
+        assert set(module.RULES) == set(module.UNLESS) == set(module.FIRM) == labels
+        moods = [getattr(module, name) for name in MOODS]
+        rows = [row for rules in (*moods, *module.RULES.values()) for row in rules.rows()]
+        assert rows
+        assert [row for row in rows if row != row.lower()] == []
+        assert {"openers", "asking", "personal", "speaking", "common"} <= set(module.FAMILIES)
 
 
 @pytest.mark.parametrize(

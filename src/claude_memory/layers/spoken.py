@@ -1,57 +1,55 @@
 """What a person says in their own voice in a prompt: sentences, without code, quotes and pasted logs.
 
-Knows no language; standard library only, because it runs inside the prompt hook.
+Knows no language; standard library only and nothing compiled, because it runs inside the prompt hook.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-
-from claude_memory.layers.rules import compiled
 
 MAX_CHARACTERS = 20_000  # a longer prompt is a pasted file; its head and tail are read
 MAX_LINE = 1_500
+QUOTED = "“…”"
 
-_QUOTES = "\"“«'"
-_BULLETS = "-*•0123456789"
-_ODD = frozenset(":=#/;{}()[]|<>@$%\\_0123456789")
-_PROGRAMS = tuple(
-    """at Traceback Caused error Error ERROR WARN INFO DEBUG FAIL PASS npm SELECT INSERT UPDATE DELETE CREATE
-    ALTER commit assert def class import""".split()
+_FENCES = ("```", "~~~", '"""', "'''")
+_BULLETS = ("- ", "* ", "• ", "+ ")
+_ENDS = ".!?;…"
+_CLOSERS = "\"')]”»"
+_DASHES = ("—", "–")
+_ABBREVIATED = frozenset(
+    "e.g. i.e. etc. vs. approx. no. nr. fig. resp. cf. incl. mr. mrs. dr. st. ca.".split()
 )
-_FENCES = ("```", "~~~")
-_QUOTED = r'"[^"\n]{1,400}"|“[^”\n]{1,400}”|«[^»\n]{1,400}»|(?<![\w`])\'[^\'\n]{3,400}\'(?!\w)'
-_ONE_WORD = r"[\w./:@+#-]+"
+_PAIRS = {"`": "`", "“": "”", "«": "»", '"': '"'}
+# What comments, prompts, tables, diffs and traces begin with.
 _PASTED = (
-    r"^\s*(?:"
-    # a log's stamp or level
-    r"(?:\[?\d{4}-\d\d-\d\d[T ]|\[?\d\d:\d\d:\d\d|\[ *\d+\.\d+\]|\[\d{4,}\]|[A-Z][a-z]{2} +\d+ \d\d:\d\d)"
-    r"|\[?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE|CRITICAL|PASS|FAIL|FAILED|PASSED|OK)\b[\]:| ]"
-    # an error and its trace
-    r"|(?i:[\w.$-]*(?:error|exception|warning|panic|fatal|traceback)\b.{0,20}:)|error\[E\d+\]|Traceback \("
-    r"|File \"|at [\w.$<>]+\(|\.\.\. \d+ more|Caused by:"
-    # what a program puts before its lines
-    r"|(?:kernel|npm|pip|cargo|gcc|make|git|docker|systemd|sshd|node|java|python\d?)(?:\[\d+\])?: "
-    r"|npm (?:ERR!|WARN)|-->|\d+ +\||\||\$ |>>> |# |// |/\*|\* |<!--|%|@@|\+\+\+|---|[+-]{1}\s{2,}"
-    # commits, places in files, code
-    r"|[0-9a-f]{7,40} \S|commit [0-9a-f]{7,40}|[ \t]{4,}\S|[\w.$/-]+\.\w{1,5}[:!(]\S*\d|[-=_*~]{4,}\s*$"
-    r"|[{}\[\]();,]+\s*$"
-    r"|.*(?:\S {2,}#|\S //|===?|=>|\);|\{$|::\w)|assert \w"
-    r"|\w+ ?[-+*/]?= ?[^=]*[;(\[{]|(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER) .*(?:;|FROM|INTO|TABLE)"
-    r"|(?:def|class|import|from|return|const|var|public|private|func|fn) .*[:;({=]"
-    r")"
+    "//", "/*", "*/", "# ", "-- ", "--- ", "--> ", "<!--", "$ ", ">>> ", "@@", "+++ ", "|", "%", "... ",
+    "at ", 'File "', "Traceback (", "E   ", "Caused by", "npm ", "commit ", "error[", "assert ", "#!",
+    "#define", "#include", "<?", "</", "}", ")",
+)  # fmt: skip
+_LEVELS = frozenset(
+    """DEBUG INFO WARN WARNING ERROR FATAL TRACE CRITICAL PASS FAIL FAILED PASSED SKIPPED OK CONFLICT SELECT
+    INSERT UPDATE DELETE CREATE ALTER""".split()
 )
-_LISTS = r"\s*(?:[-*•] |\d+[.)] )"
-_SENTENCE = r"(?<=[.!?;…])[\"')\]]*\s+(?=\S)|\s+[—–]\s+(?=[A-Za-z])|\s*[\U0001F300-\U0001FAFF☀-➿]+\s*"
-_ABBREVIATED = r"(?i:\b(?:e\.g|i\.e|etc|vs|approx|no|nr|fig|resp|cf|incl|mr|mrs|dr|st)\.|^\d+\.)$"
+_FAULTS = ("error", "exception", "warning", "panic", "fatal", "traceback")
+_PROGRAMS = frozenset(
+    "kernel npm pip cargo gcc make git docker systemd sshd node java python python3".split()
+)
+_CODE = frozenset(
+    "def class import from return const var let public private func fn function pub export".split()
+)
+_CODE_MARKS = frozenset(";({=")
+_CODE_ENDS = ("{", "}", ");", "};", "},", "(", "[", "],", ";")
+_CODE_SIGNS = ("=>", " == ", " === ", " != ", "&&", " += ")
+_MONTHS = frozenset("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split())
+_DIGITS = frozenset("0123456789")
+_HEX = frozenset("0123456789abcdef")
+_RULED = frozenset("-=_*~ ")
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Each sentence as it was typed, in order; quoted text in it is replaced by “…”."""
+    """Each sentence in order, its words as they were typed; quoted text in it is replaced by “…”."""
     for line in _own_lines(_bounded(text)):
-        plain = compiled(_QUOTED).sub(_kept_quote, line) if any(mark in line for mark in _QUOTES) else line
-        yield from _split(plain)
+        yield from _split(_unquoted(line))
 
 
 def _bounded(text: str) -> str:
@@ -62,40 +60,126 @@ def _bounded(text: str) -> str:
 
 
 def _own_lines(text: str) -> Iterator[str]:
-    fenced = False
+    fence = ""
     for line in text.splitlines():
-        if line.lstrip().startswith(_FENCES):
-            fenced = not fenced
-            continue
-        if fenced or not line.strip() or line.lstrip().startswith(">"):
-            continue
-        listed = compiled(_LISTS).match(line) if line.lstrip()[:1] in _BULLETS else None
-        if (not listed and _is_pasted(line)) or len(line) > MAX_LINE:
-            continue
-        yield line[listed.end() :] if listed else line.strip()
+        bare = line.strip()
+        if bare.startswith(_FENCES) and (not fence or bare.startswith(fence)):
+            fence = "" if fence else bare[:3]
+        elif not fence and bare and bare[0] != ">" and (len(line) <= MAX_LINE or _is_prose(line)):
+            listed = _after_bullet(bare)
+            if listed or not _is_pasted(line, bare):
+                yield listed or bare
 
 
-def _is_pasted(line: str) -> bool:
-    """A line of plain words needs no closer look, and compiling the pattern costs more than the rest."""
-    if line[:1].isalpha() and not _ODD.intersection(line) and not line.startswith(_PROGRAMS):
-        return False
-    return compiled(_PASTED).match(line) is not None
+def _is_prose(line: str) -> bool:
+    """A long line may be one long paragraph, or a blob."""
+    return line.count(" ") * 12 > len(line)
 
 
-def _kept_quote(match: re.Match[str]) -> str:
+def _after_bullet(bare: str) -> str:
+    """What an item of a list says; empty for any other line."""
+    if bare.startswith(_BULLETS) and not bare.startswith("- -"):
+        return bare[2:].strip()
+    number = bare[: len(bare) - len(bare.lstrip("0123456789"))]
+    if 0 < len(number) < 3 and bare[len(number) : len(number) + 2] in (". ", ") "):
+        return bare[len(number) + 2 :].strip()
+    return ""
+
+
+def _is_pasted(line: str, bare: str) -> bool:
+    if line.startswith(("    ", "\t")) or bare.startswith(_PASTED) or _RULED.issuperset(bare):
+        return True
+    return _is_log(bare) or _is_code(bare)
+
+
+def _is_log(bare: str) -> bool:
+    first, _, rest = bare.partition(" ")
+    core = first.strip("[]():|")
+    if core in _LEVELS or core.rstrip(":") in _LEVELS or (first in _MONTHS and rest[:1] in _DIGITS):
+        return True
+    if first.endswith(":") or bare[0] == "[":
+        lowered = core.lower()
+        named = lowered.endswith(_FAULTS) or lowered.partition("[")[0] in _PROGRAMS or core[1:2] == "/"
+        if named or _is_stamp(core) or (":" in core and "/" in core):
+            return True
+    if core[:1] in _DIGITS and (_is_stamp(core) or rest.startswith("|")):
+        return True
+    is_hash = 7 <= len(first) <= 40 and _HEX.issuperset(first) and not _DIGITS.isdisjoint(first)
+    return bool(rest) and (is_hash or _is_place(first))
+
+
+def _is_stamp(word: str) -> bool:
+    """2026-11-02T08:14, 08:14:55, [ 1123.99] and the like: a time, or a long number, and nothing else."""
+    return (
+        len(word) > 4
+        and word[0] in _DIGITS
+        and (word.count(":") > 1 or word.count("-") == 2 or _DIGITS.issuperset(word.replace(".", "")))
+    )
+
+
+def _is_place(word: str) -> bool:
+    """src/main.rs:77:13"""
+    path, _, number = word.rstrip(":").partition(":")
+    return bool(number) and number[0] in _DIGITS and "." in path and "//" not in word
+
+
+def _is_code(bare: str) -> bool:
+    if bare.endswith(_CODE_ENDS) or any(sign in bare for sign in _CODE_SIGNS):
+        return True
+    first, _, rest = bare.partition(" ")
+    if first in _CODE and rest and (not _CODE_MARKS.isdisjoint(rest) or rest.endswith(":")):
+        return True
+    return "::" in first or first.startswith("@") or ("=" in bare and "(" in bare.partition("=")[2])
+
+
+def _unquoted(line: str) -> str:
     """A single name in quotes is a name; anything longer is somebody's words."""
-    inner = match[0][1:-1]
-    return f" {inner} " if compiled(_ONE_WORD).fullmatch(inner) else "“…”"
+    for opening, closing in _PAIRS.items():
+        if opening in line:
+            line = _cut(line, opening, closing)
+    if " '" in line or line.startswith("'"):
+        line = _cut(f" {line} ", " '", "'").strip()
+    return line
+
+
+def _cut(line: str, opening: str, closing: str) -> str:
+    kept: list[str] = []
+    while True:
+        before, found, after = line.partition(opening)
+        inner, closed, rest = after.partition(closing)
+        if not (found and closed):
+            return "".join([*kept, line])
+        if rest[:1].isalpha() and closing == "'":  # an apostrophe inside a word
+            kept.append(before + found + inner + closed)
+        else:
+            kept.append(f"{before}{_one_name(inner, opening) or QUOTED}")
+        line = rest
+
+
+def _one_name(inner: str, mark: str) -> str:
+    if not inner or any(map(str.isspace, inner)):
+        return ""
+    return f"`{inner}`" if mark == "`" else inner
 
 
 def _split(line: str) -> Iterator[str]:
-    start = 0
-    for gap in compiled(_SENTENCE).finditer(line):
-        piece = line[start : gap.start()]
-        if piece.endswith(".") and compiled(_ABBREVIATED).search(piece):
+    words: list[str] = []
+    for word in line.split():
+        if word in _DASHES or not (word.isascii() or any(map(str.isalnum, word)) or word in ("…", QUOTED)):
+            if words:  # a dash or a picture
+                yield " ".join(words)
+            words = []
             continue
-        if piece.strip():
-            yield piece.strip()
-        start = gap.end()
-    if line[start:].strip():
-        yield line[start:].strip()
+        words.append(word)
+        bare = word.replace(QUOTED, "q").rstrip(_CLOSERS)
+        if bare[-1:] in _ENDS and bare and not _goes_on(bare, len(words)):
+            yield " ".join(words)
+            words = []
+    if words:
+        yield " ".join(words)
+
+
+def _goes_on(word: str, place: int) -> bool:
+    if place == 1:
+        return word[:-1].isdigit()
+    return word.lower().lstrip("(") in _ABBREVIATED

@@ -1,31 +1,38 @@
 """The write-ahead scan: which sentences of a prompt must be written down before the agent acts.
 
-Rules are data, by language. Standard library only: it runs inside the prompt hook, and compiles only
-the rules whose cues a sentence holds.
+Each sentence is brought to plain words, its mood is told (asked, supposed, handed on, a task, said), and
+what is said in the person's own voice is held against the rules of a language. Standard library only:
+it runs inside the prompt hook.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import NamedTuple
 
-from claude_memory.layers.rules import LANGUAGES, Rule, compiled
+from claude_memory.layers.rules import LANGUAGES, STOPS, Rules
 from claude_memory.layers.spoken import sentences
 
 MAX_FOUND = 12
+MAX_WORDS = 80
+SENTENCE_CHARACTERS = 400
 DESCRIPTION = 3  # sentences
+FRAGMENT = 2  # words
 VALUE = "value"
 CORRECTION = "correction"
-_PUNCTUATION = " ,.:;!—–-"
-SENTENCE_CHARACTERS = 400
+DECISION = "decision"
+ARCHITECTURE = "architecture"
+PRIORITY = "priority"
+_EDGES = "\"'“”‘’.!?…*"
 # What a sentence is taken for when several rules fit: a correction says what is right instead, which
 # is no decision of its own.
 _HIDES: dict[str, tuple[str, ...]] = {
-    "correction": ("decision", "architecture", "priority"),
-    "priority": ("decision", "architecture"),
-    "architecture": ("decision",),
+    CORRECTION: (DECISION, ARCHITECTURE, PRIORITY),
+    PRIORITY: (DECISION, ARCHITECTURE),
+    ARCHITECTURE: (DECISION,),
 }
 
 
@@ -36,117 +43,172 @@ class Found(NamedTuple):
     text: str
 
 
+class _Said(NamedTuple):
+    """A sentence as plain words, without what people say before they come to it."""
+
+    words: list[str]
+    present: frozenset[str]
+    asked: bool
+
+
 def scan(text: str) -> list[Found]:
     """What the prompt corrects, decides, rules, ranks or names; in its order, each sentence once a label."""
     found: dict[tuple[str, str], Found] = {}
-    said = list(sentences(text))
-    for language in LANGUAGES:
-        rules = _language(language)
-        if _fits(rules.SARCASM, text.lower()) or (said and _fits(rules.DESCRIBING, said[0].lower())):
+    typed = list(sentences(text))
+    for name in LANGUAGES:
+        language = _language(name)
+        said = [_said(language, sentence) for sentence in typed]
+        if any(_fits(language.NOT_MEANT, one) for one in said):
             continue
-        for sentence, described in zip(said, _described(rules, said), strict=True):
-            for label in _labels(rules, sentence):
-                if not (described and label not in (CORRECTION, VALUE)):
+        described = _described(language, said)
+        for sentence, one, plain in zip(typed, said, described, strict=True):
+            for label in _labels(language, one):
+                if label not in plain:
                     item = Found(label, sentence[:SENTENCE_CHARACTERS])
                     found.setdefault((label, item.text), item)
     return list(found.values())[:MAX_FOUND]
 
 
-def _labels(rules: ModuleType, sentence: str) -> list[str]:
-    """Cheapest question first: most sentences hold no cue, and few that do are taken back."""
-    typed = " ".join(sentence.lower().replace("’", "'").split())
-    text = _without_fillers(rules, typed)
-    assent = (
-        "yes> " if rules.ASSENT.intersection(_words(typed)[: len(typed.split()) - len(text.split())]) else ""
-    )
-    if "?" in text[-3:]:
-        text = _before_the_question(rules, text)
-    text = text.rstrip(" .!;,")
-    if not any(_cued(rule, text) or _cued(rule, assent + text) for rule in rules.RULES) or _fits(
-        rules.ASKING, text
-    ):
+def _labels(language: ModuleType, said: _Said) -> list[str]:
+    said = _told(language, said)
+    if not said.words:
         return []
-    fitting = [rule for rule in rules.RULES if _fits(rule, text) or (assent and _fits(rule, assent + text))]
-    if not fitting or _is_not_meant(rules, text):
+    meant = set(language.RULES)
+    if said.asked:
+        meant.discard(VALUE)  # what is asked about is no value to keep
+    if _fits(language.TASK, said):
+        meant = {label for label in meant if _fits(language.FIRM[label], said)}
+    places = {
+        label: found
+        for label, rules in language.RULES.items()
+        if label in meant and (found := _places(rules, language.UNLESS[label], said))
+    }
+    if not places or _fits(language.SUPPOSED, said):
         return []
-    if any(rule.label == VALUE for rule in fitting) and (
-        _fits(rules.TASK, text) or _fits(rules.NOT_A_VALUE, text)
-    ):
-        fitting = [rule for rule in fitting if rule.label != VALUE]
-    if any(rule.label != CORRECTION for rule in fitting) and (
-        _fits(rules.INSPECTING, text) and not _fits(rules.STRONG, text)
-    ):
-        fitting = [rule for rule in fitting if rule.label == CORRECTION]
-    labels = list(dict.fromkeys(rule.label for rule in fitting))
-    hidden = {name for label in labels for name in _HIDES.get(label, ())}
-    return [label for label in labels if label not in hidden or _stands_apart(label, fitting, text)]
+    if _fits(language.HANDED_ON, said) and not _fits(language.OWN_VOICE, said):
+        return []
+    return [label for label in places if not _is_hidden(language, label, places, said.words)]
 
 
-def _described(rules: ModuleType, said: list[str]) -> list[bool]:
-    """Which sentences only describe: three or more together, none of them in anybody's voice."""
-    plain = [
-        len(words) > 3 and not (set(words) & rules.PERSONAL) and "?" not in sentence
-        for sentence in said
-        if (words := sentence.lower().replace("’", "'").replace(",", " ").split()) is not None
+def _is_hidden(language: ModuleType, label: str, places: dict[str, list[int]], words: list[str]) -> bool:
+    """A decision stands beside what else is said if it has a clause of its own."""
+    above = [other for other, hides in _HIDES.items() if label in hides and other in places]
+    if label != DECISION or CORRECTION in above:
+        return bool(above)
+    openers = language.FAMILIES["openers"]
+    taken = [place for other in above for place in places[other]]
+    return any(_same_clause(own, place, words, openers) for own in places[label] for place in taken)
+
+
+def _same_clause(one: int, other: int, words: list[str], openers: frozenset[str]) -> bool:
+    first, last = sorted((one, other))
+    return STOPS.isdisjoint(words[first:last]) and not (last > first and words[last - 1] in openers)
+
+
+def _told(language: ModuleType, said: _Said) -> _Said:
+    """Without the question: “we can't start until it is merged, so what is missing?” says something, too."""
+    if _fits(language.ASKED, said):
+        return _Said([], frozenset(), True)
+    if not said.asked:
+        return said
+    stops = [place for place, word in enumerate(said.words) if word in STOPS]
+    if not stops:
+        return _Said([], frozenset(), True)
+    tail = said.words[stops[-1] + 1 :]
+    while tail and tail[0] in language.FILLERS:
+        tail = tail[1:]
+    head = said.words[: stops[-1]]
+    asks = bool(tail) and tail[0] in language.FAMILIES["asking"]
+    return _Said(head if asks else [], frozenset(head) if asks else frozenset(), True)
+
+
+def _described(language: ModuleType, said: Sequence[_Said]) -> list[tuple[str, ...]]:
+    """Which labels a sentence cannot have because it describes: three or more in nobody's voice do."""
+    announced = bool(said) and _fits(language.DESCRIBING, said[0])
+    voices = language.FAMILIES["speaking" if announced else "personal"]
+    plain = [_is_plain(language, one, voices) for one in said]
+    if announced:
+        return [(DECISION, ARCHITECTURE, PRIORITY, VALUE) if one else () for one in plain]
+    describes = sum(plain) >= DESCRIPTION and not any(_fits(language.BANS, one) for one in said)
+    return [(DECISION, ARCHITECTURE) if describes and one else () for one in plain]
+
+
+def _is_plain(language: ModuleType, said: _Said, voices: frozenset[str]) -> bool:
+    """A sentence in which nobody speaks, asks or orders."""
+    long = len(said.words) > FRAGMENT
+    return long and not said.asked and said.present.isdisjoint(voices) and not _fits(language.TASK, said)
+
+
+def _fits(rules: Rules, said: _Said) -> bool:
+    return rules.fit(said.words, said.present)
+
+
+def _places(rules: Rules, unless: Rules, said: _Said) -> list[int]:
+    """Where rules fit, in clauses that do not say it otherwise."""
+    return [
+        place
+        for place in set(rules.places(said.words, said.present))
+        if not _fits(unless, _clause(said, place))
     ]
-    return [one and sum(plain) >= DESCRIPTION for one in plain]
 
 
-def _is_not_meant(rules: ModuleType, text: str) -> bool:
-    if _fits(rules.SUPPOSING, text) or _fits(rules.ABOUT_A_TEXT, text):
-        return True
-    return _fits(rules.REPORTED, text) and not _fits(rules.OWN_VOICE, text)
+def _clause(said: _Said, place: int) -> _Said:
+    stops = [-1, *(number for number, word in enumerate(said.words) if word in STOPS), len(said.words)]
+    before = max(stop for stop in stops if stop < max(place, 0) or stop == -1)
+    words = said.words[before + 1 : min(stop for stop in stops if stop > before and stop >= place)]
+    return _Said(words, frozenset(words), said.asked)
 
 
-def _stands_apart(label: str, fitting: list[Rule], text: str) -> bool:
-    """“Skip the suite, the outage is more urgent”: each part has its own say."""
-    if (
-        label != "decision"
-        or "priority" not in {rule.label for rule in fitting}
-        or "correction" in {rule.label for rule in fitting}
-    ):
-        return False
-    return any(
-        any(_fits(rule, part) for rule in fitting if rule.label == label)
-        and not any(_fits(rule, part) for rule in fitting if rule.label != label)
-        for part in text.split(", ")
-    )
+def _said(language: ModuleType, sentence: str) -> _Said:
+    words = _words(language, sentence)
+    text = f" {' '.join(words)} "
+    for phrase, plain in language.PHRASES.items():
+        if phrase in text:
+            text = text.replace(phrase, plain)
+    words = [word for word in text.split() if word not in language.SKIPPED][:MAX_WORDS]
+    agreed = False
+    while words and (words[0] in language.FILLERS or words[0] in STOPS):
+        agreed = agreed or words[0] in language.ASSENT
+        words = words[1:]
+    if agreed and words:
+        words = ["yes>", *words]
+    return _Said(words, frozenset(words), sentence.rstrip(" \"')")[-2:].count("?") > 0)
 
 
-def _without_fillers(rules: ModuleType, text: str) -> str:
-    while text:
-        phrase = next((item for item in rules.FILLING if text.startswith(item)), None)
-        word = text.partition(" ")[0].strip(_PUNCTUATION)
-        if phrase is not None:
-            text = text[len(phrase) :].lstrip(_PUNCTUATION)
-        elif word in rules.FILLERS or not word:
-            text = text.partition(word)[2].lstrip(_PUNCTUATION) if word else text.lstrip(_PUNCTUATION)
-        else:
-            break
-    return text
+def _words(language: ModuleType, sentence: str) -> list[str]:
+    """Words and the marks between them; what stands in backticks is one word."""
+    found: list[str] = []
+    for number, part in enumerate(sentence.replace("’", "'").lower().split("`")):
+        if number % 2:
+            found.append("`" + "".join(part.split()))
+            continue
+        for piece in part.replace("--", " — ").replace("–", "—").replace("=", " = ").split():
+            found += _word(language, piece)
+    return found
 
 
-def _words(text: str) -> list[str]:
-    return [word.strip(_PUNCTUATION) for word in text.split()]
+def _word(language: ModuleType, piece: str) -> list[str]:
+    if piece in ("—", "-", "->", "→"):
+        return ["—"]
+    before = ["("] if piece.startswith(("(", "[")) else []
+    word = piece.lstrip("([{" + _EDGES[:5]).rstrip(_EDGES)
+    after = []
+    while word and word[-1] in ",:;)]}" + _EDGES:
+        after.append({";": ",", ")": ")", "]": ")", "}": ")"}.get(word[-1], word[-1]))
+        word = word[:-1]
+    after = [mark for mark in after if mark in STOPS]
+    return [*before, *(_plain(language, word) if word else ()), *after]
 
 
-def _before_the_question(rules: ModuleType, text: str) -> str:
-    """“We can't start until it is merged, so what is missing?” says something before it asks."""
-    head, comma, tail = text.rpartition(",")
-    asked = tail.strip(_PUNCTUATION + "?").partition(" ")[0].partition("'")[0]
-    return head.strip() if comma and asked in rules.ASKED_AT_END else ""
-
-
-def _cued(rule: Rule, text: str) -> bool:
-    return not rule.cues or any(
-        text.startswith(cue[1:]) if cue[0] == "^" else cue in text for cue in rule.cues
-    )
-
-
-def _fits(rule: Rule, text: str) -> bool:
-    if not _cued(rule, text) or compiled(rule.pattern).search(text) is None:
-        return False
-    return not (rule.unless and compiled(rule.unless).search(text))
+def _plain(language: ModuleType, word: str) -> list[str]:
+    """“don't” and “dont” are “do not”; “the feed's” is “the feed”."""
+    if word in language.SHORT:
+        return list(language.SHORT[word].split())
+    if "'" in word:
+        for ending, plain in language.ENDINGS.items():
+            if word.endswith(ending):
+                return [word[: -len(ending)], *plain.split()]
+    return [word]
 
 
 @cache
