@@ -35,6 +35,7 @@ TARGETS = {
     "capture (PostToolUse)": 1.6,
     "Stop with its drain": 3.0,
     "UserPromptSubmit": 8.0,
+    "UserPromptSubmit, a hit": 8.0,
     "PreToolUse, a file": 8.0,
     "PreToolUse, an agent": 8.0,
     "SubagentStart": 8.0,
@@ -97,6 +98,11 @@ def payloads(root: Path, number: int) -> dict[str, tuple[str, dict[str, object]]
         "Stop with its drain": ("Stop", {"last_assistant_message": said}),
         "SessionStart": ("SessionStart", {"source": "startup"}),
         "UserPromptSubmit": ("UserPromptSubmit", {"prompt": said}),
+        # what the prompt settles is written to the working buffer before the hook answers
+        "UserPromptSubmit, a hit": (
+            "UserPromptSubmit",
+            {"prompt": f"Let's go with {said}.", "session_id": f"hit-{number}"},
+        ),
         "PreToolUse, a file": ("PreToolUse", {**edit, "tool_use_id": f"e{number}"}),
         "PreToolUse, an agent": ("PreToolUse", {**agent, "tool_use_id": f"a{number}"}),
         "SubagentStart": ("SubagentStart", {"agent_id": f"i{number}", "agent_type": "general-purpose"}),

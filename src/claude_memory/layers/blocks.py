@@ -6,17 +6,19 @@ block is recognised, and moves in front of it instead of being overwritten. Pure
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-_BEGIN = re.compile(r"^<!-- claude-memory:begin ([a-z-]+) -->$")
-_END = re.compile(r"^<!-- claude-memory:end ([a-z-]+)((?: [0-9a-f]{6})*) -->$")
-_NO_COMMENT = re.compile(r"<!--|-->")
+from claude_memory.layers.digest import short
+
+_BEGIN = "<!-- claude-memory:begin "
+_END = "<!-- claude-memory:end "
+_CLOSE = " -->"
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz-")
+_DIGITS = frozenset("0123456789abcdef")
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """A block found in a text: its place (mark to mark), the machine's lines, a person's lines inside."""
 
     name: str
@@ -32,11 +34,11 @@ def find(lines: Sequence[str], name: str | None = None) -> list[Block]:
     opened: tuple[int, str] | None = None
     for place, raw in enumerate(lines):
         line = raw.rstrip("\r")
-        begin, end = _BEGIN.match(line), _END.match(line)
-        if begin:
-            opened = (place, begin[1])
+        begin, end = _mark(line, _BEGIN), _mark(line, _END)
+        if begin and len(begin) == 1:
+            opened = (place, begin[0])
         elif end and opened is not None:
-            if opened[1] == end[1]:
+            if opened[1] == end[0]:
                 found.append(_block(lines, opened[0], place, end))
             opened = None
     return [block for block in found if name is None or block.name == name]
@@ -79,9 +81,18 @@ def human_lines(text: str) -> list[str]:
     return [line.rstrip("\r") for line in [*result, *lines[place:]]]
 
 
-def _block(lines: Sequence[str], first: int, last: int, end: re.Match[str]) -> Block:
+def _mark(line: str, kind: str) -> list[str]:
+    """A mark's name and hashes; nothing for any other line."""
+    if not (line.startswith(kind) and line.endswith(_CLOSE)):
+        return []
+    name, *hashes = line[len(kind) : -len(_CLOSE)].split(" ")
+    whole = name and _LETTERS.issuperset(name) and all(len(h) == 6 and _DIGITS.issuperset(h) for h in hashes)
+    return [name, *hashes] if whole else []
+
+
+def _block(lines: Sequence[str], first: int, last: int, end: Sequence[str]) -> Block:
     inside = list(lines[first + 1 : last])
-    hashes = end[2].split()
+    hashes = list(end[1:])
     machine: list[str] = []
     human: list[str] = []
     place = 0
@@ -92,7 +103,7 @@ def _block(lines: Sequence[str], first: int, last: int, end: re.Match[str]) -> B
             machine.append(line.rstrip("\r"))
         else:
             human.append(line)
-    return Block(end[1], first, last, tuple(machine), tuple(human))
+    return Block(end[0], first, last, tuple(machine), tuple(human))
 
 
 def _drawn(name: str, wanted: Sequence[str], newline: str, heading: str) -> str:
@@ -101,7 +112,7 @@ def _drawn(name: str, wanted: Sequence[str], newline: str, heading: str) -> str:
 
 
 def _marked(name: str, wanted: Sequence[str]) -> list[str]:
-    clean = [_NO_COMMENT.sub("", " ".join(line.splitlines())).rstrip() for line in wanted]
+    clean = [" ".join(line.splitlines()).replace("<!--", "").replace("-->", "").rstrip() for line in wanted]
     hashes = "".join(f" {_hash(line)}" for line in clean)
     return [f"<!-- claude-memory:begin {name} -->", *clean, f"<!-- claude-memory:end {name}{hashes} -->"]
 
@@ -114,6 +125,4 @@ def _appended(text: str, addition: str, newline: str) -> str:
 
 
 def _hash(line: str) -> str:
-    import hashlib  # only where a block is written; a prompt that settles nothing need not wait for it
-
-    return hashlib.blake2b(line.encode("utf-8", "surrogatepass"), digest_size=3).hexdigest()
+    return short(line.encode("utf-8", "surrogatepass"), 3)

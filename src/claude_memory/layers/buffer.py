@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from claude_memory.layers import blocks
 from claude_memory.layers.documents import rewrite
@@ -29,15 +30,13 @@ MAX_ENTRIES = 40
 TITLE = f"# Working buffer\n\n{INVITATION}\n"
 HOOK_WAIT_SECONDS = 0.3  # a prompt must not wait longer for another writer; the prompt itself is spooled
 
-_ENTRY = re.compile(
+_ENTRY = (
     r"^- (?P<at>\d{4}-\d\d-\d\dT\d\d:\d\d)Z (?P<label>[a-z]+): (?P<text>.*?)"
     r"(?: \(session (?P<session>[\w-]+)\))?$"
 )
-_UNSAFE = re.compile(r"[^\w-]")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One thing that was said: when, what kind of thing, in which session."""
 
     at: datetime
@@ -87,7 +86,7 @@ def entries_in(lines: Sequence[tuple[int, str]]) -> list[tuple[int, Entry]]:
     """The entries among a buffer's numbered lines."""
     found = []
     for number, line in lines:
-        match = _ENTRY.match(line)
+        match = _pattern().match(line)
         if match:
             at = datetime.fromisoformat(match["at"]).replace(tzinfo=UTC)
             found.append((number, Entry(at, match["label"], match["text"], match["session"] or "")))
@@ -96,7 +95,7 @@ def entries_in(lines: Sequence[tuple[int, str]]) -> list[tuple[int, Entry]]:
 
 def session_name(session: str) -> str:
     """A session's id as it may stand in a line: ids come from outside."""
-    return _UNSAFE.sub("", session)[:64]
+    return "".join(letter for letter in session if letter.isalnum() or letter in "_-")[:64]
 
 
 def _with(text: str, name: str, lines: Sequence[str]) -> str:
@@ -106,5 +105,10 @@ def _with(text: str, name: str, lines: Sequence[str]) -> str:
 
 
 def _said(line: str) -> str:
-    match = _ENTRY.match(line)
-    return f"{match['label']}: {match['text']} {match['session']}" if match else line
+    """An entry without its time: `- 2026-11-15T10:00Z ` is as long every day."""
+    return line[20:] if line.startswith("- ") and line[18:20] == "Z " else line
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    return re.compile(_ENTRY)

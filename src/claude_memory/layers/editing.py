@@ -17,6 +17,7 @@ from typing import Any
 
 from claude_memory.errors import Conflict, InvalidInput
 from claude_memory.files import FILE_MODE, private_folder, sync_file, try_lock, write_atomically
+from claude_memory.layers.digest import short
 
 WAIT_SECONDS = 10.0
 _NAP_SECONDS = 0.005
@@ -61,9 +62,7 @@ def append_record(path: Path, record: Mapping[str, Any], *, home: Path) -> None:
 @contextlib.contextmanager
 def held(path: Path, home: Path, wait_seconds: float) -> Iterator[None]:
     """Hold the one lock of a file, kept in the home: no lock file ever stands in a repository."""
-    import hashlib
-
-    name = hashlib.blake2b(os.fsencode(os.path.realpath(path)), digest_size=12).hexdigest()
+    name = short(os.fsencode(os.path.realpath(path)), 12)
     lock = private_folder(home / "cache" / "locks") / f"{name}.lock"
     deadline = time.monotonic() + wait_seconds
     while True:

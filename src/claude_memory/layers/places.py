@@ -7,9 +7,9 @@ that came with a clone proves nothing. Every other project's files stand under t
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import NamedTuple
 
 from claude_memory.files import private_folder, write_atomically
 from claude_memory.layout import FOLDER
@@ -21,8 +21,7 @@ _COPIES = "files"
 ON_DEMAND = {"setup.md": "how this machine is set up", "credentials.md": "where credentials are kept"}
 
 
-@dataclass(frozen=True, slots=True)
-class PersonFiles:
+class PersonFiles(NamedTuple):
     """What belongs to the person, whatever they work on."""
 
     home: Path
@@ -48,8 +47,7 @@ class PersonFiles:
         return [(folder / name, purpose) for name, purpose in ON_DEMAND.items() if (folder / name).is_file()]
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectFiles:
+class ProjectFiles(NamedTuple):
     """The plain files of one project. `imported`: they came from elsewhere and are nobody's word yet."""
 
     base: Path
