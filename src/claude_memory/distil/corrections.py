@@ -14,7 +14,7 @@ MAX_NAMED = 4
 # Words that any two sentences about code may share.
 DULL = frozenset(
     """module test file code function class method line page project repo app thing name value data type
-    change version server service user""".split()
+    change version server service user done pass passed passing green build run""".split()
 )
 
 
@@ -49,7 +49,7 @@ def _objects(said: Sequence[Said], before: Before) -> bool:
 
 def _relates(said: Sequence[Said], before: Before) -> bool:
     """Whether a turn speaks of what the agent just told or did."""
-    if shared(_about(said), before.terms) or fits(r"\b(?:that|it|them|those|for this)\b", said[0].plain):
+    if shared(_about(said), before.terms) or fits(r"\b(?:that|it|them|those)\b", said[0].plain):
         return True
     refused = phrases.compiled(phrases.SET_ASIDE).findall(said[0].plain)  # “no any please”
     return any(fits(rf"\b{re.escape(word)}\b", before.text.lower()) for word in refused)
@@ -92,12 +92,19 @@ def _against(said: Sequence[Said], before: Before) -> bool:
         return True
     directs = fits(phrases.DIRECTING, first.plain)
     if not shared(_about(said), before.terms):
-        return directs and bool(_set_aside(first))
+        return directs and _did(before) and bool(_set_aside(first))
     return directs or any(fits(phrases.CONTRASTING, one.plain) for one in said)
+
+
+def _did(before: Before) -> bool:
+    """Whether the agent spoke of a deed of its own, and not only of how things are after it."""
+    return fits(phrases.ANNOUNCING, before.announced)
 
 
 def _demands(one: Said, before: Before) -> bool:
     """Whether a sentence sets aside what was just written, or demands something else of it."""
+    if not fits(r"\b(?:not|instead|rather than|should)\b", one.plain):
+        return False  # “never pruned”, “every request must …” are rules of their own
     if shared(_set_aside(one), before.terms):
         return True
     return fits(phrases.DEMANDING, one.plain) and shared(one.terms - DULL, before.terms)
@@ -122,7 +129,8 @@ def _put_otherwise(first: Said, said: Sequence[Said], before: Before) -> bool:
         return False
     fresh = bool(terms(named) - before.terms) or fits(r"^(?:only|not|no|drop|leave|keep|without)\b", named)
     explained = bool(mark) or len(said) > 1 or fits(r" (?:please|pls)$", named)
-    related = shared(_about(said), before.terms) or fits(phrases.DIRECTING, named)
+    kept = fits(r"^(?:leave|keep|call|use|take|only|not|no|drop)\b", named)
+    related = shared(_about(said), before.terms) or (kept and _did(before))
     return fresh and explained and related and 0 < len(terms(named)) < MAX_NAMED
 
 

@@ -28,8 +28,8 @@ _TELLING = (
 def decided(said: Sequence[Said], before: Before, *, opening: bool = False) -> list[Said]:
     """The sentences of a turn that decides; empty if it does not. `opening`: it begins the session."""
     telling = [one for one in said if not fits(phrases.GOING_AHEAD, one.plain)]
-    # What a person tells when asked how things are is no rule, unless they say so outright.
-    told_facts = opening or before.asked_fact
+    # What a person tells when asked how things are or how to go on is no rule, unless they say so outright.
+    told_facts = opening or before.asked_fact or before.asked_step
     standing = [one for one in telling if stands(one, opening=told_facts)]
     if standing and (len(all_terms(telling)) > 1 or fits(phrases.DECLARING, standing[0].plain)):
         return telling
@@ -85,23 +85,44 @@ def _answers(said: Sequence[Said], before: Before) -> bool:
         for one in said
         if not fits(phrases.NARRATING, one.plain)
         and not fits(phrases.TROUBLE, one.plain)
-        and (shared(one.terms, before.terms) or not fits(phrases.TASK, one.plain))
+        and (before.open_question or shared(one.terms, before.terms) or not fits(phrases.TASK, one.plain))
     ]
     count = len(all_terms(telling))
     if count and fits(r"\bor\b", before.question) and shared(all_terms(telling), terms(before.question)):
         return True  # one of two was named
-    return count >= MIN_ANSWER_TERMS or (count > 0 and fits(r"\b(?:only|never|always)\b", telling[0].plain))
+    return count >= MIN_ANSWER_TERMS or (
+        count > 0 and fits(r"\b(?:only|never|always)\b|\d", telling[0].plain)
+    )
 
 
 def _takes_up(said: Sequence[Said], before: Before) -> bool:
     """Without a question, an answer must take up what was offered and choose."""
-    if any(fits(LETTER, one.plain) or _names(one, before) for one in said):
+    if any(fits(LETTER, one.plain) or _names(one, before) for one in said) or _picks(said, before):
         return True
     return any(
         (shared(one.terms, before.terms) or (one.agrees and len(one.terms) > 1))
         and fits(phrases.CHOOSING, one.plain)
         and not fits(phrases.NARRATING, one.plain)
         for one in said
+    )
+
+
+def _picks(said: Sequence[Said], before: Before) -> bool:
+    """“Fail hard. Silent errors cost us a week”: first the option in the agent's own words, then why."""
+    if not said or before.acted:
+        return False
+    first = said[0].plain
+    named, _, reason = first.partition(",")
+    if fits(r"^\(?[a-d1-4]\)?$", named) and before.alternatives:
+        return True
+    of_the_agent = all(shared([one], before.terms) for one in terms(named))
+    unfit = (phrases.TASK, phrases.NARRATING, phrases.APPRAISING, _SELF)
+    explained = bool(reason) or len(said) > 1
+    return (
+        explained
+        and of_the_agent
+        and 0 < len(terms(named)) < MAX_NAMED
+        and not any(fits(pattern, named) for pattern in unfit)
     )
 
 

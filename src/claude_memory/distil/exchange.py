@@ -24,9 +24,10 @@ _TURNING_TO = re.compile(
     r"^(?:(?:next|new|another|last|other) (?:thing|topic|one|point)|one more(?: thing)?|next|last)[:,]"
     r" (?:the )?"
 )
+_CODE = re.compile(r"`[^`]*(?: [^` ]+){3,}`")  # code with words in it, which nobody says
 _EDGE = " ,.:;!—–-…"
 LETTER = r"^\(?[a-d1-4]\)?\W*$"  # “(a).”
-_OFFERING = f"{phrases.OFFERING}|{phrases.ALTERNATIVES}"
+_OFFERING = f"{phrases.OFFERING}|{phrases.ALTERNATIVES}|{phrases.COMPARING}"
 STOPWORDS = frozenset(
     """a an the this that these those it its it's is are was were be been being am i i'm i'd i'll i've you
     your you're we our us they them their he she his her my me of in on at by for from to with without
@@ -88,19 +89,23 @@ def meant(text: str) -> list[Said]:
     found: list[Said] = []
     if fits(phrases.HESITATING, text.lower()) or fits(phrases.SARCASM, text.lower().replace("’", "'")):
         return found
-    refused = asked = assented = False
+    refused = asked = assented = challenged = False
     for sentence in islice(spoken(text), MAX_SENTENCES):
         said = _said(sentence.said, sentence.plain)
         if said is not None:
             # “120? hmm no.” answers oneself.
             refuses, objects = refused or said.refuses, refused or said.objects
             said = replace(said, refuses=refuses and not asked, objects=objects and not asked)
-            found.append(replace(said, agrees=said.agrees or assented))
+            challenged = challenged and fits(r"^we\b", said.plain)  # “Why jest? We use vitest here.”
+            found.append(replace(said, agrees=said.agrees or assented, objects=said.objects or challenged))
         elif fits(phrases.JOKING, sentence.plain.lower()):
             found.clear()  # what came before was the joke
         # “No! Let them through.”: the refusal belongs to what follows.
         refused = said is None and not found and fits(phrases.REFUSING, _plain(sentence.plain))
         asked = sentence.plain.endswith("?")
+        challenged = (
+            asked and not found and fits(r"^(?:why|since when|what|but why)\b", sentence.plain.lower())
+        )
         assented = said is None and _assents(sentence.plain)  # “Yes. Decimals only.”
         if assented and found:  # “Fail open. Yes.”
             found[-1] = replace(found[-1], agrees=True)
@@ -108,7 +113,7 @@ def meant(text: str) -> list[Said]:
 
 
 def _said(typed: str, plain: str) -> Said | None:
-    text = " ".join(plain.lower().replace("’", "'").split())
+    text = " ".join(_CODE.sub("` `", plain.lower()).replace("’", "'").split())
     bare, agrees = without_fillers(text)
     bare = _TURNING_TO.sub("", bare)
     answer = after_the_question(bare)
@@ -124,7 +129,9 @@ def _said(typed: str, plain: str) -> Said | None:
         phrases.REPORTED,
         phrases.MOMENTARY,
     )
-    if any(fits(pattern, bare) for pattern in unmeant) or fits(phrases.JOKING, text):
+    if not fits(phrases.REQUESTING, bare) and any(fits(pattern, bare) for pattern in unmeant):
+        return None
+    if fits(phrases.JOKING, text):
         return None
     return Said(
         typed,
@@ -184,7 +191,7 @@ def before(turns: Sequence[Turn], earlier: Before | None = None) -> Before:
         asked=bool(question) and not fact,
         asked_fact=fact,
         asked_step=bool(question) and fits(phrases.STEP_ASKED, question),
-        offered=any(fits(_OFFERING, sentence) for sentence in told),
+        offered=fits(_OFFERING, " ".join(told)),
         announced=" ".join(one for one in told if fits(phrases.ANNOUNCING, one) or reports),
         suggested=bool(told) and fits(phrases.SUGGESTING, told[-1]),
         alternatives=any(fits(phrases.ALTERNATIVES, sentence) for sentence in told),

@@ -19,9 +19,13 @@ def preferred(said: Sequence[Said], before: Before) -> list[Said]:
     found: list[Said] = []
     for number, one in enumerate(said):
         goes_on = number > 0 and said[number - 1] in found and fits(_CONTINUING, one.plain)
-        if goes_on or fits(phrases.PREFERRING, one.plain) or _conducts(one, before):
+        if goes_on or _wishes(one) or _conducts(one, before):
             found.append(one)
     return found
+
+
+def _wishes(one: Said) -> bool:
+    return fits(phrases.PREFERRING, one.plain) or fits(phrases.REQUESTING, one.plain)
 
 
 def _conducts(one: Said, before: Before) -> bool:

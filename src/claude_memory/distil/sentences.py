@@ -12,7 +12,7 @@ from typing import NamedTuple
 MAX_CHARACTERS = 20_000  # a longer prompt is a pasted file; its head and tail are read
 MAX_LINE = 1_500
 
-_FENCE = re.compile(r"^\s*(```|~~~)")
+_FENCE = re.compile(r"^\s*(```|~~~|\"\"\"\s*$)")
 _QUOTED = re.compile(r'"[^"\n]{1,400}"|“[^”\n]{1,400}”|«[^»\n]{1,400}»|(?<![\w`])\'[^\'\n]{3,400}\'(?!\w)')
 _ONE_TOKEN = re.compile(r"[\w./:@+#-]+")
 _MASKED = re.compile(r"“…+”")
@@ -22,16 +22,17 @@ _PASTED = re.compile(
     r"(?:\[?\d{4}-\d\d-\d\d[T ]|\[?\d\d:\d\d:\d\d|\[ *\d+\.\d+\]|\[\d{4,}\]|[A-Z][a-z]{2} +\d+ \d\d:\d\d)"
     r"|\[?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE|CRITICAL|PASS|FAIL|FAILED|PASSED|OK)\b[\]:| ]"
     # an error and its trace
-    r"|[\w.$-]*(?:error|exception|warning|panic|fatal|traceback)\b.{0,20}:|error\[E\d+\]|Traceback \(|File \""
+    r"|[\w.$-]*(?:[Ee]rror|[Ee]xception|[Ww]arning|panic|fatal|traceback)\b.{0,20}:|error\[E\d+\]|Traceback \(|File \""
     r"|at [\w.$<>]+\(|\.\.\. \d+ more|Caused by:"
     # what a program puts before its lines
     r"|(?:kernel|npm|pip|cargo|gcc|make|git|docker|systemd|sshd|node|java|python\d?)(?:\[\d+\])?: "
-    r"|npm (?:ERR!|WARN)|-->|\d+ +\||\||\$ |>>> |# |// |/\*|\* |<!--|%|@@|\+\+\+|---|[+-]{1}\s{2,}"
+    r"|npm (?:ERR!|WARN)|-->|\d+ +\||\||\$ |>>> |# |//[ !/]|/\*|\* |<!--|%|@@|\+\+\+|---|[+-]{1}\s{2,}"
     # commits, places in files, code
     r"|[0-9a-f]{7,40} \S|commit [0-9a-f]{7,40}|[ \t]{4,}\S|[\w.$/-]+\.\w{1,5}[:!(]\S*\d|[-=_*~]{4,}\s*$"
     r"|[{}\[\]();,]+\s*$"
     r"|\w+ ?[-+*/]?= ?[^=]*[;(\[{]|(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER) .*(?:;|FROM|INTO|TABLE)"
-    r"|(?:def|class|import|from|return|const|var|public|private|func|fn) .*[:;({=]"
+    r"|(?:def|class|import|from|return|const|var|public|private|func|fn|function|export|async|pub) .*[:;({=]"
+    r"|[A-Z]/\w+: "
     r")"
 )
 _LISTS = re.compile(r"\s*(?:[-*•] |\d+[.)] )")

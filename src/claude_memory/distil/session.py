@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from claude_memory.distil import work
-from claude_memory.distil.decisions import reconsiders
+from claude_memory.distil.decisions import reconsiders, rethinks
 from claude_memory.distil.exchange import Before, acted_on, before, meant, terms
 from claude_memory.distil.fixes import Fix, diagnosis, error_lines, find_fixes
 from claude_memory.distil.observe import files_in, title_of
@@ -79,7 +79,8 @@ def _taken_back(found: Sequence[tuple[Statement, StoredMemory]], later: Statemen
             continue
         earlier = terms(statement.words)
         common = len(earlier & about)
-        if common >= max(most, 1) and (common >= ENOUGH_SHARED or common * 4 >= len(earlier)):
+        enough = common >= ENOUGH_SHARED or common * 4 >= len(earlier) or rethinks(later.words)
+        if enough and common >= max(most, 1):
             best, most = memory, common
     return [best] if best else []
 
