@@ -93,7 +93,15 @@ def _against(said: Sequence[Said], before: Before) -> bool:
     directs = fits(phrases.DIRECTING, first.plain)
     if not shared(_about(said), before.terms):
         return directs and _did(before) and bool(_set_aside(first))
-    return directs or any(fits(phrases.CONTRASTING, one.plain) for one in said)
+    return directs or any(fits(phrases.CONTRASTING, one.plain) for one in said) or _retorts(first, before)
+
+
+def _retorts(first: Said, before: Before) -> bool:
+    """“I rounded to two decimals.” “Yen has no decimals”: a fact that what was done does not fit."""
+    if not _did(before) or not shared(first.terms - DULL, terms(before.announced)):
+        return False
+    unfit = (phrases.TASK, phrases.TROUBLE, phrases.APPRAISING, r"\b(?:i|me|my|too|also)\b")
+    return fits(phrases.DENOTING, first.plain) and not any(fits(pattern, first.plain) for pattern in unfit)
 
 
 def _did(before: Before) -> bool:

@@ -22,7 +22,8 @@ _PASTED = re.compile(
     r"(?:\[?\d{4}-\d\d-\d\d[T ]|\[?\d\d:\d\d:\d\d|\[ *\d+\.\d+\]|\[\d{4,}\]|[A-Z][a-z]{2} +\d+ \d\d:\d\d)"
     r"|\[?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE|CRITICAL|PASS|FAIL|FAILED|PASSED|OK)\b[\]:| ]"
     # an error and its trace
-    r"|[\w.$-]*(?:[Ee]rror|[Ee]xception|[Ww]arning|panic|fatal|traceback)\b.{0,20}:|error\[E\d+\]|Traceback \(|File \""
+    r"|[\w.$-]*(?:[Ee]rror|[Ee]xception|[Ww]arning|panic|fatal|traceback)\b.{0,20}:"
+    r"|error\[E\d+\]|Traceback \(|File \""
     r"|at [\w.$<>]+\(|\.\.\. \d+ more|Caused by:"
     # what a program puts before its lines
     r"|(?:kernel|npm|pip|cargo|gcc|make|git|docker|systemd|sshd|node|java|python\d?)(?:\[\d+\])?: "
