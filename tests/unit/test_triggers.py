@@ -14,6 +14,7 @@ from claude_memory.layers.triggers import scan
 MOODS = ("ASKED", "SUPPOSED", "HANDED_ON", "OWN_VOICE", "NOT_MEANT", "DESCRIBING", "BANS", "TASK")
 SAID = {
     "ok go with option 2": "decision",
+    "OK we are settled on the name, it's going to be Tern.": "decision",
     "we'll use websockets for the live view": "decision",
     "drop the dark mode": "decision",
     "always write timestamps in UTC": "architecture",

@@ -27,7 +27,7 @@ _PASTED = (
     "#define", "#include", "<?", "</", "}", ")",
 )  # fmt: skip
 _LEVELS = frozenset(
-    """DEBUG INFO WARN WARNING ERROR FATAL TRACE CRITICAL PASS FAIL FAILED PASSED SKIPPED OK CONFLICT SELECT
+    """DEBUG INFO WARN WARNING ERROR FATAL TRACE CRITICAL PASS FAIL FAILED PASSED SKIPPED CONFLICT SELECT
     INSERT UPDATE DELETE CREATE ALTER""".split()
 )
 _FAULTS = ("error", "exception", "warning", "panic", "fatal", "traceback")

@@ -87,7 +87,10 @@ def _labels(language: ModuleType, said: _Said) -> list[str]:
         return []
     if _fits(language.HANDED_ON, said) and not _fits(language.OWN_VOICE, said):
         return []
-    return [label for label in places if not _is_hidden(language, label, places, said.words)]
+    shown = [label for label in places if not _is_hidden(language, label, places, said.words)]
+    if {DECISION, ARCHITECTURE} <= set(shown) and not _fits(language.FIRM[ARCHITECTURE], said):
+        shown.remove(ARCHITECTURE)  # “one table, no sharding” says more of the thing at hand
+    return shown
 
 
 def _is_hidden(language: ModuleType, label: str, places: dict[str, list[int]], words: list[str]) -> bool:

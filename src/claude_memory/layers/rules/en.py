@@ -161,7 +161,8 @@ _rules = Vocabulary(FAMILIES).rules
 
 ASKED = _rules("""
     ^^ how|why|which|who|whom|whose
-    ^^ what ~matters|counts|worries|i|we|blocks|you|comes
+    ^^ what ~matters|counts|worries|i|we|blocks|you|comes|is
+    ^^ what is ~most|more|less|really|important|urgent|needed|critical|crucial
     ^^ when|where is|are|do|does|did|will|should|can|was|were|would|one|exactly|in
     ^^ do we|you|i|they|these|those|both|any|our
     ^^ should ~have|be|read|say
@@ -259,6 +260,8 @@ TASK = _rules("""
 
 RULES: dict[str, Rules] = {
     "correction": _rules("""
+        should not be|have|exist|appear there|here|in|shown|visible|part
+        ^ that|this|it|these|those is|are not our|my|the|what|how|where|a|an * !! problem|issue|if|question|good|bad|bug|deal|big
         it|this|that was|is never|not about * !! if|sure|worried
         opposite !! why|what|the opposite of ; if|whether
         look|check|read|reread again ,|: * ... !! thanks
@@ -345,9 +348,12 @@ RULES: dict[str, Rules] = {
         spelled|spelt|pronounced *
     """),
     "decision": _rules("""
+        can be switched|turned|thrown|taken|left|shut off|out|away|down
+        since|because|for|as ... is|are fine|ok|enough|sufficient $
+        costs? too much
         so|and they|it|that|these|those go|goes|stay|stays|leave $ !! where|how
         ^ * *? *? stays|remains $
-        i|we will|would|pass on|* pass on *
+        i|we will? pass on *
         no .. needed|required|necessary $
         then , not *
         may|might as well *
@@ -459,6 +465,11 @@ RULES: dict[str, Rules] = {
         ^^ only|use *  *? for|in|on the|this|that|now|it !! use|only a|an ; everywhere|always|all|never|every|anywhere ; =id|=path
     """),
     "architecture": _rules("""
+        only the|a|our .. allowed|permitted|may|can|must *
+        forbids|forbid|mandates|mandate|prohibits|disallows
+        ^ everything|anything|whatever|whoever that|which|you|we|can|needs|talks * * ... !! before|until|first|now|today|looks|works|finish|means|like|want ; so anything
+        that|this|it is a|the|our principle|rule|policy|convention|given|promise|invariant
+        you should|must never|always|not * !! before|until|first|today|see|know
         @all our|my|new|future|public * ... must|need|needs|should|use|return|are|have|get * !! before|until|first|today|tomorrow|week|now|unless|fine|ok|green|failing
         i would like|want|expect all|every|each|no|future *
         exactly|only|single one? place|way|module|source ...
@@ -482,7 +493,7 @@ RULES: dict[str, Rules] = {
         ^^ all|every|each|any *? *? : *
         company|team|house|our|project policy|rule|convention|standard|style !! =url|=id
         if|when|whenever you ... always|never|must *
-        ^^ ~the|these|those|this|my|your|thanks|yes> *? =plural ~@prep|@keep|@symptom|=num|then|-ed * * ... !! ^^ it|he|she|that|this|there|what ; @fail|when|since|if|after|today|now|still|again|before|until|first|yet|i|you|@symptom|@thanks ; ^^ @task ; =id|=num
+        ^^ ~the|these|those|this|my|your|thanks|yes> *? =plural ~@prep|@keep|@symptom|=num|then|-ed * * ... !! ^^ * it ; ^^ it|he|she|that|this|there|what ; @fail|when|since|if|after|today|now|still|again|before|until|first|yet|i|you|@symptom|@thanks ; ^^ @task ; =id|=num
         are|is for =plural|the * $
         stays|stay|remain|remains in|inside|within|out the|our|eu|* $ !! the? same ; @count
         ^^ i insist|expect *
@@ -541,6 +552,9 @@ RULES: dict[str, Rules] = {
         one * per * !! for now|this ; print|write|show|give|generate|create|make|output
     """),
     "priority": _rules("""
+        costs|costing|cost us|me|money|sales|customers
+        that|this one now|first|next
+        rest|others is|are irrelevant|optional|secondary|unimportant|bonus
         must|may|can not slip|fail|break|wait|delay !! why
         one|only thing ... is|be *
         top|biggest|main|greatest risk|danger|threat|worry|pain
@@ -566,7 +580,7 @@ RULES: dict[str, Rules] = {
         idle|stuck until|because|without
         rest .. can|must|may|is|whenever|later|pointless|wait|move|next
         so .. first $
-        ^ * *? *? first $ !! at|who|which|what first ; run|look|read|show|check
+        ^ * *? *? first $ !! at|who|which|what first ; -est first ; run|look|read|show|check
         more|most|less|least serious|valuable|relevant|dangerous|painful|severe|interesting|crucial|vital|essential
         goal|focus for|of|is|today|: ...
         step|number|item|thing one|1 $
@@ -584,7 +598,7 @@ RULES: dict[str, Rules] = {
         out of the way
         can|may|could sit|rest|slide|stay|lie
         in|following this|that|the|exactly sequence|order
-        ^ ~what|which|who|at|why|how ... ~at first $ !! who|which|what|whether|at ... first ; the first ; look|looks first ; why
+        ^ ~what|which|who|at|why|how ... ~at first $ !! who|which|what|whether|at ... first ; the first ; look|looks first ; why ; -est first
         time-sensitive|stop-the-line|importance|showstopper
         expires|expire|due|deadline today|tonight|tomorrow|friday|soon|on|this
         can not ... while|without *
@@ -603,7 +617,7 @@ RULES: dict[str, Rules] = {
         prioritise|deprioritise
         urgent|emergency|time-critical|hurry !! not|if|nothing|no|isn urgent|hurry ; what|is it urgent
         p0|p1|p2|p3|sev1|sev-1
-        blocker|blockers|blocking|bottleneck|prerequisite !! blocking call|io|queue|read|mode|one|ones ; non not|no|anything|if|why|what|which|whether ... blocking|blocker
+        blocker|blockers|blocking|bottleneck|prerequisite !! blocking call|io|queue|read|mode|one|ones ; non not|no|anything|if|why|what|which|whether ... blocking|blocker ; understand
         is|are|still|currently|what? blocking|blocks me|us|the|our|everybody|everything|all|qa|release|deploy|half|two|three|a !! if|what|anything|whether ; blocks|blocking the thread|loop|ui|event|call|main|request
         are|am|is|team blocked|stuck|held by|on|until|up|$|, !! process|thread|loop|job|test|pod|build|it|query|request|page|cursor|sync|download|upload|app is|are stuck|blocked ; by the? proxy|cors|firewall|lock ; if
         holding|holds us|me|everybody|everything|team|release|the|back up|back|release
@@ -651,6 +665,7 @@ RULES: dict[str, Rules] = {
         forget|ignore|leave|stop ... for a|the|now|this|until few|week|day|days|while|moment|weeks , *
     """),
     "value": _rules("""
+        @named called|named *
         carry|carries|have|has|get|gets|use|with the|a? prefix|suffix|tag|label|name *
         @named .. is|are|sits|lives .. ( =id|=path
         @named|it is|are|lives|sits in|under|at =id|=path
@@ -688,7 +703,7 @@ RULES: dict[str, Rules] = {
         * =num , * *? =num , =num|*
         called|named =id
         is|are called|named ~twice|once|before|after|from|by|in|when|with|on|at|every|again|first|only|to|and|here|there|a|the|not * $ !! what|why|if
-        name|flag|branch|bucket|id|codename|tag|prefix|contact|account|slug|login|user|org|contract|owner|key|handle|tenant|region|namespace|username|queue|topic|workspace .. is|be|: ~a|the|not|wrong|to|in|on|missing|too|empty|null|still|what|=num * $ !! what|why|how|which ; is|be -ed
+        name|flag|branch|bucket|id|codename|tag|prefix|contact|account|slug|login|org|contract|owner|key|handle|tenant|region|namespace|username|queue|topic|workspace .. is|be|: ~a|the|not|wrong|to|in|on|missing|too|empty|null|still|what|=num * $ !! what|why|how|which ; is|be -ed
         you|we will? need|want ... : * ... =id|=num
         work|stay|commit|push|base|rebase|everything|target|release|releases|deploy|branch on|to|from|onto|against|off the? branch? =id|=path !! why|what
         set =id|* to =id|=num|true|false|on|off
@@ -702,6 +717,7 @@ UNLESS: dict[str, Rules] = {
         ^^ find|check|see|tell|show|explain
     """),
     "decision": _rules("""
+        we ~pick|go|take|use|stick|choose|keep * .. at|under|as|like|to|from|on|in =id|=path|=url
         why|whether
     """),
     "architecture": _rules("""
@@ -733,9 +749,12 @@ FIRM: dict[str, Rules] = {
     "decision": _rules("""
         let's
         ^ we
+        : no|yes
+        not worth
     """),
     "architecture": _rules("""
-        henceforth|everywhere|always|never|forbidden|banned
+        henceforth|everywhere|throughout|anywhere|nowhere|always|never|forbidden|banned
+        in|as our|everything|usual -s|we|in
         in|on this|our @here
         must
         no|not * .. tools|floats|dependencies|dependency
@@ -745,6 +764,8 @@ FIRM: dict[str, Rules] = {
         can|must wait
         urgent|blocking|p0|deadline
         top|highest|high|low|lowest|is|has priority
+        rest is|are|can
+        on hold|ice
         most important
         rest .. wait|waits|later|after|second
         first $
