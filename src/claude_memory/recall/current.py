@@ -35,19 +35,25 @@ _PRESENT = (
     "up to date",
     "present",
 )
+# ... and asks for what is laid down.
+_LAID_DOWN = (
+    "convention", "rule", "standard", "polic", "style", "guideline", "nam", "form", "look", "should", "must",
+    "supposed", "applies", "holds",
+)  # fmt: skip
 
 
 def holders(store: Store, question: Question) -> list[MemoryId]:
     """Memories that lay down what the question asks for, newest first; none if it does not ask so."""
     lowered = question.text.lower()
-    if not any(word in lowered for word in _PRESENT):
+    if not all(any(word in lowered for word in words) for words in (_PRESENT, _LAID_DOWN)):
         return []
     from claude_memory.lifecycle.subject import asked_for
-    from claude_memory.store.lifecycle_protocol import lifecycle_of
 
     keys = asked_for(question.text)
     if not keys:
         return []
+    from claude_memory.store.lifecycle_protocol import lifecycle_of
+
     try:
         found = lifecycle_of(store).with_subjects(question.scope, keys)
     except StoreFault:
