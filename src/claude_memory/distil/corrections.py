@@ -11,6 +11,7 @@ from claude_memory.distil.phrases import fits
 
 MIN_TERMS = 2
 MAX_NAMED = 4
+_NUMBER = r"(?:\d+(?:\.\d+)?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|hundred)"
 # Words that any two sentences about code may share.
 DULL = frozenset(
     """module test file code function class method line page project repo app thing name value data type
@@ -93,7 +94,14 @@ def _against(said: Sequence[Said], before: Before) -> bool:
     directs = fits(phrases.DIRECTING, first.plain)
     if not shared(_about(said), before.terms):
         return directs and _did(before) and bool(_set_aside(first))
-    return directs or any(fits(phrases.CONTRASTING, one.plain) for one in said) or _retorts(first, before)
+    return directs or any(_contrasts(one, before) for one in said) or _retorts(first, before)
+
+
+def _contrasts(one: Said, before: Before) -> bool:
+    """Whether a sentence sets one thing against another; what may be a rule of its own needs a deed."""
+    if not fits(phrases.CONTRASTING, one.plain):
+        return False
+    return _did(before) or fits(r"\b(?:not|instead|rather than|must|should|has to|needs? to)\b", one.plain)
 
 
 def _retorts(first: Said, before: Before) -> bool:
@@ -136,13 +144,13 @@ def _put_otherwise(first: Said, said: Sequence[Said], before: Before) -> bool:
     if fits(r"\b(?:nice|great|cool|perfect|lovely|thanks|thx)\b", first.plain):
         return False
     fresh = bool(terms(named) - before.terms) or fits(r"^(?:only|not|no|drop|leave|keep|without)\b", named)
-    explained = bool(mark) or len(said) > 1 or fits(r" (?:please|pls)$", named)
+    polite = fits(r" (?:please|pls)$", named)
+    explained = bool(mark) or len(said) > 1 or polite
     kept = fits(r"^(?:leave|keep|call|use|take|only|not|no|drop)\b", named)
-    related = shared(_about(said), before.terms) or (kept and _did(before))
+    related = shared(_about(said), before.terms) or ((kept or polite) and _did(before))
     return fresh and explained and related and 0 < len(terms(named)) < MAX_NAMED
 
 
 def _other_value(first: Said, before: Before) -> bool:
     """“I annualise with 365 days.” “252!”"""
-    bare = first.plain.strip("!. ")
-    return bare.replace(".", "").isdigit() and any(term.isdigit() for term in terms(before.announced))
+    return fits(f"^{_NUMBER}$", first.plain.strip("!. ")) and fits(rf"\b{_NUMBER}\b", before.announced)

@@ -147,7 +147,9 @@ def _puts_another(said: Sequence[Said], before: Before) -> bool:
 def _names(one: Said, before: Before) -> bool:
     """“Lua upvalues, i know that code”: what is taken is just named, and nothing is told of it."""
     named = one.plain.partition(",")[0]
-    if fits(phrases.STATING, named) or fits(phrases.TROUBLE, one.plain) or fits(_SELF, named):
+    if fits(phrases.TROUBLE, one.plain) or any(
+        fits(pattern, named) for pattern in (phrases.STATING, phrases.NARRATING, _SELF)
+    ):
         return False
     polite = fits(r" (?:please|pls|then)$", named) and len(terms(named)) < MAX_NAMED
     return polite or shared(terms(" ".join(named.split(" ")[:3])), before.terms)
