@@ -43,12 +43,15 @@ class Found(NamedTuple):
     text: str
 
 
-class _Said(NamedTuple):
+class _Said:
     """A sentence as plain words, without what people say before they come to it."""
 
-    words: list[str]
-    present: frozenset[str]
-    asked: bool
+    __slots__ = ("asked", "present", "words")
+
+    def __init__(self, words: list[str], asked: bool) -> None:
+        self.words = words
+        self.present = frozenset(words)
+        self.asked = asked
 
 
 def scan(text: str) -> list[Found]:
@@ -111,18 +114,18 @@ def _same_clause(one: int, other: int, words: list[str], openers: frozenset[str]
 def _told(language: ModuleType, said: _Said) -> _Said:
     """Without the question: “we can't start until it is merged, so what is missing?” says something, too."""
     if _fits(language.ASKED, said):
-        return _Said([], frozenset(), True)
+        return _Said([], True)
     if not said.asked:
         return said
     stops = [place for place, word in enumerate(said.words) if word in STOPS]
     if not stops:
-        return _Said([], frozenset(), True)
+        return _Said([], True)
     tail = said.words[stops[-1] + 1 :]
     while tail and tail[0] in language.FILLERS:
         tail = tail[1:]
     head = said.words[: stops[-1]]
     asks = bool(tail) and tail[0] in language.FAMILIES["asking"]
-    return _Said(head if asks else [], frozenset(head) if asks else frozenset(), True)
+    return _Said(head if asks else [], True)
 
 
 def _described(language: ModuleType, said: Sequence[_Said]) -> list[tuple[str, ...]]:
@@ -159,7 +162,7 @@ def _clause(said: _Said, place: int) -> _Said:
     stops = [-1, *(number for number, word in enumerate(said.words) if word in STOPS), len(said.words)]
     before = max(stop for stop in stops if stop < max(place, 0) or stop == -1)
     words = said.words[before + 1 : min(stop for stop in stops if stop > before and stop >= place)]
-    return _Said(words, frozenset(words), said.asked)
+    return _Said(words, said.asked)
 
 
 def _said(language: ModuleType, sentence: str) -> _Said:
@@ -175,7 +178,7 @@ def _said(language: ModuleType, sentence: str) -> _Said:
         words = words[1:]
     if agreed and words:
         words = ["yes>", *words]
-    return _Said(words, frozenset(words), sentence.rstrip(" \"')")[-2:].count("?") > 0)
+    return _Said(words, sentence.rstrip(" \"')")[-2:].count("?") > 0)
 
 
 def _words(language: ModuleType, sentence: str) -> list[str]:

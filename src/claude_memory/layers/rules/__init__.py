@@ -15,7 +15,7 @@ own words in, and name it in LANGUAGES. A row is read only when one of its words
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 LANGUAGES = ("en",)
 STOPS = frozenset(",:—()")
@@ -85,6 +85,7 @@ class Rules:
         self._rows = [row.strip() for row in text.splitlines() if row.strip()]
         self._read: dict[int, tuple[tuple[Element, ...], Rules | None]] = {}
         self._by_word: dict[str, list[int]] | None = None
+        self._by_family: list[tuple[frozenset[str], int]] = []
         self._always: list[int] = []
 
     def places(self, words: Sequence[str], present: frozenset[str]) -> list[int]:
@@ -106,16 +107,20 @@ class Rules:
         if self._by_word is None:
             self._by_word = self._indexed()
         found = {number for word in present for number in self._by_word.get(word, ())}
+        found.update(number for family, number in self._by_family if not family.isdisjoint(present))
         return sorted(found.union(self._always))
 
     def _indexed(self) -> dict[str, list[int]]:
         index: dict[str, list[int]] = {}
         for number, row in enumerate(self._rows):
-            cues = _cues(row, self._words)
-            if not cues:
+            cue = _cue(row, self._words)
+            if not cue:
                 self._always.append(number)
-            for word in cues:
-                index.setdefault(word, []).append(number)
+            elif cue[0] == "@":
+                self._by_family.append((self._words.families[cue[1:]], number))
+            else:
+                for word in cue.split("|"):
+                    index.setdefault(word, []).append(number)
         return index
 
     def _place(self, number: int, words: Sequence[str], present: frozenset[str]) -> int:
@@ -132,29 +137,29 @@ class Rules:
         return self._read[number]
 
 
-def _cues(row: str, words: Vocabulary) -> Collection[str]:
-    """The words of which one must be said: those of the place with the fewest, common ones counted dear."""
+def _cue(row: str, words: Vocabulary) -> str:
+    """The element of which a word must be said: the first without common words, or that with the fewest."""
     best, least = "", _NEVER
     for part in row.partition("!!")[0].split():
-        if part[0] in _NO_CUE or part[-1] in "?$" or part.count("|") + 1 >= least:
+        if part[0] in _NO_CUE or part[-1] in "?$":
             continue
         cost = words.costs.get(part)
         if cost is None:
             cost = words.costs[part] = _cost(part, words)
         if cost < least:
             best, least = part, cost
-    return _alternatives(best, words) if best else ()
+            if cost < _DEAR:
+                break
+    return best
 
 
 def _cost(part: str, words: Vocabulary) -> int:
-    if "|" in part and ("@" in part or "|-" in part or "|=" in part or "|$" in part or "|*" in part):
+    if part[0] == "@":
+        return _NEVER if "|" in part else _DEAR
+    if "|@" in part or "|-" in part or "|=" in part or "|$" in part or "|*" in part:
         return _NEVER  # it stands for more than its words
-    known = _alternatives(part, words)
-    return len(known) + _DEAR * len(words.families["common"].intersection(known))
-
-
-def _alternatives(part: str, words: Vocabulary) -> Collection[str]:
-    return words.families[part[1:]] if part[0] == "@" else part.split("|")
+    alternatives = part.split("|")
+    return len(alternatives) + _DEAR * len(words.families["common"].intersection(alternatives))
 
 
 def _fits(elements: Sequence[Element], place: int, words: Sequence[str], at: int) -> bool:

@@ -260,6 +260,10 @@ TASK = _rules("""
 
 RULES: dict[str, Rules] = {
     "correction": _rules("""
+        do not think .. right|correct|true|what|how
+        i pasted|sent|gave|attached|quoted|used .. old|wrong|outdated|other|previous
+        is|are obsolete|moot|superseded !! if|why
+        forget|ignore|skip .. of|in|from my|the last|mail|message|comment|note
         should not be|have|exist|appear there|here|in|shown|visible|part
         ^ that|this|it|these|those is|are not our|my|the|what|how|where|a|an * !! problem|issue|if|question|good|bad|bug|deal|big
         it|this|that was|is never|not about * !! if|sure|worried
@@ -273,7 +277,7 @@ RULES: dict[str, Rules] = {
         ^ that|this|your answer|result|output|version|number|file|one is|are|was about|for|from|of|in * !! @thanks
         should|must ... , not *
         that|this|which was|is not the idea|point|plan|intention|goal|deal|question|task
-        and not ~only|yet|just|sure * !! ^^ @settle|let's|we|i|always|please ; should|must|always|never ; or|and not? sure
+        and not ~only|yet|just|sure * !! ^^ @settle|let's|we|i|always|please ; always|never ; or|and not? sure
         i|we was|were|been|have|must-have unclear|imprecise|sloppy|expressed|explained
         expressed|explained|put myself|it|that badly|wrong|poorly
         ^ i|we wanted ...
@@ -328,7 +332,7 @@ RULES: dict[str, Rules] = {
         scratch|strike|disregard|retract that|what|my|this|the
         ignore|forget what|my|about? i|last|previous|earlier|said|wrote
         i take that|it|this back
-        my mistake|bad|error|fault
+        my mistake|bad|error|fault !! works
         i was wrong|mistaken|confused
         told|gave you something|a|the wrong|false|wrong|nonsense
         i misspoke|mistyped|mixed|confused|misread
@@ -348,6 +352,8 @@ RULES: dict[str, Rules] = {
         spelled|spelt|pronounced *
     """),
     "decision": _rules("""
+        ^ final :|,|:
+        ^^ no more -ing
         can be switched|turned|thrown|taken|left|shut off|out|away|down
         since|because|for|as ... is|are fine|ok|enough|sufficient $
         costs? too much
@@ -465,6 +471,9 @@ RULES: dict[str, Rules] = {
         ^^ only|use *  *? for|in|on the|this|that|now|it !! use|only a|an ; everywhere|always|all|never|every|anywhere ; =id|=path
     """),
     "architecture": _rules("""
+        ^^ in|on|for this|our @here we|all|every|each|no|nobody|the|-s * ... !! find|is|are there
+        ^^ all|every|each new|our|public|future|internal|external * ... !! before|until|first|looks|fine|pass|fail|green
+        only in|inside|within|through|via the|our|this|a *
         only the|a|our .. allowed|permitted|may|can|must *
         forbids|forbid|mandates|mandate|prohibits|disallows
         ^ everything|anything|whatever|whoever that|which|you|we|can|needs|talks * * ... !! before|until|first|now|today|looks|works|finish|means|like|want ; so anything
@@ -552,6 +561,7 @@ RULES: dict[str, Rules] = {
         one * per * !! for now|this ; print|write|show|give|generate|create|make|output
     """),
     "priority": _rules("""
+        critical|essential|crucial|vital|important for|that|to ... !! not|what|how|if|why|important to note
         costs|costing|cost us|me|money|sales|customers
         that|this one now|first|next
         rest|others is|are irrelevant|optional|secondary|unimportant|bonus
@@ -665,6 +675,8 @@ RULES: dict[str, Rules] = {
         forget|ignore|leave|stop ... for a|the|now|this|until few|week|day|days|while|moment|weeks , *
     """),
     "value": _rules("""
+        accepts|allows|supports|permits|handles|limit|limited|capped at|up|to? most|least|to? =num
+        ^^ use .. =id as|for|when|whenever|in the|all|every|a|testing|now
         @named called|named *
         carry|carries|have|has|get|gets|use|with the|a? prefix|suffix|tag|label|name *
         @named .. is|are|sits|lives .. ( =id|=path
