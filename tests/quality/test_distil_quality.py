@@ -1,6 +1,6 @@
 """What is distilled from labelled sessions without a model: precise first, then complete.
 
-No session of `held` was looked at while rules were written, only its figures; `dev` was read.
+Rules were made with sight of the first set and of `dev` of the second; `held` of the second was never read.
 """
 
 from __future__ import annotations
@@ -18,10 +18,22 @@ from claude_memory.distil.session import distil
 from claude_memory.distil.turns import Origin, Turn
 from claude_memory.model import ProjectId, SessionId, StoredMemory
 
-SESSIONS = Path(__file__).parent / "data" / "sessions" / "sessions.jsonl"
-MIN_PRECISION = 0.85
-MIN_PRECISION_OF_EACH = 0.8
-MIN_RECALL = 0.7
+DATA = Path(__file__).parent / "data"
+UNSEEN = ("sessions_second", "held")
+PARTS = (("sessions", "dev"), ("sessions", "held"), ("sessions_second", "dev"), UNSEEN)
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The least a part must reach: all kinds together, and each of them."""
+
+    precision: float
+    precision_of_each: float
+    recall: float
+
+
+SEEN_FLOOR = Floor(precision=0.95, precision_of_each=0.92, recall=0.9)
+UNSEEN_FLOOR = Floor(precision=0.85, precision_of_each=0.8, recall=0.7)
 KINDS = ("decision", "correction", "fix")
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 
@@ -44,8 +56,9 @@ class Score:
         return self.found / self.labels if self.labels else 1.0
 
 
-def sessions(half: str) -> Iterator[dict[str, Any]]:
-    for line in SESSIONS.read_text("utf-8").splitlines():
+def sessions(part: tuple[str, str]) -> Iterator[dict[str, Any]]:
+    name, half = part
+    for line in (DATA / name / "sessions.jsonl").read_text("utf-8").splitlines():
         session = json.loads(line)
         if session["half"] == half:
             yield session
@@ -77,9 +90,9 @@ def matches(memory: StoredMemory, label: dict[str, Any]) -> bool:
     return bool(turns & set(label["evidence_turns"])) or all(term in text for term in label["key_terms"])
 
 
-def scores(half: str) -> dict[str, Score]:
+def scores(part: tuple[str, str]) -> dict[str, Score]:
     found = {kind: Score() for kind in (*KINDS, "preference")}
-    for session in sessions(half):
+    for session in sessions(part):
         origin = Origin(SessionId(session["id"]), ProjectId("quality"))
         memories = [one for one in distil(turns_of(session), origin).memories if one.kind in found]
         for memory in memories:
@@ -93,35 +106,45 @@ def scores(half: str) -> dict[str, Score]:
     return found
 
 
-@pytest.fixture(scope="module", params=["dev", "held"])
-def measured(request: pytest.FixtureRequest) -> dict[str, Score]:
+@dataclass(frozen=True)
+class Measured:
+    scores: dict[str, Score]
+    floor: Floor
+
+
+@pytest.fixture(scope="module", params=PARTS, ids="-".join)
+def measured(request: pytest.FixtureRequest) -> Measured:
     found = scores(request.param)
     for kind, score in found.items():
         print(
-            f"{request.param} {kind}: precision {score.precision:.3f} of {score.made}, recall {score.recall:.3f}"
+            f"{' '.join(request.param)} {kind}: precision {score.precision:.3f} of {score.made},"
+            f" recall {score.recall:.3f} of {score.labels}"
         )
-    return found
+    return Measured(found, UNSEEN_FLOOR if request.param == UNSEEN else SEEN_FLOOR)
 
 
-def test_what_is_kept_is_right_and_most_is_kept(measured: dict[str, Score]) -> None:
-    together = [measured[kind] for kind in KINDS]
-    assert sum(score.right for score in together) / sum(score.made for score in together) >= MIN_PRECISION
-    assert sum(score.found for score in together) / sum(score.labels for score in together) >= MIN_RECALL
+def test_what_is_kept_is_right_and_most_is_kept(measured: Measured) -> None:
+    together = [measured.scores[kind] for kind in KINDS]
+    right, made = sum(score.right for score in together), sum(score.made for score in together)
+    found, labels = sum(score.found for score in together), sum(score.labels for score in together)
+    assert right / made >= measured.floor.precision
+    assert found / labels >= measured.floor.recall
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_kind_stays_far_behind(measured: dict[str, Score], kind: str) -> None:
-    assert measured[kind].precision >= MIN_PRECISION_OF_EACH
-    assert measured[kind].recall >= MIN_RECALL
+def test_no_kind_stays_far_behind(measured: Measured, kind: str) -> None:
+    assert measured.scores[kind].precision >= measured.floor.precision_of_each
+    assert measured.scores[kind].recall >= measured.floor.recall
 
 
-def test_sessions_that_leave_nothing_leave_nothing() -> None:
-    empty = [session for session in (*sessions("dev"), *sessions("held")) if not session["labels"]]
-    assert len(empty) == 10
+@pytest.mark.parametrize("part", PARTS, ids="-".join)
+def test_sessions_that_leave_nothing_leave_nothing(part: tuple[str, str]) -> None:
+    empty = [session for session in sessions(part) if not session["labels"]]
+    assert empty
     made = [
         memory
         for session in empty
         for memory in distil(turns_of(session), Origin(None, ProjectId("quality"))).memories
         if memory.kind in KINDS
     ]
-    assert len(made) <= 2, [memory.title for memory in made]
+    assert len(made) <= 1, [memory.title for memory in made]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from claude_memory.distil.runs import changes_something, run_of
+from claude_memory.distil.runs import changes_something, reports_failure, run_of
 from claude_memory.distil.session import distil
 from claude_memory.distil.turns import AGENT, PERSON, TOOL, Origin, Turn
 from claude_memory.model import Kind, ProjectId, SessionId, StoredMemory
@@ -68,6 +68,11 @@ def test_a_fix_says_what_failed_why_and_what_was_changed() -> None:
         ("pytest tests/test_cart.py", "pytest -q"),
         ("DEBUG=1 npm run build", "npm run build"),
         ("cargo test --release sum", "RUST_BACKTRACE=1 cargo test sum"),
+        ("go test -run TestSum ./cart", "go test -race ./..."),
+        ("pytest tests/unit/test_cart.py", "pytest tests"),
+        ("terraform -chdir=infra plan | tail -4", "terraform -chdir=infra plan -no-color"),
+        ("bash scripts/deploy.sh", "./scripts/deploy.sh"),
+        ("python3 tools/gen.py", "python tools/gen.py"),
     ],
 )
 def test_the_same_check_is_recognised_in_other_clothes(failing: str, passing: str) -> None:
@@ -90,6 +95,66 @@ def test_another_check_proves_nothing(failing: str, passing: str) -> None:
 def test_a_failure_that_no_exit_code_tells_is_read_from_the_report() -> None:
     piped = ran(f"{TEST} | tail -2", "FAILED tests/test_cart.py::test_sum\n1 failed, 3 passed")
     assert len(fixes(piped, edited(), ran(f"{TEST} | tail -2", "4 passed"))) == 1
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "Error: Instance cannot be destroyed",
+        "│ Error: Unsupported argument",
+        "HTTP/1.1 502 Bad Gateway",
+        "curl: (7) Failed to connect to localhost port 8080",
+        "nginx: [emerg] unknown directive",
+        "   Active: failed (Result: exit-code)",
+        "./main.go:12:5: undefined: foo",
+        "[INFO] BUILD FAILURE",
+        "web-1 0/1 ImagePullBackOff 0 2m",
+        "psql:a.sql:3: ERROR:  column does not exist",
+        "npm error code E404",
+        "LaTeX Warning: There were undefined references.",
+        "Tests: 5, Assertions: 10, Failures: 1.",
+        "mkdir: cannot create directory '/x': Permission denied",
+        "CMake Error at CMakeLists.txt:3 (find_package):",
+        "  2 failed\n    [chromium] › cart\n  3 passed (41s)",
+    ],
+)
+def test_a_report_of_failure_is_understood(output: str) -> None:
+    assert reports_failure(output)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "--- PASS: TestError (0.00s)\nok shop 0.1s",
+        "✖ 2 problems (0 errors, 2 warnings)",
+        "100% tests passed, 0 tests failed out of 2",
+        "attempt 1 failed, retrying... ok\n4 passed",
+        "Done. PASS=4 WARN=0 ERROR=0 SKIP=0",
+        "  ✓ shows an error when the card is declined\nTests: 2 passed, 2 total",
+        "web1 : ok=3 changed=1 unreachable=0 failed=0",
+        "cc -o x x.c -Werror",
+    ],
+)
+def test_a_report_of_success_is_not_taken_for_failure(output: str) -> None:
+    assert not reports_failure(output)
+
+
+def test_a_log_that_was_read_is_read_again_after_the_run() -> None:
+    log = {"role": TOOL, "tool": "Read", "given": {"file_path": "/var/log/sync.log"}, "output": "ERROR: died"}
+    again = ran("sh sync.sh >> /var/log/sync.log; tail -2 /var/log/sync.log", "copied 120 files")
+    assert len(fixes(log, edited("sync.sh"), again)) == 1
+
+
+def test_the_state_of_a_service_is_a_check() -> None:
+    failing = ran("systemctl status relay --no-pager", "Active: failed (Result: exit-code)")
+    passing = ran("systemctl restart relay && systemctl status relay", "Active: active (running)")
+    assert len(fixes(failing, edited("relay.service"), passing)) == 1
+
+
+def test_what_was_missing_may_be_put_in_place_before_the_run() -> None:
+    [fix] = fixes(broke("make images", "cannot load libheif"), ran("apt install libheif1 && make images", ""))
+    assert "libheif1" in fix.body
+    assert fixes(broke("make images", "cannot load libheif"), ran("make clean && make images", "")) == []
 
 
 def test_a_command_may_be_the_change() -> None:

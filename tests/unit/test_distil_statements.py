@@ -144,6 +144,134 @@ def test_a_task_is_no_decision(task: str) -> None:
     assert kinds("hello", "Hello, what is there to do today?", task) == []
 
 
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Shall I push?", "yes, push it to the fork"),
+        ("Shall I open a pull request against main?", "yes, call it 'Fix login' please"),
+        ("Should I run the whole suite or only the unit tests?", "only unit for now"),
+        ("Do you want to see the diff?", "only the part in views.py"),
+        ("Ready to deploy. Go?", "wait five minutes, Tom is still testing"),
+        ("Which Python version do you run?", "3.11.4 on this box"),
+        ("Could you paste the error?", "it prints 'handshake timeout' and exits with 2"),
+        ("Is the database reachable from your machine?", "yes, port 5432 is open and psql works"),
+        ("How often does it happen?", "every third request, only under load"),
+        ("Are you on the VPN?", "yes, always when I work from home"),
+        ("What should I do next?", "let's tackle the login bug, ticket 412"),
+    ],
+)
+def test_leave_for_a_step_and_how_things_are_decide_nothing(question: str, answer: str) -> None:
+    assert kinds("the login fails", question, answer) == []
+
+
+@pytest.mark.parametrize(
+    "remark",
+    [
+        "yeah those always annoyed me",
+        "great work today, we never got that far before",
+        "on my board it stays dark",
+        "30 seconds, nice. lunch now, back at 2",
+        "deployed it, no errors so far",
+        "only the css left for today",
+        "the demo went well, they loved it!",
+        "I'm off, see you on thursday",
+        "always fun to see old code go",
+        "our cto said we should use microservices, what do you think",
+    ],
+)
+def test_moods_and_news_leave_nothing(remark: str) -> None:
+    assert kinds("add a timeout", DID, remark) == []
+
+
+@pytest.mark.parametrize(
+    ("told", "reply"),
+    [
+        ("I'd use a bloom filter in front of the lookup.", "ok, bloom filter"),
+        ("Base64 has + and /. I'd use Crockford base32.", "crockford then"),
+        ("Copying is out. A flag on the partition would do.", "flag is good"),
+        ("My proposal: nightly dump, hourly log shipping, both to one bucket.", "agreed, do it like that"),
+        ("Yes: a step that fails if there are two heads.", "do that, in the lint job"),
+        ("Protobuf is smaller, JSON is easier to debug.", "json. debuggability wins for us"),
+        ("Either we fail hard or we log and go on.", "fail hard. silent errors cost us a week"),
+        ("I could double the price each time.", "nah, feels mean. flat 8 coins every reroll"),
+        ("Watchdog library or polling?", "watchdog"),
+        ("What do we do with users who never confirmed?", "delete them after 30 days"),
+    ],
+)
+def test_taking_what_the_agent_named_is_a_decision(told: str, reply: str) -> None:
+    assert kinds("how should it work?", told, reply) == [Kind.DECISION]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "retention: 7 days hot, 90 days in s3",
+        "for the record: we don't support Internet Explorer any more",
+        "team decision: every endpoint gets a description",
+        "we send one mail digest at 7 in the morning",
+        "our target is AA, not AAA",
+        "a snapshot with a tag is never pruned",
+        "the outcome is full precision inside and rounding once, at the booking",
+    ],
+)
+def test_a_rule_that_goes_about_nothing_just_done_is_a_decision(rule: str) -> None:
+    assert kinds("hello", "The tests pass.", rule) == [Kind.DECISION]
+
+
+@pytest.mark.parametrize(
+    ("did", "reply"),
+    [
+        ("I rounded the amounts to two decimals.", "yen has no decimals, round by currency"),
+        ("I sort the list by name.", "must be sorted by date, newest first"),
+        ("I translated it as 'account'.", "in our context it's 'ledger'"),
+        ("I'll add a `type` column to the orders table.", "there is one already, it's called kind"),
+        ("I set max_connections to 500.", "500 will kill the box, it has 4 GB"),
+        ("I switched the tests to jest.", "why jest? we use vitest in this repo"),
+        ("I put the plot in kelvin.", "celsius please, the group reads celsius"),
+        (
+            "The worker now retries five times. I set it in the config.",
+            "three. after that someone has to look",
+        ),
+        (
+            "The test may be outdated, I would change the expected value.",
+            "the test is right, the code is not",
+        ),
+    ],
+)
+def test_a_fact_against_what_was_done_is_a_correction(did: str, reply: str) -> None:
+    assert kinds("do it", did, reply) == [Kind.CORRECTION]
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "could you always write the tests first? that's how I work",
+        "one general thing: never run apply yourself",
+        "I prefer native elements over roles, in everything",
+        "please use simple words and short sentences",
+        "always give me the command so I can run it myself",
+    ],
+)
+def test_a_wish_may_look_like_a_question_or_a_rule(wish: str) -> None:
+    assert kinds("hello", "The tests pass.", wish) == [Kind.PREFERENCE]
+
+
+def test_a_choice_given_up_later_does_not_stay() -> None:
+    [memory] = distilled(
+        "how do people get reminded?", "By web push, or by mail.", "lets do web push", "It needs a worker.",
+        "oh. scrap push, we send one mail digest instead",
+    )  # fmt: skip
+    assert memory.title.endswith("we send one mail digest instead")
+
+
+def test_a_neighbouring_choice_does_not_replace_another() -> None:
+    found = distilled(
+        "encrypt it?", "Which cipher do you want?", "AES-256-GCM per chunk, key from a passphrase, scrypt as KDF",
+        "Fixed chunks store 41 GiB again.", "scrap fixed sizes, chunk by content, average 1 MiB",
+    )  # fmt: skip
+    assert [memory.kind for memory in found] == [Kind.DECISION] * 2
+
+
 def test_an_offer_stays_open_while_the_person_asks_about_it() -> None:
     [memory] = distilled(
         "cookies get lost", "`lax` would fix that.", "is lax less safe?", "Slightly.", "fine, make it lax"

@@ -83,7 +83,7 @@ MAX_LINE = 400
 _CUES = (
     "fail", "error", "err!", "panic", "fatal", "traceback", "not ok", "exit", "exception", "stopped", "fault",
     "not found", "no such file", "undefined", "dumped", "unhealthy", "backoff", "timed out", "✗", "✖", "✘", "×",
-    "***", "e  ", "● ", "emerg", "crit", "imported and not", "killed", "restarting", "curl: (", "http/", "gateway",
+    "***", "● ", "emerg", "crit", "imported and not", "killed", "restarting", "curl: (", "http/", "gateway",
     "service unav", "denied", "refused", "econn", "unexpected", " (info", " (warn", "dl3", "dl4", "sanitizer",
     "style issues", "reformatted", "wrong fs",
 )  # fmt: skip
