@@ -17,8 +17,17 @@ _CHANGED = (
     "replaced rescheduled restricted restructured retired reverted reversed revised revoked rewritten "
     "rewrote rose scrapped shifted shortened shrank shrunk shut simplified split standardised "
     "standardized stopped substituted superseded swapped switched tightened transferred tripled doubled "
-    "unified updated upgraded widened withdrawn withdrew"
+    "unified updated upgraded widened withdrawn withdrew outgrown outgrew stretched landed undone reinstated "
+    "voted repealed waived restored"
 )
+# `stop words are removed`: of a habit these tell as well as of a change, so `is` and `are` make them no news.
+_HABIT = frozenset(
+    "adjusted changed converted corrected cut deleted disabled enabled ended expanded extended folded handed "
+    "increased introduced merged modified moved promoted pulled raised reduced removed reverted restored "
+    "rewritten shortened split stopped transferred updated upgraded lowered cancelled canceled rebuilt "
+    "shut".split()
+)
+_HABITUAL = re.compile(r"\b(?:is|are|gets?|be|that['’]s)(?: \w+ly| always| only| usually)? $", re.IGNORECASE)
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
 _CHANGE = re.compile(
     rf"\b(?:{'|'.join(_CHANGED.split())})\b"
@@ -35,9 +44,17 @@ _CHANGE = re.compile(
     r"|went (?:to|from|with|back|up|down|\w+-\w+)|changed? (?:our|my|their|his|her|its) minds?|for good"
     r"|(?:is|are) (?:gone|history|over|out|obsolete|outdated)|have since|has since|as before|until now"
     r"|up to now|replacing|moving to|switching to|up from|down from"
+    r"|from (?:this|next) \w+ on(?:wards?)?|(?:last|this past) (?:week|month|year|night|\w+day)|yesterday"
+    r"|(?:is|are|went|goes|go) back (?:to|on|in|at)|ended up|supersedes?|effective|ran out|by now"
+    r"|from \d\S* on"
+    r"|since (?:the (?:last|new|spring|summer|autumn|winter)|last|this)|cut ?over"
+    r"|(?:fine|okay?|allowed|permitted|possible) again"
+    r"|(?:decided|agreed|voted) to (?:switch|move|go|change|use|stop|drop)"
+    r"|got (?:more|less|bigger|smaller|faster)"
+    r"|in \w+['’]s hands|left (?:the|at|us|last|in|on)"
     r"|instead of (?:the )?(?:old|previous|former)|only \w+ remains?|rather than .* as|successor|not .* since"
     r"|new (?:name|home|wish|rule|default|place|value|limit|owner|policy|address))\b"
-    r"|→|->|\(was\b|\(formerly\b|\bwas \d",
+    r"|\S*\d\S*\s*(?:→|->)|\(was\b|\(formerly\b|\bwas \d",
     re.IGNORECASE,
 )
 # `must not be changed`, `can be moved`, `is never deleted`: a rule, and no news.
@@ -46,13 +63,20 @@ _RULED_OUT = re.compile(
     re.IGNORECASE,
 )
 SOURCE = re.compile(
-    r"\b(?:according to|as \w+ (?:reports?|states?|says?|has it|writes?)"
-    r"|(?-i:[Pp]er (?:the )?[A-Z]\w+(?:'s)?)"
-    r"|says?|writes?|\w+ (?:reports|states|claims) that|the \w+ (?:states|claims)"
-    r"|as \w+ \w+ (?:reports|states)|measured|counted|note from|datasheet|data card"
-    r"|readme|faq|docs? says?"
-    r"|thinks|insists|believes|notebook|wiki|log adds|in the \w+ (?:log|notes?)|page\))\b"
-    r"|^\w+(?: \w+)?:|\([^)]*(?:page|card|wiki|docs?|notes?|readme|log)\)",
+    r"\b(?:according to|as (?:far as )?(?:the )?\w+ (?:reports?|states?|says?|has it|writes?|knows)"
+    r"|(?-i:[Pp]er (?:the )?[A-Z]\w+(?:'s)?)|(?-i:[A-Z]\w+|[Tt]he \w+) (?:says?|writes|states|claims|lists)"
+    r"|it says|says the|(?:have|heard) it from|datasheet|data ?sheet|data card|readme|faq|handbook"
+    r"|docs? says?|as required by|thinks|insists|believes|notebook|log adds"
+    r"|in the \w+ (?:log|notes?|concept|list|manual|spec)|wish of)\b"
+    r"|\([^)]*(?:page|card|wiki|docs?|notes?|readme|log)\)|\((?-i:[A-Z][a-z]+)(?:, [\w ]+)?\)",
+    re.IGNORECASE,
+)
+# A trouble and what helped: to say that it stopped tells of the cure, not of a change of plan.
+TROUBLE = re.compile(
+    r"\b(?:crash\w*|fail\w*|bugs?|errors?|slow|leak\w*|stutter\w*|jump\w*|hang\w*|hung|twice|doubled?|wrong"
+    r"|broken?|timeouts?|timed out|flak\w*|blurr\w*|empty|nothing|lost|missing|killed|kills|corrupt\w*|stuck"
+    r"|nan|duplicate\w*|vanish\w*|freez\w*|froze\w?|exhaust\w*|overflow\w*|resets?|drop-outs?|fix(?:ed|es)?"
+    r"|solve[ds]?|cured?|helped|caused?)\b",
     re.IGNORECASE,
 )
 # `was raised`, `have been split`, `we shortened`: something happened, where the old text says how it is.
@@ -79,6 +103,7 @@ def changes(old: str, new: str) -> list[str]:
         match.group().lower()
         for match in _CHANGE.finditer(new)
         if not _RULED_OUT.search(new[: match.start()])
+        and not (match.group().lower() in _HABIT and _HABITUAL.search(new[: match.start()]))
     ]
     return [words for words in found if not known.issuperset(stem(word) for word in words.split())]
 

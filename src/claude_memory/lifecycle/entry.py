@@ -30,7 +30,7 @@ from claude_memory.text import query_terms
 AT_ONCE = 100
 NEIGHBOURS = 12
 # A plain note may be anything, so the gate must be surer of it than of a decision or a fact.
-LEAST_PROBABILITY = {Action.SUPERSEDED: 0.6, Action.REINFORCED: 0.4, Action.CONFLICT: 0.35}
+LEAST_PROBABILITY = {Action.SUPERSEDED: 0.5, Action.REINFORCED: 0.4, Action.CONFLICT: 0.35}
 LEAST_FOR_NOTES = 0.9
 RELATION = {Action.REINFORCED: "repeats", Action.SUPERSEDED: "supersedes", Action.CONFLICT: "contradicts"}
 _CAPTURED = (Kind.OBSERVATION, Kind.SUMMARY)

@@ -9,13 +9,16 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from claude_memory.lifecycle.cues import SOURCE, changes, happened
+from claude_memory.lifecycle.cues import SOURCE, TROUBLE, changes, happened
 from claude_memory.lifecycle.frame import Frame, framed
+from claude_memory.lifecycle.matching import Matched, matched
 from claude_memory.text import index_terms, is_stop_term, stem
 
 _NEGATION = re.compile(
     r"\b(?:no|not|never|none|nobody|nothing|nor|without|cannot|neither|avoid|forbid\w*|forbidden|prohibit\w*"
-    r"|banned|disallow\w*|refus\w*|off limits|stop|instead of|rather than|in place of|removed|dropped)\b"
+    r"|banned|disallow\w*|refus\w*|off limits"
+    r"|refrain|unwelcome|leave out|lack(?:s|ing)?|against|stop"
+    r"|instead of|rather than|in place of|removed|dropped)\b"
     r"|n['’]t\b",
     re.IGNORECASE,
 )
@@ -28,14 +31,86 @@ _LIMIT = re.compile(
 _NO_MORE_THAN = re.compile(
     r"(?:\b(?:no|not|never|nothing|nobody|none)\b|n['’]t\b).*\b(?:than|until|unless|without)\b", re.IGNORECASE
 )
+_ONLY = re.compile(r"\b(?:only|alone|solely|exclusively)\b", re.IGNORECASE)
+# `the licence is MIT`: a thing and what it is, not what is done with it.
+_COPULA = re.compile(
+    r"^(?:\W*(?:the|our|all|a|an|my) )?(?:[\w-]+ ){1,3}?(?:is|are)(?! \w+(?:ed|en|wn)\b)", re.IGNORECASE
+)
 _LABEL = re.compile(r"(?:The )?([A-Z]?[a-z]+) (\d+|[A-Z])\b(?![.,:%]\d)")
 _SAME_FRAME = 0.5
 _NUMBER = re.compile(r"\d+(?:[.,:/ ]\d+)*")
 _NUMBER_WORDS = {
-    "one": "1", "once": "1", "single": "1", "two": "2", "twice": "2", "both": "2", "three": "3", "four": "4",
-    "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9", "ten": "10", "hourly": "60min",
-    "daily": "1d", "weekly": "1w", "monthly": "1mo", "noon": "12:00",
+    "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
+    "ten": "10", "eleven": "11", "twelve": "12", "fifteen": "15", "twenty": "20", "thirty": "30",
+    "fifty": "50", "sixty": "60", "hundred": "100", "noon": "12:00", "midnight": "0:00", "twice": "2",
 }  # fmt: skip
+_UNITS = {
+    "s": 1, "sec": 1, "second": 1, "min": 60, "minute": 60, "h": 3600, "hour": 3600, "day": 86_400,
+    "night": 86_400, "week": 604_800, "fortnight": 1_209_600, "month": 2_592_000, "quarter": 7_776_000,
+    "year": 31_536_000,
+}  # fmt: skip
+_RHYTHMS = {"hourly": 3600, "daily": 86_400, "nightly": 86_400, "weekly": 604_800, "monthly": 2_592_000,
+            "yearly": 31_536_000, "annually": 31_536_000}  # fmt: skip
+_DURATION = re.compile(
+    r"(?:(?<![\d/.:,])\b(a quarter of an|half an|an?|one|each|every|once an?|(?:\d+|"
+    + "|".join(_NUMBER_WORDS)
+    + r"))[ -]?)(s|sec|min|h|second|minute|hour|day|night|week|fortnight|month|quarter|year)s?\b"
+    r"|\b(" + "|".join(_RHYTHMS) + r")\b",
+    re.IGNORECASE,
+)
+# Parts of a system that stand side by side: what is said of one says nothing of the other.
+_SIBLINGS = tuple(
+    frozenset(line.split())
+    for line in (
+        "frontend backend",
+        "unit integration end-to-end e2e acceptance smoke",
+        "staging production demo prod",
+        "upload download uploads downloads",
+        "import export importer exporter",
+        "desktop handheld mobile tablet",
+        "reader writer",
+        "load loading build building",
+        "parser lexer",
+        "photo video audio image",
+        "windows macos linux",
+        "android ios",
+        "client server",
+        "request response",
+        "input output",
+        "feature release hotfix",
+        "admin guest",
+        "cpu gpu",
+        "primary replica",
+        "encoder decoder",
+        "north south east west",
+        "raw clean cleaned",
+        "backup restore",
+        "buyer seller",
+        "invoice reminder",
+    )
+)
+_SHARES = {"a quarter of an": 0.25, "half an": 0.5}
+# Of each kind a text names one: another one is another value.
+_KINDS = tuple(
+    frozenset(line.split())
+    for line in (
+        "monday tuesday wednesday thursday friday saturday sunday",
+        "january february march april june july august september october november december",
+        "english german french spanish italian dutch polish portuguese japanese chinese norwegian swedish",
+        "red green blue yellow black white orange purple grey gray",
+        "ms millisecond milliseconds us microsecond microseconds nanoseconds ns",
+        "celsius fahrenheit kelvin",
+        "utc local",
+        "yaml json toml xml ini csv parquet",
+        "postgres postgresql mysql sqlite mongodb oracle mariadb redis",
+        "mit apache gpl bsd mpl",
+        "tabs spaces",
+        "python go rust java kotlin typescript javascript ruby",
+        "rest grpc graphql soap",
+        "kb mb gb tb kib mib gib",
+        "metres meters feet miles kilometres kilometers km",
+    )
+)
 _OPPOSITES = tuple(
     tuple(pair.split("/"))
     for pair in (
@@ -49,7 +124,9 @@ _OPPOSITES = tuple(
         "ascending/descending sequential/parallel mandatory/optional strict/lenient stateless/stateful "
         "on/off first/last lazy/eager lazily/eagerly lazy/eagerly single/double "
         "own/share own/shared early/late implicit/explicit hard/soft inside/outside nested/flat text/binary "
-        "high/low odd/even hot/cold server/browser"
+        "high/low odd/even hot/cold server/browser each/all own/all anybody/owner cancel/keep "
+        "kept/removed "
+        "visible/private visible/hidden supported/unsupported shared/own plain/encrypted everyone/nobody"
     ).split()
 )
 _PREFIXES = ("un", "im", "in", "non", "dis", "de", "counter")
@@ -74,28 +151,35 @@ def content(text: str) -> tuple[str, ...]:
 
 def measured(old: str, new: str, cosine: float | None = None) -> dict[str, float]:
     """Every figure about a pair, by name; each is 0 to 1."""
-    frame = framed(old, new)
+    frame, match = framed(old, new), matched(old, new)
     changed = len(changes(old, new))
     strange = _strange_heads(content(old), content(new)) or (not changed and _labels_differ(old, new))
     event = happened(old, new)
+    slot = frame.one_slot and bool(match.left_old and match.left_new)
     figures = {
         **_in_common(old, new),
+        **_matching(match, changed, cosine),
+        **_manner(old, new, match, changed),
         **_said_of_change(old, new, changed, strange, event),
         **_denials(old, new, changed),
         "strangers": float(strange),
         "tails_differ": float(not strange and _tails_differ(content(old), content(new))),
         "opposites": float(opposed(old, new)),
         "sources": (float(bool(SOURCE.search(old))) + float(bool(SOURCE.search(new)))) / 2,
-        "numbers_differ": float(_numbers_differ(old, new)),
+        "numbers_differ": float(_numbers_differ(old, new) or _kinds_differ(old, new)),
         "frame": frame.ratio,
-        "one_slot": float(frame.one_slot and not changed and not strange),
+        "one_slot": float(slot and not changed and not strange),
         "first_slot": float(frame.first),
         "two_slots": float(frame.slots >= 2) * frame.ratio,
     }
     apart = ("strangers", "numbers_differ", "opposites", "clash", "tails_differ", "change", "event")
     same = not any(figures[name] for name in apart)
-    alike = same and not _codes_differ(old, new) and not (frame.one_slot and frame.ratio >= _SAME_FRAME)
+    alike = same and not _codes_differ(old, new) and not (slot and frame.ratio >= _SAME_FRAME)
     figures["alike"] = float(alike)
+    figures["all_said"] = float(same and not figures["denied"] and figures["nothing_left"])
+    figures["other_figure"] = float(
+        figures["numbers_differ"] and match.chunks >= 2 and not (changed or event)
+    )
     figures["turned"] = _turned(figures, frame)
     if cosine is None:
         return figures
@@ -108,8 +192,50 @@ def _in_common(old: str, new: str) -> dict[str, float]:
     return {
         "overlap": len(one & other) / max(min(len(one), len(other)), 1),
         "length": abs(len(one) - len(other)) / max(len(one | other), 1),
-        "numbers_same": float(bool(numbers(old)) and numbers(old) == numbers(new)),
+        "numbers_same": float(
+            bool(numbers(old)) and numbers(old) == numbers(new) and not _kinds_differ(old, new)
+        ),
         "codes_same": float(bool(ours & theirs) and not (ours - theirs and theirs - ours)),
+    }
+
+
+def _matching(match: Matched, changed: int, cosine: float | None) -> dict[str, float]:
+    """How much of each text the other says as well."""
+    ours, theirs, both = len(match.old), len(match.new), len(match.shared)
+    left = min(ours, theirs) - both
+    return {
+        "covered_old": both / max(ours, 1),
+        "covered_new": both / max(theirs, 1),
+        "covered_less": both / max(ours, theirs, 1),
+        "covered_more": both / max(min(ours, theirs), 1),
+        "left_old": min(ours - both, 5) / 5,
+        "left_new": min(theirs - both, 5) / 5,
+        "left_both": min(left, 4) / 4,
+        "nothing_left": float(left == 0),
+        "nothing_left_old": float(ours == both),
+        "shared": min(both, 6) / 6,
+        "things": min(match.chunks, 4) / 4,
+        "covered_near": both / max(ours, theirs, 1) * (cosine or 0.0),
+        "one_thing": float(match.chunks <= 1),
+        "no_thing": float(match.chunks == 0),
+        "one_thing_changed": float(match.chunks <= 1 and changed > 0),
+        "things_changed": float(changed > 0) * min(match.chunks, 4) / 4,
+        "head_old": float(any(left == 0 for left, _ in match.shared)),
+        "head_new": float(any(right == 0 for _, right in match.shared)),
+        "tail_old": float(any(left == ours - 1 for left, _ in match.shared)),
+        "tail_new": float(any(right == theirs - 1 for _, right in match.shared)),
+    }
+
+
+def _manner(old: str, new: str, match: Matched, changed: int) -> dict[str, float]:
+    trouble = bool(TROUBLE.search(old)) and bool(TROUBLE.search(new))
+    head = (0, 0) in match.shared
+    return {
+        "siblings": float(_kinds_differ(old, new, _SIBLINGS)),
+        "trouble": float(trouble),
+        "trouble_changed": float(trouble and changed > 0),
+        "only": float(bool(_ONLY.search(new)) and not _ONLY.search(old)),
+        "names_a_thing": float(head and bool(_COPULA.search(old)) and bool(_COPULA.search(new))),
     }
 
 
@@ -152,9 +278,33 @@ def _turned(figures: dict[str, float], frame: Frame) -> float:
 
 def numbers(text: str) -> frozenset[str]:
     """The figures a text gives, spelled alike: `10,000`, `10 000` and `10000` are one."""
+    text = re.sub(r"\b(\d+)k\b", r"\g<1>000", text)
+    spans = {str(_seconds(found)) + "s" for found in _DURATION.finditer(text)}
+    text = _DURATION.sub(" ", text)
     plain = {re.sub(r"[, ](?=\d{3}\b)", "", found) for found in _NUMBER.findall(text)}
     words = {_NUMBER_WORDS[word] for word in re.findall(r"[a-z]+", text.lower()) if word in _NUMBER_WORDS}
-    return frozenset(plain | words)
+    return frozenset(spans | {re.sub(r"^(\d+):00$", r"\1", found) for found in plain | words})
+
+
+def _seconds(found: re.Match[str]) -> float:
+    """A duration or a rhythm in seconds: `14 days` and `two weeks` are one, `daily` and `every day`."""
+    if found[3]:
+        return _RHYTHMS[found[3].lower()]
+    many = found[1].lower()
+    count = _SHARES.get(many) or float(_NUMBER_WORDS.get(many, many if many.isdigit() else "1").split(":")[0])
+    return count * _UNITS[found[2].lower()]
+
+
+def _kinds_differ(old: str, new: str, kinds: tuple[frozenset[str], ...] = _KINDS) -> bool:
+    """Both name one of a kind (a weekday, a language), and not the same."""
+    one, other = _with_singulars(old), _with_singulars(new)
+    return any(one & kind and other & kind and not one & other & kind for kind in kinds)
+
+
+@lru_cache(maxsize=4096)
+def _with_singulars(text: str) -> frozenset[str]:
+    words = _words(text)
+    return words | {word.rstrip("s") for word in words} | {part for word in words for part in word.split("-")}
 
 
 def opposed(old: str, new: str) -> bool:
