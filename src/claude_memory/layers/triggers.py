@@ -78,7 +78,7 @@ def _labels(language: ModuleType, said: _Said) -> list[str]:
         return []
     meant = set(language.RULES)
     if said.asked:
-        meant.discard(VALUE)  # what is asked about is no value to keep
+        meant -= {VALUE, ARCHITECTURE}  # what stands before a question is what it asks about
     if _fits(language.TASK, said):
         meant = {label for label in meant if _fits(language.FIRM[label], said)}
     places = {

@@ -6,7 +6,7 @@ A rule is a row of words: `we|i will ~see *`. An element is a word, words apart 
     ^    the start of a clause     ^^   the start of the sentence       $   the end of a clause
     *    any word                  ..   up to six words of the clause   ...  anything up to the end
     =id  a name, path or id        =num a number or a version           =ver  a number with a dot
-    =url an address                =path a word with a slash            =plural  a word that ends in s
+    =url an address                =path, =dash a word with / or -      =plural  a word that ends in s
     x?   maybe x                   ~x   not x; the next element looks at the same word
 
 After `!!` stand, apart by `;`, the rows that make it something else. To add a language, copy `en`, put its
@@ -244,6 +244,7 @@ TESTS: dict[str, Callable[[str], bool]] = {
     "=num": is_number,
     "=ver": lambda word: "." in word and is_number(word),
     "=url": is_address,
+    "=dash": lambda word: "-" in word[1:-1],
     "=path": lambda word: "/" in word[1:],
     "=plural": lambda word: len(word) > 3 and word[-1] == "s" and word[-2] not in "sui'",
 }

@@ -25,14 +25,14 @@ SHORT = {
     "everything's": "everything is", "prio": "priority", "everyone": "everybody", "anyone": "anybody",
     "colour": "color", "licence": "license", "favour": "prefer", "favor": "prefer", "standardize": "standardise",
     "prioritize": "prioritise", "deprioritize": "deprioritise", "shan't": "shall not", "nope": "no", "nah": "no",
-    "whoops": "oops", "nevermind": "forget", "w/": "with", "atm": "now", "immediately": "urgent", "asap": "urgent", "mustn't": "must not",
+    "whoops": "oops", "nevermind": "forget", "w/": "with", "atm": "now", "immediately": "urgent", "urgently": "urgent", "asap": "urgent", "mustn't": "must not",
 }  # fmt: skip
 ENDINGS = {"n't": "not", "'ll": "will", "'re": "are", "'ve": "have", "'d": "would", "'m": "am", "'s": ""}
 # Several words for one; with the blanks around them.
 PHRASES = {
     f" {said} ": f" {plain} "
     for said, plain in {
-        "ok then": "yes", "fine with me": "ok", "are to be": "must be", "is to be": "must be", "in the interest": "interest", "okay then": "yes", "go on with": "continue", "as long as": "while", "no need": "needless", "has to": "must", "have to": "must", "needs to": "must", "need to": "must", "ought to": "must",
+        "ok then": "yes", "fine with me": "ok", "thank you": "thanks", "thanks for": "thanks", "are to be": "must be", "is to be": "must be", "in the interest": "interest", "okay then": "yes", "go on with": "continue", "as long as": "while", "no need": "needless", "has to": "must", "have to": "must", "needs to": "must", "need to": "must", "ought to": "must",
         "got to": "must", "from now on": "henceforth", "from here on": "henceforth", "going forward": "henceforth",
         "from today on": "henceforth", "at all times": "always", "without exception": "always",
         "no exceptions": "always", "no exception": "always", "across the board": "everywhere",
@@ -109,7 +109,7 @@ FAMILIES: dict[str, frozenset[str]] = {
         "past": """used gave got took put left made wrote forgot missed broke chose did built kept read set went sent hid began
             came cut dropped swapped misread misunderstood treated taken given forgotten broken chosen written done had
             changed""",
-        "neutral": """suggested proposed asked mentioned described said sent listed offered told recommended promised showed
+        "neutral": """suggest propose mention describe say ask offer recommend rock saved suggested proposed asked mentioned described said sent listed offered told recommended promised showed
             helped found explained wanted needed noticed talked called tried did posted shared convinced saved nailed solved impressed""",
         "deed": """fix finish do get ship handle close land solve merge complete tackle clear repair deliver unblock release
             build write sort back unlock answer""",
@@ -128,7 +128,7 @@ FAMILIES: dict[str, frozenset[str]] = {
             firmware baud frequency i2c spi uart bus offset register canary staging prod production sandbox gateway
             proxy mirror remote origin upstream fixture fixtures sample asset font theme header cookie scope issuer
             partition shard replica primary cron schedule deadline budget setting settings parameter constant
-            socket mount volume disk uuid uid code credentials max maximum min minimum connections identifier project coverage docs fork login password-name resource
+            socket mount volume disk uuid uid code credentials lifetime expiry max maximum min minimum connections identifier project coverage docs fork login password-name resource
             stack compiler toolchain bot handle contact slot relay button display sensor corpus bundle data logs""",
         "hold": """is are will be stays stay called named lives live sits runs run listens uses use compiles reachable at on under
             pinned set published = : as posts found goes reads reads""",
@@ -260,6 +260,9 @@ TASK = _rules("""
 
 RULES: dict[str, Rules] = {
     "correction": _rules("""
+        you ~@modal|@neutral|think|like|mean|try|prefer|all|guys|too|again|will|$|=path|,|and|or * !! if|when|whenever|once|as|before|after|until|that|what|whatever|everything|anything|like|which|how|where|so|thing|things|thank|see|time|for|to|with|of|than|then|can|could|would|will|should|may|might|owe|tell|told|gave|give|show|send|ask|asked|let|wish|need|want|hope|trust|did|do|have|are|because|since you ; you do|add|write|touch|use|make|build ; @thanks|well|nicely ; ^^ @task
+        you did not ~need|have|ask|have *
+        typo|mistake|slip of|on my|mine|part|side
         do not think .. right|correct|true|what|how
         i pasted|sent|gave|attached|quoted|used .. old|wrong|outdated|other|previous
         is|are obsolete|moot|superseded !! if|why
@@ -287,7 +290,7 @@ RULES: dict[str, Rules] = {
         ^ that|those|this|these|it|they is|are|was|were not .. , * !! important|urgent|needed|worth|enough|done|merged|tested|ready
         has|have|is|are a|the typo|mistake|error|bug? , it is|must|should *
         is|are|was|has|have .. and not *
-        i had? said|asked|told|wrote|described|wanted|meant|specified * !! i said yes|ok
+        i had? said|asked|told|wrote|described|wanted|meant|specified * !! i said yes|ok ; asked|said|told|wanted on|in|at|around|him|her|them|nobody|my|somebody
         by .. meaning|mean *
         ^^ no ,? it|that|the|this|they *
         i need|want|meant the .. one|version
@@ -302,8 +305,8 @@ RULES: dict[str, Rules] = {
         , you can not *
         i meant !! what i meant
         meaning|mean the|a|that|only|=id
-        i would|have|had? never|only|specifically|explicitly? asked|requested|wanted|said|told|specified *
-        i do|did not say|ask|mean|want !! i do not want|mean any|to
+        i would|have|had? never|only|specifically|explicitly? asked|requested|wanted|said|told|specified * !! asked|said|told|wanted on|in|at|around|him|her|them|nobody|my|somebody
+        i did not say|ask|mean|want *
         i was asking|talking|referring|thinking|after|looking !! looking for
         what i asked|meant|wanted|said|wrote|described !! exactly|precisely what i
         ^ you have|had|are? ~@neutral|-ly -ed|@past ... !! @thanks ; you got it|me|this ; you did it|great|well|good|a
@@ -352,6 +355,9 @@ RULES: dict[str, Rules] = {
         spelled|spelt|pronounced *
     """),
     "decision": _rules("""
+        i am not? taking|choosing|picking|dropping|keeping|making|removing|moving|cutting|killing|stopping|switching *
+        i do not want the|this|that|a|an * !! always|ever|any|never
+        agreed on|to|that
         ^ final :|,|:
         ^^ no more -ing
         can be switched|turned|thrown|taken|left|shut off|out|away|down
@@ -471,6 +477,9 @@ RULES: dict[str, Rules] = {
         ^^ only|use *  *? for|in|on the|this|that|now|it !! use|only a|an ; everywhere|always|all|never|every|anywhere ; =id|=path
     """),
     "architecture": _rules("""
+        in|at this|our @here ... all|every|each|no|nobody|only *
+        and nothing|nowhere|nobody else|besides|more
+        we try|aim|strive|like to *
         ^^ in|on|for this|our @here we|all|every|each|no|nobody|the|-s * ... !! find|is|are there
         ^^ all|every|each new|our|public|future|internal|external * ... !! before|until|first|looks|fine|pass|fail|green
         only in|inside|within|through|via the|our|this|a *
@@ -504,7 +513,7 @@ RULES: dict[str, Rules] = {
         if|when|whenever you ... always|never|must *
         ^^ ~the|these|those|this|my|your|thanks|yes> *? =plural ~@prep|@keep|@symptom|=num|then|-ed * * ... !! ^^ * it ; ^^ it|he|she|that|this|there|what ; @fail|when|since|if|after|today|now|still|again|before|until|first|yet|i|you|@symptom|@thanks ; ^^ @task ; =id|=num
         are|is for =plural|the * $
-        stays|stay|remain|remains in|inside|within|out the|our|eu|* $ !! the? same ; @count
+        stays|stay|remain|remains in|inside the|our eu|company|house|domain|core|device|browser|server|process|region $
         ^^ i insist|expect *
         ^^ ~the|these|those|this|my|your|it|that|he|she *? =plural @keep ... !! @fail|when|since|if|after|today|now|still|again|before|until|first|yet ; are good|fine|ok|great|missing|wrong|empty|broken|slow|there|red|green|done|outdated|unused|gone|cosmetic|shown|going|not|mixed|stuck|blocked|waiting|too|very|nice|welcome|more|most|just ; =id|=num
         comes|come|goes|go|lives|live|depends|talks|talk ... only $
@@ -561,12 +570,16 @@ RULES: dict[str, Rules] = {
         one * per * !! for now|this ; print|write|show|give|generate|create|make|output
     """),
     "priority": _rules("""
+        only .. now $
+        last $ !! at|the last $
+        i would|will start|begin with
+        what i|we need|want|care most|first|now
         critical|essential|crucial|vital|important for|that|to ... !! not|what|how|if|why|important to note
         costs|costing|cost us|me|money|sales|customers
         that|this one now|first|next
         rest|others is|are irrelevant|optional|secondary|unimportant|bonus
         must|may|can not slip|fail|break|wait|delay !! why
-        one|only thing ... is|be *
+        one|only thing ... is|be * !! noticed|saw|found|missing
         top|biggest|main|greatest risk|danger|threat|worry|pain
         if you .. only|manage|one .. one|today|thing
         essential|crucial|vital|indispensable|decisive !! essential|crucial part|question|idea
@@ -664,7 +677,7 @@ RULES: dict[str, Rules] = {
         until|while ... , no|nothing|do|nobody|keep|leave|only|everything|all not?
         slides|slide|slips|slip|moves|move|falls behind|back|after|down|up
         @deed|needs|must|be|is|are .. by|until|for|due tonight|tomorrow|today|monday|tuesday|wednesday|thursday|friday|noon|eod|deadline !! by friday night?
-        deadline|due|launch|demo|freeze|closes is|on|tomorrow|today|friday|thursday|monday|the ... !! due to ; what|which|when ; is the? =id ; on the? demo
+        deadline|due|launch|release|demo|freeze|closes is|on|tomorrow|today|friday|thursday|monday|the ... !! due to ; what|which|when ; is the? =id ; on the? demo
         ^^ ~i|you|it .. depends|depend|hinges on the|this|that|it !! what|how|if ; function|module|package|class|code|value|result|it
         can|could|will not .. without the|this|that|it !! why|how ; with javascript
         without it|this|that , nothing|nobody|we|i
@@ -675,6 +688,8 @@ RULES: dict[str, Rules] = {
         forget|ignore|leave|stop ... for a|the|now|this|until few|week|day|days|while|moment|weeks , *
     """),
     "value": _rules("""
+        branch|channel|bucket|cluster|queue|topic|host|service|account|repo|package|image|namespace|project|tenant|environment is|called|named|: =dash
+        branch|channel|bucket|cluster|queue|topic|namespace|tenant|workspace =dash
         accepts|allows|supports|permits|handles|limit|limited|capped at|up|to? most|least|to? =num
         ^^ use .. =id as|for|when|whenever|in the|all|every|a|testing|now
         @named called|named *
@@ -695,7 +710,7 @@ RULES: dict[str, Rules] = {
         at|behind|under =id ... !! look|error|bug|line|crash|stop
         write|writes|reads|read|exports|goes|saves|uploads to|from|into =id !! ^^ write|read|i|you|it ; you -ed
         log|logs|login in? as *
-        reach|reachable|find ... at =id|=num
+        reach|reachable|find ... at|in|under =id|=num|=path !! ^^ find ; =num -s
         @named .. is|are|be|stays|called|named|=|:|has|was at|on|in|to|as|called|named|the|now|set|under|name? name? =id
         lives|live|sits|runs|listens|reachable|available|hosted|found|served|published|stored|logs|saved|posts|releases|release|deploy|work at|on|in|under|as|to|from|behind|off the|branch? branch? =id|=path
         @named .. is|are|be|stays|=|:|to about|exactly|at|to|now|set|pinned|number|version|on? least|most|to? =num !! @fail ; =num lines|times|rows|tests|files|errors|commits|users|failures|characters
@@ -740,6 +755,8 @@ UNLESS: dict[str, Rules] = {
         ^^ explain|summarise
     """),
     "value": _rules("""
+        look|check|open *
+        no * called|named
         @fail
         does|do|did|can not
         line =num
