@@ -12,6 +12,7 @@ from claude_memory.distil.phrases import fits
 MIN_TERMS = 2
 MAX_NAMED = 4
 _NUMBER = r"(?:\d+(?:\.\d+)?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|hundred)"
+_SELF = r"\b(?:i|me|my|too|also)\b"
 # Words that any two sentences about code may share.
 DULL = frozenset(
     """module test file code function class method line page project repo app thing name value data type
@@ -27,7 +28,12 @@ def corrected(said: Sequence[Said], before: Before, done: frozenset[str]) -> lis
     can_be = acted or not before.asked or any(fits(phrases.DENYING, one.plain) for one in said)
     if can_be and any(_points_out(one, done) or _finds_fault(one, before) for one in said):
         return list(said)
-    if not acted or accepts(said) or any(fits(phrases.DECLARING, one.plain) for one in said):
+    if (
+        not acted
+        or said[0].praised
+        or accepts(said)
+        or any(fits(phrases.DECLARING, one.plain) for one in said)
+    ):
         return []
     if before.asked or before.asked_fact:  # an answer, even if it is no, unless it goes about something done
         return list(said) if _beside_the_question(said, before) else []
@@ -36,7 +42,9 @@ def corrected(said: Sequence[Said], before: Before, done: frozenset[str]) -> lis
 
 def accepts(said: Sequence[Said]) -> bool:
     """Whether a turn begins by taking what the agent said: “crockford then”, “pdo ok”."""
-    return any(one.agrees or fits(phrases.ACCEPTING, one.plain) for one in said[:2])
+    if fits(phrases.ACCEPTING, said[0].plain) or fits(r"\bthen$", said[-1].plain):
+        return True
+    return any(one.agrees for one in said[:2])
 
 
 def _objects(said: Sequence[Said], before: Before) -> bool:
@@ -83,18 +91,17 @@ def _against(said: Sequence[Said], before: Before) -> bool:
     """Whether a turn takes up what the agent just did or announced and wants it otherwise."""
     first = said[0]
     elliptic = bool(before.announced) and any(fits(phrases.ELLIPTIC, one.plain) for one in said[:2])
-    if elliptic:
-        return True
-    if fits(phrases.NARRATING, first.plain) or fits(r"^(?:let's|lets|let us)\b", first.plain):
-        return False
+    if elliptic or fits(phrases.NARRATING, first.plain) or fits(r"^(?:let's|lets|let us)\b", first.plain):
+        return elliptic
     if not before.announced:  # only files tell what was done, and share many words by chance
         return any(_demands(one, before) for one in said)
+    directs = fits(phrases.DIRECTING, first.plain)
     if _other_value(first, before) or _put_otherwise(first, said, before):
         return True
-    directs = fits(phrases.DIRECTING, first.plain)
     if not shared(_about(said), before.terms):
-        return directs and _did(before) and bool(_set_aside(first))
-    return directs or any(_contrasts(one, before) for one in said) or _retorts(first, before)
+        return _did(before) and ((directs and bool(_set_aside(first))) or _gives_reasons(said))
+    contrasts = directs or any(_contrasts(one, before) for one in said)
+    return contrasts or _retorts(first, before) or _restates(first, before)
 
 
 def _contrasts(one: Said, before: Before) -> bool:
@@ -104,11 +111,36 @@ def _contrasts(one: Said, before: Before) -> bool:
     return _did(before) or fits(r"\b(?:not|instead|rather than|must|should|has to|needs? to)\b", one.plain)
 
 
+def _gives_reasons(said: Sequence[Said]) -> bool:
+    """“Musl breaks our build. Debian slim”: something is the matter with what was done, and what to take."""
+    first = said[0].plain
+    unfit = (phrases.TASK, phrases.NARRATING, phrases.APPRAISING, phrases.TURNING, _SELF)
+    if len(said) < 2 or any(fits(pattern, first) for pattern in unfit):
+        return False
+    return fits(f"{phrases.HARMING}|{phrases.DENOTING}|^(?:that|those|these|they)\\b", first)
+
+
+def _restates(first: Said, before: Before) -> bool:
+    """“The default theme is dark.” “Default is light”: the same subject, with something else said of it."""
+    parts = re.split(r"\b(?:is|are|means|goes|must be|should be)\b", first.plain, maxsplit=1)
+    subject, rest = parts[0], "".join(parts[1:])
+    if not rest or fits(phrases.TURNING, first.plain) or fits(_SELF, first.plain):
+        return False
+    if any(fits(pattern, first.plain) for pattern in (phrases.APPRAISING, phrases.TROUBLE)):
+        return False
+    told = terms(before.announced)
+    return (
+        0 < len(terms(subject)) < MAX_NAMED
+        and shared(terms(subject) - DULL, told)
+        and bool(terms(rest) - told)
+    )
+
+
 def _retorts(first: Said, before: Before) -> bool:
     """“I rounded to two decimals.” “Yen has no decimals”: a fact that what was done does not fit."""
     if not _did(before) or not shared(first.terms - DULL, terms(before.announced)):
         return False
-    unfit = (phrases.TASK, phrases.TROUBLE, phrases.APPRAISING, r"\b(?:i|me|my|too|also)\b")
+    unfit = (phrases.TASK, phrases.TROUBLE, phrases.APPRAISING, _SELF)
     return fits(phrases.DENOTING, first.plain) and not any(fits(pattern, first.plain) for pattern in unfit)
 
 
@@ -153,4 +185,5 @@ def _put_otherwise(first: Said, said: Sequence[Said], before: Before) -> bool:
 
 def _other_value(first: Said, before: Before) -> bool:
     """“I annualise with 365 days.” “252!”"""
-    return fits(f"^{_NUMBER}$", first.plain.strip("!. ")) and fits(rf"\b{_NUMBER}\b", before.announced)
+    value = first.plain.rpartition(" so ")[2].strip("!. ")
+    return fits(f"^{_NUMBER}$", value) and fits(rf"\b{_NUMBER}\b", before.announced)

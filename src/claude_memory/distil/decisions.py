@@ -5,6 +5,7 @@ Pure. A task, a go-ahead and a refusal without a reason are none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from claude_memory.distil import phrases
@@ -115,6 +116,9 @@ def _picks(said: Sequence[Said], before: Before) -> bool:
     named, _, reason = first.partition(",")
     if fits(r"^\(?[a-d1-4]\)?$", named) and before.alternatives:
         return True
+    if not terms(named):  # “each its own”
+        words = re.findall(r"\w+", before.text.lower())
+        return len(named.split()) > 1 and bool(said[1:]) and all(word in words for word in named.split())
     of_the_agent = all(shared([one], before.terms) for one in terms(named))
     unfit = (phrases.TASK, phrases.NARRATING, phrases.APPRAISING, _SELF)
     explained = bool(reason) or len(said) > 1
@@ -130,7 +134,7 @@ def _takes_named(one: Said, before: Before) -> bool:
     """“Crockford then”, “ok, minio”: what the agent brought up is taken, and nothing told of it."""
     if not (one.agrees or fits(phrases.ACCEPTING, one.plain)) or (before.acted and not before.proposed):
         return False
-    named = phrases.compiled(phrases.ACCEPTING).sub("", one.plain).strip()
+    named = phrases.compiled(phrases.ACCEPTING).sub("", one.plain).partition(",")[0].strip()
     return shared(one.terms, before.terms) and not any(fits(pattern, named) for pattern in _TELLING)
 
 

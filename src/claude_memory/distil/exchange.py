@@ -51,6 +51,7 @@ class Said:
     refuses: bool = False
     objects: bool = False  # it says no to what was just said or done
     concludes: bool = False
+    praised: bool = False  # “Good. …”: what was done is well
 
     @property
     def terms(self) -> frozenset[str]:
@@ -89,15 +90,17 @@ def meant(text: str) -> list[Said]:
     found: list[Said] = []
     if fits(phrases.HESITATING, text.lower()) or fits(phrases.SARCASM, text.lower().replace("’", "'")):
         return found
-    refused = asked = assented = challenged = False
+    refused = asked = assented = challenged = praised = False
     for sentence in islice(spoken(text), MAX_SENTENCES):
-        said = _said(sentence.said, sentence.plain)
+        praise = _praises(sentence.plain)
+        said = None if praise else _said(sentence.said, sentence.plain)
         if said is not None:
             # “120? hmm no.” answers oneself.
             refuses, objects = refused or said.refuses, refused or said.objects
             said = replace(said, refuses=refuses and not asked, objects=objects and not asked)
             challenged = challenged and fits(r"^we\b", said.plain)  # “Why jest? We use vitest here.”
-            found.append(replace(said, agrees=said.agrees or assented, objects=said.objects or challenged))
+            said = replace(said, agrees=said.agrees or assented, objects=said.objects or challenged)
+            found.append(replace(said, praised=praised))
         elif fits(phrases.JOKING, sentence.plain.lower()):
             found.clear()  # what came before was the joke
         # “No! Let them through.”: the refusal belongs to what follows.
@@ -106,6 +109,7 @@ def meant(text: str) -> list[Said]:
         challenged = (
             asked and not found and fits(r"^(?:why|since when|what|but why)\b", sentence.plain.lower())
         )
+        praised = praised or (praise and not found)
         assented = said is None and _assents(sentence.plain)  # “Yes. Decimals only.”
         if assented and found:  # “Fail open. Yes.”
             found[-1] = replace(found[-1], agrees=True)
@@ -126,10 +130,11 @@ def _said(typed: str, plain: str) -> Said | None:
         phrases.SUPPOSING,
         phrases.JOKING,
         phrases.LATER,
-        phrases.REPORTED,
         phrases.MOMENTARY,
     )
     if not fits(phrases.REQUESTING, bare) and any(fits(pattern, bare) for pattern in unmeant):
+        return None
+    if fits(phrases.REPORTED, bare) and not fits(phrases.OWN_CONCLUSION, bare):
         return None
     if fits(phrases.JOKING, text):
         return None
@@ -141,6 +146,11 @@ def _said(typed: str, plain: str) -> Said | None:
         refuses and fits(phrases.OBJECTING, bare),
         fits(phrases.CONCLUDING, text),
     )
+
+
+def _praises(text: str) -> bool:
+    words = text.lower().strip(_EDGE).split()
+    return bool(words) and all(word.strip(_EDGE) in phrases.PRAISING for word in words)
 
 
 def _assents(text: str) -> bool:
@@ -238,6 +248,8 @@ def all_terms(said: Iterable[Said]) -> frozenset[str]:
 
 
 def _singular(word: str) -> str:
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
