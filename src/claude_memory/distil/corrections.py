@@ -108,7 +108,10 @@ def _contrasts(one: Said, before: Before) -> bool:
     """Whether a sentence sets one thing against another; what may be a rule of its own needs a deed."""
     if not fits(phrases.CONTRASTING, one.plain):
         return False
-    return _did(before) or fits(r"\b(?:not|instead|rather than|must|should|has to|needs? to)\b", one.plain)
+    tells = any(fits(pattern, one.plain) for pattern in (phrases.APPRAISING, phrases.TROUBLE))
+    return (_did(before) and not tells) or fits(
+        r"\b(?:not|instead|rather than|must|should|has to|needs? to)\b", one.plain
+    )
 
 
 def _gives_reasons(said: Sequence[Said]) -> bool:
