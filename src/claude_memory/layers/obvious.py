@@ -9,8 +9,10 @@ import re
 from functools import cache
 
 MARK = "[secret]"
+_LONG = 32  # characters: what has no name of its own is a secret only if it is as long as a key
 
-# Each pattern runs only when its cue stands in the text (lower case); its first group is cut.
+# Each pattern runs only when its cue stands in the text (lower case), the one without only where a word is
+# long enough; its first group is cut.
 _RULES = (
     ("akia|asia", r"\b((?:AKIA|ASIA)[A-Z0-9]{16,})"),
     ("gh", r"\b(gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})"),
@@ -39,8 +41,9 @@ _RULES = (
 def cut(text: str) -> str:
     """The text with every obvious secret replaced by a mark."""
     lowered = text.lower()
+    long = any(len(word) >= _LONG for word in text.split())
     for cues, pattern in _RULES:
-        if not cues or any(cue in lowered for cue in cues.split("|")):
+        if any(cue in lowered for cue in cues.split("|")) if cues else long:
             text = _compiled(pattern).sub(lambda found: found[0].replace(found[1], MARK), text)
     return text
 
