@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-MAX_CHARACTERS = 20_000  # a longer prompt is a pasted file; its head and tail are read
+MAX_CHARACTERS = 10_000  # a longer prompt is a pasted file; its head and tail are read
 MAX_LINE = 1_500
 QUOTED = "“…”"
 

@@ -125,8 +125,8 @@ class Rules:
 
     def _place(self, number: int, words: Sequence[str], present: frozenset[str]) -> int:
         elements, unless = self._elements(number)
-        last = 1 if elements[0].sign == "^^" else len(words)
-        place = next((start for start in range(last) if _fits(elements, 0, words, start)), -1)
+        starts = _starts(elements[0], words)
+        place = next((start for start in starts if _fits(elements, 0, words, start)), -1)
         return -1 if place >= 0 and unless is not None and unless.fit(words, present) else place
 
     def _elements(self, number: int) -> tuple[tuple[Element, ...], Rules | None]:
@@ -160,6 +160,20 @@ def _cost(part: str, words: Vocabulary) -> int:
         return _NEVER  # it stands for more than its words
     alternatives = part.split("|")
     return len(alternatives) + _DEAR * len(words.families["common"].intersection(alternatives))
+
+
+def _starts(first: Element, words: Sequence[str]) -> Sequence[int]:
+    """The places worth a try: a long sentence has many, and most rows begin with a word it has once."""
+    if first.sign == "^^":
+        return (0,)
+    if first.sign == "^":
+        openers = first.words
+        return [
+            at for at in range(len(words)) if not at or words[at - 1] in openers or words[at - 1] in STOPS
+        ]
+    if first.sign or first.negated or first.optional or first.endings or first.tests or first.ends:
+        return range(len(words))
+    return [at for at, word in enumerate(words) if word in first.words]
 
 
 def _fits(elements: Sequence[Element], place: int, words: Sequence[str], at: int) -> bool:
@@ -203,11 +217,9 @@ def _ended(words: Sequence[str], at: int) -> bool:
 
 
 def _is(element: Element, word: str) -> bool:
-    return (
-        word in element.words
-        or (len(word) > 4 and word.endswith(element.endings))
-        or any(test(word) for test in element.tests)
-    )
+    if word in element.words or (element.endings and len(word) > 4 and word.endswith(element.endings)):
+        return True
+    return bool(element.tests) and any(test(word) for test in element.tests)
 
 
 def is_name(word: str) -> bool:
