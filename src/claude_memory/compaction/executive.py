@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from claude_memory.compaction.abridge import abridged
 from claude_memory.compaction.model import Decision, FileChange, Remark, Solution
 from claude_memory.compaction.points import clip
 
@@ -22,7 +23,7 @@ def executive(
     """What happened, in the order a person would tell it."""
     first = [f"Asked: {clip(asked, 160)}"] if asked else []
     if decisions:
-        first.append("Decided: " + "; ".join(clip(one.decision, 45) for one in decisions[-4:]) + ".")
+        first.append("Decided: " + "; ".join(map(_decided, decisions[-4:])) + ".")
     if files:
         first.append(_files(files))
     second = []
@@ -36,6 +37,12 @@ def executive(
         second.append("Open: " + "; ".join(clip(one.text, 40) for one in pending[:5]) + ".")
     paragraphs = [" ".join(part) for part in (first, second) if part]
     return "\n\n".join(clip(part, MAX_CHARACTERS // 2) for part in paragraphs) or "Nothing of note happened."
+
+
+def _decided(one: Decision) -> str:
+    """In few words, and with what it took back, so that the earlier form is not taken up again."""
+    chosen = clip(abridged(one.decision, 70), 70).rstrip(".")
+    return f"{chosen} (no longer: {clip(one.reverses, 40)})" if one.reverses else chosen
 
 
 def _files(files: Sequence[FileChange]) -> str:

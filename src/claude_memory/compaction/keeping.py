@@ -7,7 +7,7 @@ step passes over what is there already. Nothing here depends on the present mome
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -48,14 +48,19 @@ class Material:
     kind: str
 
 
+def _no_embedder() -> Embedder | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """Makes the summaries of one home."""
+    """Makes the summaries of one home; `embedder` is asked for only when there is something to sum up."""
 
     home: Path
     store: Store
     archive: Archive | None
     settings: Settings
+    embedder: Callable[[], Embedder | None] = _no_embedder
 
     @property
     def shelf(self) -> Shelf:
@@ -95,7 +100,10 @@ class Keeper:
         stretch, origin = material.stretch, material.origin
         about = {"project": origin.project, "cwd": origin.cwd}
         kept, new = self.shelf.keep(
-            stretch.session, stretch.boundary, lambda: document_of(material, rules_summary(material)), about
+            stretch.session,
+            stretch.boundary,
+            lambda: document_of(material, rules_summary(material, self.embedder())),
+            about,
         )
         self.store.add([], made.memories(kept, material.turns, origin))
         return kept, new
@@ -179,9 +187,11 @@ class Keeper:
         write_atomically(self._state(), json.dumps([*known, *events][-REMEMBERED:]).encode())
 
 
-def rules_summary(material: Material) -> Summary:
-    """The summary that rules make of a compaction's messages."""
-    return summarise(material.turns, material.origin)
+def rules_summary(material: Material, embedder: Embedder | None = None) -> Summary:
+    """The summary that rules make of a compaction's messages; an embedder tells what belongs together."""
+    from claude_memory.compaction.meaning import near
+
+    return summarise(material.turns, material.origin, near=near(embedder))
 
 
 def document_of(

@@ -9,10 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from claude_memory.compaction.abridge import JOINT, abridged
+from claude_memory.compaction.abridge import clip as shortened
+from claude_memory.compaction.episodes import Episode, episodes
 from claude_memory.compaction.model import Decision, Remark, Solution
-from claude_memory.compaction.talk import Word, takes_back, words
+from claude_memory.compaction.reversals import Link, Near, links, sentences_of
+from claude_memory.compaction.talk import Word, words
 from claude_memory.distil.observe import files_in, title_of
 from claude_memory.distil.turns import PERSON, Turn, relative
+from claude_memory.model import Kind
 
 MAX_WORDS = 420  # characters of one text
 MAX_FILES = 3
@@ -33,12 +38,10 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A decision before it is known what became of it: what it chose, and the words around it."""
+    """A decision before it is known what became of it."""
 
     index: int
     decision: Decision
-    chosen: frozenset[str]
-    said: tuple[Word, ...]
 
 
 @dataclass(slots=True)
@@ -46,13 +49,18 @@ class _Reader:
     turns: Sequence[Turn]
     place: Sequence[int]
     cwd: str
-    decided: frozenset[int]  # turns that certainly decide
+    decided: Mapping[int, Kind]  # turns that certainly decide or correct something
+    near: Near | None = None
+    taken_back: dict[int, list[Link]] = field(default_factory=dict)
+    requests: dict[int, Episode] = field(default_factory=dict)
+    linked: frozenset[int] = frozenset()
     points: Points = field(default_factory=Points)
     used: set[int] = field(default_factory=set)
     candidates: list[_Candidate] = field(default_factory=list)
 
     def read(self) -> Points:
         said = words(self.turns)
+        self.link(said)
         for number, word in enumerate(said):
             before = said[number - 1] if number else None
             after = said[number + 1] if number + 1 < len(said) else None
@@ -67,16 +75,27 @@ class _Reader:
         self.resolve()
         return self.points
 
+    def link(self, said: Sequence[Word]) -> None:
+        """Find what was taken back; both ends of it were decided, however they were worded."""
+        found = episodes(self.turns, said)
+        self.requests = {one.index: one for one in found}
+        corrected = frozenset(index for index, kind in self.decided.items() if kind is Kind.CORRECTION)
+        for link in links(found, said, self.near, corrected):
+            self.taken_back.setdefault(link.new, []).append(link)
+        ends = [end for listed in self.taken_back.values() for link in listed for end in (link.new, link.old)]
+        self.linked = frozenset(ends)
+
     def at(self, *indexes: int) -> tuple[int, ...]:
         return tuple(sorted({self.place[index] for index in indexes}))
 
     def person(self, word: Word, before: Word | None, after: Word | None, recent: Sequence[Word]) -> None:
         """A person's turn: a rule, something put off, a decision, or only the next request."""
-        if word.empty or (before is None and not word.rule):
+        if word.index not in self.linked and (word.empty or (before is None and not word.rule)):
             return
         answer = after if after is not None and not after.person else None
-        certain = word.index in self.decided
-        if word.rule:
+        linked = word.index in self.linked
+        certain = linked or word.index in self.decided
+        if word.rule and not linked:
             text = _joined(word.text, answer.text if answer and not answer.failed else "")
             self.points.conventions.append(Remark(clip(text), self.at(word.index)))
             self.used.add(word.index)
@@ -96,6 +115,10 @@ class _Reader:
             self.points.context.append(Remark(clip(word.text), self.at(word.index)))
 
     @staticmethod
+    def _about(word: Word, proposal: Word) -> bool:
+        return proposal.asks or word.assents or bool(word.terms & proposal.terms)
+
+    @staticmethod
     def _takes(word: Word, proposal: Word | None) -> bool:
         return proposal is not None and bool(word.terms & proposal.terms) and len(word.text) < 200
 
@@ -106,10 +129,13 @@ class _Reader:
             one for one in recent if one.person and not one.asks and proposal and one.index < proposal.index
         ]
         because = asked[-1:] or [one for one in why[-1:] if one.index not in self.used]
+        if proposal is not None and proposal.index in self.used and not self._about(word, proposal):
+            proposal = None  # it confirmed the decision before
         parts = [one for one in (*because, proposal) if one is not None]
         confirmed = answer.text if answer and not answer.failed and not answer.announces else ""
-        text = clip(_joined(word.text, confirmed))
+        text = abridged(_joined(word.text, confirmed), MAX_WORDS)
         indexes = [one.index for one in parts] + [word.index]
+        self.used.add(word.index)  # what was decided is no reason for the next decision
         if confirmed and answer is not None:
             indexes.append(answer.index)
             if not answer.failed:
@@ -123,26 +149,60 @@ class _Reader:
             files=self.files_after(word.index),
             messages=self.at(*indexes),
         )
-        said = (*recent, word, *([answer] if answer else []))
-        self.candidates.append(_Candidate(word.index, decision, _chosen(word, proposal), said))
+        self.candidates.append(_Candidate(word.index, decision))
 
     def resolve(self) -> None:
-        """Decisions in order; one that a later one takes back stands no more by itself."""
-        standing: list[_Candidate] = []
+        """Decisions in order; what a later one takes back stands no more by itself."""
+        standing: dict[int, Decision] = {}
+        known: dict[int, Decision] = {}
+        heir: dict[int, int] = {}  # what took the place of a decision that is gone altogether
         for new in sorted(self.candidates, key=lambda one: one.index):
-            old = next((one for one in reversed(standing) if _gives_up(new, one)), None)
-            decision = new.decision
-            if old is not None:
-                standing.remove(old)
-                was = old.decision
-                if was.rationale:  # what was found out then is still true
-                    self.points.context.append(Remark(was.rationale, was.messages[:-1] or was.messages))
-                because = was.rationale if len(was.decision) < 60 and not was.reverses else ""
-                kept = clip(_joined(was.reverses, was.decision, because), 260)
-                messages = tuple(sorted({*was.messages[-2:], *decision.messages}))
-                decision = replace(decision, reverses=kept, messages=messages)
-            standing.append(replace(new, decision=decision))
-        self.points.decisions = [one.decision for one in standing]
+            decision = known[new.index] = new.decision
+            for found in self.taken_back.get(new.index, ()):
+                link = self._followed(found, heir)
+                if link.old in known and link.old != new.index:
+                    decision = self._instead(decision, known[link.old], link)
+                    self._give_up(standing, link)
+                    if link.old not in standing and len(sentences_of(self.requests[link.old])) == 1:
+                        heir[link.old] = new.index
+            standing[new.index] = known[new.index] = decision
+        self.points.decisions = [standing[index] for index in sorted(standing)]
+
+    def _followed(self, link: Link, heir: Mapping[int, int]) -> Link:
+        """To go back to the first form takes back what replaced it, not the first form."""
+        old = link.old
+        while old in heir and heir[old] != link.new:
+            old = heir[old]
+        return (
+            link if old == link.old else replace(link, old=old, part=tuple(sentences_of(self.requests[old])))
+        )
+
+    def _instead(self, decision: Decision, was: Decision, link: Link) -> Decision:
+        """The later decision, with what it took back and where that stands."""
+        part = " ".join(link.part)
+        because = self.requests[link.old].adopted if len(part) < 60 and not was.reverses else ""
+        kept = clip(_joined(decision.reverses, was.reverses, part, because), 260)
+        messages = tuple(sorted({*self.at(link.old), *was.messages[-2:], *decision.messages}))
+        return replace(decision, reverses=kept, messages=messages)
+
+    def _give_up(self, standing: dict[int, Decision], link: Link) -> None:
+        """Take out what is given up; sentences that decide something else stay."""
+        was = standing.pop(link.old, None)
+        if was is None:
+            return
+        proposal = self.requests[link.old].proposal
+        if self.requests[link.old].adopted and proposal is not None:  # what was found out is still true
+            text = clip(f"Before it was taken back: {proposal.text}")
+            self.points.context.append(Remark(text, self.at(proposal.index)))
+        left = [
+            one
+            for one in sentences_of(self.requests[link.old])
+            if one not in link.part and one in was.decision
+        ]
+        if left:
+            text = clip(" ".join(left))
+            rest = replace(was, topic=title_of(text)[:60], decision=text, rationale="", reverses="")
+            standing[link.old] = replace(rest, messages=self.at(link.old))
 
     def _topic(self, word: Word, proposal: Word | None) -> str:
         text = word.text if len(word.terms) > 3 or proposal is None else proposal.text
@@ -161,7 +221,7 @@ class _Reader:
                 "",
                 self.at(word.index),
             )
-            self.candidates.append(_Candidate(word.index, decision, word.choice, (word,)))
+            self.candidates.append(_Candidate(word.index, decision))
             if not word.failed:
                 return
         if word.failed:
@@ -202,36 +262,20 @@ class _Reader:
 
 
 def points(
-    turns: Sequence[Turn], place: Sequence[int], cwd: str, decided: Mapping[int, object] | frozenset[int]
+    turns: Sequence[Turn],
+    place: Sequence[int],
+    cwd: str,
+    decided: Mapping[int, Kind],
+    near: Near | None = None,
 ) -> Points:
     """What the talk of these turns holds; `decided` are turns that are known to decide."""
-    return _Reader(turns, place, cwd, frozenset(decided)).read()
+    return _Reader(turns, place, cwd, decided, near).read()
 
 
 def clip(text: str, characters: int = MAX_WORDS) -> str:
     """At most so many characters, cut at a word."""
-    line = " ".join(text.split())
-    if len(line) <= characters:
-        return line
-    return line[: characters - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
-
-
-def _gives_up(new: _Candidate, old: _Candidate) -> bool:
-    """Whether a decision takes an earlier one back: says so of what was chosen, or turns on its subject."""
-    later = [one for one in new.said if one.index > old.index and not one.rule]
-    if any(takes_back(one.text, old.chosen) for one in later):
-        return True
-    if not any(one.turns_round for one in later):
-        return False
-    mine = frozenset().union(*(one.terms for one in later))
-    return len(mine & old.chosen) >= max(2, (len(old.chosen) + 1) // 2)
-
-
-def _chosen(word: Word, proposal: Word | None) -> frozenset[str]:
-    """What a decision is for: the person's own words, or the proposal's if those only agree."""
-    own = frozenset(term for term in word.terms if len(term) > 3)
-    return own if own or proposal is None else proposal.terms
+    return shortened(text, characters)
 
 
 def _joined(*parts: str) -> str:
-    return " → ".join(part for part in parts if part)
+    return JOINT.join(part for part in parts if part)

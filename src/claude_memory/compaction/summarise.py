@@ -6,32 +6,40 @@ Pure. Keeps within a tenth of the tokens it sums up, by leaving out what matters
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from claude_memory.compaction.abridge import abridged
 from claude_memory.compaction.changes import changes
 from claude_memory.compaction.executive import executive
 from claude_memory.compaction.model import FileChange, Remark, Summary, about_tokens, as_json
 from claude_memory.compaction.outcomes import results, with_fixes
 from claude_memory.compaction.points import clip, points
 from claude_memory.compaction.purposes import purpose, snippets
+from claude_memory.compaction.reversals import Near
 from claude_memory.compaction.todo import tasks
 from claude_memory.distil import work
 from claude_memory.distil.exchange import terms
 from claude_memory.distil.turns import PERSON, Origin, Turn
+from claude_memory.model import Kind
 
 RATIO = 10.5  # tokens summed up for each token of the summary
-MIN_TOKENS = 350
+MIN_TOKENS = 1_200
 MAX_TOKENS = 6_000
 MAX_SNIPPETS = 6
 Cut = Callable[[Summary], Summary | None]
 
 
-def summarise(turns: Sequence[Turn], origin: Origin, *, tokens_before: int | None = None) -> Summary:
-    """What these turns leave, within the budget that their size allows."""
+def summarise(
+    turns: Sequence[Turn], origin: Origin, *, tokens_before: int | None = None, near: Near | None = None
+) -> Summary:
+    """What these turns leave, within the budget that their size allows.
+
+    `near` tells by meaning what two requests are about; without it their words have to do.
+    """
     turns = list(turns)
     place = [_place(turn, index) for index, turn in enumerate(turns)]
-    known = points(turns, place, origin.cwd, _deciding(turns, origin))
+    known = points(turns, place, origin.cwd, spoken_kinds(turns, origin), near)
     touched = changes(turns, origin.cwd)
     files = tuple(
         FileChange(
@@ -88,15 +96,22 @@ def _place(turn: Turn, index: int) -> int:
     return found if isinstance(found, int) else index + 1
 
 
-def _deciding(turns: Sequence[Turn], origin: Origin) -> frozenset[int]:
-    """The turns of which the distilled memories say that they decide or correct something."""
+def spoken_kinds(turns: Sequence[Turn], origin: Origin) -> Mapping[int, Kind]:
+    """The turns of which the distilled memories say that they decide, correct or prefer something."""
     from claude_memory.distil.session import distil
-    from claude_memory.model import Kind
 
-    found = distil(turns, origin)
     kinds = (Kind.DECISION, Kind.CORRECTION, Kind.PREFERENCE)
-    refs = [ref for memory in found.memories if memory.kind in kinds for ref in memory.provenance["evidence"]]
-    return frozenset(index for index, turn in enumerate(turns) if dict(turn.ref) in refs)
+    said = [memory for memory in distil(turns, origin).memories if memory.kind in kinds]
+    places = {
+        json.dumps(dict(turn.ref), sort_keys=True, default=str): index for index, turn in enumerate(turns)
+    }
+    found: dict[int, Kind] = {}
+    for memory in said:
+        for ref in memory.provenance["evidence"]:
+            index = places.get(json.dumps(ref, sort_keys=True, default=str))
+            if index is not None:
+                found[index] = memory.kind
+    return found
 
 
 def _without_repeats(remarks: Sequence[Remark]) -> list[Remark]:
@@ -162,6 +177,16 @@ def _shorter(name: str, fields: Sequence[str], characters: int) -> Cut:
     return cut
 
 
+def _abridged_decisions(characters: int) -> Cut:
+    def cut(summary: Summary) -> Summary | None:
+        short = tuple(
+            replace(one, decision=abridged(one.decision, characters)) for one in summary.key_decisions
+        )
+        return None if short == summary.key_decisions else replace(summary, key_decisions=short)
+
+    return cut
+
+
 def _fewer_of(name: str, least: int) -> Cut:
     """The oldest go first."""
 
@@ -188,9 +213,11 @@ _CUTS: tuple[Cut, ...] = (
     _shorter("important_context", ("text",), 200),
     _shorter("key_decisions", ("rationale",), 230),
     _shorter("files_modified", ("purpose",), 60),
-    _shorter("key_decisions", ("decision", "rationale"), 200),
+    _shorter("key_decisions", ("rationale",), 200),
+    _abridged_decisions(300),
     _fewer_remarks("important_context", 5),
     _fewer_remarks("tasks_completed", 5),
+    _abridged_decisions(200),
     _shorter("error_solutions", ("solution",), 220),
     _shorter("files_modified", ("purpose",), 50),
     _fewer_remarks("important_context", 0),

@@ -31,7 +31,7 @@ _ASSENT = re.compile(
     r"^\W*(?:yes|yeah|yep|yup|ok(?:ay)?|sure|fine|go|do it|agreed|good|great|right|perfect|please do|sounds good|exactly|correct|makes sense|deal|fair|ja|that'?s (?:it|the|right)|you were right|ugh|hm+|alright|let'?s|lets)\b",
     re.IGNORECASE,
 )
-_SETTLING = re.compile(
+SETTLING = re.compile(
     r"\b(?:it is|then|instead|rather|use|keep|stay|take|make it|go with|drop|remove|revert|switch|no more|want|should|has to|have to|must|only|not)\b|\bno \w+",
     re.IGNORECASE,
 )
@@ -39,12 +39,12 @@ _PROPOSING = re.compile(
     r"\b(?:i'?d|i would|i'?ll|i will|i can|i could|i suggest|i propose|i recommend|options?|either|instead|we (?:could|can|drop|should|use|take|need)|better|rather|simplest|prefer|so \w+|alternative|shall|should|would|let'?s|adding|trying|\(a\)|works:|take)\b|\?\s*$",
     re.IGNORECASE,
 )
-_ORDERING = re.compile(
+ORDERING = re.compile(
     r"(?:^|[.:;,] )(?:then |so |ok(?:ay)?,? |please |let'?s |lets )*(?:use|go (?:with|for)|take|replace|switch (?:to|back)|stay with|keep|we (?:use|take|keep)|make it|increase|decrease|raise|lower|set|limit|drop|no \w+,)\b",
     re.IGNORECASE,
 )
 # What takes something back, and how many words around it say what.
-_TAKING_BACK = {
+TAKING_BACK = {
     word: (before, after)
     for before, after, listed in (
         (
@@ -59,18 +59,12 @@ _TAKING_BACK = {
     )
     for word in listed.split()
 }
-_TURNING = re.compile(
-    r"\b(?:change of plan|chang(?:e|ed) (?:my|our) mind|on second thought|second thoughts|actually|instead|rather than|switch(?:ing|ed)? (?:to|back|over)|(?:go|going|went) back|back to"
-    r"|scratch that|no longer|giv(?:e|ing) up|abandon\w*|after all|(?:doesn'?t|won'?t|will not|did not|didn'?t) work|not an option|not allowed|too (?:slow|big|expensive|heavy|fragile|complex|large|much|many|small)"
-    r"|you were right|undo|revert\w*|replac\w+|reconsider\w*|turned out|forget (?:that|the|about)|not (?:going|using)|stop using|move away|not worth|bad idea|was wrong)\b",
-    re.IGNORECASE,
-)
 _CHOOSING = re.compile(
     r"\b(?:i(?:'ll| will|'m)? (?:use|using|go with|going with|take|switch|replace|move|drop|keep|put|make|store|chose|choose|picked|went with)|we (?:use|go with|take|keep|drop|switch)|going with|go with"
     r"|switch(?:ing|ed) to|replac(?:ed|ing)\b.{1,60}\b(?:with|by)|instead of|rather than|back to)\b",
     re.IGNORECASE,
 )
-_TOKEN = re.compile(r"[\w'/.+-]*\w")
+TOKEN = re.compile(r"[\w'/.+-]*\w")
 _RESULT = re.compile(
     r"\b(?:pass(?:es|ed|ing)?|green|done|works?|working|finished|complete[ds]?|state:|status:|deployed|merged|shipped|in place|runs?|returns?|ready|no longer|now (?:\w+ ){0,3}(?:is|are|has|have)|all \d+|\d+/\d+|tests? (?:are|is)|verified|confirmed|holds|measured)\b",
     re.IGNORECASE,
@@ -128,7 +122,7 @@ class Word:
 
     @property
     def settles(self) -> bool:
-        return not self.asks and (self.assents or _SETTLING.search(self.text) is not None)
+        return not self.asks and (self.assents or SETTLING.search(self.text) is not None)
 
     @property
     def proposes(self) -> bool:
@@ -137,23 +131,12 @@ class Word:
     @property
     def orders(self) -> bool:
         """A choice that nobody proposed: “use the vendor's hosted one”."""
-        return self.person and not self.asks and len(self.text) < 200 and bool(_ORDERING.search(self.text))
-
-    @property
-    def turns_round(self) -> bool:
-        return _TURNING.search(self.text) is not None
+        return self.person and not self.asks and len(self.text) < 200 and bool(ORDERING.search(self.text))
 
     @property
     def chooses(self) -> bool:
         """An agent that settles something itself: “I'll use a queue in Postgres”."""
         return not self.person and not self.asks and _CHOOSING.search(self.text) is not None
-
-    @property
-    def choice(self) -> frozenset[str]:
-        """The terms of the sentence that chooses."""
-        found = _CHOOSING.search(self.text)
-        part = self.text[found.start() : found.end() + 80] if found else self.text
-        return frozenset(term for term in terms(part.partition(". ")[0]) if len(term) > 3)
 
     @property
     def result(self) -> bool:
@@ -175,25 +158,6 @@ class Word:
     @property
     def terms(self) -> frozenset[str]:
         return terms(self.text)
-
-
-def takes_back(text: str, chosen: frozenset[str]) -> bool:
-    """Whether a text gives up something that was chosen: “drop Celery”, “the hosted one is removed”."""
-    tokens = [token.lower() for token in _TOKEN.findall(text.replace("’", "'"))]
-    for place, token in enumerate(tokens):
-        reach = _TAKING_BACK.get(token)
-        if reach is not None:
-            around = tokens[max(0, place - reach[0]) : place + reach[1] + 1]
-            if any(_same(word, term) for word in around if word != token for term in chosen):
-                return True
-    return False
-
-
-def _same(word: str, term: str) -> bool:
-    """`tag` and `apriltag`, `upvalue` and `upvalues`; short words must be the very same."""
-    if min(len(word), len(term)) < 3:
-        return False
-    return word == term or word.startswith(term) or term.startswith(word) or term.endswith(word)
 
 
 @dataclass(slots=True)

@@ -114,7 +114,7 @@ def summarize(
 
     with opened(context) as memory:
         material = open_end(path, memory.settings, agent=agent)
-        document = document_of(material, rules_summary(material))
+        document = document_of(material, rules_summary(material, memory.embedder))
         wanted = replace(memory.settings, summariser=provider or memory.settings.summariser)
         asked = open_provider(wanted)
         if asked is not None:
@@ -139,7 +139,8 @@ def _catch_up(memory: Memory) -> None:
 
     try:
         memory.drain(budget_seconds=5.0)
-        Keeper(memory.home, memory.store, memory.archive, memory.settings).all(now=datetime.now(UTC))
+        keeper = Keeper(memory.home, memory.store, memory.archive, memory.settings, lambda: memory.embedder)
+        keeper.all(now=datetime.now(UTC))
     except (StoreBusy, OSError):
         return
 

@@ -46,7 +46,7 @@ def _summaries(memory: Memory) -> list[KeptSummary]:
 
     from claude_memory.compaction.keeping import Keeper
 
-    keeper = Keeper(memory.home, memory.store, memory.archive, memory.settings)
+    keeper = Keeper(memory.home, memory.store, memory.archive, memory.settings, lambda: memory.embedder)
     kept = keeper.all(now=datetime.now(UTC))
     if memory.settings.summariser != "rules":
         from claude_memory.compaction.providers import open_provider

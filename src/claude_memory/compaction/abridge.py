@@ -1,0 +1,54 @@
+"""Less room for what was said: the sentences that decide stay, greetings and tales go. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from claude_memory.compaction.talk import ORDERING, SETTLING
+from claude_memory.distil.exchange import terms
+from claude_memory.distil.sentences import spoken
+
+JOINT = " → "
+_TELLING = re.compile(r"\d|`|\w[_=./]\w")
+_REASON = re.compile(r"\W*(?:i'?m?|it'?s?|that'?s?|this|because|since|they)\b|.*\bbecause\b", re.IGNORECASE)
+_MAX_TERMS = 8
+
+
+def clip(text: str, characters: int) -> str:
+    """At most so many characters, cut at a word."""
+    line = " ".join(text.split())
+    if len(line) <= characters:
+        return line
+    return line[: characters - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+
+
+def abridged(text: str, characters: int) -> str:
+    """At most so many characters, by leaving out what tells least: first the answer, then sentences."""
+    said, joint, answer = text.partition(JOINT)
+    if len(text) <= characters:
+        return text
+    if joint and len(said) <= characters and len(terms(said)) > 2:
+        room = characters - len(said) - len(joint)
+        return f"{said}{joint}{clip(answer, room)}" if room > 60 else said
+    sentences = [" ".join(sentence.said.split()) for sentence in spoken(said)] if len(terms(said)) > 2 else []
+    kept = _most_telling(sentences, characters)
+    return " ".join(kept) if kept else clip(text, characters)
+
+
+def _most_telling(sentences: list[str], characters: int) -> list[str]:
+    """As many sentences as fit, the most telling first, in the order they were said."""
+    kept: set[int] = set()
+    room = characters
+    for place in sorted(range(len(sentences)), key=lambda place: (-_telling(sentences[place]), -place)):
+        if len(sentences[place]) < room:
+            kept.add(place)
+            room -= len(sentences[place]) + 1
+        elif not kept:
+            return []
+    return [sentences[place] for place in sorted(kept)]
+
+
+def _telling(sentence: str) -> int:
+    score = min(len(terms(sentence)), _MAX_TERMS)
+    score += 4 * bool(SETTLING.search(sentence)) + 3 * bool(ORDERING.search(sentence))
+    return score + 3 * bool(_TELLING.search(sentence)) - 4 * bool(_REASON.match(sentence))
