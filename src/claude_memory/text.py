@@ -50,6 +50,15 @@ STOP_WORDS = frozenset(
 )
 
 
+def shorten(line: str, width: int) -> str:
+    """The line, cut at a word with an ellipsis if it is too long."""
+    if len(line) <= width:
+        return line
+    head = line[: width - 1]
+    cut = head.rfind(" ")
+    return (head[:cut] if cut > width // 2 else head).rstrip() + "…"
+
+
 def index_terms(text: str) -> list[str]:
     """Every term of a text in order: stems, identifiers whole and split, CJK characters and pairs."""
     return list(_terms(text))

@@ -164,6 +164,16 @@ def test_since_leaves_old_files_alone(memory: Memory, scratch_home: Path) -> Non
     assert memory.conversation(new.stem).title.startswith("Why does the new")
 
 
+def test_a_conversations_title_is_cut_at_a_word_and_says_so(memory: Memory, scratch_home: Path) -> None:
+    asked = (
+        "Why does the nightly export of invoices crash whenever a coupon was used by two customers at once?"
+    )
+    path = ClaudeSession().prompt(asked).says("It shares a row.").write(scratch_home)
+    run(memory)
+    title = memory.conversation(path.stem).title
+    assert title == "Why does the nightly export of invoices crash whenever a coupon was used by…"
+
+
 def test_one_agent_alone(memory: Memory, scratch_home: Path) -> None:
     histories.write_all_agents(scratch_home)
     assert run(memory, agent="codex").sessions == 1

@@ -16,6 +16,7 @@ from claude_memory.text import (
     is_stop_term,
     passages,
     query_terms,
+    shorten,
 )
 
 
@@ -106,3 +107,10 @@ def test_passages_together_hold_the_whole_text(text: str) -> None:
         assert found <= place
         place = found + len(part)
     assert place == len(text)
+
+
+def test_a_long_line_is_cut_at_a_word_and_says_so() -> None:
+    line = "fix the rounding of invoice totals in the nightly export"
+    assert shorten(line, 30) == "fix the rounding of invoice…"
+    assert shorten(line, len(line)) == line
+    assert shorten("x" * 50, 20) == "x" * 19 + "…"

@@ -26,6 +26,7 @@ from claude_memory.model import (
     memory_id,
 )
 from claude_memory.store.protocol import Store
+from claude_memory.text import shorten
 from claude_memory.transcripts.model import moment_of
 
 TEXT_CHARACTERS = 60_000
@@ -168,7 +169,7 @@ def _memory(table: str, facts: Mapping[str, Any], path: Path, project: ProjectId
         id=memory_id(f"claude-mem:{table}:{number}:{session}:{at.isoformat()}"),
         project=project,
         kind=kind,
-        title=cut_clean(title.strip(), 200)[:200] or body.splitlines()[0][:80],
+        title=cut_clean(title.strip(), 200)[:200] or shorten(body.splitlines()[0], 80),
         body=body,
         created_at=at,
         updated_at=at,

@@ -14,6 +14,7 @@ from claude_memory.layers.long_term import cells_of
 from claude_memory.layers.notes import markdown
 from claude_memory.layers.reading import Lines
 from claude_memory.model import Kind
+from claude_memory.text import shorten
 
 LABEL_KINDS = {
     "correction": Kind.CORRECTION,
@@ -57,7 +58,9 @@ def of_note(lines: Lines, kind: Kind = Kind.NOTE) -> list[Piece]:
         title = " › ".join([note.title, *names])
         body = markdown.spoken(section.text) or title
         key = "/".join(section.path) + (f"#{seen[section.path]}" if seen[section.path] > 1 else "")
-        found.append(Piece(key, kind, title[:_TITLE_CHARACTERS], body, section.line, note.tags, note.links))
+        found.append(
+            Piece(key, kind, shorten(title, _TITLE_CHARACTERS), body, section.line, note.tags, note.links)
+        )
     return found
 
 
@@ -77,7 +80,7 @@ def of_memory_file(lines: Lines) -> list[Piece]:
             Piece(
                 f"decision:{_hash(what)}",
                 Kind.DECISION,
-                what[:_TITLE_CHARACTERS],
+                shorten(what, _TITLE_CHARACTERS),
                 f"{what}{reason}",
                 number,
                 created_at=_at(day),
@@ -99,7 +102,7 @@ def of_bullets(lines: Lines, kind: Kind) -> list[Piece]:
             Piece(
                 f"item:{_hash(text)}",
                 kind,
-                said.splitlines()[0][:_TITLE_CHARACTERS],
+                shorten(said.splitlines()[0], _TITLE_CHARACTERS),
                 said,
                 number,
                 created_at=_at(dated[1]) if dated else None,
@@ -115,7 +118,7 @@ def of_buffer(lines: Lines) -> list[Piece]:
         Piece(
             f"said:{_hash(f'{entry.label}:{entry.text}:{entry.session}')}",
             LABEL_KINDS.get(entry.label, Kind.NOTE),
-            entry.text[:_TITLE_CHARACTERS],
+            shorten(entry.text, _TITLE_CHARACTERS),
             entry.text,
             number,
             created_at=entry.at,

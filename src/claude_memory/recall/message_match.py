@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import TypeVar
 
 from claude_memory.recall.bm25 import idf
-from claude_memory.recall.snippet import one_line, shorten
-from claude_memory.text import STOP_WORDS
+from claude_memory.recall.snippet import one_line
+from claude_memory.text import STOP_WORDS, shorten
 
 # A question that stands in a message as a line of its own is that very error or command; inside a
 # longer line it may be the beginning of another one. Words alone reach neither, not even in five

@@ -7,7 +7,9 @@ import unicodedata
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 
-from claude_memory.text import index_terms
+from claude_memory.text import index_terms, shorten
+
+__all__ = ["WIDTH", "one_line", "shorten", "snippet"]
 
 WIDTH = 160
 
@@ -40,15 +42,6 @@ def snippet(text: str, weights: Mapping[str, float], *, width: int = WIDTH) -> s
     if len(best) > width:
         return _window(best, weights, width)
     return _grown(sentences, sentences.index(best), width)
-
-
-def shorten(line: str, width: int) -> str:
-    """The line, cut at a word with an ellipsis if it is too long."""
-    if len(line) <= width:
-        return line
-    head = line[: width - 1]
-    cut = head.rfind(" ")
-    return (head[:cut] if cut > width // 2 else head).rstrip() + "…"
 
 
 def _shared(sentence: str, weights: Mapping[str, float]) -> float:

@@ -12,6 +12,7 @@ from claude_memory.model import ProjectId
 from claude_memory.store.archive_protocol import Archived, ImportFile, NewMessage
 from claude_memory.store.packing import packed
 from claude_memory.store.sqlite import archive_search, rows, write
+from claude_memory.text import shorten
 
 TITLE_CHARACTERS = 80
 FILE_COLUMNS = "path, agent, inode, size, modified_ns, offset, head, tail, skipped, state"
@@ -155,4 +156,4 @@ class Addition:
 
 def _title(text: str) -> str:
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return "" if line.startswith(("<", "/")) else rows.clean(line[:TITLE_CHARACTERS])
+    return "" if line.startswith(("<", "/")) else rows.clean(shorten(line, TITLE_CHARACTERS))
