@@ -3,8 +3,9 @@
     python bench/foresight.py [--json FILE]
 
 Each history has features of several files; sessions work on one feature, and memories are tied to the
-files they were about. A new session begins with a branch, one changed file and a first prompt. A hit is a
-memory among the first five that is tied to a file the session touches later and has not touched yet.
+files they were about. A new session begins with a branch, one changed file and a first prompt, or, as at its
+very start, with the task under way (named after its feature in half of them) in the prompt's place. A hit is
+a memory among the first five that is tied to a file the session touches later and has not touched yet.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from bootstrap import interval
 from claude_memory import Memory, NewMemory
 from claude_memory.context.foresight import foreseen
-from claude_memory.model import Kind, MemoryFilter, SearchScope, Status
+from claude_memory.model import Kind, MemoryFilter, MemoryId, SearchScope, Status
 from claude_memory.recall.search import search
 
 HISTORIES, FEATURES, SESSIONS, QUESTIONS = 30, 8, 40, 6
@@ -49,8 +50,11 @@ PROMPTS = (
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def measured(history: int, base: Path) -> list[tuple[bool, bool, bool]]:
-    """Hits of foresight, BM25 and recency for the questions of one history."""
+NAMES = ("foresight", "BM25", "recency", "foresight at start", "without task", "BM25 at start")
+
+
+def measured(history: int, base: Path) -> list[tuple[bool, ...]]:
+    """Hits of each way, in the order of NAMES, for the questions of one history."""
     chance = random.Random(history)
     nouns = chance.sample(NOUNS, FEATURES)
     files = {noun: [f"src/{layer}/{noun}_{layer}.py" for layer in chance.sample(LAYERS, 4)] for noun in nouns}
@@ -81,7 +85,7 @@ def measured(history: int, base: Path) -> list[tuple[bool, bool, bool]]:
 
 def asked(
     memory: Memory, chance: random.Random, nouns: list[str], files: dict[str, list[str]]
-) -> tuple[bool, bool, bool]:
+) -> tuple[bool, ...]:
     """One session's start."""
     noun = chance.choice(nouns)
     order = chance.sample(files[noun], len(files[noun]))
@@ -90,22 +94,21 @@ def asked(
     words = chance.choice(PROMPTS).format(a=noun if chance.random() < 0.5 else "this")
     now = START + timedelta(days=SESSIONS)
     scope = SearchScope((memory.project.id,))
-    ours = foreseen(
-        memory.store,
-        memory.project,
-        branch=branch,
-        files=changed,
-        words=words,
-        filter_=LIVE,
-        now=now,
-        limit=5,
-    )
-    query = " ".join([branch.replace("/", " "), words, *changed])
-    plain = search(memory.store, None, scope, query, filter_=LIVE, limit=5, min_relevance=0.0, now=now)
-    recent = memory.store.memories(scope, LIVE, limit=5)
-    return tuple(  # type: ignore[return-value]
+    task = f"{noun} rework" if chance.random() < 0.5 else "monday list"
+
+    def ours(words: str) -> list[MemoryId]:
+        known = {"branch": branch, "files": changed, "words": words}
+        return foreseen(memory.store, memory.project, **known, filter_=LIVE, now=now, limit=5)  # type: ignore[arg-type]
+
+    def plain(words: str) -> list[MemoryId]:
+        query = " ".join([branch.replace("/", " "), words, *changed])
+        found = search(memory.store, None, scope, query, filter_=LIVE, limit=5, min_relevance=0.0, now=now)
+        return [hit.id for hit in found]
+
+    recent = [item.id for item in memory.store.memories(scope, LIVE, limit=5)]
+    return tuple(
         any(later & set(item.files) for item in memory.store.memories(scope, LIVE, ids=ids))
-        for ids in (ours, [hit.id for hit in plain], [item.id for item in recent])
+        for ids in (ours(words), plain(words), recent, ours(task), ours(""), plain(task))
     )
 
 
@@ -118,11 +121,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="foresight-") as scratch:
         hits = [row for history in range(HISTORIES) for row in measured(history, Path(scratch))]
     report = {}
-    for place, name in enumerate(("foresight", "BM25", "recency")):
+    for place, name in enumerate(NAMES):
         values = [100.0 * row[place] for row in hits]
         low, high = interval(values)
         report[name] = {"hit@5": sum(values) / len(values), "low": low, "high": high, "n": len(values)}
-        print(f"{name:10s} hit@5 {sum(values) / len(values):5.1f}  ({low:.1f}–{high:.1f}, n {len(values)})")
+        print(f"{name:18s} hit@5 {sum(values) / len(values):5.1f}  ({low:.1f}–{high:.1f}, n {len(values)})")
     if wanted.json:
         wanted.json.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
 

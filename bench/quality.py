@@ -15,7 +15,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from bootstrap import interval
 from claude_memory import Memory, NewMemory
 from claude_memory.embed.protocol import Embedder
+from claude_memory.lifecycle.derive import derive_pending
 from measures import Answer, measured, off_topic
 from sets import devnotes, locomo, longmemeval, memorycode
 from sets.corpus import Corpus
@@ -67,13 +68,15 @@ class CachedEmbedder:
         return vector
 
 
-def answers(home: Path, corpora: list[Corpus], embedder: Embedder | None) -> Iterator[Answer]:
+def answers(
+    home: Path, corpora: list[Corpus], embedder: Embedder | None, settings: Mapping[str, float]
+) -> Iterator[Answer]:
     """Feed each corpus to a project of its own; ask its own questions and those of the others."""
     foreign = {corpus.name: foreign_questions(corpus, corpora) for corpus in corpora}
     for number, corpus in enumerate(corpora):
         folder = home / "projects-under-test" / str(number)
         folder.mkdir(parents=True)
-        flags = {"embedder": "none"} if embedder is None else {}
+        flags = {**settings, **({"embedder": "none"} if embedder is None else {})}
         with Memory.open(home, folder, flags=flags) as memory:
             if embedder is not None:
                 memory._embedder = embedder  # loaded once, not once per corpus
@@ -93,6 +96,8 @@ def feed(memory: Memory, corpus: Corpus) -> dict[str, str]:
             for unit in corpus.units
         ]
     )
+    while memory.settings.activation and derive_pending(memory.store, memory.project.id):
+        pass  # the graph of a large import is made bit by bit, in slack
     return dict(zip(ids, (unit.key for unit in corpus.units), strict=True))
 
 
@@ -113,14 +118,16 @@ def _spread(texts: list[str], wanted: int) -> list[str]:
     return [texts[int(place * step)] for place in range(min(wanted, len(texts)))]
 
 
-def run(folder: Path, names: Sequence[str], *, words_only: bool, cache: Path | None) -> dict[str, object]:
+def run(
+    folder: Path, names: Sequence[str], *, words_only: bool, cache: Path | None, activation: float = 0.0
+) -> dict[str, object]:
     """All measures of the named sets."""
     corpora = [corpus for name in names for corpus in LOADERS[name](folder)]
     with tempfile.TemporaryDirectory(prefix="quality-") as scratch:
         home = Path(scratch)
         embedder = None if words_only else embedder_for(home, cache)
         started = time.perf_counter()
-        given = list(answers(home, corpora, embedder))
+        given = list(answers(home, corpora, embedder, {"activation": activation}))
         seconds = time.perf_counter() - started
     rows = []
     for name, values in {**measured(given), **off_topic(given)}.items():
@@ -165,13 +172,16 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--sets", nargs="+", choices=list(LOADERS), default=list(LOADERS))
     parser.add_argument("--words-only", action="store_true")
+    parser.add_argument("--activation", type=float, default=0.0, help="what the graph adds, as the setting")
     parser.add_argument("--cache", type=Path, help="folder for vectors of repeated runs")
     parser.add_argument("--json", type=Path, help="write the report here")
     wanted = parser.parse_args()
     present = [name for name in wanted.sets if (wanted.folder / name).is_dir()]
     if not present:
         parser.error(f"none of {', '.join(wanted.sets)} is in {wanted.folder}")
-    report = run(wanted.folder, present, words_only=wanted.words_only, cache=wanted.cache)
+    report = run(
+        wanted.folder, present, words_only=wanted.words_only, cache=wanted.cache, activation=wanted.activation
+    )
     show(report)
     if wanted.json:
         wanted.json.write_text(json.dumps(report, indent=1) + "\n", "utf-8")

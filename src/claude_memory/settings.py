@@ -57,6 +57,11 @@ class Settings:
         "how long the drain after a session may read agents' histories, once `import` was run; 0 for never",
     )
     search_limit: int = _setting(10, "how many hits `search` gives by default")
+    activation: float = _setting(
+        0.0,
+        "what a memory gains in `search` when it hangs on the files, topics and names of the question, though "
+        "it may share no word with it: 0 (not at all) to 1",
+    )
     min_relevance: float = _setting(0.0, "hits below this relevance (0 to 1) are left out of `search`")
     context_tokens: int = _setting(
         2000, "token budget of the context given at the start of a session", project=True
@@ -183,7 +188,7 @@ def checked(key: str, value: Any) -> Any:
 
 
 def _check_range(key: str, number: float) -> None:
-    most = 1 if key == "min_relevance" else _LARGEST
+    most = 1 if key in ("min_relevance", "activation") else _LARGEST
     if not 0 <= number <= most:  # also refuses what is no number at all
         raise ConfigFault(f"setting {key} wants a number from 0 to {most}, not {number}")
 

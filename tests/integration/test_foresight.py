@@ -13,6 +13,8 @@ from claude_memory.context.builder import Situation, build
 from claude_memory.context.foresight import foreseen
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.model import MemoryFilter
+from claude_memory.tasks.api import MemoryAPI
+from claude_memory.tasks.places import storage_for
 
 WORDS = {"embedder": "none"}
 NOW = datetime.now(UTC)
@@ -48,6 +50,35 @@ def test_a_branch_leads_to_its_topic(memory: Memory) -> None:
     kept = memory.remember(NewMemory("half to even", kind="decision", topics=["rounding"]))
     memory.remember(NewMemory("something else", kind="decision", topics=["tax"]))
     assert ids(memory, branch="fix/rounding-again")[0] == kept.id
+
+
+def test_the_task_under_way_leads_to_its_topic(memory: Memory, tmp_path: Path) -> None:
+    memory.remember(NewMemory("half to even", kind="decision", topics=["rounding"]))
+    for number in range(50):
+        memory.remember_many([NewMemory(f"unrelated fact number {number} about weather", kind="fact")])
+    tasks = MemoryAPI(storage=storage_for(tmp_path, home=memory.home))
+    tasks.update_scratchpad("fix-rounding", "look at the totals")
+    situation = Situation(
+        memory.home, memory.project, memory.project_root, memory.store, "startup", None, NOW
+    )
+    lines = build(START_SECTIONS, situation, max_tokens=2000).text.splitlines()
+    [place] = [number for number, line in enumerate(lines) if "half to even" in line]
+    assert place <= min(number for number, line in enumerate(lines) if "unrelated fact" in line)
+
+
+def test_activation_lifts_what_hangs_on_the_same_file_only_where_it_is_asked_for(tmp_path: Path) -> None:
+    said = [
+        NewMemory("the retry of `src/pay.py` waits an hour", kind="fact", files=["src/pay.py"]),
+        NewMemory("waits for a lock, never for the clock", kind="fact", files=["src/pay.py"]),
+        NewMemory("waits for the lock of the clock tower tour", kind="fact", files=["src/tour.py"]),
+    ]
+    with Memory.open(tmp_path / "home", tmp_path, flags=WORDS) as memory:
+        [_, near, far] = memory.remember_many(said)
+        plain = {hit.id: hit.score for hit in memory.search("what waits for the lock in src/pay.py")}
+    with Memory.open(tmp_path / "home", tmp_path, flags={**WORDS, "activation": 0.2}) as memory:
+        lifted = {hit.id: hit.score for hit in memory.search("what waits for the lock in src/pay.py")}
+    assert lifted[near] > plain[near]
+    assert lifted[far] == pytest.approx(plain[far], abs=1e-4)
 
 
 def test_where_nothing_is_known_nothing_is_foreseen(memory: Memory) -> None:

@@ -12,7 +12,7 @@ from claude_memory.context import file_sections
 from claude_memory.context.builder import Line, Section, Situation
 from claude_memory.context.compaction_section import compactions
 from claude_memory.context.quoting import DUE_HEADING, intention_line, line_for
-from claude_memory.context.task_section import tasks
+from claude_memory.context.task_section import task_words, tasks
 from claude_memory.model import Kind, MemoryFilter, MemoryId, SearchScope, Status, StoredMemory, Trust
 
 DURABLE_KINDS = (
@@ -118,6 +118,7 @@ def _concerning(situation: Situation, scope: SearchScope, live: MemoryFilter) ->
         situation.project,
         branch=situation.branch,
         files=situation.changed_files,
+        words=task_words(situation.project_root, situation.home, session=situation.session),
         filter_=live,
         now=situation.now,
     )

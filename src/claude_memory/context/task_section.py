@@ -35,13 +35,8 @@ def task_lines(
     root: Path, home: Path, *, session: str | None, max_tokens: int, commands: bool = False
 ) -> list[str]:
     """The section's lines; none where there is no task, or its files cannot be read."""
-    if not _is_used(root, home):
-        return []
-    from claude_memory.tasks.places import storage_for
-
     try:
-        storage = storage_for(root, home=home)
-        if not any((folder / "sessions").is_dir() for folder in storage.folders):
+        if not _has_tasks(root, home):
             return []
         from claude_memory.tasks.context import for_project
 
@@ -49,3 +44,23 @@ def task_lines(
     except (MemoryFault, OSError):
         return []
     return [line for line in map(plain, text.splitlines()) if line]
+
+
+def task_words(root: Path, home: Path, *, session: str | None) -> str:
+    """What the task worked on last is called; empty where there is none under way."""
+    try:
+        if not _has_tasks(root, home):
+            return ""
+        from claude_memory.tasks.context import latest_name
+
+        return plain(latest_name(root, home=home, session=session))
+    except (MemoryFault, OSError):
+        return ""
+
+
+def _has_tasks(root: Path, home: Path) -> bool:
+    if not _is_used(root, home):
+        return False
+    from claude_memory.tasks.places import storage_for
+
+    return any((folder / "sessions").is_dir() for folder in storage_for(root, home=home).folders)

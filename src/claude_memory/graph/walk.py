@@ -10,15 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from claude_memory.errors import NotFound
-from claude_memory.graph.extract import memory_entity, plain_path
+from claude_memory.graph.extract import memory_entity, named, plain_path
 from claude_memory.model import MemoryId, ProjectId
 from claude_memory.store.graph_protocol import Entity, GraphStore, Mention
+from claude_memory.text import is_stop_term, query_terms
 
 MOST_EDGES = 120
 EACH = 12
 HOPS = 2
 # What is mentioned everywhere connects nothing: activation is shared among all that mention a thing.
 _FADE = 0.5
+_MOST_SEEDS = 24
+_FILE_SEED, _NAME_SEED = 1.0, 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,25 @@ def _around(graph: GraphStore, project: ProjectId, nodes: Sequence[Entity]) -> l
 
 def _edge(item: Mention) -> Edge:
     return Edge(memory_entity(item.memory), item.relation, item.entity, item.memory)
+
+
+def seeds(
+    graph: GraphStore, project: ProjectId, words: str, files: Sequence[str] = ()
+) -> dict[Entity, float]:
+    """Where activation starts: the files in play, and every topic or name that the words speak of."""
+    found = {Entity("file", plain_path(file)): _FILE_SEED for file in files[:_MOST_SEEDS]}
+    for entity in named(words):
+        found.setdefault(entity, _NAME_SEED)
+    said = [word for word in words.casefold().split() if len(word) > 2 and not is_stop_term(word)]
+    for term in dict.fromkeys(
+        [*said, *query_terms(words)]
+    ):  # a topic may be kept as it is said, or by its stem
+        if len(found) >= _MOST_SEEDS:
+            break
+        for entity in graph.find(project, term, limit=2):
+            if entity.kind != "session":
+                found.setdefault(entity, _NAME_SEED)
+    return found
 
 
 def activated(

@@ -5,10 +5,11 @@ Never fails for any question. Writes nothing; time is an argument.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
+from types import MappingProxyType
 
 from claude_memory.embed.protocol import Embedder
 from claude_memory.model import (
@@ -24,6 +25,7 @@ from claude_memory.recall.relevance import relevance
 from claude_memory.recall.snippet import one_line, shorten, snippet
 from claude_memory.store.protocol import Store
 
+NO_BOOSTS: Mapping[MemoryId, float] = MappingProxyType({})
 _TITLE_WIDTH = 120
 _STEP = 1e-6  # enough to keep two hits in order
 _JUDGED = 40  # fixed for common limits, so that a longer list begins with the shorter one
@@ -51,12 +53,13 @@ def search(
     min_relevance: float,
     now: datetime,
     boost_files: Sequence[str] = (),
+    boosts: Mapping[MemoryId, float] = NO_BOOSTS,
 ) -> list[Hit]:
     """The memories that answer best, best first; an empty list if nothing speaks for any."""
     if limit <= 0 or not query.strip():
         return []
     ranking = _ranked(store, ask(query, scope, filter_, embedder), limit)
-    judged = judge(store, ranking, now, boost_files, keep=max(limit + _SPARE, _JUDGED))
+    judged = judge(store, ranking, now, boost_files, keep=max(limit + _SPARE, _JUDGED), boosts=boosts)
     hits = []
     ceiling = 1.0
     for item in islice(_distinct(judged), limit):
@@ -83,7 +86,13 @@ def _ranked(store: Store, question: Question, limit: int) -> Ranking:
 
 
 def judge(
-    store: Store, ranking: Ranking, now: datetime, boost_files: Sequence[str], *, keep: int
+    store: Store,
+    ranking: Ranking,
+    now: datetime,
+    boost_files: Sequence[str],
+    *,
+    keep: int,
+    boosts: Mapping[MemoryId, float] = NO_BOOSTS,
 ) -> list[Judged]:
     """Memories by final score; a memory counts as much as its best passage."""
     best: dict[MemoryId, Scored] = {}
@@ -93,12 +102,16 @@ def judge(
     holding = current.holders(store, question)
     wanted = list(dict.fromkeys([*list(best)[:keep], *(memory for memory in holding if memory in best)]))
     found = store.memories(question.scope, question.filter_, ids=wanted)
-    judged = [_judged(memory, best[memory.id], now, boost_files) for memory in found]
+    judged = [
+        _judged(memory, best[memory.id], now, boost_files, boosts.get(memory.id, 0.0)) for memory in found
+    ]
     return current.latest_first(_sink_replaced(sorted(judged, key=lambda item: -item.score)), holding)
 
 
-def _judged(memory: StoredMemory, best: Scored, now: datetime, boost_files: Sequence[str]) -> Judged:
-    bonus = sum(priors.bonuses(memory, now, boost_files).values())
+def _judged(
+    memory: StoredMemory, best: Scored, now: datetime, boost_files: Sequence[str], boost: float
+) -> Judged:
+    bonus = sum(priors.bonuses(memory, now, boost_files).values()) + boost
     return Judged(memory, best, (best.fused + bonus) * priors.validity(memory))
 
 

@@ -50,6 +50,13 @@ def snapshot(book: TaskBook, *, facts: Iterable[str] = ()) -> Snapshot:
     return Snapshot(book.sessions.current_id(), book.storage.folder, tuple(latest), tuple(facts))
 
 
+def latest_name(project: Path, *, home: Path, session: str | None = None) -> str:
+    """The task worked on last, as words; empty when there is none. Writes nothing."""
+    storage = storage_for(project, home=home)
+    book = TaskBook(storage, SessionManager(storage=storage, session=session))
+    return next((task.name.replace("-", " ").replace("_", " ") for task in book.summaries()), "")
+
+
 def for_project(
     project: Path,
     *,

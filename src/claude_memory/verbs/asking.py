@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from claude_memory.errors import InvalidInput, NotFound, StoreBusy, StoreFault
 from claude_memory.files import FILE_MODE, private_folder
-from claude_memory.model import Hit, Kind, MemoryFilter, SessionId, StoredMemory
+from claude_memory.model import Hit, Kind, MemoryFilter, MemoryId, SessionId, StoredMemory
 from claude_memory.verbs.fields import clean, kind_of
 from claude_memory.verbs.upkeep import Upkeep
 
@@ -70,10 +70,23 @@ class Asking(Upkeep):
             limit=self.settings.search_limit if limit is None else limit,
             min_relevance=self.settings.min_relevance if min_relevance is None else min_relevance,
             now=datetime.now(UTC),
+            boosts=self._activated(query, files),
         )
         if not self.reads_only:
             self._note_search(query)
         return hits
+
+    def _activated(self, query: str, files: Sequence[str]) -> dict[MemoryId, float]:
+        """What spreads through the graph from the question; nothing unless the setting asks for it."""
+        if not self.settings.activation:
+            return {}
+        from claude_memory.graph.walk import activated, seeds
+        from claude_memory.store.graph_protocol import graph_of
+
+        graph, project = graph_of(self.store), self.project.id
+        reached = activated(graph, project, seeds(graph, project, query, files))
+        top = max(reached.values(), default=0.0) or 1.0
+        return {memory: self.settings.activation * value / top for memory, value in reached.items()}
 
     def why(self, id_: str, query: str | None = None) -> Explanation:
         """Why a memory answers a question (default: the last one asked here), in numbers and words."""
