@@ -91,6 +91,8 @@ def _answers(said: Sequence[Said], before: Before) -> bool:
     count = len(all_terms(telling))
     if count and fits(r"\bor\b", before.question) and shared(all_terms(telling), terms(before.question)):
         return True  # one of two was named
+    if count and before.open_question and fits(r"\b(?:should|shall|do we)\b", before.question):
+        return True  # “How should I name it?” “shipping”
     return count >= MIN_ANSWER_TERMS or (
         count > 0 and fits(r"\b(?:only|never|always)\b|\d", telling[0].plain)
     )

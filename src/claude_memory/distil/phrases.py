@@ -119,7 +119,7 @@ ACCEPTING = r"\bthen(?:$|(?=,))|\bconvinced$|\bit is(?: then| again)?$|\b(?:is|a
 # How it went or what it is like, no other way to do it.
 APPRAISING = r"\b(?:nice|great|good|well|cool|loved?|wow|phew|grand|perfect|better|worse|plenty|honest|dangerous|funny|went|now|was|were|already|deployed|merged|shipped|pushed|done|nothing|everything|works?|green|faster|slower|luck|what|worst|best|due|waiting|pending|ready|red|pass|passes|passing|happy|pleased)\b|[<>]"
 # Says how a thing is and is not.
-DENOTING = r"\b(?:has|have|had) no\b|\b(?:don't|doesn't|do not|does not|isn't|aren't|can't|cannot|won't|mustn't|never) \w+|\b(?:is|are) (?:for|not|only|part of|still|the)\b|\bno \w+|, (?:use|take|make|put|call|keep) \w+"
+DENOTING = r"\b(?:has|have|had) no\b|\bneeds? (?:a|an|the)\b|\b(?:don't|doesn't|do not|does not|isn't|aren't|can't|cannot|won't|mustn't|never) \w+|\b(?:is|are) (?:for|not|only|part of|still|the)\b|\bno \w+|, (?:use|take|make|put|call|keep) \w+"
 # A thing to be done now.
 TASK = r"^(?:can you |could you |please |pls |now |then |also |go |just )*(?:rename|add|delete|remove|update|bump|upgrade|fix|write|create|show|open|look|check|find|explain|print|run|rerun|list|give|tell|compare|refactor|implement|generate|draw|plot|format|copy|read|review|test|debug|profile|translate|grep|search|count|describe|document|extract|clean|summari[sz]e|commit|push|deploy|merge|install|try|build|start|restart|undo|continue|help|(?:send|show|give|tell) (?:me|us))\b"
 # Sets one thing against another: what is right, and what the agent took instead.
