@@ -264,6 +264,16 @@ def test_a_choice_given_up_later_does_not_stay() -> None:
     assert memory.title.endswith("we send one mail digest instead")
 
 
+def test_a_value_set_aside_by_name_is_replaced() -> None:
+    found = distilled(
+        "late events get lost", "How far should a run look back?", "look back 3 days for late events", "Done.",
+        "phones are offline up to a week, so we look back 8 days for late events, not 3",
+    )  # fmt: skip
+    assert [memory.title for memory in found] == [
+        "phones are offline up to a week, so we look back 8 days for late events, not 3"
+    ]
+
+
 def test_a_neighbouring_choice_does_not_replace_another() -> None:
     found = distilled(
         "encrypt it?", "Which cipher do you want?", "AES-256-GCM per chunk, key from a passphrase, scrypt as KDF",

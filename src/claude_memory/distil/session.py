@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from claude_memory.distil import work
+from claude_memory.distil import phrases, work
 from claude_memory.distil.decisions import reconsiders, rethinks
 from claude_memory.distil.exchange import Before, acted_on, before, meant, terms
 from claude_memory.distil.fixes import Fix, diagnosis, error_lines, find_fixes
@@ -60,29 +60,34 @@ def _spoken_memories(
         open_offer = None if said else context
         for statement in statements(said, context, so_far, text=turn.text, again=again, opening=not index):
             memory = _memory(turns, index, statement, context, origin)
-            if statement.reconsiders:
-                for old in _taken_back(found, statement):
-                    replaced[old.id] = memory.id
+            if (old := _taken_back(found, statement)) is not None:
+                replaced[old.id] = memory.id
             if statement.kind is Kind.DECISION:
                 so_far = replace(so_far, decided=so_far.decided | terms(statement.words))
             found.append((statement, memory))
     return [memory for _, memory in found], replaced
 
 
-def _taken_back(found: Sequence[tuple[Statement, StoredMemory]], later: Statement) -> list[StoredMemory]:
-    """The decision that shares most with the one in which the person thought again, if it shares enough."""
-    about = terms(later.words)
+def _taken_back(found: Sequence[tuple[Statement, StoredMemory]], later: Statement) -> StoredMemory | None:
+    """The choice that a later one replaces: thought over again, or set aside by name (“8 days, not 3”)."""
+    about, refused = terms(later.words), _set_aside(later)
     best: StoredMemory | None = None
     most = 0
     for statement, memory in found:
-        if statement.kind is not Kind.DECISION:
+        if Kind.PREFERENCE in (statement.kind, later.kind):
             continue
         earlier = terms(statement.words)
         common = len(earlier & about)
-        enough = common >= ENOUGH_SHARED or common * 4 >= len(earlier) or rethinks(later.words)
-        if enough and common >= max(most, 1):
+        share = 8 if rethinks(later.words) else 4
+        enough = later.reconsiders and (common >= ENOUGH_SHARED or common * share >= len(earlier))
+        named = common > 1 and bool(refused & (earlier - _set_aside(statement)))
+        if ((enough and statement.kind is Kind.DECISION) or named) and common >= max(most, 1):
             best, most = memory, common
-    return [best] if best else []
+    return best
+
+
+def _set_aside(statement: Statement) -> frozenset[str]:
+    return terms(" ".join(phrases.compiled(phrases.SET_ASIDE).findall(statement.words.lower())))
 
 
 def _memory(
