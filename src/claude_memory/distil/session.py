@@ -7,7 +7,7 @@ whichever source they are read. Every memory names the turns it rests on. Never 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from claude_memory.distil import phrases, work
 from claude_memory.distil.decisions import reconsiders, rethinks
@@ -45,7 +45,7 @@ def distil(turns: Sequence[Turn], origin: Origin) -> Distilled:
 def _spoken_memories(
     turns: Sequence[Turn], origin: Origin
 ) -> tuple[list[StoredMemory], dict[MemoryId, MemoryId]]:
-    found: list[tuple[Statement, StoredMemory]] = []
+    found: list[_Kept] = []
     replaced: dict[MemoryId, MemoryId] = {}
     so_far = SoFar()
     open_offer: Before | None = None
@@ -64,25 +64,35 @@ def _spoken_memories(
                 replaced[old.id] = memory.id
             if statement.kind is Kind.DECISION:
                 so_far = replace(so_far, decided=so_far.decided | terms(statement.words))
-            found.append((statement, memory))
-    return [memory for _, memory in found], replaced
+            found.append(_Kept(statement, memory, terms(statement.words), _set_aside(statement)))
+    return [one.memory for one in found], replaced
 
 
-def _taken_back(found: Sequence[tuple[Statement, StoredMemory]], later: Statement) -> StoredMemory | None:
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What was stated so far, with its words, and those of them that it refuses."""
+
+    statement: Statement
+    memory: StoredMemory
+    about: frozenset[str]
+    refused: frozenset[str]
+
+
+def _taken_back(found: Sequence[_Kept], later: Statement) -> StoredMemory | None:
     """The choice that a later one replaces: thought over again, or set aside by name (“8 days, not 3”)."""
     about, refused = terms(later.words), _set_aside(later)
+    if later.kind is Kind.PREFERENCE or not (later.reconsiders or refused):
+        return None
+    share = 8 if rethinks(later.words) else 4
     best: StoredMemory | None = None
-    most = 0
-    for statement, memory in found:
-        if Kind.PREFERENCE in (statement.kind, later.kind):
-            continue
-        earlier = terms(statement.words)
-        common = len(earlier & about)
-        share = 8 if rethinks(later.words) else 4
-        enough = later.reconsiders and (common >= ENOUGH_SHARED or common * share >= len(earlier))
-        named = common > 1 and bool(refused & (earlier - _set_aside(statement)))
-        if ((enough and statement.kind is Kind.DECISION) or named) and common >= max(most, 1):
-            best, most = memory, common
+    most = 1
+    for one in found:
+        common = len(one.about & about)
+        enough = later.reconsiders and (common >= ENOUGH_SHARED or common * share >= len(one.about))
+        named = common > 1 and bool(refused & (one.about - one.refused))
+        decided = one.statement.kind is Kind.DECISION
+        if common >= most and ((enough and decided) or (named and one.statement.kind is not Kind.PREFERENCE)):
+            best, most = one.memory, common
     return best
 
 
