@@ -3,34 +3,44 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from claude_memory import Memory
 from claude_memory.compaction.keeping import Keeper
+from claude_memory.compaction.meaning import near
 from claude_memory.compaction.model import Decision, Summary, as_json
+from claude_memory.compaction.reversals import Near
 from claude_memory.compaction.summarise import size_of, summarise, tokens_of
 from claude_memory.distil.exchange import terms
 from claude_memory.distil.turns import Origin, Turn
+from claude_memory.embed import open_embedder
 from claude_memory.model import ProjectId, SessionId
+from claude_memory.settings import Settings
 from claude_memory.spool import Spool
 
-DATA = Path(__file__).parent / "data" / "long_sessions" / "sessions.jsonl"
+DATA = Path(__file__).parent / "data"
 START = datetime(2026, 11, 2, 9, tzinfo=UTC)
 HALVES = ("dev", "held")
-# The rules know a reversal by its wording and miss most of those they never saw: the floor says how many.
-NOTED_AT_LEAST = {"dev": 0.8, "held": 3 / 15}
+# Where a reversal is labelled: long sessions with everything in them, short ones made of changed decisions.
+REVERSED = tuple((name, half) for name in ("long_sessions", "reversals") for half in HALVES)
+FINAL_AT_LEAST = 0.9
+FALSE_AT_MOST = 0.1
+LIVING_AT_MOST = 0.2
+# In the long sessions a third of the second half is missed: mostly what an agent chose and changed by itself.
+NOTED_AT_LEAST = {("long_sessions", "held"): 10 / 15}
 
 
-def sessions(half: str) -> list[dict[str, Any]]:
-    read = [json.loads(line) for line in DATA.read_text("utf-8").splitlines()]
-    return [one for one in read if one["half"] == half]
+def sessions(half: str, name: str = "long_sessions") -> list[dict[str, Any]]:
+    lines = (DATA / name / "sessions.jsonl").read_text("utf-8").splitlines()
+    return [one for one in map(json.loads, lines) if one["half"] == half]
 
 
 def turns_of(session: dict[str, Any]) -> list[Turn]:
@@ -45,10 +55,16 @@ def turns_of(session: dict[str, Any]) -> list[Turn]:
     return found
 
 
-def summed_up(session: dict[str, Any]) -> tuple[list[Turn], Summary]:
+def summed_up(session: dict[str, Any], near: Near | None = None) -> tuple[list[Turn], Summary]:
     turns = turns_of(session)
     origin = Origin(SessionId(session["id"]), ProjectId("p"), session["cwd"])
-    return turns, summarise(turns, origin)
+    return turns, summarise(turns, origin, near=near)
+
+
+@pytest.fixture(scope="module")
+def meaning(model_cache: Path) -> Near | None:
+    """What the drain lends a summary: the bundled model's sense of what belongs together."""
+    return near(open_embedder(Settings(), model_cache))
 
 
 def entries(summary: Summary) -> Iterator[str]:
@@ -99,50 +115,83 @@ def test_every_changed_file_is_told_with_what_became_of_it(half: str) -> None:
     assert not wrong
 
 
-def reversals(half: str, *, noted_only: bool) -> list[bool]:
-    """For each labelled reversal, whether a decision rests on its evidence (and says what it took back)."""
-    found = []
-    for session in sessions(half):
-        decisions = [one for one in summed_up(session)[1].key_decisions if one.reverses or not noted_only]
-        for fact in session["key_facts"]:
-            if fact.get("reversed_from"):
-                found.append(any(rests_on(one, fact) for one in decisions))
+class Judged(NamedTuple):
+    """The reversals of one half: labelled ones, and what the summaries say of them."""
+
+    final: list[bool]  # whether a decision states the final form
+    noted: list[bool]  # whether it says that another was taken back
+    named: list[bool]  # and which
+    living: list[bool]  # whether the earlier form still stands as a decision
+    notes: list[bool]  # for every note, whether it is of a labelled reversal
+
+
+def judged(name: str, half: str, near: Near | None) -> Judged:
+    found = Judged([], [], [], [], [])
+    for session in sessions(half, name):
+        decisions = summed_up(session, near)[1].key_decisions
+        facts = [fact for fact in session["key_facts"] if fact.get("reversed_from")]
+        for fact in facts:
+            mine = [one for one in decisions if rests_on(one, fact, session)]
+            found.final.append(any(states(one, fact) for one in mine))
+            found.noted.append(any(one.reverses for one in mine))
+            found.named.append(any(names(one.reverses, fact) for one in mine))
+            found.living.append(any(lives_on(one, fact) for one in decisions if one not in mine))
+        noting = [one for one in decisions if one.reverses]
+        found.notes.extend(any(rests_on(one, fact, session) for fact in facts) for one in noting)
     return found
 
 
-def rests_on(decision: Decision, fact: dict[str, Any]) -> bool:
-    return len({index + 1 for index in fact["evidence_turns"]} & set(decision.messages)) >= 2
+def rests_on(decision: Decision, fact: dict[str, Any], session: dict[str, Any]) -> bool:
+    """Whether it cites the turn that reverses; of a long session, two turns of the evidence."""
+    evidence = fact["evidence_turns"]
+    if "reversed_turns" not in fact:
+        return len({index + 1 for index in evidence} & set(decision.messages)) >= 2
+    last = max(index for index in evidence if session["turns"][index]["role"] == "user")
+    return last + 1 in decision.messages
 
 
-@pytest.mark.parametrize("half", HALVES)
-def test_a_reversed_decision_stands_in_its_final_form(half: str) -> None:
-    final = reversals(half, noted_only=False)
-    print(f"{half}: {sum(final)} of {len(final)} reversed decisions in their final form")
-    assert share(final) >= 0.9
+def states(decision: Decision, fact: dict[str, Any]) -> bool:
+    if "reversed_turns" not in fact:
+        return True  # there, the key terms are of the reasons too
+    said = json.dumps([decision.decision, decision.rationale, decision.reverses], ensure_ascii=False).lower()
+    return all(term in said for term in fact["key_terms"])
 
 
-def rightly_linked(half: str) -> tuple[int, int, int]:
-    """Labelled reversals whose note names the form given up; all notes; and notes of labelled reversals."""
-    named = notes = right = 0
-    for session in sessions(half):
-        noting = [one for one in summed_up(session)[1].key_decisions if one.reverses]
-        facts = [fact for fact in session["key_facts"] if fact.get("reversed_from")]
-        notes += len(noting)
-        right += sum(any(rests_on(one, fact) for fact in facts) for one in noting)
-        named += sum(
-            any(rests_on(one, fact) and terms(one.reverses) & terms(fact["reversed_from"]) for one in noting)
-            for fact in facts
-        )
-    return named, notes, right
+def names(text: str, fact: dict[str, Any]) -> bool:
+    if "reversed_terms" not in fact:
+        return bool(terms(text) & terms(fact["reversed_from"]))
+    return any(re.search(rf"(?<!\w){re.escape(term)}", text.lower()) for term in fact["reversed_terms"])
 
 
-@pytest.mark.parametrize("half", HALVES)
-def test_a_reversal_is_noted_with_the_decision_that_made_it(half: str) -> None:
-    noted = reversals(half, noted_only=True)
-    named, notes, right = rightly_linked(half)
-    print(f"{half}: {sum(noted)} of {len(noted)} reversals noted, {named} with the form given up")
-    print(f"{half}: {right} of {notes} notes are of a labelled reversal")
-    assert share(noted) >= NOTED_AT_LEAST[half]
+def lives_on(decision: Decision, fact: dict[str, Any]) -> bool:
+    before = {index + 1 for index in fact.get("reversed_turns", ())}
+    return bool(before & set(decision.messages)) and names(decision.decision, fact)
+
+
+@pytest.mark.parametrize(("name", "half"), REVERSED)
+def test_a_reversed_decision_stands_in_its_final_form(name: str, half: str, meaning: Near | None) -> None:
+    found = judged(name, half, meaning)
+    told = f"{sum(found.final)} of {len(found.final)} in their final form, {sum(found.living)} live on"
+    print(f"{name} {half}: {told}")
+    assert share(found.final) >= FINAL_AT_LEAST
+    assert share(found.living) <= LIVING_AT_MOST
+
+
+@pytest.mark.parametrize(("name", "half"), REVERSED)
+def test_a_reversal_is_noted_with_the_decision_that_made_it(
+    name: str, half: str, meaning: Near | None
+) -> None:
+    found = judged(name, half, meaning)
+    by_words = judged(name, half, None)
+    told = (
+        f"{sum(found.noted)} of {len(found.noted)} reversals noted, {sum(found.named)} with what they gave up"
+    )
+    print(f"{name} {half}: {told}; {sum(by_words.noted)} without an embedder")
+    print(
+        f"{name} {half}: {found.notes.count(False)} of {len(found.notes)} notes are of no labelled reversal"
+    )
+    assert share(found.noted) >= NOTED_AT_LEAST.get((name, half), 0.8)
+    assert found.notes.count(False) <= FALSE_AT_MOST * len(found.notes)
 
 
 def write_transcript(session: dict[str, Any], folder: Path, cwd: Path) -> tuple[Path, dict[int, int]]:
@@ -257,9 +306,8 @@ from claude_memory.compaction.summarise import size_of, summarise
 from claude_memory.distil.turns import Origin
 from dataclasses import replace
 turns = []
-while size_of(turns) < 200_000:
-    for session in sessions("dev"):
-        turns += turns_of(session)
+for session in [*sessions("dev"), *sessions("held")]:
+    turns += turns_of(session) if size_of(turns) < 200_000 else []
 turns = [replace(turn, ref={{"message": place}}, key=str(place)) for place, turn in enumerate(turns, 1)]
 begun = time.process_time()
 summarise(turns, Origin(None, "p", "/home/dev/ledgerly"))

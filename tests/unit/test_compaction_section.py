@@ -95,3 +95,19 @@ def test_before_the_summary_is_ready_what_was_asked_stands_in(store: Store, tmp_
     store.add([event], [])
     assert "move the export out of the request" in told(store, tmp_path, "compact")
     assert "asked before the compaction" not in told(store, tmp_path, "resume")
+
+
+def test_a_decision_is_told_with_what_it_took_back(store: Store, tmp_path: Path) -> None:
+    keep(tmp_path, 1)
+    kept = Shelf(tmp_path).of(SESSION)[0]
+    decision = {
+        "topic": "queue",
+        "decision": "Procrastinate in Postgres",
+        "rationale": "",
+        "files": [],
+        "reverses": "Celery with Redis",
+    }
+    document = {**kept.document, "summary": {**kept.summary, "key_decisions": [decision]}}
+    Shelf(tmp_path).replace(kept, document)
+    text = told(store, tmp_path, "resume")
+    assert "Decided: “Procrastinate in Postgres” (no longer “Celery with Redis”)" in text

@@ -64,6 +64,23 @@ class Episode:
     def answered(self) -> frozenset[str]:
         return subjects(self.answer.text) if self.answer else frozenset()
 
+    @cached_property
+    def written(self) -> frozenset[str]:
+        return self.work.written
+
+    @cached_property
+    def gone(self) -> frozenset[str]:
+        return self.work.gone
+
+    @cached_property
+    def files(self) -> frozenset[str]:
+        return self.work.files
+
+    @cached_property
+    def leading(self) -> tuple[Word, ...]:
+        """What led up to it, without rules that were given on the way."""
+        return tuple(word for word in self.recent if not word.rule)
+
     @property
     def last(self) -> int:
         """The turn with which it was taken up."""

@@ -21,7 +21,7 @@ from claude_memory.compaction.summarise import size_of, summarise, tokens_of
 from claude_memory.distil.turns import Origin, Turn
 from claude_memory.errors import Conflict, EmbedderUnavailable, InvalidInput
 from claude_memory.files import private_folder, write_atomically
-from claude_memory.model import Event, EventKind, ProjectId, SearchScope, SessionId
+from claude_memory.model import Event, EventKind, MemoryFilter, ProjectId, SearchScope, SessionId, Status
 from claude_memory.settings import Settings
 from claude_memory.store.protocol import EventFilter, Store
 
@@ -105,8 +105,21 @@ class Keeper:
             lambda: document_of(material, rules_summary(material, self.embedder())),
             about,
         )
-        self.store.add([], made.memories(kept, material.turns, origin))
+        self.remember(kept, material)
         return kept, new
+
+    def remember(self, kept: KeptSummary, material: Material) -> None:
+        """The memories of a summary; those it says were taken back are no longer valid, if stored before."""
+        found = made.memories(kept, material.turns, material.origin)
+        self.store.add([], found)
+        gone = {one.id: one for one in found if one.status is Status.SUPERSEDED}
+        if not gone:
+            return
+        scope = SearchScope((material.origin.project,))
+        for known in self.store.memories(scope, MemoryFilter(statuses=(Status.ACTIVE,)), ids=list(gone)):
+            if known.provenance.get("source") in ("distilled", "compaction"):  # no person has changed it
+                later = gone[known.id].superseded_by
+                self.store.update(replace(known, status=Status.SUPERSEDED, superseded_by=later))
 
     # --- where the messages are
 

@@ -14,10 +14,11 @@ from claude_memory.compaction.talk import Word, words
 from claude_memory.distil.observe import files_in, says_something, title_of
 from claude_memory.distil.session import distil
 from claude_memory.distil.turns import PERSON, Origin, Turn
-from claude_memory.model import Kind, StoredMemory, Trust, memory_id
+from claude_memory.model import Kind, Status, StoredMemory, Trust, memory_id
 
 BODY_CHARACTERS = 4_000
 ASKED_CHARACTERS = 600
+_CHOOSING = (Kind.DECISION, Kind.CORRECTION, Kind.PREFERENCE)
 
 
 def memories(kept: KeptSummary, turns: Sequence[Turn], origin: Origin) -> list[StoredMemory]:
@@ -33,8 +34,34 @@ def memories(kept: KeptSummary, turns: Sequence[Turn], origin: Origin) -> list[S
     }
     maker = _Maker(kept, {_place(turn): turn for turn in turns}, turns[-1], origin)
     beyond = [*maker.decisions(known), *maker.fixes(known), *maker.conventions(known), *maker.exchanges()]
-    found = [*distilled, *beyond, maker.summary()]
-    return list({memory.id: memory for memory in found}.values())
+    made = {memory.id: memory for memory in [*distilled, *beyond, maker.summary()]}
+    return list({**made, **{old.id: old for old in _superseded(kept, list(made.values()))}}.values())
+
+
+def _superseded(kept: KeptSummary, made: Sequence[StoredMemory]) -> Iterator[StoredMemory]:
+    """Decisions that a later one took back altogether, as no longer valid and with what replaced them."""
+    entries = kept.summary.get("key_decisions", ())
+    standing = {place for entry in entries for place in _own(entry)}
+    chosen = {place: memory for memory in made if memory.kind in _CHOOSING for place in _places(memory)}
+    for entry in entries:
+        later = next((chosen[place] for place in reversed(_own(entry)) if place in chosen), None)
+        for place in set(entry.get("reversed_messages", ())) - standing:
+            old = chosen.get(place)
+            if old is not None and later is not None and old.id != later.id and len(_places(old)) == 1:
+                yield replace(old, status=Status.SUPERSEDED, superseded_by=later.id)
+
+
+def _own(entry: Mapping[str, Any]) -> list[int]:
+    earlier = set(entry.get("reversed_messages", ()))
+    return [place for place in entry.get("messages", ()) if place not in earlier]
+
+
+def _places(memory: StoredMemory) -> list[int]:
+    evidence = memory.provenance.get("evidence")
+    refs = evidence if isinstance(evidence, list | tuple) else ()
+    return [
+        ref["message"] for ref in refs if isinstance(ref, Mapping) and isinstance(ref.get("message"), int)
+    ]
 
 
 def _place(turn: Turn) -> int:
@@ -49,8 +76,7 @@ class _Maker:
     def decisions(self, known: set[tuple[Kind, Any]]) -> Iterator[StoredMemory]:
         for entry in self.kept.summary.get("key_decisions", ()):
             places = entry.get("messages", [])
-            kinds = (Kind.DECISION, Kind.CORRECTION, Kind.PREFERENCE)
-            if any((kind, place) in known for kind in kinds for place in places):
+            if any((kind, place) in known for kind in _CHOOSING for place in _own(entry)):
                 continue
             body = _lines(
                 entry["decision"],
@@ -69,9 +95,8 @@ class _Maker:
 
     def conventions(self, known: set[tuple[Kind, Any]]) -> Iterator[StoredMemory]:
         for text, places in self._remarks("conventions"):
-            kinds = (Kind.DECISION, Kind.CORRECTION, Kind.PREFERENCE)
             said = next((self.turns[place] for place in places if place in self.turns), None)
-            if said is None or any((kind, place) in known for kind in kinds for place in places):
+            if said is None or any((kind, place) in known for kind in _CHOOSING for place in places):
                 continue
             own = said.role == PERSON
             trust = self.origin.person if own else self.origin.agent

@@ -24,7 +24,7 @@ def about_tokens(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One choice in its final form; `reverses` is the choice that it took back."""
+    """One choice in its final form; `reverses` is what it took back, and where that had been decided."""
 
     topic: str
     decision: str
@@ -32,6 +32,7 @@ class Decision:
     files: tuple[str, ...] = ()
     reverses: str = ""
     messages: tuple[int, ...] = ()
+    reversed_messages: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,7 @@ def _decision(item: Decision) -> dict[str, Any]:
     }
     if item.reverses:
         found["reverses"] = item.reverses
+        found["reversed_messages"] = list(item.reversed_messages)
     return {**found, "messages": list(item.messages)}
 
 

@@ -183,7 +183,8 @@ class _Reader:
         because = self.requests[link.old].adopted if len(part) < 60 and not was.reverses else ""
         kept = clip(_joined(decision.reverses, was.reverses, part, because), 260)
         messages = tuple(sorted({*self.at(link.old), *was.messages[-2:], *decision.messages}))
-        return replace(decision, reverses=kept, messages=messages)
+        earlier = tuple(sorted({*decision.reversed_messages, *was.reversed_messages, *self.at(link.old)}))
+        return replace(decision, reverses=kept, messages=messages, reversed_messages=earlier)
 
     def _give_up(self, standing: dict[int, Decision], link: Link) -> None:
         """Take out what is given up; sentences that decide something else stay."""
@@ -201,8 +202,8 @@ class _Reader:
         ]
         if left:
             text = clip(" ".join(left))
-            rest = replace(was, topic=title_of(text)[:60], decision=text, rationale="", reverses="")
-            standing[link.old] = replace(rest, messages=self.at(link.old))
+            topic, messages = title_of(text)[:60], self.at(link.old)
+            standing[link.old] = Decision(topic, text, files=was.files, messages=messages)
 
     def _topic(self, word: Word, proposal: Word | None) -> str:
         text = word.text if len(word.terms) > 3 or proposal is None else proposal.text

@@ -197,7 +197,7 @@ class Comparing:
         scores = [self._shown(new, sentence) for sentence in sentences]
         if not any(scores):
             scores = [self.weight(subjects(sentence) & new.chosen) for sentence in sentences]
-        stands = (old.work.written | old.work.gone) - new.work.gone - new.work.written
+        stands = (old.written | old.gone) - new.gone - new.written
         return tuple(
             sentence
             for sentence, score in zip(sentences, scores, strict=True)
@@ -214,7 +214,7 @@ class Comparing:
     def _shown(self, new: Episode, text: str) -> float:
         """How far words of the earlier request are turned down, replaced in the code, or other numbers."""
         about = subjects(text)
-        written, gone = new.work.written, new.work.gone
+        written, gone = new.written, new.gone
         number, in_code = self._numbers(text, new.text, written, gone)
         down = given_up(new.text) | (given_up(new.answer.text) if new.answer else frozenset())
         denied = frozenset(word for word in about for one in down if _alike(one, word))
@@ -237,7 +237,7 @@ class Comparing:
         return 0.5 * same + 0.5 * min(1.0, max(0.0, (cosine - 0.5) * 4))
 
     def _signs(self, new: Episode, old: Episode, subject: float) -> Signs:
-        written, gone = new.work.written, new.work.gone
+        written, gone = new.written, new.gone
         number, in_code = self._numbers(old.text, new.text, written, gone)
         undone = new.work.undone[old.place]
         share = undone / sum(new.work.undone.values()) if undone else 0.0
@@ -247,15 +247,15 @@ class Comparing:
         turns = _TURNING_BACK.search(new.said.text) is not None
         return Signs(
             subject=subject,
-            negated=subject * self._negated(new, old),
+            negated=subject * self._negated(new, old) if subject else 0.0,
             dropped=self._dropped(new, old),
             number=subject * number,
             number_in_code=in_code,
             undone=subject * mine,
             replaced=min(1.0, left) * min(1.0, came),
             turned_back=mine if turns else 0.0,
-            alternative=self._alternative(new, old) * (mine > 0),
-            same_file=subject * bool(old.work.files & new.work.files),
+            alternative=self._alternative(new, old) if mine else 0.0,
+            same_file=subject * bool(old.files & new.files),
             asked=float(new.proposal is not None and new.proposal.asks),
             rule=float(new.said.rule),
             corrects=float(new.index in self.corrected),
@@ -280,13 +280,10 @@ class Comparing:
             texts.append(new.adopted)
         if new.answer is not None:
             texts.append(new.answer.text)
-        found = [
-            self.rare.get(word, 0.0)
-            for text in texts
-            for near in given_up(text)
-            for word in old.chosen
-            if _alike(near, word)
-        ]
+        down = frozenset().union(*map(given_up, texts))
+        if plain := down & old.chosen:
+            return max(self.rare.get(word, 0.0) for word in plain)
+        found = [self.rare.get(word, 0.0) for one in down for word in old.chosen if _alike(one, word)]
         return max(found, default=0.0)
 
     def _dropped(self, new: Episode, old: Episode) -> float:
@@ -330,7 +327,7 @@ def sentences_of(one: Episode) -> list[str]:
 
 def _between(old: Episode, new: Episode) -> list[Word]:
     """What led up to the later request after the earlier one was taken up."""
-    return [word for word in new.recent if word.index > old.last and not word.rule]
+    return [word for word in new.leading if word.index > old.last]
 
 
 def _alike(word: str, chosen: str) -> bool:

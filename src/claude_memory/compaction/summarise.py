@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from claude_memory.compaction.abridge import abridged
 from claude_memory.compaction.changes import changes
@@ -159,6 +160,7 @@ def _fewer_remarks(name: str, least: int) -> Cut:
     return cut
 
 
+@lru_cache(maxsize=4_000)
 def _weight(text: str) -> float:
     """Numbers and names tell more than other words; long texts cost more."""
     telling = sum(character.isdigit() or character in "`_=/" for character in text)

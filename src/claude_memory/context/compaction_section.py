@@ -17,8 +17,10 @@ SUMMARIES = 3
 PENDING = 8
 FILES = 10
 ASKED = 4
+DECISIONS = 6
 _EXECUTIVE_CHARACTERS = 700
 _LINE_CHARACTERS = 240
+_REVERSED_CHARACTERS = 90
 
 
 def compactions(situation: Situation) -> list[Line]:
@@ -52,11 +54,16 @@ def _open(summary: dict[str, Any]) -> Iterator[str]:
     ]
     if files:
         yield f"  Files in flight: {clipped(', '.join(files[-FILES:]), 2 * _LINE_CHARACTERS)}"
-    chosen = [
-        _quoted(str(one.get("decision"))) for one in summary.get("key_decisions", ()) if isinstance(one, dict)
-    ]
+    chosen = [_decided(one) for one in summary.get("key_decisions", ()) if isinstance(one, dict)]
     if chosen:
-        yield f"  Decided: {'; '.join(chosen[-4:])}"
+        yield f"  Decided: {'; '.join(chosen[-DECISIONS:])}"
+
+
+def _decided(entry: dict[str, Any]) -> str:
+    """A live decision; with what it took back, so that the earlier form is not taken up again."""
+    chosen = _quoted(str(entry.get("decision")))
+    earlier = entry.get("reverses")
+    return f"{chosen} (no longer {_quoted(str(earlier), _REVERSED_CHARACTERS)})" if earlier else chosen
 
 
 def _asked_since(situation: Situation, since: str) -> Iterator[str]:

@@ -1,0 +1,176 @@
+"""A decision that was taken back stands no more, and the one that replaced it says so."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from claude_memory.compaction.abridge import abridged
+from claude_memory.compaction.memories import memories
+from claude_memory.compaction.model import Decision, KeptSummary, Summary, as_json
+from claude_memory.compaction.summarise import summarise
+from claude_memory.compaction.undoing import Ledger, Work
+from claude_memory.distil.turns import Origin, Turn
+from claude_memory.model import Kind, ProjectId, SessionId, Status
+
+START = datetime(2026, 11, 2, 9, tzinfo=UTC)
+ORIGIN = Origin(SessionId("s"), ProjectId("p"), "/w")
+
+
+class Talk:
+    """A session, turn by turn."""
+
+    def __init__(self) -> None:
+        self.turns: list[Turn] = []
+
+    def _add(self, role: str, text: str = "", **more: Any) -> None:
+        place = len(self.turns) + 1
+        at = START + timedelta(seconds=place)
+        self.turns.append(Turn(role, f"s:{place}", at, text, ref={"message": place}, **more))
+
+    def person(self, text: str) -> Talk:
+        self._add("user", text)
+        return self
+
+    def agent(self, text: str) -> Talk:
+        self._add("assistant", text)
+        return self
+
+    def edit(self, file: str, old: str, new: str) -> Talk:
+        given = {"file_path": f"/w/{file}", "old_string": old, "new_string": new}
+        self._add("tool", tool="Edit", given=given)
+        return self
+
+    def write(self, file: str, content: str) -> Talk:
+        self._add("tool", tool="Write", given={"file_path": f"/w/{file}", "content": content})
+        return self
+
+    def run(self, command: str) -> Talk:
+        self._add("tool", tool="Bash", given={"command": command}, output="ok")
+        return self
+
+    @property
+    def summary(self) -> Summary:
+        return summarise(self.turns, ORIGIN)
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        return self.summary.key_decisions
+
+
+def timeouts() -> Talk:
+    talk = Talk().person("The worker hangs every night, look at the http client please.")
+    talk.agent("It has no timeout at all. How long should it wait?")
+    talk.person("set the http timeout to 5 s").edit("client.py", "timeout=None", "timeout=5").agent("Done.")
+    talk.run("pytest")
+    talk.person("the partner api needs 8 sometimes, make the http timeout 15 s")
+    return talk.edit("client.py", "timeout=5", "timeout=15").agent("It waits longer now.")
+
+
+def test_another_number_takes_the_place_of_the_first() -> None:
+    [decision] = [one for one in timeouts().decisions if "timeout" in one.decision]
+    assert "15 s" in decision.decision
+    assert "5 s" in decision.reverses
+    assert decision.reversed_messages == (3,)
+    assert {3, 7} <= set(decision.messages)
+
+
+def test_the_note_stands_in_the_executive_text_too() -> None:
+    assert "no longer: set the http timeout to 5 s" in timeouts().summary.executive
+
+
+def test_a_proposal_that_is_accepted_takes_back_what_was_decided_before() -> None:
+    talk = Talk().person("the export of invoices times out, move it out of the request please")
+    talk.agent("Options: Celery with Redis or RQ. I'd go with Celery, it has retries built in.")
+    talk.person("ok celery then").write("tasks.py", "def export_month(): ...").run("celery -A app worker")
+    talk.agent(
+        "Redis has 64 MB only. We drop Celery and use Procrastinate instead: the queue is in Postgres."
+    )
+    talk.person("fine, procrastinate, go").agent("The export runs in the background now.")
+    [decision] = [one for one in talk.decisions if "procrastinate" in one.decision]
+    assert "celery" in decision.reverses.lower()
+    assert not [one for one in talk.decisions if one.decision.startswith("ok celery")]
+
+
+def test_what_was_decided_beside_it_still_stands() -> None:
+    talk = Talk().person("Two people can take the same slot, help me with holds.")
+    talk.agent("A hold needs a place and a time. Where, and how long?")
+    talk.person("Put the holds in Redis with a TTL. A hold lasts ten minutes.")
+    talk.write("hold.rb", "class Hold; TTL = 600; REDIS.set(key, ttl) end").agent("Holds are in Redis.")
+    talk.agent("The check and the hold are two steps. A Lua script in Redis would make it atomic.")
+    talk.person("Scrap Redis then. Do the holds as rows in Postgres with a lock.").run("rm hold.rb")
+    talk.write("migration.rb", "add_column :bookings, :held_until").agent("Rows in Postgres now.")
+    texts = [one.decision for one in talk.decisions]
+    assert any(text == "A hold lasts ten minutes." for text in texts)
+    assert not [text for text in texts if "Put the holds in Redis" in text]
+    [later] = [one for one in talk.decisions if "Postgres" in one.decision]
+    assert "Put the holds in Redis" in later.reverses
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("set the http timeout to 5 s", "and the database timeout to 30 s"),
+        ("export as CSV with a header row", "add the customer id as the first column too"),
+        ("dates in responses are ISO 8601 strings", "amounts go out as integer cents"),
+    ],
+)
+def test_a_neighbouring_decision_takes_nothing_back(before: str, after: str) -> None:
+    talk = Talk().person("Let's settle a few things about the service.").agent("Fine, one by one.")
+    talk.person(before).edit("one.py", "a = None", "a = 5").agent("Done.")
+    talk.person(after).edit("two.py", "b = None", "b = 30").agent("Done as well.")
+    assert not [one for one in talk.decisions if one.reverses]
+
+
+def test_a_question_that_ends_in_staying_takes_nothing_back() -> None:
+    talk = Talk().person("Pick a test runner for the web part.").agent("vitest or jest?")
+    talk.person("Use vitest").write("vitest.config.ts", "export default {}").agent("Done.")
+    talk.person("would jest be better for mocks?").agent("Not really, vi.mock is the same.")
+    talk.person("ok stay with vitest then").agent("Staying.")
+    assert not [one for one in talk.decisions if one.reverses]
+
+
+def test_the_memory_of_what_was_taken_back_is_no_longer_valid() -> None:
+    talk = Talk().person("We need storage for the metrics.").agent("InfluxDB, or tables in Postgres?")
+    talk.person("We go with InfluxDB for the metrics, we know it well.").write("store.py", "from influxdb import Client")
+    talk.agent("Metrics are written to InfluxDB.").run("pytest")
+    talk.person("Clustering InfluxDB costs money. We go with Postgres for the metrics.")
+    talk.write("store.py", "import psycopg").agent("They are rows in Postgres.")
+    kept = KeptSummary("s", 1, {"summary": as_json(talk.summary), "original_message_range": [1, 9]})
+    chosen = [one for one in memories(kept, talk.turns, ORIGIN) if one.kind is Kind.DECISION]
+    [old] = [one for one in chosen if "go with InfluxDB" in one.body]
+    [new] = [one for one in chosen if "go with Postgres" in one.body]
+    assert old.status is Status.SUPERSEDED
+    assert old.superseded_by == new.id
+    assert new.status is Status.ACTIVE
+
+
+def test_who_wrote_what_is_known_through_edits_and_commands() -> None:
+    talk = Talk().write("a.py", "size = 400").edit("a.py", "size = 400", "size = 800")
+    talk.run("sed -i 's/size = 800/size = 900/' a.py").run("git checkout -- a.py")
+    ledger, works = Ledger(), [Work() for _ in talk.turns]
+    for number, (turn, work) in enumerate(zip(talk.turns, works, strict=True)):
+        ledger.note(turn, number, work)
+    assert (works[1].gone, works[1].written, dict(works[1].undone)) == ({"400"}, {"800"}, {0: 1})
+    assert (works[2].gone, works[2].written, dict(works[2].undone)) == ({"800"}, {"900"}, {1: 1})
+    assert works[3].undone
+
+
+def test_a_failed_edit_undoes_nothing() -> None:
+    ledger, work = Ledger(), Work()
+    given = {"file_path": "/w/a.py", "old_string": "a", "new_string": "b"}
+    ledger.note(Turn("tool", "k", START, "", "Edit", given, "no such text", True), 1, work)
+    assert not work.added
+    assert not work.removed
+
+
+def test_less_room_keeps_the_sentence_that_decides() -> None:
+    text = (
+        "That is fortunate, because they restart their broker at will and give us no promise. "
+        "Let us use an inbox table in SQL Server instead. → Done, the table is there."
+    )
+    assert abridged(text, 60) == "Let us use an inbox table in SQL Server instead."
+    assert abridged(text, 1_000) == text
+    assert len(abridged("word " * 200, 80)) <= 80
