@@ -50,6 +50,8 @@ class Asking(Upkeep):
         from claude_memory.embed import prepare
         from claude_memory.recall.search import search
 
+        if min_relevance is not None and not 0.0 <= min_relevance <= 1.0:
+            raise InvalidInput(f"a relevance is between 0 and 1, not {min_relevance}")
         prepare(self.embedder)
         filter_ = MemoryFilter(
             kinds=tuple(kind_of(kind) for kind in kinds),

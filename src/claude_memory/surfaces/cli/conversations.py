@@ -51,7 +51,7 @@ def import_(
     json: Json = False,
 ) -> None:
     """Read what agents keep of their conversations; only what is new."""
-    from claude_memory.ingest.importer import Request
+    from claude_memory.ingest.importer import Request, sources
     from claude_memory.times import moment
 
     start = moment(since, now=datetime.now().astimezone()) if since else None
@@ -67,6 +67,10 @@ def import_(
         output.document(documents.plain(done))
         return
     output.lines([[(_told(done), "")]])
+    if from_ is None and not done.read_bytes and not sources(request):
+        output.note(
+            "no agent has left a history here that could be read; `import PATH` reads one from elsewhere"
+        )
 
 
 def _leave_to_the_background(home: Path, waiting: int) -> None:
@@ -79,9 +83,13 @@ def _leave_to_the_background(home: Path, waiting: int) -> None:
 
 
 def _told(done: Imported) -> str:
-    words = [f"{getattr(done, name):,} {name}" for name in ("sessions", "messages", "memories")]
-    passed = f"{done.duplicates:,} duplicates, {done.skipped:,} lines skipped"
-    return f"added {', '.join(words)}; passed over {passed}"
+    added = (
+        output.counted(done.sessions, "session"),
+        output.counted(done.messages, "message"),
+        output.counted(done.memories, "memory", "memories"),
+    )
+    passed = f"{output.counted(done.duplicates, 'duplicate')}, {output.counted(done.skipped, 'line')} skipped"
+    return f"added {', '.join(added)}; passed over {passed}"
 
 
 class _bar:  # noqa: N801  used as a function

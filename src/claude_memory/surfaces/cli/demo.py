@@ -128,7 +128,10 @@ def _import(memory: Memory, folder: Path, steps: _Steps) -> None:
     result = [f"{sessions} older sessions of the agent:"]
     with steps("import", result):
         done = memory.import_history(Request(paths=(folder / ".claude",), user_home=folder))
-        result.append(f"{done.messages} messages, {done.memories} memories")
+        result.append(
+            f"{output.counted(done.messages, 'message')}, "
+            f"{output.counted(done.memories, 'memory', 'memories')}"
+        )
 
 
 def _store(memory: Memory, steps: _Steps) -> None:

@@ -185,7 +185,15 @@ def forget(
         output.document(documents.plain(erased))
         return
     output.lines(
-        [[(f"erased {erased.memories} memories, {erased.events} events, {erased.passages} passages", "")]]
+        [
+            [
+                (f"erased {output.counted(erased.memories, 'memory', 'memories')}, ", ""),
+                (
+                    f"{output.counted(erased.events, 'event')}, {output.counted(erased.passages, 'passage')}",
+                    "",
+                ),
+            ]
+        ]
     )
 
 

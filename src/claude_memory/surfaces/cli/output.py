@@ -80,6 +80,11 @@ def width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number with its noun, which is the plural with -s unless told otherwise."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def clean(text: str) -> str:
     """The text without what could move a cursor, ring, or turn the reading direction."""
     return _CONTROL.sub("", text)

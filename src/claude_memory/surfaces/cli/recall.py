@@ -151,7 +151,7 @@ def listed(found: Sequence[Recalled], now: datetime, columns: int | None) -> Ite
             (views.one_line(name_of(talk)), "bold"),
         ]
         branch = f" on {talk.branch}" if talk.branch else ""
-        yield [(f"    {talk.agent}, {talk.messages} messages, {talk.cwd}{branch}", "dim")]
+        yield [(f"    {talk.agent}, {output.counted(talk.messages, 'message')}, {talk.cwd}{branch}", "dim")]
         for quote in item.quotes:
             yield _quoted(quote.ordinal, quote.role, views.one_line(quote.text), columns)
 
