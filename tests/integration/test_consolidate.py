@@ -16,8 +16,9 @@ from claude_memory.model import Kind, MemoryFilter, SearchScope, Status, StoredM
 from claude_memory.store.lifecycle_protocol import lifecycle_of
 
 WORDS = {"embedder": "none"}
-NOW = datetime(2026, 11, 1, tzinfo=UTC)
-OLD = NOW - timedelta(days=900)
+# A memory fades from when it was stored, so the runs take place long after.
+OLD = datetime.now(UTC)
+NOW = OLD + timedelta(days=900)
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ def test_runs_reach_a_fixed_point_by_the_second_and_undo_restores_equality(memor
 def test_a_dry_run_changes_nothing(memory: Memory) -> None:
     filled(memory, 60)
     before = tables(memory)
-    would = memory.consolidate(dry_run=True)
+    would = consolidate(memory.store, memory.project, now=NOW, dry_run=True)
     assert would.archived
     assert tables(memory) == before
     with pytest.raises(NotFound):
@@ -95,7 +96,7 @@ def test_a_dry_run_changes_nothing(memory: Memory) -> None:
 def test_nothing_is_merged_and_what_is_archived_can_still_be_found(memory: Memory) -> None:
     filled(memory, 60)
     bodies = sorted(item.body for item in everything(memory))
-    memory.consolidate()
+    consolidate(memory.store, memory.project, now=NOW)
     assert sorted(item.body for item in everything(memory)) == bodies
     [archived, *_] = [item for item in everything(memory) if item.status is Status.ARCHIVED]
     assert archived.trust is not Trust.USER or archived.kind is Kind.OBSERVATION
@@ -108,7 +109,7 @@ def test_a_persons_own_and_the_pinned_are_not_archived(memory: Memory) -> None:
     pinned = memory.remember(NewMemory("theirs", trust=Trust.TOOL, created_at=OLD))
     memory.revise(pinned.id, pinned=True)
     faded = memory.remember(NewMemory("nobody's", kind="observation", trust=Trust.TOOL, created_at=OLD))
-    memory.consolidate()
+    consolidate(memory.store, memory.project, now=NOW)
     found = {item.id: item.status for item in everything(memory)}
     assert found == {own.id: Status.ACTIVE, pinned.id: Status.ACTIVE, faded.id: Status.ARCHIVED}
 
@@ -144,3 +145,41 @@ def test_fifty_runs_over_twenty_thousand_memories_reach_a_fixed_point(memory: Me
         consolidate(memory.store, memory.project, now=NOW)
     assert tables(memory) == content
     assert memory.store.stats().size_bytes <= size
+
+
+def test_history_that_was_just_imported_is_not_archived_and_fades_from_then_on(memory: Memory) -> None:
+    """Years of sessions come at once; none of it had a chance to be used here."""
+    long_ago = datetime.now(UTC) - timedelta(days=1500)
+    made = [
+        StoredMemory(
+            memory_id(f"i{number}"), memory.project.id, Kind.OBSERVATION, f"step {number}",
+            f"ran step {number} of the migration", long_ago, long_ago, trust=Trust.IMPORTED,
+        )
+        for number in range(20)
+    ]  # fmt: skip
+    memory.store.add([], made)
+    assert consolidate(memory.store, memory.project, now=datetime.now(UTC)).archived == 0
+    assert {standing.state for standing in memory.lifecycle.standing(made)} == {"active"}
+    later = datetime.now(UTC) + timedelta(days=60)
+    assert consolidate(memory.store, memory.project, now=later).archived == len(made)
+
+
+def test_strength_and_uses_outlive_the_database(memory: Memory) -> None:
+    """The plain files tell them, too."""
+    kept = memory.remember(NewMemory("Deploys go through the blue gate.", kind=Kind.DECISION))
+    gone = memory.remember(NewMemory("Alarms are tested in March.", kind=Kind.DECISION))
+    memory.lifecycle.review([kept], "promoted")
+    memory.lifecycle.review([kept, gone], "demoted")
+    before = lifecycle_of(memory.store).strengths([kept.id])
+    memory.erase([gone.id])
+    memory.reindex(from_files=True)  # what waits for the files is written first
+    memory.close()
+    for name in ("memory.db", "memory.db-wal", "memory.db-shm"):
+        (memory.home / name).unlink(missing_ok=True)
+    memory.reindex(from_files=True)
+    assert lifecycle_of(memory.store).strengths([kept.id]) == before
+    assert [review.reason for review in lifecycle_of(memory.store).reviews(kept.id)] == [
+        "promoted",
+        "demoted",
+    ]
+    assert gone.id not in (memory.home / "memories.jsonl").read_text("utf-8")

@@ -213,3 +213,33 @@ def test_the_next_session_is_told_of_the_decision(memory: Memory) -> None:
     )
     told = json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
     assert [line for line in told.splitlines() if "int cents" in line and "decision" in line]
+
+
+def told(memory: Memory, session: str, text: str) -> list[StoredMemory]:
+    """What is newly kept of a session in which a person says one thing."""
+    before = {item.id for item in memory.store.memories(EVERYTHING, MemoryFilter(kinds=LASTING))}
+    hook(memory, "UserPromptSubmit", session, prompt_id=f"{session}-1", prompt=text)
+    hook(memory, "Stop", session, prompt_id=f"{session}-1", last_assistant_message="Noted.")
+    memory.drain()
+    found = memory.store.memories(EVERYTHING, MemoryFilter(kinds=LASTING))
+    return [item for item in found if item.id not in before and item.provenance.get("source") == "distilled"]
+
+
+def test_what_is_decided_again_in_another_session_strengthens_the_first(memory: Memory) -> None:
+    [first] = told(memory, "s1", "Decision: invoices are stored as integer cents in the ledger table.")
+    [again] = told(memory, "s2", "Decision: in the ledger table invoices are stored as integer cents.")
+    [relation] = memory.lifecycle.relations(again.id)
+    assert (relation.target, relation.kind) == (first.id, "repeats")
+    [standing] = memory.lifecycle.standing([first])
+    assert standing.reviews == 1
+    memory.drain()
+    assert memory.lifecycle.standing([first])[0].reviews == 1
+
+
+def test_what_is_decided_anew_in_another_session_takes_the_place_of_the_first(memory: Memory) -> None:
+    [first] = told(memory, "s1", "Decision: we use Redis for the session cache.")
+    [later] = told(
+        memory, "s2", "Decision: we no longer use Redis for the session cache, it moved to Valkey."
+    )
+    [old, new] = memory.show([first.id, later.id])
+    assert (old.status, old.superseded_by, new.supersedes) == (Status.SUPERSEDED, later.id, first.id)

@@ -99,6 +99,7 @@ def distil_marked(home: Path, store: Store, out_of_time: Remaining) -> tuple[int
 def distil_session(store: Store, project: ProjectId, session: SessionId) -> int:
     """Distil what hooks captured of a session, and store what is new."""
     from claude_memory.distil.session import distil
+    from claude_memory.lifecycle.entry import admit
 
     wanted = EventFilter(session=session, kinds=session_turns.KINDS)
     events = store.events(SearchScope((project,)), wanted, limit=MAX_EVENTS)[::-1]
@@ -107,7 +108,28 @@ def distil_session(store: Store, project: ProjectId, session: SessionId) -> int:
     origin = Origin(session, project, events[0].cwd, "hook")
     found = distil(session_turns.from_events(events), origin)
     settle(store, project, found)
-    return store.add([], found.memories).memories if found.memories else 0
+    if not found.memories:
+        return 0
+    fresh = _unknown(store, project, found.memories)
+    added = store.add([], found.memories).memories
+    # What was decided before is said again, or replaced: by words alone, no model is loaded for this.
+    admit(store, _latest(store, project, fresh), None)
+    return added
+
+
+def _unknown(store: Store, project: ProjectId, memories: Sequence[StoredMemory]) -> list[MemoryId]:
+    """Those that the store has not seen yet; a session is distilled again whenever it goes on."""
+    ids = [memory.id for memory in memories]
+    known = {memory.id for memory in store.memories(SearchScope((project,)), _ALL, ids=ids)}
+    return [id_ for id_ in ids if id_ not in known]
+
+
+def _latest(store: Store, project: ProjectId, ids: Sequence[MemoryId]) -> list[StoredMemory]:
+    """The memories as they stand, oldest first; what the session itself took back has nothing to say."""
+    if not ids:
+        return []
+    found = store.memories(SearchScope((project,)), MemoryFilter(statuses=(Status.ACTIVE,)), ids=ids)
+    return sorted(found, key=lambda memory: (memory.created_at, memory.id))
 
 
 def of_conversation(

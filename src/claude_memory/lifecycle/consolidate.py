@@ -203,10 +203,9 @@ def _faded(store: Store, memories: Sequence[StoredMemory], now: datetime) -> lis
     found = []
     for start in range(0, len(memories), 1_000):
         batch = [item for item in memories[start : start + 1_000] if item.status is Status.ACTIVE]
-        known = kept.strengths([memory.id for memory in batch])
+        known = strength.held(kept, batch)
         for memory in batch:
-            held = known.get(memory.id)
-            if strength.state_of(strength.strength_at(memory, held, now)) in _FADED:
+            if strength.state_of(strength.strength_at(memory, known[memory.id], now)) in _FADED:
                 found.append(memory.id)
     return found
 

@@ -140,10 +140,13 @@ def _is_statement(memory: StoredMemory) -> bool:
 
 
 def _allowed(old: StoredMemory, new: StoredMemory, action: Action) -> Action:
-    """Nobody's word is replaced by a tool's, nothing pinned by anybody's, nothing newer by older."""
+    """Nobody's word is replaced by a tool's or by what an agent let fall, nothing pinned by anybody's,
+    nothing newer by older.
+    """
     if action is not Action.SUPERSEDED:
         return action
-    outranked = old.trust is Trust.USER and new.trust in (Trust.TOOL, Trust.IMPORTED)
+    heard = new.trust is Trust.AGENT and new.provenance.get("source") == "distilled"
+    outranked = old.trust is Trust.USER and (heard or new.trust in (Trust.TOOL, Trust.IMPORTED))
     if outranked or old.pinned or new.created_at < old.created_at:
         return Action.CONFLICT
     return action
@@ -159,5 +162,5 @@ def _apply(store: Store, old: StoredMemory, new: StoredMemory, verdict: Verdict)
         )
         store.update(replace(new, supersedes=old.id, updated_at=max(now, new.updated_at)))
     elif verdict.action is Action.REINFORCED:
-        again = strength.reviewed(old, kept.strengths([old.id]).get(old.id), "repeated", now)
+        again = strength.reviewed(old, strength.held(kept, [old])[old.id], "repeated", now)
         kept.put_strengths({old.id: again}, [Review(old.id, now, "repeated")])

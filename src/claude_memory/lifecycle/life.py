@@ -49,10 +49,8 @@ class Life:
     ) -> list[Standing]:
         """Note one use of memories: opened, used, repeated, confirmed, promoted, demoted."""
         at = now or datetime.now(UTC)
-        known = self._kept.strengths([memory.id for memory in memories])
-        moved = {
-            memory.id: strength.reviewed(memory, known.get(memory.id), reason, at) for memory in memories
-        }
+        known = strength.held(self._kept, memories)
+        moved = {memory.id: strength.reviewed(memory, known[memory.id], reason, at) for memory in memories}
         if moved:
             self._kept.put_strengths(moved, [Review(id_, at, reason) for id_ in moved])
         return self.standing(memories, now=at)
@@ -60,12 +58,11 @@ class Life:
     def standing(self, memories: Sequence[StoredMemory], *, now: datetime | None = None) -> list[Standing]:
         """How firmly memories are held at a moment."""
         at = now or datetime.now(UTC)
-        known = self._kept.strengths([memory.id for memory in memories])
-        return [self._standing(memory, known.get(memory.id), at) for memory in memories]
+        known = strength.held(self._kept, memories)
+        return [self._standing(memory, known[memory.id], at) for memory in memories]
 
-    def _standing(self, memory: StoredMemory, known: Strength | None, at: datetime) -> Standing:
-        held = known or strength.first_strength(memory)
-        value = strength.strength_at(memory, known, at)
+    def _standing(self, memory: StoredMemory, held: Strength, at: datetime) -> Standing:
+        value = strength.strength_at(memory, held, at)
         return Standing(
             memory.id,
             value,

@@ -5,13 +5,13 @@ Pure; time is an argument. Reading a strength needs arithmetic alone; only a rev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from claude_memory.model import Kind, StoredMemory, Trust
-from claude_memory.store.lifecycle_protocol import Strength
+from claude_memory.model import Kind, MemoryId, StoredMemory, Trust
+from claude_memory.store.lifecycle_protocol import Lifecycle, Strength
 
 # FSRS-6's default decay; the factor follows from the definition that recall is 90% after one stability.
 DECAY = -0.1542
@@ -22,6 +22,7 @@ FIRST_STABILITY = {"seen": 0.212, "noted": 2.3065, "settled": 8.2956}
 _SETTLED = (Kind.DECISION, Kind.CONVENTION, Kind.CORRECTION, Kind.PREFERENCE, Kind.LESSON, Kind.FIX)
 _SEEN = (Kind.OBSERVATION, Kind.SUMMARY)
 _FIRST_DIFFICULTY = 5.0
+_NEVER = datetime.min.replace(tzinfo=UTC)
 # By these a note nobody uses is dormant after three weeks, silent after seven months; what was only
 # seen after two days and three weeks; what was settled after eleven weeks and two years.
 ACTIVE_FROM = 0.7
@@ -46,10 +47,20 @@ def recall_probability(stability: float, days: float) -> float:
     return float((1.0 + FACTOR * max(days, 0.0) / stability) ** DECAY)
 
 
-def first_strength(memory: StoredMemory) -> Strength:
-    """What a memory is worth before anybody used it."""
+def first_strength(memory: StoredMemory, arrived: datetime | None = None) -> Strength:
+    """What a memory is worth before anybody used it; it cannot fade before it came."""
     group = "settled" if memory.kind in _SETTLED else "seen" if memory.kind in _SEEN else "noted"
-    return Strength(FIRST_STABILITY[group], _FIRST_DIFFICULTY, memory.created_at)
+    return Strength(FIRST_STABILITY[group], _FIRST_DIFFICULTY, max(memory.created_at, arrived or _NEVER))
+
+
+def held(kept: Lifecycle, memories: Sequence[StoredMemory]) -> dict[MemoryId, Strength]:
+    """The strength of every memory: as its uses left it, or as it came."""
+    ids = [memory.id for memory in memories]
+    known, arrived = kept.strengths(ids), kept.arrivals(ids)
+    return {
+        memory.id: known.get(memory.id) or first_strength(memory, arrived.get(memory.id))
+        for memory in memories
+    }
 
 
 def strength_at(memory: StoredMemory, known: Strength | None, now: datetime) -> float:

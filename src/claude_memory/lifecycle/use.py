@@ -33,12 +33,12 @@ def note_uses(store: Store, project: Project, since: datetime) -> int:
     memories = {memory.id: memory for memory in store.memories(scope, MemoryFilter(), ids=ids)}
     reviews = list(used(events, given, memories))
     kept = lifecycle_of(store)
-    known = dict(kept.strengths([review.memory for review in reviews]))
+    known = strength.held(kept, [memories[id_] for id_ in dict.fromkeys(item.memory for item in reviews)])
     noted = []
     for review in reviews:
         if review not in kept.reviews(review.memory):
             known[review.memory] = strength.reviewed(
-                memories[review.memory], known.get(review.memory), review.reason, review.at
+                memories[review.memory], known[review.memory], review.reason, review.at
             )
             noted.append(review)
     if noted:

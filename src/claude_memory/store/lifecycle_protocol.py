@@ -124,6 +124,10 @@ class Lifecycle(Protocol):
 
     def reviews(self, memory: MemoryId) -> list[Review]: ...
 
+    def arrivals(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, datetime]:
+        """When memories came to this store, of those that were made long before."""
+        ...
+
     # --- relations
     def relate(self, relations: Sequence[Relation]) -> int:
         """Keep relations between memories of one project; returns how many are new."""

@@ -59,8 +59,8 @@ def memory_from_record(record: Mapping[str, Any]) -> StoredMemory:
             kind=Kind(record["kind"]),
             title=str(record["title"]),
             body=str(record["body"]),
-            created_at=_moment(record["created_at"]),
-            updated_at=_moment(record["updated_at"]),
+            created_at=moment(record["created_at"]),
+            updated_at=moment(record["updated_at"]),
             trust=Trust(record.get("trust", Trust.USER)),
             scope=Scope(record.get("scope", Scope.PROJECT)),
             status=Status(record.get("status", Status.ACTIVE)),
@@ -71,7 +71,7 @@ def memory_from_record(record: Mapping[str, Any]) -> StoredMemory:
             provenance=dict(record.get("provenance") or {}),
             supersedes=_optional_id(record.get("supersedes")),
             superseded_by=_optional_id(record.get("superseded_by")),
-            forgotten_at=_moment(record["forgotten_at"]) if record.get("forgotten_at") else None,
+            forgotten_at=moment(record["forgotten_at"]) if record.get("forgotten_at") else None,
             pinned=bool(record.get("pinned", False)),
         )
     except (KeyError, TypeError, ValueError) as fault:
@@ -101,9 +101,10 @@ def project_from_record(record: Mapping[str, Any]) -> Project:
         raise InvalidInput(f"not the record of a project: {type(fault).__name__} {fault}") from None
 
 
-def _moment(value: Any) -> datetime:
-    moment = datetime.fromisoformat(str(value))
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+def moment(value: Any) -> datetime:
+    """A moment as `moment_text` wrote it."""
+    found = datetime.fromisoformat(str(value))
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _optional_id(value: Any) -> MemoryId | None:

@@ -13,6 +13,7 @@ import apsw
 
 from claude_memory.model import MemoryId, Project, StoredMemory
 from claude_memory.store import records
+from claude_memory.store.lifecycle_protocol import Review, Strength
 from claude_memory.store.protocol import Added, Change
 from claude_memory.store.sqlite import projects, rows, tombstones
 
@@ -52,6 +53,24 @@ def record_tombstone(db: apsw.Connection, salt: str, hash_: str, at: str) -> Non
     db.execute(_INSERT, (rows.to_json(record),))
 
 
+def record_strength(
+    db: apsw.Connection, memory: MemoryId, state: Strength, reviews: Sequence[Review]
+) -> None:
+    """Write down how firmly a memory is held after a use, and the use."""
+    told = {
+        "memory": memory,
+        "stability": state.stability,
+        "difficulty": state.difficulty,
+        "reviewed_at": records.moment_text(state.reviewed_at),
+        "reviews": state.reviews,
+        "lapses": state.lapses,
+        "demoted": state.demoted,
+        "uses": [{"at": records.moment_text(item.at), "reason": rows.clean(item.reason)} for item in reviews],
+    }
+    record = {"change": "strength", "at": records.moment_text(state.reviewed_at), "strength": told}
+    db.execute(_INSERT, (rows.to_json(record),))
+
+
 def pending(db: apsw.Connection, limit: int) -> list[Change]:
     """The oldest changes that are not mirrored yet."""
     found = db.execute("SELECT sequence, record FROM changes ORDER BY sequence LIMIT ?", (limit,))
@@ -66,7 +85,8 @@ def mirrored(db: apsw.Connection, through: int) -> None:
 def drop_for(db: apsw.Connection, ids: Sequence[MemoryId]) -> None:
     """Remove what waits for the mirror about erased memories."""
     db.execute(
-        "DELETE FROM changes WHERE record ->> '$.memory.id' IN (SELECT value FROM json_each(?))",
+        """DELETE FROM changes WHERE coalesce(record ->> '$.memory.id', record ->> '$.strength.memory')
+        IN (SELECT value FROM json_each(?))""",
         (rows.to_json(list(ids)),),
     )
 
@@ -76,6 +96,7 @@ def replay(db: apsw.Connection, lines: Iterable[Mapping[str, Any]]) -> Added:
     from claude_memory.store.sqlite import write
 
     last: dict[str, StoredMemory] = {}
+    strengths: list[Mapping[str, Any]] = []
     for line in lines:
         if "memory" in line:
             memory = records.memory_from_record(line["memory"])
@@ -83,12 +104,16 @@ def replay(db: apsw.Connection, lines: Iterable[Mapping[str, Any]]) -> Added:
         elif "tombstone" in line:
             own = line.get("salt") or tombstones.salt(db)
             tombstones.add(db, [(str(own), str(line["tombstone"]))])
+        elif isinstance(line.get("strength"), dict):
+            strengths.append(line["strength"])
         elif isinstance(line.get("intention"), dict):
             _replay_intention(db, line["intention"])
         elif "project" in line:
             _replay_project(db, records.project_from_record(line["project"]))
     added = write.add(db, (), list(last.values()), mirrored=False)
     _bring_forward(db, last)
+    for told in strengths:
+        _replay_strength(db, told)
     return added
 
 
@@ -98,6 +123,17 @@ def _replay_project(db: apsw.Connection, project: Project) -> None:
         db.execute("INSERT OR IGNORE INTO project_aliases VALUES (?, ?, ?)", (identity, number, place))
     if project.path:
         db.execute("INSERT OR IGNORE INTO project_paths VALUES (?, ?)", (project.path, number))
+
+
+def _replay_strength(db: apsw.Connection, told: Mapping[str, Any]) -> None:
+    from claude_memory.store.sqlite import lifecycle
+
+    at = records.moment(told["reviewed_at"])
+    figures = (float(told["stability"]), float(told["difficulty"]), at)
+    state = Strength(*figures, int(told["reviews"]), int(told["lapses"]), bool(told["demoted"]))
+    id_ = MemoryId(str(told["memory"]))
+    uses = [Review(id_, records.moment(use["at"]), str(use["reason"])) for use in told.get("uses", ())]
+    lifecycle.put_strength(db, id_, state, uses)
 
 
 def _replay_intention(db: apsw.Connection, record: Mapping[str, Any]) -> None:

@@ -34,12 +34,15 @@ _PUT_INTENTION = """INSERT INTO intentions (id, project, codebase, status, recor
 _INTENTIONS = """SELECT i.record FROM intentions i JOIN projects p ON p.number = i.project
     WHERE (p.id = :project AND (i.codebase IS NULL OR i.codebase = :name) OR i.codebase = :name)
       AND (i.status = 'open' OR NOT :open) ORDER BY i.number"""
-_PUT_STRENGTH = f"""INSERT OR REPLACE INTO strengths SELECT number, ?2, ?3, ?4, ?5, ?6, ?7
-    FROM memories WHERE number = {_NUMBER.replace("?", "?1")}"""
+_PUT_STRENGTH = """INSERT OR REPLACE INTO strengths SELECT number, ?2, ?3, ?4, ?5, ?6, ?7
+    FROM memories m WHERE id = ?1
+      AND NOT EXISTS (SELECT 1 FROM strengths WHERE memory = m.number AND reviewed_at > ?4)"""
 _PUT_REVIEW = """INSERT OR IGNORE INTO reviews (memory, at, reason)
     SELECT number, ?2, ?3 FROM memories WHERE id = ?1"""
 _STRENGTHS = """SELECT m.id, s.stability, s.difficulty, s.reviewed_at, s.reviews, s.lapses, s.demoted
     FROM memories m JOIN strengths s ON s.memory = m.number
+    WHERE m.id IN (SELECT value FROM json_each(?))"""
+_ARRIVALS = """SELECT m.id, a.at FROM memories m JOIN arrivals a ON a.memory = m.number
     WHERE m.id IN (SELECT value FROM json_each(?))"""
 # Both ends in one project, whatever the caller says: nothing of one project touches another.
 _RELATE = """INSERT OR IGNORE INTO relations SELECT a.number, b.number, ?3, ?4, ?5
@@ -97,15 +100,19 @@ class SqliteLifecycle:
 
     def put_strengths(self, strengths: Mapping[MemoryId, Strength], reviews: Sequence[Review] = ()) -> None:
         """Keep states and the reviews that led to them."""
-        states = [
-            (id_, s.stability, s.difficulty, rows.stamp(s.reviewed_at), s.reviews, s.lapses, int(s.demoted))
-            for id_, s in strengths.items()
-        ]
+        uses: dict[MemoryId, list[Review]] = {id_: [] for id_ in strengths}
+        for item in reviews:
+            uses.setdefault(item.memory, []).append(item)
         with self._connections.writing() as db:
-            db.executemany(_PUT_STRENGTH, states)
-            db.executemany(
-                _PUT_REVIEW, [(item.memory, rows.stamp(item.at), rows.clean(item.reason)) for item in reviews]
-            )
+            for id_, state in strengths.items():
+                put_strength(db, id_, state, uses[id_])
+                changes.record_strength(db, id_, state, uses[id_])
+
+    def arrivals(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, datetime]:
+        """When memories came, of those that were made long before."""
+        with self._connections.reading() as db:
+            found = rows.fetch(db, _ARRIVALS, (rows.to_json(list(ids)),))
+        return {MemoryId(id_): rows.moment(at) for id_, at in found}
 
     def reviews(self, memory: MemoryId) -> list[Review]:
         """Every use of one memory, oldest first."""
@@ -260,6 +267,14 @@ class SqliteLifecycle:
         """This run was taken back."""
         with self._connections.writing() as db:
             db.execute("UPDATE consolidations SET undone = 1 WHERE number = ?", (run,))
+
+
+def put_strength(db: apsw.Connection, memory: MemoryId, state: Strength, uses: Sequence[Review]) -> None:
+    """Keep the state of a memory and the uses that led to it; an older state changes nothing."""
+    at = rows.stamp(state.reviewed_at)
+    figures = (state.stability, state.difficulty, at, state.reviews, state.lapses, int(state.demoted))
+    db.execute(_PUT_STRENGTH, (memory, *figures))
+    db.executemany(_PUT_REVIEW, [(memory, rows.stamp(use.at), rows.clean(use.reason)) for use in uses])
 
 
 def put_intention(db: apsw.Connection, intention: Intention) -> None:

@@ -317,7 +317,16 @@ CREATE INDEX consolidation_steps_by_memory ON consolidation_steps (memory);
 CREATE INDEX consolidation_steps_by_other ON consolidation_steps (other);
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _CONVERSATIONS, _LIFECYCLE)
+# When a memory came here, if it was made long before: an import brings years at once, and none of it has had
+# a chance to be used yet.
+_ARRIVALS = """
+CREATE TABLE arrivals (
+    memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE,
+    at INTEGER NOT NULL
+);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _CONVERSATIONS, _LIFECYCLE, _ARRIVALS)
 CURRENT = len(MIGRATIONS)
 
 

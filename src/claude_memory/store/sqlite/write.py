@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 import apsw
 
@@ -14,6 +14,7 @@ from claude_memory.store.sqlite import changes, projects, rows, text_index
 from claude_memory.store.sqlite.text_index import IndexWriter
 from claude_memory.store.sqlite.tombstones import Tombstones
 
+_LATE = timedelta(days=1)
 _COLUMNS = (
     "id project space kind title body created_at updated_at trust status session task topics files "
     "provenance supersedes superseded_by forgotten_at pinned"
@@ -81,6 +82,7 @@ def add(
             stored.append((number, memory))
     if mirrored:
         changes.record_states(db, "add", [memory for _, memory in stored])
+    _note_arrivals(db, stored, datetime.now(UTC))
     for _, memory in stored:
         if memory.supersedes:
             _supersede(db, memory, mirrored=mirrored)
@@ -88,6 +90,14 @@ def add(
     text_index.index(db, writer, [number for number, _ in stored])
     writer.flush()
     return Added(stored_events, len(stored), duplicates, tombstoned)
+
+
+def _note_arrivals(db: apsw.Connection, stored: Sequence[tuple[int, StoredMemory]], now: datetime) -> None:
+    """Note the time for memories that were made more than a day before they came."""
+    late = [number for number, memory in stored if now - memory.created_at > _LATE]
+    if late:
+        at = rows.stamp(now)
+        db.executemany("INSERT OR IGNORE INTO arrivals VALUES (?, ?)", [(number, at) for number in late])
 
 
 def _insert_event(db: apsw.Connection, places: Places, event: Event) -> bool:
