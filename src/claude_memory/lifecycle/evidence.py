@@ -12,6 +12,7 @@ from functools import lru_cache
 from claude_memory.lifecycle.cues import SOURCE, TROUBLE, changes, happened
 from claude_memory.lifecycle.frame import Frame, framed
 from claude_memory.lifecycle.matching import Matched, matched
+from claude_memory.lifecycle.values import SIBLINGS, kinds_differ, numbers, numbers_differ, words_of
 from claude_memory.text import index_terms, is_stop_term, stem
 
 _NEGATION = re.compile(
@@ -38,79 +39,6 @@ _COPULA = re.compile(
 )
 _LABEL = re.compile(r"(?:The )?([A-Z]?[a-z]+) (\d+|[A-Z])\b(?![.,:%]\d)")
 _SAME_FRAME = 0.5
-_NUMBER = re.compile(r"\d+(?:[.,:/ ]\d+)*")
-_NUMBER_WORDS = {
-    "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
-    "ten": "10", "eleven": "11", "twelve": "12", "fifteen": "15", "twenty": "20", "thirty": "30",
-    "fifty": "50", "sixty": "60", "hundred": "100", "noon": "12:00", "midnight": "0:00", "twice": "2",
-}  # fmt: skip
-_UNITS = {
-    "s": 1, "sec": 1, "second": 1, "min": 60, "minute": 60, "h": 3600, "hour": 3600, "day": 86_400,
-    "night": 86_400, "week": 604_800, "fortnight": 1_209_600, "month": 2_592_000, "quarter": 7_776_000,
-    "year": 31_536_000,
-}  # fmt: skip
-_RHYTHMS = {"hourly": 3600, "daily": 86_400, "nightly": 86_400, "weekly": 604_800, "monthly": 2_592_000,
-            "yearly": 31_536_000, "annually": 31_536_000}  # fmt: skip
-_DURATION = re.compile(
-    r"(?:(?<![\d/.:,])\b(a quarter of an|half an|an?|one|each|every|once an?|(?:\d+|"
-    + "|".join(_NUMBER_WORDS)
-    + r"))[ -]?)(s|sec|min|h|second|minute|hour|day|night|week|fortnight|month|quarter|year)s?\b"
-    r"|\b(" + "|".join(_RHYTHMS) + r")\b",
-    re.IGNORECASE,
-)
-# Parts of a system that stand side by side: what is said of one says nothing of the other.
-_SIBLINGS = tuple(
-    frozenset(line.split())
-    for line in (
-        "frontend backend",
-        "unit integration end-to-end e2e acceptance smoke",
-        "staging production demo prod",
-        "upload download uploads downloads",
-        "import export importer exporter",
-        "desktop handheld mobile tablet",
-        "reader writer",
-        "load loading build building",
-        "parser lexer",
-        "photo video audio image",
-        "windows macos linux",
-        "android ios",
-        "client server",
-        "request response",
-        "input output",
-        "feature release hotfix",
-        "admin guest",
-        "cpu gpu",
-        "primary replica",
-        "encoder decoder",
-        "north south east west",
-        "raw clean cleaned",
-        "backup restore",
-        "buyer seller",
-        "invoice reminder",
-    )
-)
-_SHARES = {"a quarter of an": 0.25, "half an": 0.5}
-# Of each kind a text names one: another one is another value.
-_KINDS = tuple(
-    frozenset(line.split())
-    for line in (
-        "monday tuesday wednesday thursday friday saturday sunday",
-        "january february march april june july august september october november december",
-        "english german french spanish italian dutch polish portuguese japanese chinese norwegian swedish",
-        "red green blue yellow black white orange purple grey gray",
-        "ms millisecond milliseconds us microsecond microseconds nanoseconds ns",
-        "celsius fahrenheit kelvin",
-        "utc local",
-        "yaml json toml xml ini csv parquet",
-        "postgres postgresql mysql sqlite mongodb oracle mariadb redis",
-        "mit apache gpl bsd mpl",
-        "tabs spaces",
-        "python go rust java kotlin typescript javascript ruby",
-        "rest grpc graphql soap",
-        "kb mb gb tb kib mib gib",
-        "metres meters feet miles kilometres kilometers km",
-    )
-)
 _OPPOSITES = tuple(
     tuple(pair.split("/"))
     for pair in (
@@ -166,7 +94,7 @@ def measured(old: str, new: str, cosine: float | None = None) -> dict[str, float
         "tails_differ": float(not strange and _tails_differ(content(old), content(new))),
         "opposites": float(opposed(old, new)),
         "sources": (float(bool(SOURCE.search(old))) + float(bool(SOURCE.search(new)))) / 2,
-        "numbers_differ": float(_numbers_differ(old, new) or _kinds_differ(old, new)),
+        "numbers_differ": float(numbers_differ(old, new) or kinds_differ(old, new)),
         "frame": frame.ratio,
         "one_slot": float(slot and not changed and not strange),
         "first_slot": float(frame.first),
@@ -193,7 +121,7 @@ def _in_common(old: str, new: str) -> dict[str, float]:
         "overlap": len(one & other) / max(min(len(one), len(other)), 1),
         "length": abs(len(one) - len(other)) / max(len(one | other), 1),
         "numbers_same": float(
-            bool(numbers(old)) and numbers(old) == numbers(new) and not _kinds_differ(old, new)
+            bool(numbers(old)) and numbers(old) == numbers(new) and not kinds_differ(old, new)
         ),
         "codes_same": float(bool(ours & theirs) and not (ours - theirs and theirs - ours)),
     }
@@ -231,7 +159,7 @@ def _manner(old: str, new: str, match: Matched, changed: int) -> dict[str, float
     trouble = bool(TROUBLE.search(old)) and bool(TROUBLE.search(new))
     head = (0, 0) in match.shared
     return {
-        "siblings": float(_kinds_differ(old, new, _SIBLINGS)),
+        "siblings": float(kinds_differ(old, new, SIBLINGS)),
         "trouble": float(trouble),
         "trouble_changed": float(trouble and changed > 0),
         "only": float(bool(_ONLY.search(new)) and not _ONLY.search(old)),
@@ -276,40 +204,9 @@ def _turned(figures: dict[str, float], frame: Frame) -> float:
     return 0.0 if any(figures[name] for name in apart) else frame.turned
 
 
-def numbers(text: str) -> frozenset[str]:
-    """The figures a text gives, spelled alike: `10,000`, `10 000` and `10000` are one."""
-    text = re.sub(r"\b(\d+)k\b", r"\g<1>000", text)
-    spans = {str(_seconds(found)) + "s" for found in _DURATION.finditer(text)}
-    text = _DURATION.sub(" ", text)
-    plain = {re.sub(r"[, ](?=\d{3}\b)", "", found) for found in _NUMBER.findall(text)}
-    words = {_NUMBER_WORDS[word] for word in re.findall(r"[a-z]+", text.lower()) if word in _NUMBER_WORDS}
-    return frozenset(spans | {re.sub(r"^(\d+):00$", r"\1", found) for found in plain | words})
-
-
-def _seconds(found: re.Match[str]) -> float:
-    """A duration or a rhythm in seconds: `14 days` and `two weeks` are one, `daily` and `every day`."""
-    if found[3]:
-        return _RHYTHMS[found[3].lower()]
-    many = found[1].lower()
-    count = _SHARES.get(many) or float(_NUMBER_WORDS.get(many, many if many.isdigit() else "1").split(":")[0])
-    return count * _UNITS[found[2].lower()]
-
-
-def _kinds_differ(old: str, new: str, kinds: tuple[frozenset[str], ...] = _KINDS) -> bool:
-    """Both name one of a kind (a weekday, a language), and not the same."""
-    one, other = _with_singulars(old), _with_singulars(new)
-    return any(one & kind and other & kind and not one & other & kind for kind in kinds)
-
-
-@lru_cache(maxsize=4096)
-def _with_singulars(text: str) -> frozenset[str]:
-    words = _words(text)
-    return words | {word.rstrip("s") for word in words} | {part for word in words for part in word.split("-")}
-
-
 def opposed(old: str, new: str) -> bool:
     """Whether one text holds a word and the other its opposite."""
-    one, other = _words(old), _words(new)
+    one, other = words_of(old), words_of(new)
     if bool(negated(old)) != bool(negated(new)):
         return False  # `never off` is `always on`: a denial on one side turns an opposite around
     for left, right in _OPPOSITES:
@@ -323,10 +220,6 @@ def opposed(old: str, new: str) -> bool:
         for prefix in _PREFIXES
         if len(word) > len(prefix) + 3
     )
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"[a-z_]+(?:-[a-z]+)*", text.lower()))
 
 
 @lru_cache(maxsize=4096)
@@ -358,11 +251,6 @@ def _tails_differ(ours: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
     if not ours or not theirs:
         return False
     return not _related(ours[-1], theirs) and not _related(theirs[-1], ours)
-
-
-def _numbers_differ(old: str, new: str) -> bool:
-    one, other = numbers(old), numbers(new)
-    return bool(one - other and other - one)
 
 
 def _codes_differ(old: str, new: str) -> bool:
