@@ -322,3 +322,20 @@ def test_what_is_erased_goes_from_the_summaries_too(memory: Memory, session: Ses
     assert "always write money" not in json.dumps(left.document)
     assert faults(dict(left.document)) == []
     assert any("jobs.py" in json.dumps(entry) for entry in left.document["summary"]["files_modified"])
+
+
+def test_reindex_gives_vectors_to_summaries_that_have_none(tmp_path: Path, model_cache: Path) -> None:
+    project, home = tmp_path / "project", tmp_path / "home"
+    project.mkdir()
+    (home / "cache").mkdir(parents=True)
+    (home / "cache" / "models").symlink_to(model_cache)
+    with Memory.open(home, project) as opened:
+        first_part(talk := Session(tmp_path, home, project))
+        talk.compact()
+        compacted(opened)
+        assert Shelf(home).of(SESSION)[0].document["embeddings"]["model"] is None
+        opened.reindex()
+        found = Shelf(home).of(SESSION)[0].document["embeddings"]
+        assert opened.embedder is not None
+        assert found["model"] == opened.embedder.model
+        assert len(found["summary_vector"]) == opened.embedder.dimensions

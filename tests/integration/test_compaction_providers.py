@@ -27,6 +27,7 @@ from claude_memory.compaction.schema import faults
 from claude_memory.compaction.store import Shelf
 from claude_memory.compaction.upgrade import upgrade
 from claude_memory.errors import ConfigFault
+from claude_memory.model import Kind, MemoryFilter, SearchScope, StoredMemory
 
 NOW = datetime(2026, 11, 3, 12, tzinfo=UTC)
 ANSWER = {
@@ -41,6 +42,7 @@ ANSWER = {
         }
     ],
     "tasks_pending": ["mail with the link"],
+    "conventions": ["Amounts in exports are written in cents."],
 }
 SECRET = "ghp_" + "k7Qw2ZrT9bXc4VnM1LsD8fGh3JpY6aUe0RtB"
 
@@ -148,6 +150,10 @@ def upgraded(memory: Memory, provider: Provider, now: datetime = NOW) -> int:
     return len(upgrade(keeper(memory), provider, now=now, pause=lambda _: None))
 
 
+def stored(memory: Memory) -> list[StoredMemory]:
+    return memory.store.memories(SearchScope((memory.project.id,)), MemoryFilter())
+
+
 @pytest.mark.parametrize("which", [0, 1])
 def test_a_streamed_answer_takes_the_place_of_the_rules_summary(
     memory: Memory, endpoint: Endpoint, which: int
@@ -163,6 +169,15 @@ def test_a_streamed_answer_takes_the_place_of_the_rules_summary(
     assert upgraded(memory, both(endpoint)[which]) == 0
     ledger = TokenLedger(memory.home, 10**6)
     assert ledger.spent(NOW) == 1500 * len(endpoint.bodies)
+
+
+def test_what_a_model_found_beyond_the_rules_is_searched_for_too(memory: Memory, endpoint: Endpoint) -> None:
+    decisions = {one.title for one in stored(memory) if one.kind is Kind.DECISION}
+    upgraded(memory, both(endpoint)[0])
+    after = stored(memory)
+    assert [one.body for one in after if one.kind is Kind.CONVENTION] == ANSWER["conventions"]
+    assert any(one.kind is Kind.SUMMARY and one.body.startswith(str(ANSWER["executive"])) for one in after)
+    assert {one.title for one in after if one.kind is Kind.DECISION} == decisions  # none twice
 
 
 @pytest.mark.parametrize("which", [0, 1])

@@ -121,6 +121,20 @@ class Keeper:
                 later = gone[known.id].superseded_by
                 self.store.update(replace(known, status=Status.SUPERSEDED, superseded_by=later))
 
+    def remember_more(self, before: KeptSummary, better: KeptSummary, material: Material) -> None:
+        """What a better summary says beyond the one before, and its text in the place of that one's."""
+        known = {one.id: one for one in made.memories(before, material.turns, material.origin)}
+        covered = {(one.kind, place) for one in known.values() for place in made.places(one)}
+        found = made.memories(better, material.turns, material.origin)
+        self.store.add(
+            [], [one for one in found if not any((one.kind, place) in covered for place in made.places(one))]
+        )
+        told = {one.id: one for one in found if one.id in known and one.body != known[one.id].body}
+        scope, wanted = SearchScope((material.origin.project,)), MemoryFilter(statuses=(Status.ACTIVE,))
+        for old in self.store.memories(scope, wanted, ids=list(told)) if told else ():
+            now = told[old.id]
+            self.store.update(replace(old, title=now.title, body=now.body, topics=now.topics))
+
     # --- where the messages are
 
     def material(self, session: str) -> list[Material]:
@@ -244,6 +258,21 @@ def add_vectors(shelf: Shelf, kept: KeptSummary, embedder: Embedder) -> KeptSumm
         "topic_vectors": dict(zip(topics, vectors[1:], strict=True)),
     }
     return shelf.replace(kept, {**kept.document, "embeddings": embeddings})
+
+
+def add_missing_vectors(home: Path, embedder: Embedder) -> int:
+    """Vectors for every summary that has none of this model; how many that were."""
+    shelf = Shelf(home)
+    made = 0
+    for kept in [one for session in shelf.sessions() for one in shelf.of(session)]:
+        known = kept.document.get("embeddings")
+        if isinstance(known, Mapping) and known.get("model") == embedder.model:
+            continue
+        try:
+            made += add_vectors(shelf, kept, embedder) is not kept
+        except InvalidInput:  # written by hand or by another version: left as it is
+            continue
+    return made
 
 
 def _trigger(named: str) -> str:

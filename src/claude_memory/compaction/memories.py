@@ -42,12 +42,12 @@ def _superseded(kept: KeptSummary, made: Sequence[StoredMemory]) -> Iterator[Sto
     """Decisions that a later one took back altogether, as no longer valid and with what replaced them."""
     entries = kept.summary.get("key_decisions", ())
     standing = {place for entry in entries for place in _own(entry)}
-    chosen = {place: memory for memory in made if memory.kind in _CHOOSING for place in _places(memory)}
+    chosen = {place: memory for memory in made if memory.kind in _CHOOSING for place in places(memory)}
     for entry in entries:
         later = next((chosen[place] for place in reversed(_own(entry)) if place in chosen), None)
         for place in set(entry.get("reversed_messages", ())) - standing:
             old = chosen.get(place)
-            if old is not None and later is not None and old.id != later.id and len(_places(old)) == 1:
+            if old is not None and later is not None and old.id != later.id and len(places(old)) == 1:
                 yield replace(old, status=Status.SUPERSEDED, superseded_by=later.id)
 
 
@@ -56,7 +56,8 @@ def _own(entry: Mapping[str, Any]) -> list[int]:
     return [place for place in entry.get("messages", ()) if place not in earlier]
 
 
-def _places(memory: StoredMemory) -> list[int]:
+def places(memory: StoredMemory) -> list[int]:
+    """The messages that a memory rests on."""
     evidence = memory.provenance.get("evidence")
     refs = evidence if isinstance(evidence, list | tuple) else ()
     return [
@@ -95,12 +96,12 @@ class _Maker:
 
     def conventions(self, known: set[tuple[Kind, Any]]) -> Iterator[StoredMemory]:
         for text, places in self._remarks("conventions"):
-            said = next((self.turns[place] for place in places if place in self.turns), None)
-            if said is None or any((kind, place) in known for kind in _CHOOSING for place in places):
+            if any((kind, place) in known for kind in _CHOOSING for place in places):
                 continue
-            own = said.role == PERSON
+            said = next((self.turns[place] for place in places if place in self.turns), None)
+            own = said.text if said is not None and said.role == PERSON else ""
             trust = self.origin.person if own else self.origin.agent
-            yield self._made(Kind.CONVENTION, text, said.text if own else text, places, (), trust)
+            yield self._made(Kind.CONVENTION, text, own or text, places, (), trust)
 
     def exchanges(self) -> Iterator[StoredMemory]:
         """What agents found out and answered, each with the words it answers or the failure it explains.

@@ -88,7 +88,9 @@ def upgrade(
             break
         outage.ended()
         by = {"provider": provider.name, "model": provider.model}
-        better.append(keeper.shelf.replace(kept, document_of(material, body, by)))
+        written = keeper.shelf.replace(kept, document_of(material, body, by))
+        keeper.remember_more(kept, written, material)
+        better.append(written)
     return better
 
 
