@@ -32,7 +32,7 @@ ROWS = (
     {"lifecycle"},
     {"graph"},
     {"store", "embed", "transcripts", "distil", "spool"},
-    {"text", "project", "logs", "layout", "config_file", "times", "sample"},
+    {"text", "erasure", "project", "logs", "layout", "config_file", "times", "sample"},
     {"files"},
     {"settings"},
     {"model", "errors", "hook"},

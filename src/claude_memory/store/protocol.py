@@ -106,6 +106,9 @@ class Erased:
     events: int
     passages: int
     vectors: int
+    left: tuple[
+        str, ...
+    ] = ()  # places, as file:line, where a person wrote it down: only they may change those
 
 
 @dataclass(frozen=True, slots=True)

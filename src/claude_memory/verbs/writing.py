@@ -125,14 +125,18 @@ class Writing(Upkeep):
         """Remove memories for good: rows, index, vectors, events, mirror, file pages; a tombstone stays."""
         from claude_memory.compaction.erasing import purge
         from claude_memory.ingest.distilling import kin
+        from claude_memory.layers.erasing import purge as purge_files
+        from claude_memory.layers.places import project_files
 
         asked = [self._one(id_) for id_ in ids]
         # What else was made from the same events goes with them: it may say the same in other words.
         gone = [*asked, *kin(self.store, asked)]
         erased = self._erase([one.id for one in gone])
-        purge(self.home, [one.body for one in gone])
+        texts = [one.body for one in gone]
+        purge(self.home, texts)
+        files = project_files(self.home, self.project.id, self.project_root)
         self._last_search().unlink(missing_ok=True)
-        return erased
+        return replace(erased, left=tuple(purge_files(self.home, files, texts)))
 
     def _updated(self, memory: StoredMemory) -> StoredMemory:
         changed = replace(memory, updated_at=datetime.now(UTC))

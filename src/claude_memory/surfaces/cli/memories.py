@@ -184,17 +184,14 @@ def forget(
     if json:
         output.document(documents.plain(erased))
         return
-    output.lines(
-        [
-            [
-                (f"erased {output.counted(erased.memories, 'memory', 'memories')}, ", ""),
-                (
-                    f"{output.counted(erased.events, 'event')}, {output.counted(erased.passages, 'passage')}",
-                    "",
-                ),
-            ]
-        ]
+    counts = (
+        output.counted(erased.memories, "memory", "memories"),
+        output.counted(erased.events, "event"),
+        output.counted(erased.passages, "passage"),
     )
+    output.lines([[(f"erased {', '.join(counts)}", "")]])
+    if erased.left:
+        output.note(f"you wrote it down yourself, and only you can take it out: {', '.join(erased.left)}")
 
 
 def _answer(done: str, changed: list[StoredMemory], *, json: bool, single: bool = False) -> None:
