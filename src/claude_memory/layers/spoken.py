@@ -24,19 +24,20 @@ _PAIRS = {"`": "`", "“": "”", "«": "»", '"': '"'}
 _PASTED = (
     "//", "/*", "*/", "# ", "-- ", "--- ", "--> ", "<!--", "$ ", ">>> ", "@@", "+++ ", "|", "%", "... ",
     "at ", 'File "', "Traceback (", "E   ", "Caused by", "npm ", "commit ", "error[", "assert ", "#!",
-    "#define", "#include", "<?", "</", "}", ")",
+    "#define", "#include", "<?", "</", "}", ")", "✗", "✓", "✔", "✘", "×", "●", "exit status", "exit code",
 )  # fmt: skip
 _LEVELS = frozenset(
     """DEBUG INFO WARN WARNING ERROR FATAL TRACE CRITICAL PASS FAIL FAILED PASSED SKIPPED CONFLICT SELECT
     INSERT UPDATE DELETE CREATE ALTER""".split()
 )
-_FAULTS = ("error", "exception", "warning", "panic", "fatal", "traceback")
+_FAULTS = ("error", "exception", "warning", "panic", "fatal", "traceback", "hint", "stderr", "stdout")
 _PROGRAMS = frozenset(
     "kernel npm pip cargo gcc make git docker systemd sshd node java python python3".split()
 )
 _CODE = frozenset(
     "def class import from return const var let public private func fn function pub export".split()
 )
+_QUERIES = frozenset("select join from where insert update delete group order alter create with".split())
 _CODE_MARKS = frozenset(";({=")
 _CODE_ENDS = ("{", "}", ");", "};", "},", "(", "[", "],", ";")
 _CODE_SIGNS = ("=>", " == ", " === ", " != ", "&&", " += ")
@@ -60,15 +61,28 @@ def _bounded(text: str) -> str:
 
 
 def _own_lines(text: str) -> Iterator[str]:
+    """A block of lines of which most are pasted is pasted: traces have lines that look like prose."""
+    own: list[str] = []
+    pasted = 0
     fence = ""
-    for line in text.splitlines():
+    for line in (*text.splitlines(), ""):
         bare = line.strip()
         if bare.startswith(_FENCES) and (not fence or bare.startswith(fence)):
             fence = "" if fence else bare[:3]
-        elif not fence and bare and bare[0] != ">" and (len(line) <= MAX_LINE or _is_prose(line)):
-            listed = _after_bullet(bare)
-            if listed or not _is_pasted(line, bare):
-                yield listed or bare
+        elif fence or bare[:1] == ">" or (len(line) > MAX_LINE and not _is_prose(line)):
+            continue
+        elif not bare:
+            if pasted <= len(own):
+                yield from own
+            own, pasted = [], 0
+        elif listed := _after_bullet(bare):
+            own.append(listed)
+        elif _is_pasted(line, bare):
+            pasted += 1
+        else:
+            own.append(bare)
+    if pasted <= len(own):
+        yield from own
 
 
 def _is_prose(line: str) -> bool:
@@ -97,7 +111,9 @@ def _is_log(bare: str) -> bool:
     core = first.strip("[]():|")
     if core in _LEVELS or core.rstrip(":") in _LEVELS or (first in _MONTHS and rest[:1] in _DIGITS):
         return True
-    if first.endswith(":") or bare[0] == "[":
+    if bare[0] == "[" and "](" not in bare and len(first) > 2:
+        return True
+    if first.endswith(":"):
         lowered = core.lower()
         named = lowered.endswith(_FAULTS) or lowered.partition("[")[0] in _PROGRAMS or core[1:2] == "/"
         if named or _is_stamp(core) or (":" in core and "/" in core):
@@ -128,6 +144,8 @@ def _is_code(bare: str) -> bool:
         return True
     first, _, rest = bare.partition(" ")
     if first in _CODE and rest and (not _CODE_MARKS.isdisjoint(rest) or rest.endswith(":")):
+        return True
+    if first.lower() in _QUERIES and (" = " in rest or " from " in rest or "(" in rest) and "," not in first:
         return True
     return "::" in first or first.startswith("@") or ("=" in bare and "(" in bare.partition("=")[2])
 

@@ -130,13 +130,24 @@ def _told(language: ModuleType, said: _Said) -> _Said:
 
 def _described(language: ModuleType, said: Sequence[_Said]) -> list[tuple[str, ...]]:
     """Which labels a sentence cannot have because it describes: three or more in nobody's voice do."""
-    announced = bool(said) and _fits(language.DESCRIBING, said[0])
-    voices = language.FAMILIES["speaking" if announced else "personal"]
-    plain = [_is_plain(language, one, voices) for one in said]
-    if announced:
-        return [(DECISION, ARCHITECTURE, PRIORITY, VALUE) if one else () for one in plain]
+    announced = _announced(language, said)
+    if announced < len(said):
+        voices = language.FAMILIES["speaking"]
+        plain = [_is_plain(language, one, voices) for one in said]
+        every = tuple(language.RULES)
+        return [every if one and place >= announced else () for place, one in enumerate(plain)]
+    plain = [_is_plain(language, one, language.FAMILIES["personal"]) for one in said]
     describes = sum(plain) >= DESCRIPTION and not any(_fits(language.BANS, one) for one in said)
     return [(DECISION, ARCHITECTURE) if describes and one else () for one in plain]
+
+
+def _announced(language: ModuleType, said: Sequence[_Said]) -> int:
+    """Where a text begins that was announced: “this commit message:”, “here is the spec.”"""
+    for place, one in enumerate(said):
+        opens = not place and _fits(language.DESCRIBING, one)
+        if opens or (one.words and one.words[-1] == ":" and _fits(language.ANNOUNCING, one)):
+            return place + (not opens)
+    return len(said)
 
 
 def _is_plain(language: ModuleType, said: _Said, voices: frozenset[str]) -> bool:

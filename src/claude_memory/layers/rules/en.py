@@ -240,6 +240,13 @@ DESCRIBING = _rules("""
     understand
     ^^ our|the|my product|app|game|company|startup|business|shop|system is|has|allows a|an|two|three|four|five|*
     ^^ this is how
+    ^^ text|paragraph|sentence|excerpt|passage|abstract|wording from|of|in
+""")
+# A line that ends in a colon and says one of these hands a text over.
+ANNOUNCING = _rules("""
+    message|messages|text|paragraph|sentence|log|logs|output|readme|changelog|ticket|mail|email|comment|description|diff|snippet|entry|error|docstring|abstract|spec|excerpt|passage|wording|story|draft|title|subject|docs|ci|review|transcript|minutes|advisory|announcement|issue|pr|post|quote|answer|reply|response|requirements|proposal|essay|letter
+    says|said|wrote|writes|gives|prints|printed|shows|showed|got|get|returned|reads
+    translate|shorten|proofread|rephrase|summarise|summarize|reword|polish|spellcheck|simplify|explain
 """)
 # A sentence that holds one of these rules, however much it describes.
 BANS = _rules("""
