@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from claude_memory.text import stem
 
@@ -96,7 +97,8 @@ _PAST = re.compile(
 )
 
 
-def changes(old: str, new: str) -> list[str]:
+@lru_cache(maxsize=1024)
+def changes(old: str, new: str) -> tuple[str, ...]:
     """The words of change in the new text that the old one does not use itself."""
     known = {stem(word) for word in re.findall(r"[a-z]+", old.lower())}
     found = [
@@ -105,7 +107,7 @@ def changes(old: str, new: str) -> list[str]:
         if not _RULED_OUT.search(new[: match.start()])
         and not (match.group().lower() in _HABIT and _HABITUAL.search(new[: match.start()]))
     ]
-    return [words for words in found if not known.issuperset(stem(word) for word in words.split())]
+    return tuple(words for words in found if not known.issuperset(stem(word) for word in words.split()))
 
 
 def happened(old: str, new: str) -> bool:

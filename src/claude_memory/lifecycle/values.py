@@ -83,6 +83,7 @@ _KINDS = tuple(
 )
 
 
+@lru_cache(maxsize=4096)
 def numbers(text: str) -> frozenset[str]:
     """The figures a text gives, spelled alike: `10,000`, `10 000` and `10000` are one."""
     text = re.sub(r"\b(\d+)k\b", r"\g<1>000", text)
