@@ -133,11 +133,13 @@ def judged(name: str, half: str, near: Near | None) -> Judged:
         for fact in facts:
             mine = [one for one in decisions if rests_on(one, fact, session)]
             found.final.append(any(states(one, fact) for one in mine))
-            found.noted.append(any(one.reverses for one in mine))
-            found.named.append(any(names(one.reverses, fact) for one in mine))
+            found.noted.append(any(notes(one, fact) for one in mine))
+            found.named.append(any(notes(one, fact) and names(one.reverses, fact) for one in mine))
             found.living.append(any(lives_on(one, fact) for one in decisions if one not in mine))
         noting = [one for one in decisions if one.reverses]
-        found.notes.extend(any(rests_on(one, fact, session) for fact in facts) for one in noting)
+        found.notes.extend(
+            any(rests_on(one, fact, session) and notes(one, fact) for fact in facts) for one in noting
+        )
     return found
 
 
@@ -155,6 +157,12 @@ def states(decision: Decision, fact: dict[str, Any]) -> bool:
         return True  # there, the key terms are of the reasons too
     said = json.dumps([decision.decision, decision.rationale, decision.reverses], ensure_ascii=False).lower()
     return all(term in said for term in fact["key_terms"])
+
+
+def notes(decision: Decision, fact: dict[str, Any]) -> bool:
+    """Whether it says that it took something back: what was decided in one of the labelled turns."""
+    before = {index + 1 for index in fact.get("reversed_turns", fact["evidence_turns"])}
+    return bool(decision.reverses) and bool(before & set(decision.reversed_messages))
 
 
 def names(text: str, fact: dict[str, Any]) -> bool:

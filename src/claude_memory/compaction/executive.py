@@ -9,7 +9,8 @@ from claude_memory.compaction.abridge import abridged
 from claude_memory.compaction.model import Decision, FileChange, Remark, Solution
 from claude_memory.compaction.points import clip
 
-MAX_CHARACTERS = 900
+FIRST_CHARACTERS = 600
+SECOND_CHARACTERS = 400
 
 
 def executive(
@@ -22,10 +23,10 @@ def executive(
 ) -> str:
     """What happened, in the order a person would tell it."""
     first = [f"Asked: {clip(asked, 160)}"] if asked else []
-    if decisions:
-        first.append("Decided: " + "; ".join(map(_decided, decisions[-4:])) + ".")
     if files:
         first.append(_files(files))
+    if decisions:
+        first.append("Decided: " + "; ".join(map(_decided, decisions[-4:])) + ".")
     second = []
     if solutions:
         second.append(
@@ -35,8 +36,8 @@ def executive(
         second.append(f"{_count(len(done), 'task')} done.")
     if pending:
         second.append("Open: " + "; ".join(clip(one.text, 40) for one in pending[:5]) + ".")
-    paragraphs = [" ".join(part) for part in (first, second) if part]
-    return "\n\n".join(clip(part, MAX_CHARACTERS // 2) for part in paragraphs) or "Nothing of note happened."
+    told = clip(" ".join(first), FIRST_CHARACTERS), clip(" ".join(second), SECOND_CHARACTERS)
+    return "\n\n".join(filter(None, told)) or "Nothing of note happened."
 
 
 def _decided(one: Decision) -> str:

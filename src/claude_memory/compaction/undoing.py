@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
 from claude_memory.distil.turns import TOOL, Turn
@@ -76,7 +76,7 @@ class Ledger:
             yield frozenset(self._content.get(turn.path, ())), code_words(content)
         edits = given.get("edits")
         for edit in [given, *(edits if isinstance(edits, list) else ())]:
-            if isinstance(edit, dict | type(given)) and "old_string" in edit:
+            if isinstance(edit, Mapping) and "old_string" in edit:
                 yield code_words(str(edit["old_string"])), code_words(str(edit.get("new_string", "")))
 
     def _ran(self, command: str, by: int, work: Work) -> None:
