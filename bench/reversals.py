@@ -11,6 +11,7 @@ import itertools
 import json
 import random
 import sys
+import tempfile
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -104,7 +105,7 @@ def near() -> reversals.Near | None:
     from claude_memory.embed import open_embedder
     from claude_memory.settings import Settings
 
-    return opened(open_embedder(Settings(), Path("/nonexistent")))
+    return opened(open_embedder(Settings(), Path(tempfile.gettempdir(), "claude-memory-bench")))
 
 
 def fitted(x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -42,4 +42,5 @@ def _drop_orphans(db: apsw.Connection) -> None:
             SELECT model, space, passage FROM vectors WHERE passage IN ({gone})"""
     )
     db.execute(f"DELETE FROM vectors WHERE passage IN ({gone})")
-    db.execute("DELETE FROM passages WHERE memory NOT IN (SELECT number FROM memories)")
+    for table in ("passages", "arrivals"):
+        db.execute(f"DELETE FROM {table} WHERE memory NOT IN (SELECT number FROM memories)")
