@@ -1,7 +1,7 @@
 """The write-ahead scan against two sets of labelled prompts.
 
-The rules were made with sight of the first set and of the `dev` items of the second; its `held` items were not
-looked at.
+Rules and weights were made with sight of the first set, of the `dev` items of the second and of the third; the
+`held` items of the second were not looked at.
 """
 
 from __future__ import annotations

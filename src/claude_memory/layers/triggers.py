@@ -1,19 +1,19 @@
 """The write-ahead scan: which sentences of a prompt must be written down before the agent acts.
 
 Each sentence is brought to plain words, its mood is told (asked, supposed, handed on, a task, said), and
-what is said in the person's own voice is held against the rules of a language. Standard library only:
-it runs inside the prompt hook.
+what is said in the person's own voice is held against the rules of a language; what the words weigh decides.
+Standard library only: it runs inside the prompt hook.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import NamedTuple
 
-from claude_memory.layers.rules import LANGUAGES, STOPS, Rules
+from claude_memory.layers.rules import LANGUAGES, STOPS, Rules, weighing
 from claude_memory.layers.spoken import sentences
 
 MAX_FOUND = 12
@@ -26,6 +26,7 @@ CORRECTION = "correction"
 DECISION = "decision"
 ARCHITECTURE = "architecture"
 PRIORITY = "priority"
+MOODS = ("SUPPOSED", "HANDED_ON", "TASK")
 _EDGES = "\"'“”‘’.!?…*"
 # What a sentence is taken for when several rules fit: a correction says what is right instead, which
 # is no decision of its own.
@@ -54,42 +55,65 @@ class _Said:
         self.asked = asked
 
 
+class Judged(NamedTuple):
+    """What rows say of a sentence, what it has that weighs, and which labels it cannot have."""
+
+    fired: tuple[str, ...]
+    features: frozenset[str]
+    barred: tuple[str, ...]
+
+
 def scan(text: str) -> list[Found]:
     """What the prompt corrects, decides, rules, ranks or names; in its order, each sentence once a label."""
     found: dict[tuple[str, str], Found] = {}
     typed = list(sentences(text))
     for name in LANGUAGES:
         language = _language(name)
-        said = [_said(language, sentence) for sentence in typed]
-        if any(_fits(language.NOT_MEANT, one) for one in said):
-            continue
-        described = _described(language, said)
-        for sentence, one, plain in zip(typed, said, described, strict=True):
-            for label in _labels(language, one):
-                if label not in plain:
+        for sentence, one in zip(typed, judged(language, typed), strict=True):
+            labels = weighing.choose(weighing.weigh(one.features, language.WEIGHTS), one.fired)
+            for label in labels:
+                if label not in one.barred:
                     item = Found(label, sentence[:SENTENCE_CHARACTERS])
                     found.setdefault((label, item.text), item)
     return list(found.values())[:MAX_FOUND]
 
 
-def _labels(language: ModuleType, said: _Said) -> list[str]:
-    said = _told(language, said)
-    if not said.words:
+def judged(language: ModuleType, typed: Sequence[str]) -> list[Judged]:
+    """Each sentence of a prompt, held against the rules."""
+    said = [_said(language, sentence) for sentence in typed]
+    every = tuple(language.RULES)
+    if any(_fits(language.NOT_MEANT, one) for one in said):
+        return [Judged((), frozenset(), every) for _ in said]
+    return [
+        _judged(language, one, barred) for one, barred in zip(said, _described(language, said), strict=True)
+    ]
+
+
+def _judged(language: ModuleType, said: _Said, barred: tuple[str, ...]) -> Judged:
+    told = _told(language, said)
+    if not told.words:
+        return Judged((), frozenset(), tuple(language.RULES))
+    moods = {name for name in MOODS if _fits(getattr(language, name), said)}
+    if said.asked:
+        moods.add("?")
+    found = weighing.features(said.words, language.FAMILIES, language.WEIGHED, moods)
+    fired = tuple(label for label in _labels(language, told, moods) if label not in barred)
+    return Judged(fired, frozenset(found), barred)
+
+
+def _labels(language: ModuleType, said: _Said, moods: Collection[str]) -> list[str]:
+    if "SUPPOSED" in moods or ("HANDED_ON" in moods and not _fits(language.OWN_VOICE, said)):
         return []
     meant = set(language.RULES)
     if said.asked:
         meant -= {VALUE, ARCHITECTURE}  # what stands before a question is what it asks about
-    if _fits(language.TASK, said):
+    if "TASK" in moods:
         meant = {label for label in meant if _fits(language.FIRM[label], said)}
     places = {
         label: found
         for label, rules in language.RULES.items()
         if label in meant and (found := _places(rules, language.UNLESS[label], said))
     }
-    if not places or _fits(language.SUPPOSED, said):
-        return []
-    if _fits(language.HANDED_ON, said) and not _fits(language.OWN_VOICE, said):
-        return []
     shown = [label for label in places if not _is_hidden(language, label, places, said.words)]
     if {DECISION, ARCHITECTURE} <= set(shown) and not _fits(language.FIRM[ARCHITECTURE], said):
         shown.remove(ARCHITECTURE)  # “one table, no sharding” says more of the thing at hand

@@ -10,6 +10,9 @@ what is left is held against RULES.
 from __future__ import annotations
 
 from claude_memory.layers.rules import Rules, Vocabulary
+from claude_memory.layers.rules.en_weights import WEIGHTS
+
+__all__ = ["WEIGHTS"]  # and all below
 
 # --- plain words
 
@@ -154,6 +157,12 @@ FAMILIES: dict[str, frozenset[str]] = {
 }
 
 
+# Families that weigh something when one of their words is said.
+WEIGHED = tuple(
+    """task settle give-up never all ban here wrong past deed done fail named quality weekday weight others say look
+    work symptom count one""".split()
+)
+
 _rules = Vocabulary(FAMILIES).rules
 
 
@@ -290,7 +299,6 @@ RULES: dict[str, Rules] = {
         and not ~only|yet|just|sure * !! ^^ @settle|let's|we|i|always|please ; always|never ; or|and not? sure
         i|we was|were|been|have|must-have unclear|imprecise|sloppy|expressed|explained
         expressed|explained|put myself|it|that badly|wrong|poorly
-        ^ i|we wanted ...
         you have|had? ~@neutral -ed|@past !! @thanks|well|fine|nicely|works|if|when|once|after|before|until|so ; as|like|that|which|whatever you ; ^^ i like|love ; ^^ @task
         what you -ed|@past|have|are is|was|has ~@thanks|right|fine|ok
         yours ~@thanks|look|truly *
@@ -362,7 +370,7 @@ RULES: dict[str, Rules] = {
         spelled|spelt|pronounced *
     """),
     "decision": _rules("""
-        i am not? taking|choosing|picking|dropping|keeping|making|removing|moving|cutting|killing|stopping|switching *
+        i am not? taking|choosing|picking|dropping|keeping|cutting|killing|switching *
         i do not want the|this|that|a|an * !! always|ever|any|never
         agreed on|to|that
         ^ final :|,|:
@@ -389,9 +397,9 @@ RULES: dict[str, Rules] = {
         ourselves|myself $
         : no *? *? $
         leaning|lean towards|toward|to|on
-        are|is|it|been agreed|settled|decided|done !! if|not|what|been|yet ; done with|, ; is|are done $
+        are|is|it|been agreed|settled|decided !! if|not|what|been|yet
         so|therefore|hence build|use|take|implement|ship|publish|keep|drop|go|in|we that|it|this|with|goes|for|-s|the|publish|do|take|build
-        that is|are plenty|enough|sufficient|all
+        that is|are plenty|enough|sufficient $
         ^ the|our|this .. will run|start|get|have|use|ship|contain|show|support|live|open|cost|stay * !! if|when|once|until|before|how|what ; =id ; fail
         i give up on
         vote|choice|pick|preference goes|is|for|to
@@ -399,7 +407,6 @@ RULES: dict[str, Rules] = {
         answer .. is yes|no
         it|that|this|answer will be * !! when|after|if|once|until|before|fixed|done|ready|easier|hard|slow|faster|needed|possible|great|nice|good|fun|fine|used|called|=id
         ^ the|our|both|dark|light|* *? *? is|are out|gone|dead|history|cut|dropped|removed|cancelled|canceled|postponed $ !! now|i|my|after|since ; why
-        ^^ * *? only $
         here is what|how we
         yes> delete|remove|cache|@settle
         ^^ no * for|in|on the|that|this * !! repo|codebase|project|domain|core|service|need|idea
@@ -436,10 +443,10 @@ RULES: dict[str, Rules] = {
         i prefer|choose|chose|pick|picked|vote *
         we ~@stative|@habit|-ed|-ing|@wh|not * !! we do not ; how|what|where|when|if|before|that|until|once|which|than|as|while|why|whether|since|everything|anything|all|thing|say|suppose we
         we are not? ~@busy -ing * !! while|when|until|before|if|that|what|where we are
-        we|i|they|team|board|client|customer have|has|finally? decided|chose|chosen|picked|settled|agreed|opted|voted
+        we|i|board have|has|finally? decided|chose|chosen|picked|settled|agreed|opted|voted
         ^ decided|settled|decision|verdict|conclusion *|:|,
         final answer|decision|call|verdict
-        made up my|our mind
+        made up my|our mind !! not|yet
         convinced|sold me? ,|:|$|on
         ^ you|we? can? @give-up|stop|cancel ~to|ahead|through|me|us|everything|a ~comment|note !! ^ drop the? database|table|index|column ; ignore the? wording|noise|typo ; leave a ; drop|stop everything|whatever|what ; forget $|it
         do not even? bother|spend|worry|finish|invest
@@ -491,7 +498,7 @@ RULES: dict[str, Rules] = {
         ^^ all|every|each new|our|public|future|internal|external * ... !! before|until|first|looks|fine|pass|fail|green
         only in|inside|within|through|via the|our|this|a *
         only the|a|our .. allowed|permitted|may|can|must *
-        forbids|forbid|mandates|mandate|prohibits|disallows
+        forbids|forbid|mandates|mandate|prohibits|disallows !! guide|spec|docs|standard|linter
         ^ everything|anything|whatever|whoever that|which|you|we|can|needs|talks * * ... !! before|until|first|now|today|looks|works|finish|means|like|want ; so anything
         that|this|it is a|the|our principle|rule|policy|convention|given|promise|invariant
         you should|must never|always|not * !! before|until|first|today|see|know
@@ -541,10 +548,10 @@ RULES: dict[str, Rules] = {
         must|shall|may|can never|not|always|only ~be|have|wait|come|find|see * !! before|until|first|today|tomorrow|week|because|finish|why ; i|you|it|this|that|there|we must|shall|may|can ; so .. must|can ; can|may not ~talk|import|call|access|use|depend|know|touch|reach|write|read|contain
         must be|stay|remain|have|use|go|return|pass|live|start|end|carry|accept|include|inherit|implement|validate|log|follow|hold ~something|somewhere|wrong|because|green|done|correct|merged|fixed|a|in|out|gone|ready|closed|solved|some|back|able|first|finished|taken|the * !! before|until|first|today|tomorrow|week|because|finish|why ; i|you|it|this|that|there|we must ; so .. must
         must|shall work|run|support|build|go|live|pass|come with|without|on|offline|through|in|under|via|from|behind ... !! before|until|first|today ; it must ; you|i|we must go
-        we always|never|only|avoid|target|standardise|ban *
+        we always|never|only|avoid|standardise|ban ~-ed|understood|had|got|saw|found|knew *
         we no longer *
         we do not|no want|use|allow|do|have|put|write|accept|support|mock|commit|add|import|ship|log|catch|throw|touch|share|keep|store|expose|squash ... !! yet|today|for|now|this|because|know|until|before|do not need ; want to|this|it|that ; do not do|have time|it|that|this|any
-        we|i want hexagonal|one|all|every|each|no|only|-less|it? ... !! to see|know|check|look|understand ; want one $
+        we|i want hexagonal|one|all|every|each|no|only|-less * !! to see|know|check|look|understand ; want one $
         ^ here|there? we @habit|mock|pin|version * ... !! for now|this|the ; today|yet|where|how|what|when|if|before|until ; we * it|this|that|the|a|an|one|both|your ; =id|=path|=num
         ^ you|we|but? do not ever? @ban ... !! yet|today|tomorrow|now|until|before|bother|worry|time ; for this|now ; do not make|change|touch|write|use|ship|read anything|any|it|that|this|me|the|more ; do not commit|push|merge|run it|this|that|anything|yet|$
         ^ never|avoid|ban|prefer|always ~mind|thought|seen|heard|been|worked *
@@ -653,7 +660,7 @@ RULES: dict[str, Rules] = {
         holding|holds us|me|everybody|everything|team|release|the|back up|back|release
         outranks|trumps|outweighs|beats|precedes the|a|any|all|every|-s
         critical path
-        number|top|first|highest|lowest one|priority|priorities|importance !! number one two
+        number|top|highest|lowest one|priority|priorities|importance !! number one two
         our|the|my|is|are number one
         can|must|should|may|will wait|slip|come later|last|after|afterwards|until|$|for|, !! i|we|you can wait ; wait for|until the? page|server|promise|element|process
         everything|rest|else else|all? waits|wait|later|afterwards|after|second|comes|must|can
@@ -688,7 +695,7 @@ RULES: dict[str, Rules] = {
         ^^ ~i|you|it .. depends|depend|hinges on the|this|that|it !! what|how|if ; function|module|package|class|code|value|result|it
         can|could|will not .. without the|this|that|it !! why|how ; with javascript
         without it|this|that , nothing|nobody|we|i
-        for later ~:
+        for later $
         once|when|after ... , not earlier|before|sooner
         ^ ~i|you|we|it * *? *? *? later $ !! is|are|was|be|see|talk|until|sooner|come|ask|answer|or -ed? later
         more|most urgent|pressing|important
