@@ -10,7 +10,8 @@ A rule is a row of words: `we|i will ~see *`. An element is a word, words apart 
     x?   maybe x                   ~x   not x; the next element looks at the same word
 
 After `!!` stand, apart by `;`, the rows that make it something else. To add a language, copy `en`, put its
-own words in, and name it in LANGUAGES (its weights: `weighing`). A row is read only when one of its words was said: a hook has no time.
+own words in, name it in LANGUAGES, and give it weights (see `weighing`).
+A row is read only when one of its words was said: a hook has no time.
 """
 
 from __future__ import annotations
