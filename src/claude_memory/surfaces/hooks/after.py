@@ -116,14 +116,15 @@ def _give_up_after(seconds: float) -> None:
 def _travel_light() -> None:
     """Load the package in half the time, for a process that lives a tenth of a second.
 
-    No search for garbage. No `inspect`, which dataclasses imports and next to never needs. No OpenSSL
-    for hashes that Python has of its own. And values that are made of less code: most of what a frozen
-    dataclass costs is compiling methods that here are shared, or that keep from itself what nobody does
-    in so short a life.
+    No search for garbage. No `inspect`, which dataclasses imports and next to never needs, nor what
+    pathlib has for addresses. No OpenSSL for hashes that Python has of its own. And values that are made
+    of less code: most of what a frozen dataclass costs is compiling methods that here are shared, or that
+    keep from itself what nobody does in so short a life.
     """
     gc.disable()
     sys.modules.setdefault("_hashlib", None)  # type: ignore[arg-type]
-    _load_inspect_later()
+    _load_later("inspect")
+    _load_later("urllib.parse", "quote_from_bytes")  # pathlib takes it for addresses, which no hook makes
     import dataclasses
 
     whole = dataclasses.dataclass
@@ -152,16 +153,25 @@ def _values(one: object) -> tuple[object, ...]:
     return tuple([getattr(one, name) for name in one.__dataclass_fields__])  # type: ignore[attr-defined]
 
 
-def _load_inspect_later() -> None:
+def _load_later(module: str, *functions: str) -> None:
+    """Put in a module's place one that becomes it when used; `functions` may be imported before that."""
+
+    def real() -> Any:
+        if sys.modules.get(module) is later:
+            del sys.modules[module]
+        __import__(module)
+        return sys.modules[module]
+
     class Later(type(sys)):  # type: ignore[misc]
         def __getattr__(self, name: str) -> object:
-            if sys.modules.get("inspect") is self:
-                del sys.modules["inspect"]
-            import inspect
+            if name == "__path__":  # asked by every `from … import`
+                raise AttributeError(name)
+            return getattr(real(), name)
 
-            return getattr(inspect, name)
-
-    sys.modules.setdefault("inspect", Later("inspect"))
+    later = Later(module)
+    for name in functions:
+        setattr(later, name, lambda *given, name=name: getattr(real(), name)(*given))
+    sys.modules.setdefault(module, later)
 
 
 def _print(text: bytes) -> None:
