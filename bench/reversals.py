@@ -1,8 +1,8 @@
 """Fits the weights by which a decision is known to take an earlier one back, and says how well they do.
 
-Run: python bench/reversals.py [--meaning] [--talk]: with an embedder; as if nothing had been changed. Reads
-the labelled sessions of tests/quality/data, of `reversals` only the half `dev`. Folds are by session; the
-direction of every sign is fixed beforehand.
+Run: python bench/reversals.py [--meaning] [-v]: with an embedder; with what goes wrong. Reads labelled
+sessions of tests/quality/data. Folds are by session, then each set is judged by weights learnt without it;
+the direction of every sign is fixed beforehand.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import random
 import sys
 import tempfile
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,27 +24,27 @@ from tests.quality.test_compaction_quality import turns_of
 
 from claude_memory.compaction import reversals
 from claude_memory.compaction.episodes import Episode, episodes
+from claude_memory.compaction.signs import IN_CODE, Signs
 from claude_memory.compaction.summarise import spoken_kinds
 from claude_memory.compaction.talk import words
-from claude_memory.compaction.undoing import Work
 from claude_memory.distil.turns import Origin
 from claude_memory.model import Kind, ProjectId, SessionId
 
 DATA = Path(__file__).parents[1] / "tests" / "quality" / "data"
+SETS = ("long_sessions", "reversals", "sessions")
 RIDGE = 3.0
 FOLDS = 8
 SHUFFLES = 4
-SIGNS = [one.name for one in fields(reversals.Signs)]
-DIRECTION = np.array([-1.0 if name in ("asked", "rule", "corrects") else 1.0 for name in SIGNS] + [0.0])
+AGAINST = ("asked", "rule", "corrects", "stands", "unsettled")
+SIGNS = [one.name for one in fields(Signs)]
+DIRECTION = np.array([-1.0 if name in AGAINST else 1.0 for name in SIGNS] + [0.0])
 
 
 def sessions() -> list[dict[str, Any]]:
     found = []
-    for name in ("long_sessions", "reversals", "sessions"):
+    for name in SETS:
         for line in (DATA / name / "sessions.jsonl").read_text("utf-8").splitlines():
-            session = json.loads(line)
-            if name != "reversals" or session["half"] == "dev":
-                found.append(session)
+            found.append(json.loads(line) | {"set": name})
     return found
 
 
@@ -89,11 +89,12 @@ def labelled(session: dict[str, Any]) -> list[tuple[set[int], set[int]]]:
 def verdict(old: Episode, new: Episode, pairs: list[tuple[set[int], set[int]]]) -> int:
     """1 for a labelled reversal, 0 for none, -1 for what says neither."""
     for before, after in pairs:
-        if old.index in before and new.index in after:
-            return 1 if new.index == max(after) else -1
-        if old.index in after and new.index in after:
+        told, said = before & {*old.ends}, after & {*new.ends}
+        if told and said:
+            return 1 if max(after) in said else -1
+        if said and after & {*old.ends}:
             return -1
-        if old.index in before and any(new.index in later and after & first for first, later in pairs):
+        if told and any(later & {*new.ends} and after & first for first, later in pairs):
             return -1
     return 0
 
@@ -133,37 +134,70 @@ def fitted(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def main() -> None:
     rows, wanted = _rows(near())
-    x = np.array([row.signs for row in rows])
-    spread = x.std(0) + 1e-9
-    z = np.c_[x / spread, np.ones(len(x))]
-    y = np.array([row.verdict for row in rows])
-    weights = fitted(z[y >= 0], y[y >= 0].astype(float))
-    raw = zip(SIGNS, weights[:-1] / spread, strict=True)
-    print("Signs(" + ", ".join(f"{name}={value:.2f}" for name, value in raw) + f"), bias {weights[-1]:.2f}")
+    names = list(dict.fromkeys(row.session for row in rows))
     print(f"{len(rows)} pairs of requests, {len(wanted)} labelled reversals")
-    ids = np.array([row.session for row in rows])
+    for talk in (False, True):
+        _tell("talk" if talk else "work", _learnt(rows, talk))
+    guessed = np.zeros(len(rows))
     for seed in range(SHUFFLES):
-        names = list(dict.fromkeys(ids))
         random.Random(seed).shuffle(names)
-        guessed = np.zeros(len(y))
-        for fold in range(FOLDS):
-            held = np.isin(ids, names[fold::FOLDS])
-            learnt = fitted(z[~held & (y >= 0)], y[~held & (y >= 0)].astype(float))
-            guessed[held] = 1 / (1 + np.exp(-z[held] @ learnt))
-        _report(rows, guessed, wanted)
+        folds = [set(names[fold::FOLDS]) for fold in range(FOLDS)]
+        guessed = _unseen(rows, [[row.session in fold for row in rows] for fold in folds])
+        _report(f"folds {seed}", rows, guessed, wanted)
+    for name in SETS:
+        held = [row.set == name for row in rows]
+        _report(f"without {name}", rows, _unseen(rows, [held]), wanted, name)
     if "-v" in sys.argv:
         for row, p in sorted(zip(rows, guessed, strict=True), key=lambda one: -one[1]):
             if (p >= 0.2 and row.verdict == 0) or (p < 0.2 and row.verdict == 1):
                 told = {name: round(value, 2) for name, value in zip(SIGNS, row.signs, strict=True) if value}
-                print(f"{p:.2f}", row.session, row.old, row.new, row.verdict, row.shown, told)
+                print(f"{p:.2f}", row.session, row.old, row.new, row.verdict, row.shown, row.worked, told)
+
+
+def _learnt(rows: list[Row], talk: bool) -> np.ndarray:
+    """Weights and bias; for talk alone, as if nothing had been changed for any request."""
+    known = [row for row in rows if row.verdict >= 0]
+    x = np.array([row.talk if talk else row.signs for row in known])
+    spread = x.std(0) + 1e-9
+    weights = fitted(np.c_[x / spread, np.ones(len(x))], np.array([float(row.verdict) for row in known]))
+    return np.append(weights[:-1] / spread, weights[-1])
+
+
+def _unseen(rows: list[Row], folds: list[list[bool]]) -> np.ndarray:
+    """How likely each pair is by weights that were learnt from the other folds."""
+    guessed = np.zeros(len(rows))
+    for held in folds:
+        rest = [row for row, out in zip(rows, held, strict=True) if not out]
+        work, talk = _learnt(rest, talk=False), _learnt(rest, talk=True)
+        for place in np.flatnonzero(held):
+            row = rows[place]
+            shown = _chance(row.signs, work) if row.worked else 0.0
+            told = _chance(row.talk, talk) if row.witnessed else 0.0
+            guessed[place] = max(shown, told if told >= reversals.TALK_AT_LEAST else 0.0)
+    return guessed
+
+
+def _chance(signs: list[float], weights: np.ndarray) -> float:
+    return float(1 / (1 + np.exp(-(np.append(signs, 1.0) @ weights))))
+
+
+def _tell(name: str, weights: np.ndarray) -> None:
+    raw = ", ".join(
+        f"{name}={value:.2f}" for name, value in zip(SIGNS, weights, strict=False) if abs(value) > 0.005
+    )
+    print(f"{name}: Signs({raw}), bias {weights[-1]:.2f}")
 
 
 class Row(NamedTuple):
     session: str
+    set: str
     old: int
-    new: int
+    new: tuple[int, ...]
     verdict: int
     signs: list[float]
+    talk: list[float]  # the signs if nothing had been changed
+    worked: bool
+    witnessed: bool
     shown: bool
 
 
@@ -179,36 +213,48 @@ def _rows(meaning: reversals.Near | None) -> tuple[list[Row], list[tuple[str, se
         kinds = spoken_kinds(turns, origin)
         corrected = frozenset(index for index, kind in kinds.items() if kind is Kind.CORRECTION)
         found = episodes(turns, said)
-        if "--talk" in sys.argv:
-            found = [replace(one, work=Work()) for one in found]
         comparing = reversals.Comparing.of(found, said, meaning, corrected)
         for new, olds in comparing.all():
             for old, signs in olds:
-                values = [getattr(signs, name) for name in SIGNS]
-                shown = comparing.link(new, old, 1.0).shown
-                rows.append(Row(session["id"], old.index, new.index, verdict(old, new, pairs), values, shown))
+                rows.append(
+                    Row(
+                        session["id"],
+                        session["set"],
+                        old.index,
+                        new.ends,
+                        verdict(old, new, pairs),
+                        [getattr(signs, name) for name in SIGNS],
+                        [0.0 if name in IN_CODE else getattr(signs, name) for name in SIGNS],
+                        bool(new.work.added or new.work.removed),
+                        reversals.witnessed(signs),
+                        comparing.link(new, old, 1.0).shown,
+                    )
+                )
     return rows, wanted
 
 
-def _report(rows: list[Row], guessed: np.ndarray, wanted: list[tuple[str, set[int]]]) -> None:
+def _report(
+    name: str, rows: list[Row], guessed: np.ndarray, wanted: list[tuple[str, set[int]]], only: str = ""
+) -> None:
     """As `links` chooses: the likeliest, those first whose own words are turned down."""
-    for_new: dict[tuple[str, int], list[tuple[float, Row]]] = {}
+    if only:
+        guessed = guessed * [row.set == only for row in rows]
+        ids = {row.session for row in rows if row.set == only}
+        wanted = [one for one in wanted if one[0] in ids]
+    for_new: dict[tuple[str, tuple[int, ...]], list[tuple[float, Row]]] = {}
     for row, p in zip(rows, guessed, strict=True):
         for_new.setdefault((row.session, row.new), []).append((p, row))
     chosen = [row for listed in for_new.values() for row in reversals.best(listed, lambda row: row.shown)]
     right = sum(row.verdict == 1 for row in chosen)
     wrong = [row for row in chosen if row.verdict == 0]
-    short = sum(row.session.startswith("ses") for row in wrong)
     hit = [
         any(
-            (row.session, True) == (name, row.new in after) and row.verdict and row.old not in after
+            row.session == session and after & {*row.new} and row.verdict and row.old not in after
             for row in chosen
         )
-        for name, after in wanted
+        for session, after in wanted
     ]
-    print(
-        f"{sum(hit)} of {len(hit)} noted, {right} right links, {len(wrong)} wrong ({short} in short sessions)"
-    )
+    print(f"{name}: {sum(hit)} of {len(hit)} noted, {right} right links, {len(wrong)} wrong")
 
 
 if __name__ == "__main__":

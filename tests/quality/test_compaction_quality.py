@@ -30,7 +30,10 @@ DATA = Path(__file__).parent / "data"
 START = datetime(2026, 11, 2, 9, tzinfo=UTC)
 HALVES = ("dev", "held")
 # Where a reversal is labelled: long sessions with everything in them, short ones made of changed decisions.
-REVERSED = tuple((name, half) for name in ("long_sessions", "reversals") for half in HALVES)
+REVERSED = (
+    *((name, half) for name in ("long_sessions", "reversals") for half in HALVES),
+    ("reversals second", "held"),
+)
 FINAL_AT_LEAST = 0.9
 FALSE_AT_MOST = 0.1
 LIVING_AT_MOST = 0.2
@@ -39,7 +42,8 @@ NOTED_AT_LEAST = {("long_sessions", "held"): 10 / 15}
 
 
 def sessions(half: str, name: str = "long_sessions") -> list[dict[str, Any]]:
-    lines = (DATA / name / "sessions.jsonl").read_text("utf-8").splitlines()
+    folder, _, file = name.partition(" ")
+    lines = (DATA / folder / f"{file or 'sessions'}.jsonl").read_text("utf-8").splitlines()
     return [one for one in map(json.loads, lines) if one["half"] == half]
 
 

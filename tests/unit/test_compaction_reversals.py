@@ -134,7 +134,9 @@ def test_a_question_that_ends_in_staying_takes_nothing_back() -> None:
 
 def test_the_memory_of_what_was_taken_back_is_no_longer_valid() -> None:
     talk = Talk().person("We need storage for the metrics.").agent("InfluxDB, or tables in Postgres?")
-    talk.person("We go with InfluxDB for the metrics, we know it well.").write("store.py", "from influxdb import Client")
+    talk.person("We go with InfluxDB for the metrics, we know it well.").write(
+        "store.py", "from influxdb import Client"
+    )
     talk.agent("Metrics are written to InfluxDB.").run("pytest")
     talk.person("Clustering InfluxDB costs money. We go with Postgres for the metrics.")
     talk.write("store.py", "import psycopg").agent("They are rows in Postgres.")
@@ -174,3 +176,15 @@ def test_less_room_keeps_the_sentence_that_decides() -> None:
     assert abridged(text, 60) == "Let us use an inbox table in SQL Server instead."
     assert abridged(text, 1_000) == text
     assert len(abridged("word " * 200, 80)) <= 80
+
+
+def test_a_request_and_the_consent_to_how_it_was_understood_take_back_together() -> None:
+    talk = Talk().person("The nightly report is slow, let us look at it.").agent("Where shall it be stored?")
+    talk.person("Keep the report cache in memcached.").write("cache.py", "memcached = connect()")
+    talk.agent("Stored.").person("Scrap memcached, the report cache goes into sqlite.")
+    talk.agent("So the report cache becomes a table in sqlite.").person("Exactly.")
+    talk.edit("cache.py", "memcached = connect()", "sqlite = connect()").agent("Moved.")
+    [decision] = [one for one in talk.decisions if one.reverses]
+    assert "memcached" in decision.reverses
+    assert {6, 8} <= set(decision.messages)
+    assert decision.reversed_messages == (3,)

@@ -9,10 +9,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
-from claude_memory.compaction.talk import Word
+from claude_memory.compaction.talk import DIFFICULTY, Word
 from claude_memory.compaction.undoing import Ledger, Work, stem
 from claude_memory.distil.exchange import terms
 from claude_memory.distil.turns import Turn
@@ -20,6 +20,7 @@ from claude_memory.distil.turns import Turn
 SMALL = 30  # turns of talk below which a word that is said twice is no common one
 RECENT = 4  # turns of talk that lead up to a request
 FEW = 3  # words of a person so short that they live from what they answer
+_CHOICES = re.compile(r"\b(?:options?|either|alternatives?|versus|vs)\b", re.IGNORECASE)
 _PIECE = re.compile(r"[A-Za-z_]+|\d+(?:\.\d+)*")
 NUMBERS = {
     word: str(number)
@@ -39,6 +40,12 @@ class Episode:
     answer: Word | None = None
     recent: tuple[Word, ...] = ()
     work: Work = field(default_factory=Work)
+    confirmed: Word | None = None  # the consent to how the agent understood it, before anything was done
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The turns in which the person said it."""
+        return (self.index, self.confirmed.index) if self.confirmed else (self.index,)
 
     @property
     def index(self) -> int:
@@ -58,7 +65,7 @@ class Episode:
 
     @cached_property
     def chosen(self) -> frozenset[str]:
-        return self.own | subjects(self.adopted)
+        return self.own | subjects(self.adopted) | (self.answered if self.confirmed else frozenset())
 
     @cached_property
     def answered(self) -> frozenset[str]:
@@ -84,11 +91,14 @@ class Episode:
     @property
     def last(self) -> int:
         """The turn with which it was taken up."""
+        if self.confirmed:
+            return self.confirmed.index
         return self.answer.index if self.answer else self.said.index
 
     @cached_property
     def text(self) -> str:
-        return f"{self.adopted} . {self.said.text}" if self.adopted else self.said.text
+        said = f"{self.adopted} . {self.said.text}" if self.adopted else self.said.text
+        return f"{said} . {self.confirmed.text}" if self.confirmed else said
 
 
 def episodes(turns: Sequence[Turn], said: Sequence[Word]) -> list[Episode]:
@@ -101,10 +111,21 @@ def episodes(turns: Sequence[Turn], said: Sequence[Word]) -> list[Episode]:
         after = said[number + 1] if number + 1 < len(said) and not said[number + 1].person else None
         if word.empty and before is None:
             continue
+        if found and before is not None and _confirms(word, before, found[-1]):
+            found[-1] = replace(found[-1], confirmed=word)
+            continue
         recent = tuple(said[max(0, number - RECENT) : number])
         found.append(Episode(len(found), word, before, after, recent))
     _do(turns, found)
     return found
+
+
+def _confirms(word: Word, before: Word, request: Episode) -> bool:
+    """Whether it consents to how the agent understood the request right before, with nothing done yet."""
+    if request.place == 0 or request.said.asks or word.asks or request.confirmed or word.rule:
+        return False  # what is asked first is the task: how it is done is settled after it
+    at_once = request.index + 1 == before.index == word.index - 1
+    return at_once and word.assents and not (DIFFICULTY.search(before.text) or _CHOICES.search(before.text))
 
 
 def _do(turns: Sequence[Turn], found: Sequence[Episode]) -> None:

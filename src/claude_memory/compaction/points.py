@@ -182,8 +182,9 @@ class _Reader:
         part = " ".join(link.part)
         because = self.requests[link.old].adopted if len(part) < 60 and not was.reverses else ""
         kept = clip(_joined(decision.reverses, was.reverses, part, because), 260)
-        messages = tuple(sorted({*self.at(link.old), *was.messages[-2:], *decision.messages}))
-        earlier = tuple(sorted({*decision.reversed_messages, *was.reversed_messages, *self.at(link.old)}))
+        mine, theirs = (self.at(*self.requests[end].ends) for end in (link.new, link.old))
+        messages = tuple(sorted({*mine, *theirs, *was.messages[-2:], *decision.messages}))
+        earlier = tuple(sorted({*decision.reversed_messages, *was.reversed_messages, *theirs}))
         return replace(decision, reverses=kept, messages=messages, reversed_messages=earlier)
 
     def _give_up(self, standing: dict[int, Decision], link: Link) -> None:
@@ -200,7 +201,10 @@ class _Reader:
             for one in sentences_of(self.requests[link.old])
             if one not in link.part and one in was.decision
         ]
-        if left:
+        if not left:
+            for end in self.requests[link.old].ends:
+                standing.pop(end, None)
+        else:
             text = clip(" ".join(left))
             topic, messages = title_of(text)[:60], self.at(link.old)
             standing[link.old] = Decision(topic, text, files=was.files, messages=messages)

@@ -1,26 +1,43 @@
 """Which decision takes back which: the same subject again, with signs that the choice became another.
 
-Pure. Every sign is a number; their weights were fitted to labelled sessions (`bench/reversals.py`), with
-the direction of each fixed beforehand. Meaning, where an embedder lends it, only helps to tell whether two
-requests are about the same thing.
+Pure. Every sign is a number with a weight (`signs.py`). Meaning, where an embedder lends it, only helps to
+tell whether two requests are about the same thing.
 """
-
-# ruff: noqa: E501  A pattern broken in the middle is harder to read than a long line.
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
 from operator import mul
 from typing import TypeVar
 
-from claude_memory.compaction.episodes import FEW, NUMBERS, Episode, rarity, subjects
-from claude_memory.compaction.talk import TAKING_BACK, TOKEN, Word
-from claude_memory.compaction.undoing import stem
-from claude_memory.distil.exchange import STOPWORDS
+from claude_memory.compaction.episodes import FEW, Episode, rarity, subjects
+from claude_memory.compaction.signs import (
+    MEANING,
+    MEANING_BIAS,
+    TALK_MEANING,
+    TALK_MEANING_BIAS,
+    TALK_WORDS,
+    TALK_WORDS_BIAS,
+    WORDS,
+    WORDS_BIAS,
+    Signs,
+)
+from claude_memory.compaction.talk import DIFFICULTY, Word
+from claude_memory.compaction.wording import (
+    IDEA,
+    OFFERING,
+    REASON,
+    RULING,
+    TURNING_BACK,
+    alike,
+    begins,
+    dropped,
+    given_up,
+    names_in,
+    slots,
+)
 from claude_memory.distil.sentences import spoken
 
 T = TypeVar("T")
@@ -28,64 +45,11 @@ Near = Callable[[Sequence[str]], Sequence[Sequence[float]]]  # texts to unit vec
 LOOKED_BACK = 40  # requests
 EMBEDDED = 80  # requests, the latest
 TEXT_CHARACTERS = 600
-_AROUND = 6  # words on each side of a number
 _UNKNOWN = 0.9  # a word that only code has said
-_PIECE = re.compile(r"[A-Za-z_]+|\d+(?:\.\d+)*")
-_TURNING_BACK = re.compile(
-    r"\b(?:scrap|scratch that|forget (?:what|that|it|about|the)|second thoughts?|walk (?:that|this|it)?.{0,10}back"
-    r"|back to|(?:go|going|went) back|chang(?:e|ed) (?:my|our) mind|change of plan|no longer|any ?more|instead"
-    r"|rather than|was (?:wrong|dumb|stupid|a mistake)|(?:is|are) dead|convinced|you were right|revert\w*|undo\w*"
-    r"|kill|drop|remove[sd]?|take \w+ out|out again|we invert|switch(?:ing|ed)? (?:to|back|over)|after all"
-    r"|reconsider\w*|too optimistic|it is (?:again|then)|not worth|give up|abandon\w*|get rid|ditch|bring back"
-    r"|replace\w*|rip \w+ out)\b",
-    re.IGNORECASE,
-)
-
-_DROPPING = re.compile(
-    r"\b(?:drop(?:s|ped|ping)?|scrap|kill|ditch|abandon|remov(?:e|es|ing)|get rid of|rip out|take out|throw out|undo|revert|replace|instead of|rather than|no more|no longer|stop using)\s+(?:the |a |an |our |this |that |all |use |using |with )*((?:[\w'/.+-]+ ?){1,2})",
-    re.IGNORECASE,
-)
-_OFFERING = re.compile(r"\b(?:or|either|options?|alternatives?|candidates?|versus|vs)\b", re.IGNORECASE)
-_REASON = re.compile(
-    r"\W*(?:i|i'\w+|it|its|it's|that|that's|this|because|since|we've|nobody|they|there)\b", re.IGNORECASE
-)
-_RULING = re.compile(r"\W*(?:and |but |also )?(?:no|never|always|only|keep|must)\b", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Signs:
-    """What speaks for one request taking an earlier one back; the last three speak against it."""
-
-    subject: float  # how far both are about the same thing
-    negated: float  # the later names what was chosen and turns it down
-    dropped: float  # the same in plain words: “drop Celery”, “scrap”, “instead of”
-    number: float  # another number in the same place of the sentence
-    number_in_code: float  # the number said earlier left the code, the one said later came in
-    undone: float  # what was written for the earlier one was taken out
-    replaced: float  # words said earlier left the code, words said later came in
-    turned_back: float  # what was written was taken out, and the person says so
-    alternative: float  # the later one takes what the earlier one was offered and left
-    same_file: float
-    asked: float  # the agent asked: a neighbouring question is the rule
-    rule: float
-    corrects: float  # it sets right what the agent did by itself
-
-
-# Of 58 labelled reversals in 92 sessions, in folds by session: 47 found and 8 wrong links by words,
-# 48 and 7 with meaning. Most wrong ones are corrections of the agent in the short sessions.
-WORDS = Signs(1.20, 2.42, 0.0, 1.34, 2.46, 3.13, 3.01, 1.65, 4.40, 3.20, -1.37, -0.62, -3.80)
-WORDS_BIAS = -6.21
-MEANING = Signs(3.10, 2.86, 0.0, 0.97, 2.74, 2.89, 3.10, 1.46, 4.25, 4.04, -1.18, -0.40, -3.03)
-MEANING_BIAS = -7.37
-# Where nothing was changed for the later request, code says nothing: fitted with all code left out.
-TALK_WORDS = Signs(3.49, 2.42, 1.57, 0.97, 0, 0, 0, 0, 0, 0, -2.22, -0.63, -1.54)
-TALK_WORDS_BIAS = -5.87
-TALK_MEANING = Signs(6.31, 2.56, 0.94, 0.75, 0, 0, 0, 0, 0, 0, -2.25, -0.46, -1.07)
-TALK_MEANING_BIAS = -7.48
-TALK_AT_LEAST = 0.4  # talk alone finds half of them, and is wrong more often
-AT_LEAST = 0.15
-UNSHOWN_AT_LEAST = 0.5  # where nothing of the earlier words themselves is turned down
-BESIDE = 0.7  # a second earlier decision counts if it is nearly as likely
+TALK_AT_LEAST = 0.5  # talk alone finds half of them, and is wrong more often
+AT_LEAST = 0.25
+UNSHOWN_AT_LEAST = 0.35  # where nothing of the earlier words themselves is turned down
+BESIDE = 0.5  # a second earlier decision counts if it is nearly as likely
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,24 +76,27 @@ def links(
     comparing = Comparing.of(found, said, near, corrected)
     linked: list[Link] = []
     for new, olds in comparing.all():
-        weights, bias, least = _weights(new, near is not None)
-        likely = [(_likely(signs, weights, bias), old) for old, signs in olds if _witnessed(new, signs)]
-        nearest = [(chance, comparing.link(new, old, chance)) for chance, old in likely if chance >= least]
+        likely = [(chance(new, signs, near is not None), old) for old, signs in olds]
+        nearest = [(one, comparing.link(new, old, one)) for one, old in likely if one >= AT_LEAST]
         linked += best(nearest, lambda link: link.shown)
     return linked
 
 
-def _weights(new: Episode, meaning: bool) -> tuple[Signs, float, float]:
-    if new.work.added or new.work.removed:
-        return (MEANING, MEANING_BIAS, AT_LEAST) if meaning else (WORDS, WORDS_BIAS, AT_LEAST)
-    talk = (TALK_MEANING, TALK_MEANING_BIAS) if meaning else (TALK_WORDS, TALK_WORDS_BIAS)
-    return (*talk, TALK_AT_LEAST)
+def chance(new: Episode, signs: Signs, meaning: bool) -> float:
+    """How likely it takes the earlier one back: by what was changed, or by words that say so outright."""
+    work, work_bias, talk, talk_bias = (
+        (MEANING, MEANING_BIAS, TALK_MEANING, TALK_MEANING_BIAS)
+        if meaning
+        else (WORDS, WORDS_BIAS, TALK_WORDS, TALK_WORDS_BIAS)
+    )
+    shown = _likely(signs, work, work_bias) if new.work.added or new.work.removed else 0.0
+    told = _likely(signs, talk, talk_bias) if witnessed(signs) else 0.0
+    return max(shown, told if told >= TALK_AT_LEAST else 0.0)
 
 
-def _witnessed(new: Episode, signs: Signs) -> bool:
-    """Where no change shows it, words must say outright that something is taken back."""
-    worked = bool(new.work.added or new.work.removed)
-    return worked or signs.dropped > 0 or _TURNING_BACK.search(new.said.text) is not None
+def witnessed(signs: Signs) -> bool:
+    """Whether words say outright that something is taken back, or a way round a difficulty is accepted."""
+    return signs.says_so > 0 or signs.dropped > 0 or signs.countered >= 1
 
 
 def best(likely: Sequence[tuple[float, T]], shown: Callable[[T], bool]) -> list[T]:
@@ -206,10 +173,10 @@ class Comparing:
 
     def _holds(self, sentence: str, stands: frozenset[str]) -> bool:
         about = subjects(sentence)
-        if len(about) < 2 or _REASON.match(sentence):
+        if len(about) < 2 or REASON.match(sentence):
             return False
-        numbers = [slot for slot in _slots(sentence) if slot[0] != "1"]  # “one” is often no number
-        return bool(numbers or _RULING.match(sentence)) or self.weight(about & stands) > 1
+        numbers = [slot for slot in slots(sentence) if slot[0] != "1"]  # “one” is often no number
+        return bool(numbers or RULING.match(sentence)) or self.weight(about & stands) > 1
 
     def _shown(self, new: Episode, text: str) -> float:
         """How far words of the earlier request are turned down, replaced in the code, or other numbers."""
@@ -217,7 +184,7 @@ class Comparing:
         written, gone = new.written, new.gone
         number, in_code = self._numbers(text, new.text, written, gone)
         down = given_up(new.text) | (given_up(new.answer.text) if new.answer else frozenset())
-        denied = frozenset(word for word in about for one in down if _alike(one, word))
+        denied = frozenset(word for word in about for one in down if alike(one, word))
         return 1.5 * self.weight(denied | ((about & gone) - written)) + number + in_code
 
     def weight(self, words: frozenset[str]) -> float:
@@ -244,34 +211,61 @@ class Comparing:
         mine = max(min(1.0, undone / 3), share)
         left = self.weight((old.chosen & gone) - written - new.chosen)
         came = self.weight(new.chosen & written)
-        turns = _TURNING_BACK.search(new.said.text) is not None
+        dropping = self._dropped(new, old)
+        turns = TURNING_BACK.search(new.said.text) is not None
         return Signs(
             subject=subject,
             negated=subject * self._negated(new, old) if subject else 0.0,
-            dropped=self._dropped(new, old),
+            dropped=dropping,
             number=subject * number,
             number_in_code=in_code,
             undone=subject * mine,
             replaced=min(1.0, left) * min(1.0, came),
-            turned_back=mine if turns else 0.0,
             alternative=self._alternative(new, old) if mine else 0.0,
+            left_before=self._alternative(new, old, named_in(old)),
+            countered=self._countered(new, old),
+            says_so=subject * (turns or dropping > 0),
             same_file=subject * bool(old.files & new.files),
             asked=float(new.proposal is not None and new.proposal.asks),
             rule=float(new.said.rule),
-            corrects=float(new.index in self.corrected),
+            corrects=self._corrects(new, old),
+            stands=float(bool(old.files & new.files) and not undone and not in_code),
+            unsettled=_unsettled(new, old),
         )
 
-    def _alternative(self, new: Episode, old: Episode) -> float:
+    def _alternative(self, new: Episode, old: Episode, among: frozenset[str] | None = None) -> float:
         """How telling a word is that was offered, left by the earlier request, and taken by the later one."""
-        if old.proposal is None or not _OFFERING.search(old.proposal.text):
+        if old.proposal is None or not OFFERING.search(old.proposal.text):
             return 0.0
         left = [
             word
             for word in subjects(old.proposal.text)
-            if not any(_begins(word, one) for one in old.own) and not word[0].isdigit()
+            if (among is None or word in among)
+            and not any(begins(word, one) for one in old.own)
+            and not word[0].isdigit()
         ]
-        found = [self.rare.get(word, 0.0) for word in left if any(_begins(word, one) for one in new.own)]
+        found = [
+            self.rare.get(word, 0.0)
+            for word in left
+            if any(begins(word, one) or alike(word, one) for one in new.own)
+        ]
         return max(found, default=0.0)
+
+    def _corrects(self, new: Episode, old: Episode) -> float:
+        """A correction of the agent; less so the more it speaks of what the person had said."""
+        if new.index not in self.corrected:
+            return 0.0
+        return 1.0 - 0.5 * min(1.0, self.weight(old.own & new.own) / 2)
+
+    def _countered(self, new: Episode, old: Episode) -> float:
+        """Whether the request right before met a difficulty, and the person takes what was named instead."""
+        offer = new.proposal
+        if offer is None or offer.asks or not new.adopted:
+            return 0.0
+        if not all(one.said.asks for one in self.found[old.place + 1 : new.place]):
+            return 0.0
+        other = (new.own & subjects(offer.text)) - old.chosen
+        return float(DIFFICULTY.search(offer.text) is not None) * (1.0 if other else 0.4)
 
     def _negated(self, new: Episode, old: Episode) -> float:
         """How telling a word of the earlier choice is that the later talk turns down."""
@@ -283,22 +277,22 @@ class Comparing:
         down = frozenset().union(*map(given_up, texts))
         if plain := down & old.chosen:
             return max(self.rare.get(word, 0.0) for word in plain)
-        found = [self.rare.get(word, 0.0) for one in down for word in old.chosen if _alike(one, word)]
+        found = [self.rare.get(word, 0.0) for one in down for word in old.chosen if alike(one, word)]
         return max(found, default=0.0)
 
     def _dropped(self, new: Episode, old: Episode) -> float:
-        """How telling a word of the earlier choice is that is dropped outright, by a person or with consent."""
+        """How telling a word of the earlier choice is that is dropped outright."""
         later = new.proposal is not None and new.proposal.index > old.index
         chosen = old.own or old.chosen
         plainly = dropped(new.said.text) | (dropped(new.adopted) if later else frozenset())
-        found = [self.rare.get(word, 0.0) for one in plainly for word in chosen if _alike(one, word)]
+        found = [self.rare.get(word, 0.0) for one in plainly for word in chosen if alike(one, word)]
         return max(found, default=0.0)
 
     def _numbers(
         self, old: str, new: str, written: frozenset[str], gone: frozenset[str]
     ) -> tuple[float, float]:
         """Whether a number took another's place: beside the same words, or in the code."""
-        before, after = _slots(old), _slots(new)
+        before, after = slots(old), slots(new)
         known = {slot[0] for slot in before}
         named = {slot[0] for slot in after}
         said = code = 0.0
@@ -330,55 +324,17 @@ def _between(old: Episode, new: Episode) -> list[Word]:
     return [word for word in new.leading if word.index > old.last]
 
 
-def _alike(word: str, chosen: str) -> bool:
-    """`tag` and `apriltag`; numbers and short words must be the very same."""
-    if word == chosen:
-        return True
-    if min(len(word), len(chosen)) < 3 or chosen[0].isdigit():
-        return False
-    return chosen.startswith(word) or word.startswith(chosen) or chosen.endswith(word)
+def named_in(old: Episode) -> frozenset[str]:
+    """What the agent's offer calls by a name of its own."""
+    return names_in(old.proposal.text) if old.proposal else frozenset()
 
 
-def _begins(one: str, other: str) -> bool:
-    """`timescale` and `timescaledb`."""
-    return one == other or (
-        min(len(one), len(other)) >= 4 and (one.startswith(other) or other.startswith(one))
-    )
-
-
-@lru_cache(maxsize=2_000)
-def _slots(text: str) -> list[tuple[str, str, str, frozenset[str]]]:
-    """Each number of a text with the word after it, the telling word before it, and the words around."""
-    tokens = [NUMBERS.get(token.lower(), token.lower()) for token in _PIECE.findall(text)]
-    found = []
-    for place, token in enumerate(tokens):
-        if not token[0].isdigit():
-            continue
-        after = tokens[place + 1] if place + 1 < len(tokens) else ""
-        unit = "" if after in STOPWORDS or after[:1].isdigit() else stem(after)
-        before = [one for one in tokens[max(0, place - 3) : place] if one not in STOPWORDS]
-        label = stem(before[-1]) if before and not before[-1][0].isdigit() else ""
-        around = tokens[max(0, place - _AROUND) : place + _AROUND + 1]
-        words = frozenset(stem(one) for one in around if one not in STOPWORDS and not one[0].isdigit())
-        found.append((token, unit, label, words))
-    return found
-
-
-@lru_cache(maxsize=2_000)
-def given_up(text: str) -> frozenset[str]:
-    """The words that stand where a text turns something down: “drop Celery”, “the hosted one is removed”."""
-    tokens = [token.lower() for token in TOKEN.findall(text.replace("’", "'"))]
-    found: list[str] = []
-    for place, token in enumerate(tokens):
-        reach = TAKING_BACK.get(token)
-        if reach is not None:
-            around = tokens[max(0, place - reach[0]) : place + reach[1] + 1]
-            found += [word for word in around if word != token]
-    return subjects(" ".join(found))
-
-
-@lru_cache(maxsize=2_000)
-def dropped(text: str) -> frozenset[str]:
-    """What a text does away with in plain words; the two words after the verb say what."""
-    found = " ".join(match[1] for match in _DROPPING.finditer(text.replace("’", "'")))
-    return subjects(found)
+def _unsettled(new: Episode, old: Episode) -> float:
+    """An idea: nothing was done for it, it orders nothing, and the person goes on to answer themselves."""
+    if "?" in old.said.text:
+        return 1.0
+    if not old.work.added and IDEA.search(old.said.text):
+        return 2.0
+    if old.work.added or old.work.removed or old.said.orders or old.said.assents:
+        return 0.0
+    return 1.0 if new.place == old.place + 1 else 0.3

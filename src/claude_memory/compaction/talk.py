@@ -28,7 +28,7 @@ _LATER = re.compile(
     re.IGNORECASE,
 )
 _ASSENT = re.compile(
-    r"^\W*(?:yes|yeah|yep|yup|ok(?:ay)?|sure|fine|go|do it|agreed|good|great|right|perfect|please do|sounds good|exactly|correct|makes sense|deal|fair|ja|that'?s (?:it|the|right)|you were right|ugh|hm+|alright|let'?s|lets)\b",
+    r"^\W*(?:yes|yeah|yep|yup|ok(?:ay)?|sure|fine|go|do it|agreed|good|great|right|perfect|please do|sounds good|exact(?:ly)?|precisely|i (?:agree|understand)|settled|correct|makes sense|deal|fair|ja|that'?s (?:it|the|right)|you were right|ugh|hm+|alright|let'?s|lets)\b",
     re.IGNORECASE,
 )
 SETTLING = re.compile(
@@ -62,6 +62,10 @@ TAKING_BACK = {
 _CHOOSING = re.compile(
     r"\b(?:i(?:'ll| will|'m)? (?:use|using|go with|going with|take|switch|replace|move|drop|keep|put|make|store|chose|choose|picked|went with)|we (?:use|go with|take|keep|drop|switch)|going with|go with"
     r"|switch(?:ing|ed) to|replac(?:ed|ing)\b.{1,60}\b(?:with|by)|instead of|rather than|back to)\b",
+    re.IGNORECASE,
+)
+DIFFICULTY = re.compile(
+    r"\b(?:but|catch|however|problem|instead|rather|can'?t|cannot|won'?t|would need|fails?|failed|not enough|too \w+|only \w+ hz|propose|suggest|alternative|estimate|still|breaks?|unless|limit\w*|slower|worse)\b",
     re.IGNORECASE,
 )
 TOKEN = re.compile(r"[\w'/.+-]*\w")
