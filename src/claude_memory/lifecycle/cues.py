@@ -28,7 +28,9 @@ _HABIT = frozenset(
     "rewritten shortened split stopped transferred updated upgraded lowered cancelled canceled rebuilt "
     "shut".split()
 )
-_HABITUAL = re.compile(r"\b(?:is|are|gets?|be|that['’]s)(?: \w+ly| always| only| usually)? $", re.IGNORECASE)
+_HABITUAL = re.compile(
+    r"\b(?:is|are|gets?|be|stays?|remains?|that['’]s)(?: \w+ly| always| only| usually)? $", re.IGNORECASE
+)
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
 _CHANGE = re.compile(
     rf"\b(?:{'|'.join(_CHANGED.split())})\b"
@@ -36,7 +38,7 @@ _CHANGE = re.compile(
     r"|as of|from now on|going forward|from then on|henceforth|starting (?:with|from|in|next|today|monday)"
     r"|now(?! that)|these days|nowadays|for now|being \w+(?:ed|en)"
     r"|(?:turned|gone|went|gave|taken) (?:up|down|off|away|over)"
-    r"|(?:after|since|with|because of) the(?: \w+)? (?:change|fix|migration|move"
+    r"|(?:after|since|with|because of) the(?: \w+)? (?:change|migration|move"
     r"|re(?:design|lease|vision|write)|switch|update|upgrade)"
     rf"|since (?:v?\d[\d.]*|{_MONTHS})|from (?:{_MONTHS})|thing of the past"
     r"|have become|has become|became|becomes|turned into|took over|takes over|taken over|took the place"
@@ -52,8 +54,12 @@ _CHANGE = re.compile(
     r"|(?:fine|okay?|allowed|permitted|possible) again"
     r"|(?:decided|agreed|voted) to (?:switch|move|go|change|use|stop|drop)"
     r"|got (?:more|less|bigger|smaller|faster)"
-    r"|in \w+['’]s hands|left (?:the|at|us|last|in|on)"
+    r"|in \w+['’]s hands|left (?:the|at|us|last)"
     r"|instead of (?:the )?(?:old|previous|former)|only \w+ remains?|rather than .* as|successor|not .* since"
+    r"|from (?:here|today|tomorrow|this point|that point)(?: on(?:wards?)?)?|from [\w ]{1,20} onwards?"
+    r"|forget (?:what|about|the)|scrap|rolled back|ripped out|came into (?:force|effect)"
+    r"|(?:is|are|was|were|been) (?:dead|archived|void|frozen|sunset)|down to \d|joined (?:the|us)|at last|finally"
+    r"|quit|stop \w+ing|replaces|have switched|has switched|gone over|changes? (?:to|from)|becoming"
     r"|new (?:name|home|wish|rule|default|place|value|limit|owner|policy|address))\b"
     r"|\S*\d\S*\s*(?:→|->)|\(was\b|\(formerly\b|\bwas \d",
     re.IGNORECASE,
@@ -113,3 +119,17 @@ def changes(old: str, new: str) -> tuple[str, ...]:
 def happened(old: str, new: str) -> bool:
     """Whether the new text tells of an event and the old one of a state."""
     return bool(_EVENT.search(new)) and not _EVENT.search(old) and not _PAST.search(old)
+
+
+# They may tell of a change or of a choice.
+_HINT = re.compile(
+    r"\b(?:again|instead|already|enough|since|until|still|meanwhile|therefore|hence|so|new|newer|old|older"
+    r"|after|was|were|had|before|than)\b",
+    re.IGNORECASE,
+)
+
+
+def hints(old: str, new: str) -> int:
+    """How many words that may tell of a change the new text has and the old one has not."""
+    known = {found.lower() for found in _HINT.findall(old)}
+    return len({found.lower() for found in _HINT.findall(new)} - known)

@@ -9,10 +9,19 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from claude_memory.lifecycle.cues import SOURCE, TROUBLE, changes, happened
+from claude_memory.lifecycle.cues import SOURCE, TROUBLE, changes, happened, hints
 from claude_memory.lifecycle.frame import Frame, framed
-from claude_memory.lifecycle.matching import Matched, matched
-from claude_memory.lifecycle.values import SIBLINGS, kinds_differ, numbers, numbers_differ, words_of
+from claude_memory.lifecycle.matching import Matched, akin, group, matched
+from claude_memory.lifecycle.polarity import polarity
+from claude_memory.lifecycle.values import (
+    SIBLINGS,
+    kinds_differ,
+    numbers,
+    numbers_differ,
+    other_measures,
+    same_measure_differs,
+    words_of,
+)
 from claude_memory.text import index_terms, is_stop_term, stem
 
 _NEGATION = re.compile(
@@ -57,6 +66,9 @@ _OPPOSITES = tuple(
         "visible/private visible/hidden supported/unsupported shared/own plain/encrypted everyone/nobody"
     ).split()
 )
+_OPPOSITE_GROUPS = tuple(
+    (one, other) for left, right in _OPPOSITES if (one := group(stem(left))) != (other := group(stem(right)))
+)
 _PREFIXES = ("un", "im", "in", "non", "dis", "de", "counter")
 # Words that head a sentence without being its subject.
 _LEADING = frozenset(
@@ -90,6 +102,7 @@ def measured(old: str, new: str, cosine: float | None = None) -> dict[str, float
         **_manner(old, new, match, changed),
         **_said_of_change(old, new, changed, strange, event),
         **_denials(old, new, changed),
+        **_told(old, new, changed, match),
         "strangers": float(strange),
         "tails_differ": float(not strange and _tails_differ(content(old), content(new))),
         "opposites": float(opposed(old, new)),
@@ -98,9 +111,14 @@ def measured(old: str, new: str, cosine: float | None = None) -> dict[str, float
         "frame": frame.ratio,
         "one_slot": float(slot and not changed and not strange),
         "first_slot": float(frame.first),
+        "frame_filled": frame.ratio * (not match.left_old or not match.left_new),
+        "frame_slot": frame.ratio * slot,
         "two_slots": float(frame.slots >= 2) * frame.ratio,
     }
-    apart = ("strangers", "numbers_differ", "opposites", "clash", "tails_differ", "change", "event")
+    apart = (
+        *("strangers", "numbers_differ", "opposites", "clash", "tails_differ", "change", "event"),
+        *("against_new", "against_old"),
+    )
     same = not any(figures[name] for name in apart)
     alike = same and not _codes_differ(old, new) and not (slot and frame.ratio >= _SAME_FRAME)
     figures["alike"] = float(alike)
@@ -186,6 +204,7 @@ def _denials(old: str, new: str, changed: int) -> dict[str, float]:
     one, other = set(content(old)), set(content(new))
     clash = len(_clash(old, new) & one & other) / max(len(one & other), 1)
     agreed = bool(negated(old) & negated(new))
+    clash = 0.0 if agreed else clash
     # `every call needs a key`, `no call without a key`: a limit said the other way round.
     limit = bool(_LIMIT.search(old) and _NO_MORE_THAN.search(new))
     denied = not changed and clash >= 0.5 and not agreed and not limit
@@ -198,6 +217,33 @@ def _denials(old: str, new: str, changed: int) -> dict[str, float]:
     }
 
 
+def _told(old: str, new: str, changed: int, match: Matched) -> dict[str, float]:
+    """What the texts tell beside what they share."""
+    polar = polarity(old, new, match)
+    told_before = len(changes("", old)) > 0
+    ours, theirs = numbers(old), numbers(new)
+    return {
+        **polar,
+        "against_half": float(polar["against"] >= 0.5 and not polar["both_no"] and not changed),
+        "only_no": float(
+            not changed
+            and bool(polar["no_new"] or polar["no_old"])
+            and (not match.left_old or not match.left_new)
+        ),
+        "against_unchanged": polar["against"] * (not changed),
+        "told_before": float(told_before),
+        "told_both": float(told_before and changed > 0),
+        "hints": min(hints(old, new), 3) / 3,
+        "hints_unchanged": min(hints(old, new), 3) / 3 * (not changed),
+        "measure_differs": float(same_measure_differs(old, new)),
+        "other_measures": float(other_measures(old, new)),
+        "number_added": float(bool(ours) and ours < theirs),
+        "number_moved": float(bool(ours & theirs) and bool(theirs - ours) and changed > 0),
+        "number_only_old": float(bool(ours) and not theirs),
+        "number_only_new": float(bool(theirs) and not ours),
+    }
+
+
 def _turned(figures: dict[str, float], frame: Frame) -> float:
     """The same words in another order, and nothing that sets the texts apart."""
     apart = ("change", "event", "numbers_differ", "opposites", "denied")
@@ -206,13 +252,14 @@ def _turned(figures: dict[str, float], frame: Frame) -> float:
 
 def opposed(old: str, new: str) -> bool:
     """Whether one text holds a word and the other its opposite."""
-    one, other = words_of(old), words_of(new)
+    one, other = _grouped(old), _grouped(new)
     if bool(negated(old)) != bool(negated(new)):
         return False  # `never off` is `always on`: a denial on one side turns an opposite around
-    for left, right in _OPPOSITES:
+    for left, right in _OPPOSITE_GROUPS:
         here, there = left in one and right in other, right in one and left in other
         if (here and left not in other) or (there and right not in other):
             return True
+    one, other = words_of(old), words_of(new)
     return any(
         word.startswith(prefix) and word[len(prefix) :] in against and word not in against
         for words, against in ((one, other), (other, one))
@@ -220,6 +267,11 @@ def opposed(old: str, new: str) -> bool:
         for prefix in _PREFIXES
         if len(word) > len(prefix) + 3
     )
+
+
+@lru_cache(maxsize=4096)
+def _grouped(text: str) -> frozenset[str]:
+    return frozenset(group(stem(word)) for word in words_of(text))
 
 
 @lru_cache(maxsize=4096)
@@ -283,13 +335,8 @@ def _labels_differ(old: str, new: str) -> bool:
 
 
 def _related(term: str, terms: Iterable[str]) -> bool:
-    """The same word, or one that begins the other: `config` and `configuration`."""
-    return any(
-        term == other
-        or (min(len(term), len(other)) >= 4 and (term.startswith(other) or other.startswith(term)))
-        for term_ in (term,)
-        for other in terms
-    )
+    """The same word, another form of it, or another word for it."""
+    return any(term == other or akin(term, other) for other in terms)
 
 
 def _named_after_change(old: str, new: str) -> float:

@@ -165,6 +165,13 @@ def _groups() -> dict[str, str]:
 
 
 _GROUP = _groups()
+
+
+def group(term: str) -> str:
+    """The word that stands for a stem and its like."""
+    return _GROUP.get(term, term)
+
+
 _NUMBER = re.compile(r"\d")
 _SHORT = re.compile(r"\b([A-Z]{2,5})s?\b")
 _WORD = re.compile(r"[A-Za-z]+")
@@ -210,7 +217,7 @@ def matched(old: str, new: str) -> Matched:
     ours, theirs = weighty(spelled_out(old, new)), weighty(spelled_out(new, old))
     shared: list[tuple[int, int]] = []
     free = set(range(len(ours)))
-    for same in (_equal, _akin):
+    for same in (_equal, akin):
         for right, word in enumerate(theirs):
             if any(right == taken for _, taken in shared):
                 continue
@@ -239,10 +246,11 @@ def _equal(one: str, other: str) -> bool:
     return one == other
 
 
-def _akin(one: str, other: str) -> bool:
+def akin(one: str, other: str) -> bool:
+    """Two words for one thing, two forms of one word, or one of them with a slip of the pen."""
     if _NUMBER.search(one) or _NUMBER.search(other):
         return False
-    if _GROUP.get(one, one) == _GROUP.get(other, other):
+    if group(one) == group(other):
         return True
     shorter, longer = sorted((one, other), key=len)
     if len(shorter) >= 4 and longer.startswith(shorter):
