@@ -65,6 +65,7 @@ def _own_lines(text: str) -> Iterator[str]:
     own: list[str] = []
     pasted = 0
     fence = ""
+    braced = False
     for line in (*text.splitlines(), ""):
         bare = line.strip()
         if bare.startswith(_FENCES) and (not fence or bare.startswith(fence)):
@@ -74,11 +75,15 @@ def _own_lines(text: str) -> Iterator[str]:
         elif not bare:
             if pasted <= len(own):
                 yield from own
-            own, pasted = [], 0
+            own, pasted, braced = [], 0, False
+        elif braced:
+            pasted += 1
+            braced = bare[0] != "}"
         elif listed := _after_bullet(bare):
             own.append(listed)
         elif _is_pasted(line, bare):
             pasted += 1
+            braced = bare[-1] == "{"
         else:
             own.append(bare)
     if pasted <= len(own):
@@ -111,7 +116,7 @@ def _is_log(bare: str) -> bool:
     core = first.strip("[]():|")
     if core in _LEVELS or core.rstrip(":") in _LEVELS or (first in _MONTHS and rest[:1] in _DIGITS):
         return True
-    if bare[0] == "[" and "](" not in bare and len(first) > 2:
+    if bare[0] == "[" and "](" not in bare and (len(first) > 2 or rest.lstrip()[:1] in _DIGITS):
         return True
     if first.endswith(":"):
         lowered = core.lower()

@@ -65,17 +65,18 @@ class Judged(NamedTuple):
 
 def scan(text: str) -> list[Found]:
     """What the prompt corrects, decides, rules, ranks or names; in its order, each sentence once a label."""
-    found: dict[tuple[str, str], Found] = {}
+    found: dict[tuple[str, str], int] = {}
     typed = list(sentences(text))
     for name in LANGUAGES:
         language = _language(name)
         for sentence, one in zip(typed, judged(language, typed), strict=True):
-            labels = weighing.choose(weighing.weigh(one.features, language.WEIGHTS), one.fired)
-            for label in labels:
-                if label not in one.barred:
-                    item = Found(label, sentence[:SENTENCE_CHARACTERS])
-                    found.setdefault((label, item.text), item)
-    return list(found.values())[:MAX_FOUND]
+            if one.features:
+                chosen = weighing.choose(weighing.weigh(one.features, language.WEIGHTS), one.fired)
+                for label, total in chosen.items():
+                    if label not in one.barred:
+                        found.setdefault((label, sentence[:SENTENCE_CHARACTERS]), total)
+    least = weighing.surest(found.values())
+    return [Found(*item) for item, total in found.items() if total >= least][:MAX_FOUND]
 
 
 def judged(language: ModuleType, typed: Sequence[str]) -> list[Judged]:
@@ -96,7 +97,8 @@ def _judged(language: ModuleType, said: _Said, barred: tuple[str, ...]) -> Judge
     moods = {name for name in MOODS if _fits(getattr(language, name), said)}
     if said.asked:
         moods.add("?")
-    found = weighing.features(said.words, language.FAMILIES, language.WEIGHED, moods)
+    otherwise = {f"not {label}" for label, rules in language.UNLESS.items() if _fits(rules, said)}
+    found = weighing.features(said.words, language.FAMILIES, language.WEIGHED, moods | otherwise)
     fired = tuple(label for label in _labels(language, told, moods) if label not in barred)
     return Judged(fired, frozenset(found), barred)
 

@@ -144,7 +144,7 @@ FAMILIES: dict[str, frozenset[str]] = {
         "busy": "having seeing getting trying looking talking working waiting running missing losing thinking wondering hoping testing debugging seeing investigating",
         "stative": "are have can could should must want need see know get were had did would may might will shall all both both, only always never were think hope like love got saw found is in on to , : from at with run currently never talked agreed",
         "habit": "use write log store support target follow avoid standardise standardize ban release require deploy",
-        "thanks": "thanks great good nice perfect well",
+        "thanks": "thanks great good nice perfect well neat clever lovely cool elegant smart beautiful impressive brilliant",
         "weekday": "monday tuesday wednesday thursday friday saturday sunday",
         "weight": "important urgent pressing critical",
         "quality": """stability speed correctness quality security performance features accuracy safety simplicity readability
@@ -194,6 +194,7 @@ SUPPOSED = _rules("""
     ideal|perfect world
     we|it|one|they would ~like|rather
     could argue
+    =plural would prefer|like|love|want
     would love|like|hate|quit !! i would like|love
     nothing|not is? decided
     not|un|have decided yet|undecided
@@ -208,6 +209,9 @@ SUPPOSED = _rules("""
 """)
 HANDED_ON = _rules("""
     @others .. @say
+    ^ * mentioned|said|says that|his|her|their|he|she|they !! ^ i|we|you|it|nobody
+    copied|taken|quoted|pasted out|from|straight
+    in his|her|their opinion|view
     ^^ * says|said|told|wrote|thinks|asks|asked|claims|suggests|suggested|recommends|wants|insists|proposed|believes !! ^^ i|we|you|it
     ^^ our|my|the|a|an|one|some|his|her|in * *? says|said|thinks|claims|wants|suggests|suggested|believes|insists|recommends|asks|asked|told|wrote|complained|hates|loves|states|prefers|demands|argues|reads
     ^^ heard|apparently|allegedly|reportedly|supposedly
@@ -237,12 +241,15 @@ NOT_MEANT = _rules("""
     what i needed
     problem solved
     /s $
+    of the decade|century|millennium
+    ^^ yes> ,? clearly|obviously
+    by all means ,? let's
     while we are at it
 """)
 # Sentences of a prompt that begins so describe something, if nobody speaks in them.
 DESCRIBING = _rules("""
     ^^ background|context|description|excerpt
-    ^^ here is|are .. description|text|spec|paragraph|excerpt|draft|abstract|requirements|story|notes|transcript|readme
+    ^^ here is|are .. section|chapter|protocol|description|text|spec|paragraph|excerpt|draft|abstract|requirements|story|notes|transcript|readme
     ^^ from the .. :
     ^^ the .. text|spec|abstract|paragraph says|reads
     ^^ this is what
@@ -318,7 +325,10 @@ RULES: dict[str, Rules] = {
         it is the .. i|we want|need|wanted|needed
         ^ that|this|it|you can not call|use|do|exist|work ... !! why|how|anymore
         , you can not *
-        i meant !! what i meant
+        i of? only|really|actually|course? meant !! what i meant
+        i did say|ask|write *
+        i forgot to tell|mention|say|add
+        you were thinking of
         meaning|mean the|a|that|only|=id
         i would|have|had? never|only|specifically|explicitly? asked|requested|wanted|said|told|specified * !! asked|said|told|wanted on|in|at|around|him|her|them|nobody|my|somebody
         i did not say|ask|mean|want *
@@ -446,6 +456,8 @@ RULES: dict[str, Rules] = {
         we|i|board have|has|finally? decided|chose|chosen|picked|settled|agreed|opted|voted
         ^ decided|settled|decision|verdict|conclusion *|:|,
         final answer|decision|call|verdict
+        ^ * *? *? wins $ !! what|who|which|always|usually
+        gets|get written|built|done|ported in|with|on *
         made up my|our mind !! not|yet
         convinced|sold me? ,|:|$|on
         ^ you|we? can? @give-up|stop|cancel ~to|ahead|through|me|us|everything|a ~comment|note !! ^ drop the? database|table|index|column ; ignore the? wording|noise|typo ; leave a ; drop|stop everything|whatever|what ; forget $|it
@@ -650,7 +662,7 @@ RULES: dict[str, Rules] = {
         before you|we|any|anything|everything|all|starting|touching|doing ... !! ^^ what|why|how|is|run|check ; before you leave|commit|push|run|start $ ; long before
         not|nothing|nobody|never|no|hold|wait ... until|before|unless * !! never seen|had|heard ; why|if
         only after|once|when .. @done
-        priority|priorities|precedence !! priority|priorities field|column|queue|inversion|enum|level|property|value|dropdown|attribute|label|class|selector ; operator|css|of precedence|precedence ; what|which is|are
+        priority|priorities|precedence !! by priority ; priority|priorities field|column|queue|inversion|enum|level|property|value|dropdown|attribute|label|class|selector ; operator|css|of precedence|precedence ; what|which is|are
         prioritise|deprioritise
         urgent|emergency|time-critical|hurry !! not|if|nothing|no|isn urgent|hurry ; what|is it urgent
         p0|p1|p2|p3|sev1|sev-1
@@ -658,7 +670,11 @@ RULES: dict[str, Rules] = {
         is|are|still|currently|what? blocking|blocks me|us|the|our|everybody|everything|all|qa|release|deploy|half|two|three|a !! if|what|anything|whether ; blocks|blocking the thread|loop|ui|event|call|main|request
         are|am|is|team blocked|stuck|held by|on|until|up|$|, !! process|thread|loop|job|test|pod|build|it|query|request|page|cursor|sync|download|upload|app is|are stuck|blocked ; by the? proxy|cors|firewall|lock ; if
         holding|holds us|me|everybody|everything|team|release|the|back up|back|release
-        outranks|trumps|outweighs|beats|precedes the|a|any|all|every|-s
+        outranks|trumps|outweighs|precedes *
+        beats the|a|any|all|every|-s
+        goes|go|comes|come in front
+        goes|go|to the bottom|front|top|back $|of
+        is|: the? one i|we care|worry about
         critical path
         number|top|highest|lowest one|priority|priorities|importance !! number one two
         our|the|my|is|are number one

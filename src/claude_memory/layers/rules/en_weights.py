@@ -2,631 +2,2129 @@
 
 from __future__ import annotations
 
-# correction, decision, architecture, priority, value; in tenths
-WEIGHTS: dict[str, tuple[int, ...]] = {
-    "": (-41, -44, -44, -42, -52),
-    "(": (-1, 2, 0, 2, -3),
-    ")": (-1, 0, -1, 2, -4),
-    ",": (5, 4, 4, 8, -2),
-    "-ed": (2, 3, 1, -3, -3),
-    "-ing": (0, 1, -3, 4, -10),
-    ":": (0, 4, -2, 0, 3),
-    "<0>": (-4, 1, -4, 5, -3),
-    "<1>": (0, 8, 5, 5, 6),
-    "<2>": (3, 7, 8, 4, 0),
-    "<3>": (4, 2, 5, 1, 1),
-    "<4>": (1, 1, 0, 4, 0),
-    "<5>": (-3, -4, 1, 0, -2),
-    "<?>": (-6, -3, -2, -7, -3),
-    "<HANDED_ON>": (-10, -5, -8, -7, -5),
-    "<SUPPOSED>": (-6, -7, -9, -2, -2),
-    "<TASK>": (-3, -12, -6, -5, -8),
-    "=": (-1, 2, -1, -1, 0),
-    "=id": (-5, -5, -3, -4, 27),
-    "=num": (-5, -2, -8, -9, 18),
-    "@all": (-11, -8, 14, 4, 0),
-    "@ban": (-2, 2, 9, 0, -1),
-    "@count": (0, 2, -3, 3, -6),
-    "@deed": (-4, 4, 2, 6, -2),
-    "@done": (1, -1, 6, 4, -3),
-    "@fail": (-5, -3, -2, -1, -6),
-    "@give-up": (-1, 6, -5, 2, -3),
-    "@here": (-1, -7, 16, -3, 1),
-    "@look": (-5, -5, -1, 3, 0),
-    "@named": (2, -4, 5, 1, 15),
-    "@never": (-2, -7, 17, -7, -6),
-    "@one": (-3, 5, -1, 1, 3),
-    "@others": (-2, -3, -7, 1, -2),
-    "@past": (4, -4, -6, -5, -3),
-    "@quality": (-4, -3, -2, 12, -3),
-    "@say": (6, -4, 0, -13, -3),
-    "@settle": (-2, 9, 0, -1, -4),
-    "@symptom": (2, -2, 2, 0, -1),
-    "@task": (-3, 1, -9, -1, -2),
-    "@weekday": (-1, 4, -4, 2, -2),
-    "@weight": (-2, -1, -2, 13, -5),
-    "@work": (1, 2, 3, 1, -3),
-    "@wrong": (15, -4, -3, -5, -3),
-    "^@all": (-2, -1, 3, 2, -1),
-    "^@ban": (4, 4, -8, 1, 0),
-    "^@count": (-2, -3, -1, -4, -1),
-    "^@deed": (-2, -5, 1, 7, 0),
-    "^@done": (1, 1, -2, -4, -3),
-    "^@fail": (0, 0, 0, -1, 0),
-    "^@give-up": (-3, 8, -1, -1, -1),
-    "^@here": (-1, 0, -1, -1, 1),
-    "^@look": (1, 1, -3, -3, 0),
-    "^@named": (-5, -5, -4, -5, 14),
-    "^@never": (-1, -1, 6, 0, 0),
-    "^@one": (0, 3, -2, -2, 0),
-    "^@others": (3, -2, -1, -3, 0),
-    "^@past": (-2, -2, -2, 6, 1),
-    "^@quality": (-1, 0, 0, 5, 0),
-    "^@say": (-2, 3, -1, -2, -1),
-    "^@settle": (-3, 5, 2, 3, 0),
-    "^@symptom": (2, -4, 5, 0, 2),
-    "^@task": (-3, -10, -6, -6, -5),
-    "^@work": (-1, -2, 2, 1, 0),
-    "^a": (0, 2, -2, -4, 0),
-    "^according": (-1, -1, 0, -2, 0),
-    "^actually": (1, -2, -1, -1, 1),
-    "^add": (-1, 0, -1, 0, -1),
-    "^after": (-1, 3, -1, -1, 0),
-    "^all": (-1, -1, 3, -2, -1),
-    "^as": (-1, -2, 4, 0, 0),
-    "^check": (0, 0, 0, -1, 0),
-    "^do": (-1, -2, 4, 0, -1),
-    "^explain": (0, 0, 0, -1, 0),
-    "^find": (-1, 0, 0, 0, 0),
-    "^first": (0, -1, 0, 1, 0),
-    "^fix": (0, 0, 0, -1, 0),
-    "^for": (-1, 2, 1, 1, 3),
-    "^go": (0, 4, -1, -2, 0),
-    "^i": (1, 7, 1, -1, -3),
-    "^if": (-2, 2, 0, 1, 0),
-    "^in": (1, -3, -2, -3, -3),
-    "^it": (7, -1, -1, -2, -2),
-    "^let's": (-2, 11, 1, -2, -1),
-    "^list": (0, 0, 0, -1, 3),
-    "^make": (0, 0, -1, -1, -1),
-    "^my": (-1, -1, -2, -1, 2),
-    "^new": (-1, 0, 4, -1, -1),
-    "^no": (7, 3, 4, -5, -1),
-    "^not": (6, -2, -2, -2, 0),
-    "^nothing": (-1, 0, 0, 5, 0),
-    "^now": (-1, -2, -1, -1, 0),
-    "^one": (1, -1, -1, -1, 0),
-    "^our": (-1, 0, -2, -1, 1),
-    "^some": (-1, -1, -1, -1, -1),
-    "^that": (4, -1, 1, 0, 0),
-    "^the": (-3, -1, -5, 3, 8),
-    "^there": (0, -1, -2, -1, 1),
-    "^they": (7, 1, 2, -1, 0),
-    "^this": (1, -1, 3, 2, -2),
-    "^wait": (3, 0, 0, -1, 0),
-    "^we": (-3, 7, 6, 1, 4),
-    "^what": (1, 0, 0, 4, 0),
-    "^write": (-1, -1, -1, -1, 0),
-    "^yes>": (-3, 8, -3, -5, -2),
-    "^you": (14, 3, -4, -1, 0),
-    "a": (-5, -3, 4, -10, -7),
-    "about": (1, 0, 0, -1, -3),
-    "above": (5, -1, -1, 0, 0),
-    "according": (-1, -1, 0, -2, 0),
-    "account": (-1, 0, -1, -2, 5),
-    "actually": (1, -3, -1, -2, 1),
-    "add": (-2, -2, 9, -3, -2),
-    "after": (-3, 5, 2, 2, -2),
-    "again": (0, -2, -2, 0, -2),
-    "against": (-1, 3, 0, 0, 0),
-    "all": (-4, 0, 3, -4, 0),
-    "always": (-3, -2, 5, -2, -1),
-    "am": (-7, 1, -2, 0, 0),
-    "an": (-1, 1, -2, -5, 0),
-    "and": (-6, 5, 2, -8, -4),
-    "another": (-1, 1, 0, -1, 0),
-    "answer": (0, 2, -1, 1, -1),
-    "any": (-2, -2, 4, 3, -1),
-    "anything": (-1, -2, 1, 4, 1),
-    "anywhere": (-1, 0, 8, 0, 0),
-    "api": (-2, -2, 0, 1, 3),
-    "app": (2, -1, 3, -3, -2),
-    "are": (3, 3, 2, 1, 1),
-    "as": (0, -5, 4, -2, 2),
-    "as-is": (-2, 6, -3, 0, -1),
-    "asked": (5, -3, -1, 1, -2),
-    "asking": (5, -3, 4, -1, -1),
-    "at": (-3, -3, -1, 1, 5),
-    "audit": (0, -1, 0, 5, 0),
-    "back": (0, -3, -2, -1, -1),
-    "background": (0, 0, -1, -1, -1),
-    "backup": (-1, 1, -1, 2, 1),
-    "banned": (0, -1, 1, -1, -1),
-    "be": (2, 1, 1, 0, 1),
-    "because": (-1, 4, -1, 3, 4),
-    "been": (6, -3, 0, -1, -1),
-    "before": (-2, -8, -9, 20, -2),
-    "behind": (2, -1, 3, 2, 0),
-    "between": (-1, 1, 5, -2, -1),
-    "bit": (-1, -1, -2, 0, 0),
-    "both": (-4, 10, -1, -3, -1),
-    "branch": (1, -2, -1, -3, 7),
-    "broker": (0, 1, 3, -2, 3),
-    "bucket": (0, -1, 0, -1, 4),
-    "bug": (1, 2, 2, 5, -1),
-    "build": (-1, -2, -1, 2, 1),
-    "bump": (-1, 0, 0, 1, -2),
-    "but": (2, 1, -1, -1, -2),
-    "button": (4, -3, -2, 1, 0),
-    "by": (0, 2, -2, 5, -2),
-    "cache": (0, -3, -1, -1, 0),
-    "call": (-2, 0, 0, 2, 0),
-    "called": (-3, 1, -1, -3, 9),
-    "can": (-7, -1, -2, 13, -2),
-    "cards": (-1, 3, -1, -1, 0),
-    "carry": (0, 0, 1, 0, 0),
-    "cents": (-1, 0, 3, -1, -1),
-    "change": (-1, 2, -5, 3, -2),
-    "changelog": (-1, 2, 0, 0, 0),
-    "channel": (3, -1, -2, -1, 3),
-    "chapter": (-1, 4, 0, -1, -1),
-    "chart": (2, 1, 0, -1, -1),
-    "check": (-1, -2, -1, 3, 0),
-    "checkout": (0, 0, -1, 5, 1),
-    "client": (2, -3, 3, -3, -1),
-    "code": (-3, 0, 8, -2, 0),
-    "column": (2, -1, 3, -1, -1),
-    "columns": (2, 1, -1, 0, 0),
-    "come": (1, -1, 2, -2, -1),
-    "comes": (1, -2, 2, 6, -1),
-    "commit": (-1, -2, -1, -1, 4),
-    "commits": (-1, -1, 0, -1, 2),
-    "compiler": (-1, 0, 2, 0, 0),
-    "config": (-1, -1, 6, -1, 0),
-    "connection": (4, 0, 0, -1, -2),
-    "could": (-1, -1, -1, -1, 0),
-    "crash": (2, -1, -1, 7, -1),
-    "cron": (-2, 1, -1, -1, 3),
-    "csv": (-1, 2, 0, 1, 0),
-    "customer": (-1, -1, 0, 1, 1),
-    "customers": (2, 0, 0, 0, 0),
-    "cut": (-1, -1, 0, 2, 0),
-    "data": (-3, -1, 0, 7, -3),
-    "database": (0, -1, -1, -1, -1),
-    "date": (3, 5, -2, -1, 0),
-    "day": (-1, -4, -2, 1, 1),
-    "days": (3, -3, -1, 0, 0),
-    "dead": (1, 1, -1, 0, -1),
-    "decided": (-3, 7, -2, -1, 0),
-    "default": (-1, 4, 2, -2, -1),
-    "delete": (4, -1, 0, 0, 0),
-    "demo": (1, -2, 0, 2, -1),
-    "dependencies": (0, -3, 4, -1, 0),
-    "deploy": (-1, -4, -2, 5, 2),
-    "design": (-1, 1, 0, 2, 1),
-    "device": (-1, -1, -1, -1, -2),
-    "did": (-7, -2, -1, -1, -1),
-    "diff": (-1, -1, 0, 1, -1),
-    "do": (-6, -1, 3, -3, -2),
-    "docs": (-1, -3, 1, 3, 1),
-    "does": (0, -2, -1, -3, -2),
-    "done": (-2, 2, -1, 1, 0),
-    "down": (-1, 0, -2, 1, -1),
-    "draft": (0, 1, -1, -1, 0),
-    "drop": (4, -1, -2, -1, 0),
-    "each": (-1, -1, -2, 1, -1),
-    "else": (-1, -3, 4, 7, -1),
-    "empty": (0, 2, -1, -1, -1),
-    "endpoint": (0, 1, 0, -1, -1),
-    "engine": (4, 0, 2, -1, 0),
-    "error": (-2, 3, 0, -1, -3),
-    "errors": (-1, 0, 3, 0, 0),
-    "ever": (-2, -3, 11, -2, -1),
-    "every": (-2, -2, 7, -5, -1),
-    "everything": (-2, -2, 3, 3, 0),
-    "everywhere": (-1, -2, 4, 0, -1),
-    "explain": (-2, -1, 0, -1, 0),
-    "export": (-1, 6, -1, 2, -2),
-    "exporter": (1, 1, -1, 2, 0),
-    "failed": (0, -1, 0, -1, -1),
-    "feature": (-1, 4, 2, -2, 1),
-    "feed": (0, 4, -1, 2, 0),
-    "file": (-2, 0, 2, -4, 1),
-    "files": (-2, -1, 6, -2, 0),
-    "find": (-3, -2, 0, 0, -1),
-    "fine": (-1, 4, -1, -2, -2),
-    "finished": (-1, -1, -2, 3, 0),
-    "first": (-5, -1, -3, 7, 1),
-    "fix": (4, 1, -2, 3, -1),
-    "fixed": (3, 5, -1, 3, -1),
-    "flag": (1, 5, -1, -1, 1),
-    "flash": (2, -2, 0, 1, -3),
-    "floats": (-1, -1, 2, -1, 0),
-    "folder": (-1, -1, -1, -2, -2),
-    "for": (-5, 6, 4, 3, 10),
-    "forbidden": (-1, 0, 2, -1, 0),
-    "forget": (-1, -2, -1, 0, 0),
-    "found": (-1, -3, -1, -1, 0),
-    "four": (-1, 0, -2, 0, -1),
-    "friday": (1, -2, -2, -1, -1),
-    "from": (3, -5, 5, -6, -1),
-    "full": (0, -1, 0, -1, -2),
-    "function": (1, -1, 0, -1, -1),
-    "functions": (-1, 2, 6, 0, 0),
-    "game": (-2, -1, 0, -2, -1),
-    "gateway": (-1, 0, 0, -1, 2),
-    "gave": (1, 0, 0, -1, 0),
-    "general": (0, -1, 5, -1, 0),
-    "generate": (0, 0, -1, 0, 0),
-    "get": (0, 2, 0, 3, 0),
-    "gets": (-1, 10, 2, -1, -1),
-    "give": (-1, -2, -2, -1, 0),
-    "go": (1, 6, 2, 0, -2),
-    "goes": (-2, 6, 3, 1, -1),
-    "going": (-4, 12, -3, -3, 1),
-    "good": (2, 0, -1, -1, -1),
-    "got": (2, -1, -1, -1, -1),
-    "green": (0, -1, -2, 3, 4),
-    "had": (-3, -2, -1, -1, -1),
-    "half": (-2, -2, 0, 1, -1),
-    "hand": (0, 0, 3, -2, 3),
-    "has": (4, -4, -1, -2, -2),
-    "have": (4, 2, -2, 1, 1),
-    "header": (-1, 0, 0, -1, -1),
-    "henceforth": (-1, -1, -2, -1, 0),
-    "here": (-2, 4, 7, -3, 0),
-    "how": (-4, -4, 0, -3, -2),
-    "i": (14, 1, -9, -6, -5),
-    "id": (-1, -2, -2, -2, 6),
-    "idea": (-2, 0, -2, -2, 0),
-    "if": (-2, 1, 0, 4, -3),
-    "image": (0, 0, 0, -1, 0),
-    "imagine": (0, -1, -1, 0, 0),
-    "import": (4, 1, 3, -1, -2),
-    "important": (-1, 0, -1, 1, -1),
-    "importer": (1, 1, -2, 2, -1),
-    "imports": (-3, -3, 1, -1, -1),
-    "in": (4, -2, 8, -6, -2),
-    "inside": (-1, -1, 1, -1, 2),
-    "instead": (4, 7, 0, -1, -1),
-    "into": (-1, 2, -1, -1, 0),
-    "is": (6, -2, -6, 9, 16),
-    "it": (0, 6, -5, 0, 1),
-    "its": (-1, -1, -1, -2, 1),
-    "job": (-2, 4, -2, 0, -4),
-    "keep": (4, 2, 8, -2, 2),
-    "key": (1, -1, -1, 0, 2),
-    "know": (-1, -1, 4, -1, 3),
-    "last": (-1, -1, -2, 1, -2),
-    "later": (-4, -2, 5, 5, 0),
-    "layout": (-1, 1, -1, 6, -2),
-    "leave": (-2, 4, -1, 2, -1),
-    "left": (-1, -1, -1, -1, -1),
-    "let's": (-2, 12, -1, -1, -2),
-    "level": (0, 0, 3, 5, -1),
-    "like": (-3, 0, -1, -2, -1),
-    "limit": (3, -1, -1, 0, -3),
-    "line": (-1, -4, -1, -3, -2),
-    "lines": (0, 0, -1, -1, 0),
-    "list": (2, -2, -2, 3, 1),
-    "lives": (-1, -1, 3, -1, 1),
-    "loader": (0, 3, 0, 3, 0),
-    "local": (2, 0, 1, 0, -1),
-    "log": (-1, 1, -2, -1, 0),
-    "login": (0, -1, -1, 1, 0),
-    "logs": (4, -1, 1, -1, 0),
-    "long": (-3, 1, 0, -3, -1),
-    "look": (0, -1, -1, -1, -1),
-    "looks": (1, -3, -3, 0, 0),
-    "loop": (1, 3, -1, -1, -1),
-    "loss": (-1, 0, -1, 7, -2),
-    "love": (-1, 0, 0, 0, 0),
-    "lunch": (0, 1, -1, -1, 0),
-    "machine": (0, 0, -2, -1, 1),
-    "made": (1, 2, -1, -1, -1),
-    "mail": (0, 1, -1, 3, -2),
-    "make": (0, 0, 0, -2, -1),
-    "many": (-1, -1, 0, 0, 0),
-    "map": (-1, 0, 0, 0, 2),
-    "matters": (-1, -2, 0, 8, 0),
-    "may": (0, -1, 3, 0, 0),
-    "me": (-5, -3, -3, -3, -5),
-    "meant": (9, -3, 0, 0, 0),
-    "meeting": (-1, 4, -1, -1, 0),
-    "memory": (-1, -1, -1, 5, -2),
-    "merge": (0, 0, -4, 0, 0),
-    "merged": (-2, -2, -1, 1, 0),
-    "message": (2, -3, -1, -1, -1),
-    "migration": (-1, 2, -1, 3, -1),
-    "mind": (-2, -3, 0, -1, 3),
-    "minute": (-1, -1, 0, -1, 1),
-    "minutes": (-1, -3, -1, -1, -1),
-    "missing": (0, -2, -1, 4, -1),
-    "mock": (-1, 3, -1, 2, 1),
-    "mode": (2, 0, 0, -1, -1),
-    "model": (2, 5, 2, -2, -1),
-    "module": (0, -2, -1, 1, 0),
-    "modules": (0, -3, 3, -1, -1),
-    "money": (-1, 0, 2, 3, 0),
-    "month": (-1, 0, 2, 1, -1),
-    "more": (-2, 4, -1, 5, -1),
-    "morning": (2, -2, -1, -1, 0),
-    "most": (-2, -2, -1, 7, -2),
-    "move": (0, -1, -1, 0, 0),
-    "much": (-3, -2, -1, -3, 0),
-    "must": (0, -5, 12, 6, -1),
-    "my": (-3, -4, -6, -4, 7),
-    "name": (-2, 2, 2, -3, 5),
-    "names": (-1, 0, 2, 0, 0),
-    "need": (-5, -4, -2, 4, 8),
-    "needs": (1, -2, 5, 2, 0),
-    "network": (0, -1, 4, -1, 1),
-    "never": (3, -1, 6, -2, -2),
-    "new": (-3, -6, 5, 3, -1),
-    "next": (-3, 2, -1, 2, 2),
-    "nice": (-2, -1, -1, -1, 0),
-    "night": (-1, 0, -2, -1, 1),
-    "no": (6, 2, 7, -5, -3),
-    "nobody": (-3, -1, 8, 0, -1),
-    "not": (12, -1, 5, -6, -7),
-    "notes": (-1, -1, 0, 4, -1),
-    "nothing": (-1, -4, 4, 4, -1),
-    "now": (-3, -1, -3, 9, -3),
-    "number": (-1, 0, 0, 1, 0),
-    "numbers": (-1, -2, 0, 3, 0),
-    "of": (-4, -2, 5, -3, -1),
-    "off": (4, -2, 1, -2, -1),
-    "ok": (-2, -1, 0, -1, 0),
-    "old": (1, 4, -2, -3, 2),
-    "on": (-7, 0, 3, 4, 9),
-    "once": (-1, -1, 0, -1, 3),
-    "one": (5, 0, 2, -5, 4),
-    "ones": (3, 3, -1, -1, 0),
-    "only": (4, 0, 12, 1, -2),
-    "open": (-1, 2, 0, 2, -1),
-    "opens": (-1, 7, -1, 1, -1),
-    "option": (-1, 6, 0, -1, 0),
-    "or": (-2, 0, 2, 1, 0),
-    "order": (-1, -2, -2, 14, 2),
-    "other": (2, -2, -1, -2, -1),
-    "our": (-3, -1, 7, 2, 0),
-    "out": (3, 3, 0, -3, -3),
-    "output": (0, -1, -2, -2, -1),
-    "over": (-4, 3, 2, 4, 3),
-    "own": (-1, 2, 1, -1, 0),
-    "package": (-1, -1, 2, -1, 2),
-    "page": (-3, 2, -1, 2, -1),
-    "pages": (5, 1, 1, -1, 0),
-    "paragraph": (3, -1, 0, -1, 0),
-    "parser": (0, -1, 3, 1, -1),
-    "part": (-1, -1, 0, -1, 0),
-    "pass": (1, 0, -4, 0, -1),
-    "path": (2, -1, 1, 1, -2),
-    "people": (0, 1, 0, 1, 0),
-    "per": (2, 1, -3, -2, -2),
-    "phone": (1, 0, 0, -1, 0),
-    "plain": (-1, 6, 4, -1, -1),
-    "plan": (-1, 4, 0, -1, 0),
-    "plot": (-1, 0, 0, 0, 0),
-    "port": (-1, -2, -1, -2, 3),
-    "postgres": (1, -1, 1, -1, 6),
-    "pr": (-1, 3, 0, 2, -1),
-    "prefer": (-2, 5, 3, 0, 0),
-    "pretty": (-2, 3, -1, 3, 0),
-    "priority": (-3, -3, -1, 10, -1),
-    "profile": (-1, -1, 0, 2, 1),
-    "project": (-2, -1, -1, -1, 2),
-    "public": (1, -1, 4, -2, 0),
-    "put": (3, -2, 2, 4, 0),
-    "query": (-1, 0, 0, -1, 0),
-    "question": (-1, 1, -1, 0, -1),
-    "questions": (0, -2, -1, -1, 0),
-    "queue": (3, 2, -2, -1, 0),
-    "raw": (-1, -1, 3, -1, 1),
-    "read": (-1, 4, -1, -1, 0),
-    "readme": (0, 0, 0, -1, 2),
-    "reads": (-2, -1, 1, -1, 1),
-    "release": (0, 0, -4, 4, 1),
-    "remove": (0, -1, 0, 0, 0),
-    "rename": (0, -1, -2, 2, 0),
-    "repo": (-2, -2, 2, -2, 0),
-    "report": (-2, 5, -1, 4, -2),
-    "request": (1, -1, 1, -1, 1),
-    "rest": (-1, -1, 3, -1, 0),
-    "retry": (4, 0, -2, -2, -1),
-    "review": (-1, -1, 0, -1, 0),
-    "rewrite": (-1, 0, -2, 1, 1),
-    "right": (2, -1, -2, 3, 1),
-    "round": (0, 1, -4, -1, 0),
-    "rows": (0, 6, -1, -1, 0),
-    "rule": (-1, 0, 6, -1, -1),
-    "run": (4, 0, -2, 2, 0),
-    "runs": (2, -2, 1, -2, 3),
-    "said": (13, -2, -1, -1, -1),
-    "same": (1, -2, -1, -3, -1),
-    "sandbox": (3, -2, -1, -2, 6),
-    "save": (3, 4, -1, 0, 0),
-    "say": (2, -3, -4, -3, 0),
-    "says": (-1, -1, -2, -3, -2),
-    "schema": (-1, -2, 1, 6, -1),
-    "screen": (-1, 1, -1, -1, -1),
-    "script": (-1, -2, 3, 0, 2),
-    "search": (-1, 0, 0, 2, -1),
-    "second": (-2, 1, 0, -1, -1),
-    "seconds": (0, -2, -1, -1, 2),
-    "see": (-1, -2, 0, -2, 0),
-    "sensor": (4, 2, 0, -2, 0),
-    "serial": (-1, 0, 1, -1, 2),
-    "server": (1, -1, 0, -3, -1),
-    "service": (-1, 0, 0, -1, 0),
-    "services": (0, -1, 7, -1, 0),
-    "set": (-3, 0, 1, -1, 4),
-    "settings": (-1, 3, 0, -2, 1),
-    "shall": (0, 1, 1, 0, -1),
-    "she": (-1, -1, 0, 0, 0),
-    "sheet": (0, 1, -1, 3, 0),
-    "ship": (0, 1, 1, -2, -1),
-    "short": (-1, 4, -1, 0, 0),
-    "should": (6, -6, 4, -4, -2),
-    "show": (-1, 2, -1, -1, 0),
-    "shown": (-2, -1, -1, -1, -1),
-    "shows": (0, 0, -1, -1, 0),
-    "side": (-2, 5, 2, -1, -1),
-    "since": (-1, -2, -1, -2, 0),
-    "single": (2, 4, -1, 0, 0),
-    "skip": (0, 3, 0, -2, -1),
-    "slides": (0, -2, 0, 4, 1),
-    "slow": (0, -2, -1, -2, 0),
-    "small": (4, 3, 5, -2, 0),
-    "so": (3, -1, -3, 4, 0),
-    "some": (-2, -2, 0, -1, -1),
-    "sort": (0, -1, 0, -2, 0),
-    "split": (-1, 3, -1, 0, 0),
-    "staging": (1, 3, -2, -3, 2),
-    "start": (1, -6, 1, 4, -1),
-    "starts": (0, 2, -2, 3, 0),
-    "state": (-1, -1, 5, -1, -1),
-    "stay": (-1, 0, 7, -1, -2),
-    "stays": (-1, 5, 4, 0, -1),
-    "step": (0, -1, 0, 0, 0),
-    "still": (4, -3, -1, -2, -1),
-    "store": (-1, -2, -1, 0, 1),
-    "strings": (0, 0, 5, -2, 0),
-    "summarise": (0, 0, 0, -1, 0),
-    "support": (-2, 1, -2, 0, 0),
-    "table": (2, 4, -3, 1, -4),
-    "tabs": (3, -2, 0, -1, 0),
-    "tag": (0, -1, 0, -2, 3),
-    "take": (-1, 3, -2, -1, -1),
-    "takes": (0, 0, 0, -1, 0),
-    "talked": (3, 3, 0, 0, -1),
-    "team": (2, -2, -2, 3, 0),
-    "tell": (-2, -1, 0, 0, -1),
-    "ten": (0, 0, -1, -1, -1),
-    "tenant": (-1, 2, 0, -1, 0),
-    "test": (-3, -1, 1, 1, 5),
-    "tests": (0, -3, -3, -4, -1),
-    "text": (0, 2, -1, -2, -1),
-    "than": (-3, 4, -2, 5, -1),
-    "that": (0, -5, 4, 4, 0),
-    "the": (6, 7, -4, 6, 3),
-    "their": (0, 0, 0, 2, -1),
-    "them": (2, -3, 2, -5, 0),
-    "theme": (-1, 4, -1, 5, -1),
-    "then": (-3, 10, -2, 7, -2),
-    "there": (-2, 1, -6, 4, 3),
-    "these": (0, -1, 0, -1, 1),
-    "they": (7, -2, 2, -1, -1),
-    "thing": (-2, -3, -1, 6, -2),
-    "things": (2, -1, 2, 0, -1),
-    "thinking": (0, 0, 0, -1, 0),
-    "thinks": (0, -1, -1, 0, 0),
-    "third": (0, 0, -1, -1, -1),
-    "this": (-2, 6, -3, 1, -1),
-    "though": (0, -1, 1, -1, 0),
-    "thought": (-3, 3, -1, 0, -1),
-    "three": (0, 3, -2, -1, -1),
-    "through": (0, -2, 4, -2, -1),
-    "ticket": (-1, -2, -2, 3, 1),
-    "time": (-3, -2, -2, 4, -4),
-    "timeout": (2, 1, 1, -1, 2),
-    "to": (1, -5, 5, -4, 1),
-    "today": (-1, -1, -1, 8, 0),
-    "told": (-2, -1, -1, -1, -1),
-    "tomorrow": (-1, 0, -3, 1, -1),
-    "too": (-1, -2, 1, -2, -1),
-    "took": (-1, -1, 0, -1, 0),
-    "top": (1, -2, -1, 2, -1),
-    "touch": (-1, 1, -1, 4, 0),
-    "translate": (-1, 3, 0, 0, 0),
-    "try": (-1, 0, 0, 0, 0),
-    "twice": (-2, 1, 2, -2, -1),
-    "two": (-1, 2, 1, -3, 4),
-    "ui": (-1, -1, 1, 5, -1),
-    "under": (0, 0, 1, -2, 3),
-    "understand": (-1, -1, -2, 0, 0),
-    "undo": (2, 0, 0, 0, 0),
-    "until": (-3, 5, -3, 13, 0),
-    "unused": (-1, -2, 0, 0, 0),
-    "up": (-3, 0, 1, 0, 2),
-    "urgent": (-1, 0, 0, 6, -1),
-    "us": (-1, -1, -1, 4, 0),
-    "use": (0, -4, -1, -3, 1),
-    "used": (3, -1, -2, -1, -2),
-    "user": (-2, -1, 1, -3, 1),
-    "users": (0, -1, 0, 1, 0),
-    "utc": (2, 0, 1, -1, -1),
-    "vendor": (0, -1, 0, 0, -1),
-    "version": (-1, 2, -1, -2, 1),
-    "view": (0, 0, 2, 2, 0),
-    "wait": (3, -1, -1, 5, -1),
-    "want": (-2, -3, 5, -1, 0),
-    "was": (6, -4, -3, -4, -1),
-    "way": (-2, -1, 3, 1, 0),
-    "we": (-4, 14, 5, -2, 2),
-    "week": (-1, -2, -1, 9, 0),
-    "well": (-3, -2, 1, -1, 0),
-    "were": (0, -2, -1, -1, -1),
-    "what": (2, -6, -4, 1, -4),
-    "whatever": (-1, -1, 3, -1, 0),
-    "when": (-4, -3, -2, -2, 1),
-    "whenever": (-2, -1, 5, -1, 4),
-    "where": (2, -1, -1, -1, -1),
-    "which": (-2, -2, 1, 1, -1),
-    "whole": (0, -3, 2, 5, -1),
-    "why": (-4, -2, -3, -2, 0),
-    "will": (-9, 13, -5, -6, 4),
-    "with": (-3, 8, -2, -3, 0),
-    "without": (-3, 0, 1, 5, 0),
-    "work": (-2, 1, 4, 6, 2),
-    "worker": (8, 2, 0, -1, -1),
-    "works": (-2, -1, 0, 0, -1),
-    "worries": (-2, -2, 0, 3, 0),
-    "would": (-5, 3, -4, 0, -2),
-    "write": (-4, -1, 7, -3, 3),
-    "writes": (-1, 0, 5, 0, 0),
-    "wrong": (6, -3, -1, -3, -1),
-    "wrote": (7, -1, -1, -1, -1),
-    "year": (1, -4, -1, -1, 0),
-    "yes>": (-3, 8, -3, -5, -2),
-    "yesterday": (-2, -1, 0, 1, 0),
-    "yet": (-3, -2, 0, 0, 0),
-    "you": (17, -5, 0, -6, 7),
-    "your": (7, 2, -4, -5, 0),
-    "~a": (-1, 3, 2, -1, -1),
-    "~always": (-1, -1, 2, -1, 0),
-    "~and": (-2, 0, 0, 4, -2),
-    "~but": (2, 1, -1, 0, -1),
-    "~can": (-2, 0, 0, 0, -1),
-    "~do": (-3, 5, -1, 0, -1),
-    "~ever": (-2, -2, 6, -1, 0),
-    "~for": (-1, 0, 0, 2, 1),
-    "~give": (-1, 0, -1, -1, 0),
-    "~how": (0, -2, 0, -1, 0),
-    "~i": (3, -6, -5, -3, -3),
-    "~in": (-3, 1, 1, 1, 0),
-    "~is": (-1, -1, -1, -3, -1),
-    "~it": (8, -7, 0, -2, 2),
-    "~its": (0, 0, -3, -1, 0),
-    "~never": (-1, -1, 5, -1, 0),
-    "~no": (-3, 4, 7, 0, -2),
-    "~nobody": (-1, 1, 2, 0, 0),
-    "~not": (13, 6, -1, -2, -1),
-    "~nothing": (0, -1, 4, -2, 0),
-    "~one": (-5, 4, -3, -3, -1),
-    "~only": (-1, -3, 0, 6, -1),
-    "~put": (1, -1, -1, -2, 2),
-    "~run": (-1, -1, 0, -1, 0),
-    "~show": (0, -1, 0, -1, 0),
-    "~so": (0, 2, -1, 4, -3),
-    "~tell": (-2, -1, 0, 0, -1),
-    "~that": (-2, -1, 8, 0, -3),
-    "~the": (9, 4, -3, 1, -1),
-    "~then": (-1, -2, -1, 4, -1),
-    "~they": (-1, -2, -1, 1, -1),
-    "~this": (-1, -2, 0, -2, 2),
-    "~we": (1, 7, -4, -2, 1),
-    "~well": (-1, -2, 1, 0, 0),
-    "~what": (-1, -4, -2, -2, -1),
-    "~you": (12, -3, -2, -4, 0),
-}
+_NAMES = """
+(
+)
+) $
+,
+, $
+, =id
+, =num
+, a
+, always
+, and
+, because
+, but
+, can
+, do
+, each
+, ever
+, everything
+, for
+, give
+, how
+, i
+, in
+, is
+, it
+, its
+, keep
+, leave
+, never
+, no
+, nobody
+, not
+, nothing
+, one
+, only
+, put
+, so
+, some
+, take
+, thanks
+, that
+, the
+, then
+, there
+, they
+, this
+, we
+, what
+, where
+, which
+, with
+, you
+-ed
+-ing
+:
+: $
+: =id
+: it
+: no
+: the
+: we
+<0>
+<1>
+<2>
+<3>
+<4>
+<5>
+<?>
+<HANDED_ON>
+<SUPPOSED>
+<TASK>
+<not architecture>
+<not correction>
+<not decision>
+<not priority>
+<not value>
+=
+= =num
+=id
+=id $
+=id ,
+=id and
+=id in
+=id is
+=id to
+=id with
+=num
+=num $
+=num ,
+=num and
+=num in
+=num is
+=num on
+=num percent
+=num rows
+=num seconds
+@all
+@ban
+@count
+@deed
+@done
+@fail
+@give-up
+@here
+@look
+@named
+@never
+@one
+@others
+@past
+@quality
+@say
+@settle
+@symptom
+@task
+@weekday
+@weight
+@work
+@wrong
+^ =id
+^ =num
+^ a
+^ about
+^ according
+^ actually
+^ add
+^ after
+^ all
+^ anything
+^ as
+^ before
+^ build
+^ bump
+^ can
+^ do
+^ each
+^ every
+^ everything
+^ explain
+^ feature
+^ first
+^ fix
+^ for
+^ forget
+^ from
+^ go
+^ got
+^ half
+^ henceforth
+^ here
+^ i
+^ if
+^ in
+^ it
+^ keep
+^ let
+^ let's
+^ list
+^ looks
+^ make
+^ much
+^ my
+^ never
+^ new
+^ no
+^ nobody
+^ not
+^ nothing
+^ now
+^ on
+^ one
+^ our
+^ put
+^ release
+^ rename
+^ say
+^ set
+^ skip
+^ small
+^ some
+^ sort
+^ start
+^ step
+^ suppose
+^ test
+^ that
+^ the
+^ there
+^ they
+^ thinking
+^ this
+^ two
+^ use
+^ wait
+^ we
+^ what
+^ when
+^ with
+^ work
+^ wow
+^ write
+^ yes>
+^ you
+^ your
+^@all
+^@ban
+^@count
+^@deed
+^@done
+^@fail
+^@give-up
+^@here
+^@look
+^@named
+^@never
+^@one
+^@others
+^@past
+^@quality
+^@say
+^@settle
+^@symptom
+^@task
+^@work
+^a
+^about
+^according
+^actually
+^add
+^after
+^all
+^anything
+^as
+^before
+^build
+^bump
+^can
+^do
+^each
+^every
+^everything
+^explain
+^feature
+^first
+^fix
+^for
+^forget
+^from
+^go
+^got
+^half
+^henceforth
+^here
+^i
+^if
+^in
+^it
+^keep
+^let
+^let's
+^list
+^looks
+^make
+^much
+^my
+^never
+^new
+^no
+^nobody
+^not
+^nothing
+^now
+^on
+^one
+^our
+^put
+^release
+^rename
+^say
+^set
+^skip
+^small
+^some
+^sort
+^start
+^step
+^suppose
+^test
+^that
+^the
+^there
+^they
+^thinking
+^this
+^two
+^use
+^wait
+^we
+^what
+^when
+^with
+^work
+^wow
+^write
+^yes>
+^you
+^your
+a
+a =num
+a bit
+a list
+a look
+a minute
+a new
+a page
+a second
+a short
+a single
+a small
+a table
+a user
+a while
+about
+about it
+about the
+above
+access
+accessibility
+according
+according to
+accordingly
+accordingly $
+account
+across
+actually
+add
+add a
+add the
+address
+admin
+after
+after all
+after the
+again
+again $
+again ,
+against
+against the
+all
+all $
+all ,
+all of
+all other
+all our
+all the
+already
+always
+always $
+am
+am going
+an
+and
+and a
+and do
+and i
+and it
+and never
+and nobody
+and not
+and run
+and show
+and that
+and the
+and then
+and they
+and we
+and you
+animation
+another
+answer
+answers
+any
+any of
+anymore
+anything
+anything else
+anything that
+anywhere
+anywhere $
+api
+app
+archive
+are
+are banned
+are forbidden
+are going
+are never
+are not
+are the
+around
+as
+as =id
+as a
+as i
+as well
+as you
+as-is
+as-is $
+ask
+asked
+asked for
+asking
+assumed
+at
+at =id
+at =num
+at all
+at the
+audit
+axis
+b
+back
+back $
+backend
+background
+backup
+backup job
+bad
+banned
+batches
+be
+be a
+be finished
+because
+because of
+been
+before
+before any
+before everything
+before it
+before the
+before we
+before you
+behind
+being
+below
+below ,
+better
+between
+big
+binary
+bit
+blocked
+blocking
+board
+booking
+both
+bottom
+box
+branch
+branch for
+break
+breaks
+broken
+broker
+bucket
+bug
+build
+build that
+bump
+bump the
+bus
+but
+but it
+but the
+button
+by
+by line
+by the
+cache
+cache ,
+caching
+calibration
+call
+called
+called =id
+calls
+came
+can
+can not
+can wait
+card
+cards
+cards $
+care
+carry
+carry on
+case
+cents
+change
+change $
+change the
+changed
+changelog
+changes
+channel
+chapter
+characters
+chart
+chat
+check
+check the
+checkout
+cheers
+ci
+claimed
+claims
+class
+cleanup
+client
+close
+cluster
+code
+code $
+colleague
+column
+columns
+come
+come before
+comes
+comes before
+comes from
+comments
+commit
+commits
+commits $
+compare
+compiler
+component
+components
+config
+connection
+console
+consumer
+context
+continue
+copy
+core
+cost
+could
+counts
+crash
+crash on
+cron
+csv
+current
+customer
+customers
+cut
+cut off
+dark
+data
+data loss
+database
+database $
+dataset
+datasheet
+date
+date $
+day
+day $
+days
+days $
+db
+dead
+decided
+decided against
+decided to
+default
+delete
+delete the
+demo
+dependencies
+depends
+depends on
+deploy
+describe
+described
+design
+device
+diagram
+did
+did not
+diff
+different
+do
+do $
+do not
+do the
+do you
+docs
+does
+does not
+done
+down
+draft
+drafts
+driver
+drop
+drop the
+dropping
+dry
+due
+each
+earlier
+else
+else $
+else ,
+empty
+end
+endpoint
+endpoints
+engine
+english
+enough
+enough $
+entry
+env
+environment
+error
+errors
+errors are
+even
+evening
+ever
+ever $
+every
+everybody
+everything
+everything else
+everywhere
+existing
+explain
+explain the
+explanation
+export
+exporter
+exports
+extract
+failed
+failing
+fails
+far
+fast
+feature
+feature flag
+features
+features $
+feed
+few
+field
+file
+file $
+file ,
+files
+files $
+find
+find out
+find the
+fine
+fine $
+finish
+finished
+firmware
+first
+first $
+first ,
+first and
+five
+fix
+fixed
+fixed $
+fixes
+flag
+flaky
+flash
+flat
+floats
+folder
+folder $
+folder ,
+follow
+footer
+for
+for =num
+for a
+for all
+for an
+for each
+for it
+for me
+for now
+for one
+for the
+for this
+forbidden
+forbidden $
+forget
+form
+forum
+found
+four
+fourth
+free
+friday
+friday $
+from
+from =id
+from a
+from my
+from the
+front
+full
+function
+functions
+game
+gateway
+gave
+general
+general rule
+generate
+generated
+get
+get the
+get to
+gets
+gets a
+git
+give
+give me
+global
+go
+go $
+go through
+go with
+goes
+goes before
+goes through
+goes to
+going
+going to
+going with
+gone
+good
+good $
+got
+got this
+graph
+green
+group
+had
+had a
+had to
+half
+half of
+hand
+happens
+happy
+has
+has a
+has been
+has no
+has not
+have
+have a
+have been
+have no
+have not
+he
+header
+heard
+help
+henceforth
+here
+here $
+here ,
+here is
+his
+hit
+hold
+holds
+hour
+hours
+how
+how many
+how the
+http
+i
+i am
+i asked
+i can
+i did
+i do
+i had
+i have
+i know
+i like
+i looked
+i meant
+i need
+i never
+i read
+i said
+i see
+i told
+i tried
+i want
+i was
+i will
+i would
+i wrote
+icon
+icons
+id
+id is
+idea
+ids
+if
+if the
+if there
+if we
+if you
+images
+imagine
+import
+import $
+important
+importer
+imports
+in
+in $
+in ,
+in =id
+in a
+in all
+in any
+in every
+in it
+in mind
+in one
+in our
+in place
+in the
+in this
+in two
+in utc
+in your
+index
+init
+input
+inside
+inside the
+installed
+installer
+instead
+instead of
+integer
+integer cents
+into
+into a
+into one
+inventory
+invoice
+is
+is $
+is =id
+is =num
+is a
+is at
+is been
+is called
+is cut
+is enough
+is fine
+is from
+is how
+is in
+is it
+is not
+is off
+is on
+is out
+is that
+is the
+is what
+is wrong
+it
+it $
+it ,
+it :
+it and
+it as
+it does
+it for
+it from
+it goes
+it in
+it is
+it must
+it on
+it says
+it should
+it the
+it was
+it when
+its
+its own
+job
+jobs
+keep
+keep the
+keeps
+key
+kind
+know
+labels
+last
+last $
+last week
+last year
+later
+later $
+layer
+layout
+leave
+leave the
+lecture
+ledger
+left
+let
+let me
+let's
+let's go
+let's say
+level
+library
+license
+like
+like a
+like the
+like to
+limit
+line
+line =num
+line by
+lines
+linter
+list
+list $
+list ,
+listens
+listens on
+live
+lives
+load
+loader
+loading
+local
+local time
+lock
+log
+login
+logs
+long
+look
+look at
+look like
+looked
+looked at
+looking
+looks
+loop
+loss
+lost
+lunch
+machine
+made
+mail
+make
+make a
+make the
+makes
+manual
+many
+map
+mark
+matters
+may
+me
+me $
+me ,
+me a
+me the
+mean
+means
+meant
+meant the
+meeting
+memory
+merge
+merged
+message
+method
+migration
+mind
+minute
+minutes
+missing
+mistake
+mixed
+mobile
+mock
+mode
+model
+model ,
+module
+modules
+moment
+monday
+money
+money is
+month
+month $
+more
+more than
+morning
+most
+most important
+most urgent
+move
+moved
+much
+much $
+much of
+must
+must always
+must be
+must go
+must never
+must not
+must work
+my
+my colleague
+my machine
+my side
+name
+name is
+named
+names
+naming
+need
+need it
+need the
+needs
+needs the
+network
+never
+never use
+new
+new one
+next
+next to
+nice
+nicer
+night
+night $
+nightly
+nine
+no
+no ,
+no idea
+no no
+no worries
+nobody
+node
+nodes
+not
+not $
+not ,
+not a
+not add
+not bad
+not do
+not find
+not sure
+not the
+not use
+not want
+note
+notebook
+notebook $
+notes
+nothing
+nothing else
+noticed
+now
+now $
+now ,
+now :
+now is
+number
+numbers
+numbers are
+of
+of =num
+of a
+of it
+of our
+of that
+of the
+of them
+of this
+off
+off $
+off the
+ok
+ok ,
+old
+on
+on $
+on ,
+on =id
+on =num
+on a
+on friday
+on it
+on my
+on port
+on the
+on this
+once
+one
+one $
+one ,
+one is
+one thing
+one with
+ones
+only
+only $
+only ,
+only the
+open
+opens
+opinion
+option
+or
+order
+orders
+other
+others
+otherwise
+our
+out
+out $
+out of
+output
+outside
+over
+over the
+own
+package
+packages
+page
+page $
+page ,
+pages
+paragraph
+parser
+parser $
+part
+part $
+pass
+passed
+passes
+patch
+path
+payment
+pdf
+people
+per
+percent
+phone
+place
+plain
+plan
+player
+plot
+point
+points
+port
+port =num
+postgres
+pr
+precedence
+precedence over
+prefer
+pretty
+printer
+priority
+priority and
+problem
+process
+product
+production
+profile
+profiler
+project
+project ,
+public
+pump
+put
+put it
+put the
+python
+queries
+query
+question
+questions
+queue
+quick
+quite
+ran
+ran it
+rate
+rather
+rather have
+raw
+read
+read the
+reading
+readme
+readme $
+reads
+ready
+real
+reason
+redo
+refactor
+regarding
+region
+release
+release $
+release notes
+remove
+rename
+rename the
+repo
+repo $
+repo :
+report
+report $
+reports
+repository
+request
+request $
+respect
+rest
+rest $
+rest of
+retry
+return
+returns
+review
+reviewer
+rewrite
+right
+right $
+ring
+round
+rounding
+row
+rows
+rule
+rule for
+run
+run the
+runs
+runs in
+said
+said about
+said the
+same
+sandbox
+save
+saw
+say
+says
+says the
+scheduler
+schema
+scratch
+scratch what
+screen
+script
+search
+second
+seconds
+seconds ,
+section
+see
+see the
+seed
+send
+sensor
+sentence
+sequence
+serial
+server
+service
+services
+session
+session $
+set
+set up
+settings
+settled
+shall
+she
+sheet
+ship
+shop
+short
+shorten
+shorter
+should
+should be
+should have
+should never
+show
+show me
+show the
+shown
+shows
+side
+side $
+sidebar
+simulation
+since
+single
+sits
+six
+size
+skip
+skip the
+slides
+slow
+small
+smaller
+so
+so it
+so that
+so the
+some
+someone
+something
+sort
+sort the
+sound
+source
+spaces
+spec
+speed
+split
+split the
+spring
+sprint
+stack
+staging
+start
+start with
+starts
+starts $
+state
+status
+stay
+stays
+step
+step $
+step =num
+steps
+still
+stop
+store
+strings
+stuck
+stuff
+style
+summarise
+summary
+summer
+sunday
+support
+suppose
+sure
+switch
+switched
+sync
+system
+table
+table $
+table ,
+tablet
+tabs
+tag
+take
+take the
+take your
+taken
+takes
+talk
+talk to
+talked
+talking
+talks
+talks to
+tax
+team
+tell
+tell me
+templates
+ten
+tenant
+test
+tests
+tests $
+tests are
+text
+text $
+than
+than the
+thanks
+that
+that $
+that for
+that in
+that is
+that it
+that one
+that the
+that up
+that way
+the
+the =id
+the admin
+the app
+the audit
+the backup
+the board
+the bottom
+the branch
+the broker
+the bucket
+the build
+the button
+the cache
+the changelog
+the chart
+the client
+the code
+the commit
+the core
+the crash
+the cron
+the current
+the customer
+the data
+the demo
+the device
+the diff
+the docs
+the driver
+the error
+the existing
+the file
+the firmware
+the first
+the flaky
+the footer
+the forum
+the game
+the gateway
+the header
+the import
+the importer
+the imports
+the index
+the installer
+the inventory
+the last
+the linter
+the list
+the login
+the manual
+the map
+the meeting
+the memory
+the message
+the migration
+the most
+the name
+the new
+the next
+the nightly
+the old
+the one
+the open
+the other
+the others
+the page
+the parser
+the pdf
+the printer
+the profiler
+the query
+the queue
+the readme
+the release
+the report
+the repository
+the rest
+the retry
+the same
+the sandbox
+the scheduler
+the schema
+the second
+the server
+the session
+the settings
+the sidebar
+the simulation
+the spec
+the spring
+the staging
+the sync
+the table
+the team
+the test
+the tests
+the text
+the thing
+the third
+the three
+the ticket
+the top
+the tutorial
+the two
+the ui
+the vendor
+the whole
+the wrong
+their
+them
+them $
+them as
+theme
+then
+then $
+then the
+there
+there $
+there ,
+there are
+there is
+these
+they
+they are
+thing
+thing in
+thing is
+things
+things $
+think
+thinking
+thinks
+third
+this
+this $
+this in
+this is
+this morning
+this one
+this project
+this release
+this repo
+this week
+those
+though
+thought
+thought about
+threads
+three
+through
+through the
+thursday
+ticket
+tickets
+time
+time $
+time ,
+timeout
+times
+title
+to
+to =id
+to =num
+to a
+to be
+to do
+to drop
+to it
+to me
+to my
+to the
+to us
+to use
+to what
+today
+today $
+token
+tokenizer
+told
+told me
+told you
+tomorrow
+tomorrow $
+tonight
+too
+too $
+took
+tool
+tooltip
+top
+top of
+top priority
+touch
+touch the
+translate
+tree
+tried
+turn
+tutorial
+twice
+twice $
+two
+two $
+type
+typo
+ui
+under
+understand
+understand the
+undo
+unit
+until
+until it
+until the
+unused
+up
+up the
+up to
+update
+update the
+upload
+urgent
+urgent $
+urgent ,
+us
+use
+use it
+use the
+used
+user
+users
+utc
+utc ,
+variables
+vendor
+version
+version of
+view
+view $
+wait
+wait $
+wait ,
+wait until
+waiting
+want
+want to
+wanted
+wants
+warehouse
+warning
+warnings
+was
+was asking
+was on
+was wrong
+way
+way $
+we
+we are
+we can
+we do
+we go
+we have
+we keep
+we need
+we never
+we ship
+we should
+we will
+week
+week $
+weeks
+well
+well $
+went
+were
+what
+what i
+what is
+what matters
+what the
+what we
+what would
+what you
+whatever
+when
+when i
+when the
+when you
+whenever
+whenever you
+where
+where it
+whether
+whether the
+which
+which is
+while
+whole
+why
+why $
+will
+will be
+will do
+will need
+will not
+will want
+windows
+with
+with a
+with that
+with the
+without
+without it
+without the
+wizard
+work
+work $
+work on
+worked
+worker
+working
+works
+world
+worries
+worries ,
+worth
+would
+would be
+would like
+would rather
+wow
+write
+write a
+write the
+writes
+written
+wrong
+wrong ,
+wrote
+year
+year $
+years
+yes>
+yesterday
+yesterday $
+yesterday ,
+yet
+yet $
+you
+you add
+you are
+you can
+you get
+you have
+you made
+you must
+you need
+you put
+you will
+you wrote
+your
+your question
+your time
+~,
+~:
+~a
+~add
+~all
+~always
+~an
+~and
+~because
+~both
+~but
+~can
+~do
+~each
+~ever
+~every
+~everything
+~find
+~fix
+~for
+~give
+~how
+~i
+~if
+~in
+~is
+~it
+~its
+~keep
+~leave
+~let's
+~look
+~never
+~no
+~nobody
+~not
+~nothing
+~of
+~one
+~only
+~our
+~port
+~put
+~run
+~show
+~so
+~some
+~take
+~tell
+~thanks
+~that
+~the
+~then
+~there
+~they
+~this
+~to
+~use
+~we
+~well
+~what
+~when
+~where
+~which
+~will
+~with
+~you
+—"""
+# correction, decision, architecture, priority, value; tenths above 128
+_VALUES = """
+5453505648808180828180807f828180818082818684848780857e848480837f7f82807f7f807f83
+7f847d7f808080827f807f7f8080827e8082808183827f807f7f7f8080807f857e81808080807f80
+7f7f857f807f80808180807e7f7f81807f808080807f7f7f80837c7d7f7e7f82828181807f7f7e81
+857c817e8080807e7f80807f7f8082808080807f80808480807f8182817f7f808280808784807f7f
+807f8080807e827e7e80807f8082808180807f8281837f837f807f807f80817e7f80807f7f807f80
+817f847f7f85837e81807f7d7f847f80837f7f81807f7f817f807f807f7f82817f8081817e7f7e80
+817f80807f817f8081828081808081887e807d818283817d7e808180837a7f858082847d7c7d817e
+7f7f7f7f8681808081807f80827f8084847f7e8080817f7f807c827c857d82878683848287888380
+8383848281807f808380807d81817f7b7d7e7a7d797b78787c7a7a78807e7d777a7b7a80827f8080
+7f7f7f7f7f807d7e7e807f7f8080807b7d8284787f827f7f828082807f827b7b7e7b977f7e82808e
+7f7c7e81857f82807f80817f7f807f83807f837f81807e807f808080807f7c7e7b7894827e7f7e83
+7e817f7d86807f7f808080807f8082807f7f8283807f807f82807f807f7e80837f8080807f807f81
+77798c83817e83887f7f7f827c82797b8382857d7f7f86847d80817d7f7c7e887b837d7f7d8d7c80
+7b7a80827f827c86818f7e7a937a7b7d867f80827d7e7a827e867f7b7b7f7c7e7e8c7d877d81737d
+7f87807f7c807d8381807d81787e7d81827e847e7e7f7e8e7b808183817e8f7d7e7c7e7f807f837f
+807f7f827f80827d7d807f827f81807f80807e80817f7f7f807f807f80807f837f7f808080827e7f
+80808182807f7f8380807d7f818180807f807f80808080807f807f8081807f7f82818080807f8080
+8080817f8080807e81807f808080807f80837f80807f8081808080807f807f81818082807f807f80
+807e7f808080837f7f80807f807f808080807f8080808280807f807f7f7f82847f7e7e7e82808380
+817e7f7e7f847f7e7e7e7f7e847f8083808080807e88807e808080807f82838080838080807f8080
+8080807f80827f7e7f8380808280808080837f7f8482837d7f807f848080847e7f7e80837f818480
+7f7e7f7e808080807f80817f807f807f80807f807f808084808080808281807f7f808080807d7f80
+7f807f80818084807f808380808080807f7f7f808080807f80807e807f80807f808180807f7f8080
+807f828080827f80818080817c8284807f807e818680827f83807f807f80817f82817f7f7f7f7f80
+82807f80828280807f807e858480848180808380807f808081837e7f7f8080807f7e827f80808080
+7f7f7f7f7f7e867e7e7f89827d7f8086807f7f807e7f82807f82827980807f7e7f7c7f7f7c808880
+81827e7d7f8182807f807e867f807f7f807f7f8180817d7d7f7c7c7e7b8e7f7f85808080827f7e80
+82817e7e837f7e7e83807f808085807e81807e7e7d84808280817f8482817d7879797c7f7e82817f
+80827d7d807f827f81807f80807e80817f7f7f807f807f80807f837f7f808080827e7f8080818280
+7f7f8380807d7f818180807f807f80808080807f807f8081807f7f82818080807f80808080817f80
+80807e81807f808080807f80837f80807f8081808080807f807f81818082807f807f80807e7f8080
+80837f7f80807f807f808080807f8080808280807f807f7f7f82847f7e7e7e82808380817e7f7e7f
+847f7e7e7e7f7e847f8083808080807e88807e808080807f82838080838080807f80808080807f80
+827f7e7f8380808280808080837f7f8482837d7f807f848080847e7f7e80837f8184807f7e7f7e80
+8080807f80817f807f807f80807f807f808084808080808281807f7f808080807d7f807f807f8081
+8084807f808380808080807f7f7f808080807f80807e807f80807f808180807f7f8080807f828080
+827f80818080817c8284807f807e818680827f83807f807f80817f82817f7f7f7f7f8082807f8082
+8280807f807e858480848180808380807f808081837e7f7f8080807f7e827f808080807f7f7f7f7f
+7e867e7e7f89827d7f8086807f7f807b7b83787a808280807f80807f7f80807f8080807f80808080
+7f80807f807e80858080807f8080808080828080807f8080807e837f8080827f7f80807f80828080
+7f80808080817f8080807f7e7f827e7f817f8180817f7e7f7f847f7f80807f7f8080808080808680
+7f80807e807f80807e808080807f808080807f807e7f7f7f84807e838080817e7f7e807e7e857d7f
+7f8084807f80807f7f8080808080817f82808180808583827e83847f807f7f7f8081807f7e7d807f
+7f7f7f7f7f807f807f807f837f80827f848080807e7f827d8383837e7f7f7f7f8080808080838080
+7f807f80808080817f80807f8281807f81807f837d7e847f7f808081808079817e7f808081808080
+7f817e7c817a84837980807e807f7f80818182807e817f807e7f7f807f8380807f80808080808081
+85817f8080807f808080807f808080808181817f7c7d807f828082807e807f7f807f808082808080
+82807f80808083817e807e81807e807f827f80807f80807f837e7e84827f807f80817f7f81808080
+7f7e81848080808083808080847f807f8086808080808580807f7d8181838281827e7e847f818080
+82818381838080817f7f8080827f8080827f7f8180818180807e827d7e80817f8082807f80807f80
+817c837e828080808082807f847f8080807f80807f7f8080827d807f80807f877e7f7f7f837f807f
+7f7f7f7f80837e7f817f877e7f817f857e847f7f83807f808080807e7f837f7f7f8084817f807f7b
+807f7f80807f7f838281807f80838084807f80807f897f7f80817c7f7e7f827f807f807f80818081
+7f807f7e7f80817f82807f818080807f7f7f80808080817f7f807f808081818382808283807f8080
+80807f83807f828282837f827f8283827c7f7e7e7e797a917e80807f84808080807f808080808280
+7e7e7e8680807f7f83807d7f808380817f83828082808080807f7f817f807f80807f807f7e7f8180
+7f81867e7f857f7f7f7f807f8080807f7e7f7f8080827e877f7f80808480827f807e80807f807e80
+7d86807d7e80818086807f80808081817e7f7d87807f807e817e7f7f8080807e808081808180807f
+8080827f83817f807e82828381847f7f7d7f83808082807f80808080817f808080817f7f7f828080
+83827f7f7e807f807f808380808180837d7f818080817e837d8180808080817e7f857f827f7d7f80
+80817d8080808180808080808081807e8180827f7e807f7f898080807f808380827f807f80808080
+7a7e7e8b7f7f807f878080808085807f7e7f7f807f837f7f808082808080807f808280807f817f7f
+807f807f8081807f7f827f8082807f80817c827f81807f8080808181807f827f82807f8082808080
+7f7f807f8082807f7f827e85807f7f828080808081807f81808083807f80817f8081808180817f80
+7f807f8481807f807f807f807f818280807f808081808080808081808080807f808980817f847d7f
+8083807f808080837f83807f877e8081808080817f7f7f8080817f837f7f81827f8080807f828380
+8080807f80817f82857f7f807f83808180847f80817f7f80807f7e807f82808080808180807f8081
+7f7f80808080808380807f80838080807f8280807e7e867e818480807f7f7f7f827f808081807f80
+7e7f817f837e80807f808081808080807f87807f7f81807f807f7f7f7f80837f7f837f807f7f8580
+80808081807f817e7f837f8280827f7f80808080807f7f8181827f8080807e8180817f7f7f807f80
+80848080807e7f7f857d7f8080847e7f837f7f8080807e7f7f7f7f808080818080808082857f7f80
+827f807f807e7d7e81807f7f7f8280817d808081807e8080807f8082808080817f80807e887f7f80
+7f84808080807c7f80807f83817e80827f808080827f808080807e80827f807d867f80807f808380
+807f808380837c7e83818280827f808380807f7f7f808083817f807f7f7f837f8080807e7e807f7f
+7d7f807f807f7f80807f857f7f7f7f7c82817f7f80807f80807f7e887e807e827d7f7f8080807f80
+7f7e808380817f7f7e7e827f7f80807c817f82807f7f7e81817f807f7f807f818082807f8081807f
+83807f807f837e7f7f808085807f81808180807f807f80827e7f7e7f807f817f7f827f7f7e83877f
+807f8680808080807e807f827f7f80827e8283808082807e7f80808280808480827f808180807f80
+7f81817f807f828080807e7f7f7f7f8080838080807f8380818085817e7e807f8280807f80838080
+817f80817f807f7f7e807e7e897e7f7f7f857f807e80877c7f7f7f8082807f7e82837f7f807d8480
+807f84807f80807f7f807f7f807f807f808080807f80807f807f8480827e81817f8280807f818080
+808280808080847f7f80808080818081837f80817f7f8081807f7f8082807f83817f8080827e8081
+807f808480807f80858081837f807f7f828081807f817f7f807e80817c817f7f807f7f7f80828081
+7f7e857e7f80808280807e7f7f80808080807f807f808080807f837f7e7e7e82807f7f8081808181
+7f7f7f82807f8082807e7c827d8680807d8082807f7f8086807f828081808081807f7f83807e837f
+83857f8280828380808080808281808184807f808082808380827f80808080817f7f807f7f817f80
+7f817f7e7f80827f80807f7f807f807f80807f8080808082807a83848385807f80807f817d7d807f
+7f7e837f82807d817f808080827f807f7f807f817f807f7f7f80847f7f80837f80808079867b8485
+7f877b7f828080847f808080827f807f7f8080807f8280817f7f807f7f807f7e807f807f7e7f807f
+7f80807f807f7f848080817e7e817f7f80807e80867c867c7e838082807f80808480807f80807f80
+7a827c7d807f7f83847f7f7e827f7f817f80807f7f81867f807f7f807e7f7f827f7f808080807f80
+807f857f80807f83808080807f80808080818080808282827f80807f818080807f81837e8a837e7f
+8082808080807f8080807f7e7f7f807f7f8080807f80828080818580807f8180807f7f807f827f80
+80858281807f8b82837d80808081807f808180807f818082807d8a7e7d817e827e7e828084807f80
+807e808080807f7f7e7f7f7f807f80817e7f7f7f8080807f807e80808080807f7f8284817f817e80
+7d7e7f8080807f7f80807f808080807f7e80817f8080807f807f7f838083867f817f80807f807f80
+837b7f7d7e7f807f8080808080827f82808180807e80807f8081847e7f807e7e7f8080857d807f7f
+7f7e8080807e7e8080807f7f807e807f80807e8080807f80807f7f80817e807f7f7f807e83877e7f
+817e8080817f84817f807f807f7f7f7f807f80807f80818080827f807f7f7f7f8381827f7f7f7f7f
+7f7f817f7f7a7e7f7d7f7f80808080807f7e7f807f808680808b7f797a7c7a827e7f80837f808080
+7f7f807f80827f80808082818080807d808080807a828080807f7f8080807e7e7f80807e80808080
+847f8080807f807f8380867f7f80807f7f7f8080857f8080808080808180808080807f7e7f808080
+807f828080857f807f807f808080807f847f817f877f8080808080808180807f8080807f7e7f7d83
+7f807f7f817f807e7e807f7f81817f7e817f8480807f7f82817f8080857e807e807f808080818081
+7f82808282807f7f80808381837f7f7f81827e807f8080837f81807e82807e7e81817f847e897a7e
+7f838282808082808080807f7f7f7c7f807e7f8080808280807f8082808080807f8081817e7f8080
+7f7f807f827f818180808180807f8080807f8280807e837e7d858581807e7f827f7f807f80828080
+8280807f80837e7f807e807f82808180828180807f7f807f817f7f8180817f80808280807f808280
+8485807f7f8385807f7f7f808080807f808080807e81807f80807f807f8080817f80807f80808080
+817f807f80847e7c888e7f8c807f807b7f7d7e897f7f7f7f89807e81807e7f7f807f7e7f80807f80
+7f7f7f7d897f7f807f807f81817f808083807f7f7f807f8080808082807f817e7e807f7f80807f7f
+877f7f7f7f8580827f807f7f8081807f82807f7f7f81808280847b8186817e7f7f837f818080807f
+7f857c7d817c7e82877d82807f7f807f8180807f807f808080828080808084807f8080807f807e81
+8180807f817e7f8181807f807e7e8187867f7e7e7f80827f808182807f7f828080807f7f80808082
+8382807f80807f7f80807f808080817f807e7d817f808080807e827e827d81808080838381877e82
+7f85817f7f8080808180807f7f808281808080807e7e847f82837f807e807f7e7f807f7f82808380
+807f808080827f8080807e7d8486857f8080847f7e81877f807f817f847f7e827f817f7f8280837f
+8080807f7f837f8180807f7f80807f828082808082808280807e8a7f7e7f8081827f807f7d808080
+808083847e80817f807f807f7f82827c7f7e7e7f807f8080808080807f807f80808080837f7f807e
+817e7f7e7f808080807f8180808080807f7f7f80807f818080817e7e818180808082807f807f8480
+7f7f7f7f847f7f7f7f847f82827f807f7f837f827f828082807f8180828080807f82808180828080
+80808180807f828082817f807e7f80807e7f8380837f807f807d81807d7f7f7e7f7e82817f80807f
+8080807f807e7f807f807e808080807f7e808080807e7e83808183807f8080807f837e7f8080847f
+80817f7f8080807f818080837f7f7f7f817f827f8080807f7f807f808080807f807f807f7f808480
+7f80827f7f7f7f8080807f81808280807f8080807e807f86807f7f847f807b7d7e7d7c7e7f7f7e80
+7e8381807f81808080807e7f807f8083807f808082807c8080897e807f80867e8080807f83807f80
+807f7f827e80807d80807e7e7f8180817e7f7f8081808280807f817f847f7f7f807f817f7f807f80
+7f7d7f7f7f7f807f827f8380808080847f807f8081808080807f837f81818280807f808186817f7f
+7f85817f807f827e8080807e817f80817f7f80807f7f8280807f7f8282808080828080807f81807f
+807f807f807e817f857f80827f8280817f7f7f807e7e7f877e7f8080817f807f807f80807f7f8180
+7f7f7f7f817d807e7d807f7f7f7f808080807f80807b8b858080807f8080867f80847f7f7f808280
+80807f7f807e80877f808080847f7f7f7e7a7b857f8080808080807f80817f80807f807e81817e84
+80808280807f80807f817f838280807f80807f807b7d7d83877f7f807f827f7f7f8581807f848180
+817f7f827f7f7f837f81827e867e7e80807e80807d7a868180807f837f807e827f818080807f7f80
+7e808080807f7f8081807f807e7f8180807f80817f808081807f808080808484877c7e87807e7f81
+7f7e7f7f8081808080807f7f8080807d7f858080807f7f80848181807f808980837a7a7f7e7f7f80
+807f80817f83807f8080807f8480807f80808080807f8180808080807f807e80808080857f807f80
+807e82808083808180808080807f807f808080807f808080807f7f7f837f827c86847f807f828180
+7f808080807d7f7e887d808280807f807f7f847f808080807f7f8080848080817f817e827e7f8280
+81807f80807d7e857d7f807f80807f7f80808080807f7f827f807f84808081807f7f7f7e7d807d80
+808081808082807f8080827e827c7f837f807f7f8080827e807f7f7f7e807f80807f8181847f7d80
+7c8082838a7f7d7f808280807f817f8180808081807f808084808280827f7f7f7f807f8082808080
+7f7f7e7f827f80807f827a807e828180808281807e80817f81847f817d8283807e80808183817f82
+807e8080817f7f808180808180808083827f7f8083808b827e7f83807e807f82817f7f807f848080
+7f817f827f7f8580817f807f8080807f857f7f807e808180807f7e7e8c81807f808280827e7e7f7f
+7f817f807f83808080827d7e89807f8084807f7e83817f80808080807f7f7f7f7f7e7f8080828080
+7e828283827f827f81807f82837f7f7f7f837f817f808080807d837f80817f847f7f807f817f8480
+85827f7f80827f807f80807f82807f84807f818081808080807f80808080827f7d7f7f807f848080
+817f80807f7f80808180827f818180807f8183807f81807f807f8081818082807e7e7e807f807f7e
+8180807f8080807f82827f87827f7f7f84807f807f7f8080807f80808080837f808181808080807f
+7f7f7e7e82807f7f7e83817f8280837f82808180807f7f8480807f7f84807e848380807f837f8380
+80808083807d7f7f897f8080807e80807e7f80808080837f807f817e82818280808080807f808280
+807f8080807f7e7f7f80807f8080808182857f808080807f80837e8283818180807f81817f808580
+8081837f7f7f7e8180807f8080808080827f807f807e80808084817e80807f7f807e8083807f7f80
+807f807e7f807f807f7f7f808081817f868080807f86807f807f7f837f807f83817f807f7f808080
+827f807f80807f80818180808081817d7f8280807e7f8080828180818080807e8280808080808081
+80807f818080827f7f7f81817f818180807d848180817f81808080808480807f808080807f7f8180
+807f8080807e7e807e807f80818080807f807f807f847e847e80807f828080807f7f807f7f857e7f
+817f817e80817f81807f81808380807f81827f8080818081808080807f8083827f7f7f8082828080
+7f7f8080808080807f807f80807f837f7f7f8181817f7e8280808080828080807f80807f817d7f80
+808080837f80817f827f80867f7e80807f857f7f8080827f7f82807e8180807f807f80827e808082
+82808180808a7f7e7e7f8280807f808180807f80807d807e81837f7f7f8383847f80807e80808080
+847d7e7e81807f7e7e7e8180807f7f827f817f807e7e818580828080808082808080807f827f7f7f
+7f7e837f84808180827f7e807f807f80827d7f8180837d80808181807f807f7e807f7f8080808180
+8080817f82807f8080828681807f807f7f807f80808080838080808180807f80827c807e7f807e81
+807e857f80807f8380808080838081817f817f867e807f80807f81837f7f7f85808080808180807f
+807f807f8080817f81808082817e80817f8080837f807f7f8082808080808381808080857b827d7f
+81807f7e80847f7f807f807f7f80807f817f7f80807f807f80807f8080807e7f7f7f807f7f7f7f81
+7e86837f7f80857f818080817f7f807f80808080807f7f7d8080837f808080808081817f81807f80
+80808180808082807f808081807f80817f808380817e7f80808481847e7f848380807f817e7f8280
+7f7f8081807f7f82818083817f807f7f7e7f7d7e807f7d80807e7f808080807f807f808080807f80
+808080847e7f7f827f80837e7f8080827f808080807f8082807f847f7f807f867f808080827f7f80
+807f80847f7f808080807f827f7e81817b7f847f807c817f8080827f847f80807f84807f7f847f7f
+7f7f8080807f80887f7e7f8683817e7f7e7f7f80807f807f808081807f8080817f7f81837c7f7d7f
+7f81827f807f7f7f80808080847f80807c7f8680807f80828180808180808080807f8081807f7f80
+8082807e8083847f81807f817f7f80807f7f80807e7f80808080817f80817f7f8080807f7f7f8280
+807f807f80818480817d7f817f808082827f7f7f817f807f80827f7f7f80807f807e828084817f7f
+7f838080807f7f8080808180808082817f8081807f7f8380807f8083808082837f807f8180808080
+80808480808080848080827f80867f837e7d8380807f8080807f7f808080817f807f827f807f7f7f
+7f81807e817e7e8181827f7e7e7c7f8280807f807f7f807f808081807e7f7f818080807d8180847f
+7f81807f807f7f807f807e7d82848180827f8181807f8080807f7f817f838380847a7e7d7f807f80
+8080808480817f7f7e8081808080808080827f8086857d84827f8080817d7f828081807f827f7f7f
+807f8083808081808280827f807f808081808680837f807f81807f8080807f7f807f827f7e7f8381
+847f7f7f80827e7f8080808280808080808082808081807f8080807e80808080808082807f87807f
+807f8082807f817f7f807f808080807f7f8081807f807f857e817f80807f7f807f7f7f7f7f80817f
+7f7e8184807f8081807f8180807f8080807f7f8080817f80807f7f83807e7f827f7b7f8082808380
+80808082807f807f7f807f807f7f7f7f80807f817f80807f8084807f807f81807f8280808080807f
+837f7f7f7e807f8082807f808080807e7e7f7f7f807f8080807f7f7f837f7f7f8083807f80827f7f
+7f808080817f83807f80807f80847e7f7f80808080817f817f7f8080807f7f7f807f807e7d7d8181
+7e837f7e827f8080818081857f7d8182807f828180807f8080837e7f7e7f80817f8080807f807f80
+817f82817f7f81807f808080808180807f8080807f80808080807f808281807f8081817f7e808180
+7f818081807f7f82807f807f8280808081807f7f7f7e807e82807f807f83827f817f807f7f808280
+7f807f7c7f8181807e7f807f8280807f82807f8080817f7f807f80808080827f80808080827f7f80
+7e827f7f807f7f7f8280808381827f80807f80808180807f80807f7f7f7f8080807f80817f80827f
+8280807f7f7e838080807f80807f807f808081808081807f808180817f80807f818480807f807f7f
+7f7f82847f827f807f807f7e808180817c837c7f7f7f837f8084807f80807f847f847f7e8a7d867e
+80867f837f80818084807d817b83847e837f827f817f7f7f8180817f7f837f7f7f827f807f808082
+8580827e8287837f8083817d7f857e8080807e808080807f80827f81807f7f808080807f817f8080
+817f807f807f7f7f8080827f817e7f7e858081808080818080807e8080807f7e7e7f8581807f7f80
+80808180807f7f81808080827e7f807f7e817f7f7f7f7f86808180808180817f817f807e827f807f
+7f827f808080807f808080847e807f7f7e837e7f7e7e837e7f817f8082807f7f7e83807f7f7e8280
+7c7f80847c7f817f807e807f81818081808181817f82817f807f82808080827b837c8180807f807f
+817f7e80817f80808080807e8382807e817f8080817d807f807f80807f8180807f7f80828080807f
+808185808280808183807f7f7f808084807f807f7f7e7f87807f808080807f7f7f7f817f7f80847f
+7f7f7f7f7f7f807f8080808080807f80807d817f80807d80807f7f808480807e807e7f7e80807f80
+817f807f8081828280808181807f807f7f7f838081807f80807f808081807f817f83807f81828480
+7f82808080807e8280807e7e808080808080807f8081807f80807f828080807f7f7f807f81817c83
+80808480828080818080808080817e7f7f8184807f7f807e847e807e80807f807f80808280808080
+7e7f80807f7e837d8d80807e8082807f827f8280807f8080807f807f8084807f7f8080807f807f80
+807f807f80807f8080807f838080817f807f867f80818084807f7f8081807e7f808481807c7f7e82
+807f8080817f837d7f7f827f7e7f7f7f7f817e82807e80807f8080827f7f8180817f7f807f838080
+807f807f7f7f847f7e828082808080807f8381807f80808280827f7f857f80808083808180808080
+8080808180807e7f80807d7c847f817d8080808082808080807f80807f82807f808080817f808080
+7f7f7f807f847c7d7c7e85808080807f807f808081808080807e80848080807e807f807c8c847e83
+7f867a7f81807e7f83807f7d867f7f80817f8180807e807f7f8082808080807e7f8183807e828080
+8081827f807f7d8580807f847d7f807f7e7f87807f7f7f8380817f8081807f7e807f817f7f808082
+7e7f7f7e80847f7f7e7e817a7b827d857f7f7f807f7f807e80807f8082807f7f807f80807f808080
+80807f7f80837f7f817f7f7f847f807c7c7e7d81807f8080807f7f807f7f7e7f7f80837f7f847f83
+7f8084808381827e7f808280808080807f7f7f80807f7f7f807f7d8180818080808280817f838380
+7f7f81847f7d7e7e7e807f7f7f808076897b7a837e85817e8380817e7f807f7f807f827f807f807f
+7e7e7f80828082807f807b877e7d7f817e807f807f7f7f83807f837e7e7e7e8283827f807b7f8680
+7f857f7e8080847f7f807e8182878280807f8080807f827d82807f807f808781807f808080807f7f
+7e7f80807f7f81807e7f7e7f8082807f7f8080807f82807f807d807c7f807f7f7f80817f7f808080
+7f868080807f80807f807d80857e827f7f8080807f7f8080837f80848080807f828080867e7f7e7f
+818080807f857e7f7f7f827d807f80807e8080808080807f807e867e7e7f7e7f8080807f80808180
+807f8080807e7e8080807f7f808080907b7f7b877f8088807f7f7e7f84807b7f7f808180807f8083
+8580808080827f7f80807e807f7f857f7f807f81838080807f7b7e7f7f82808080807f87827c7b80
+80827f807f7f7e80808080828081807f847f80807f83827e7f80807f7f807f817f7f837f80827f80
+7f808080807f7e8081827e808280817e83807f7f83827f807f7f7f8080807e857e8180807f817f80
+7f7f857f808081837f7f7f808081807f80807f8082807f80807f7f7f82817f807f80807f7f7f7f80
+807d7e7e7c817f80827d7e80828081807f807e81837981818380807d7f8080827f808280817f7f7f
+80817f7f8082808080817f7f8480807d8685807f7f808280808c857f7e7f807f827e807f827f8283
+7e837e7e7e807e8085808180807e81817f807f81817f7f7f827f7f7f8080807f807f8081827f837e
+807f807f80817f7f807f7f7f8080807f7f807f80807f87807e88837d817f7f7f7f827f7f837f7f81
+7f7e807f7f7f7f807e828182808080807f80808180887e7e81817f807f82817d7f7e7f8080807f80
+837f7f807f807e808181807f82807f80818080818a7d7f7d818180827f80
+"""
+WEIGHTS = {name: 5 * place for place, name in enumerate(_NAMES.split("\n"))}, bytes.fromhex(_VALUES)

@@ -12,33 +12,34 @@ from claude_memory.layers.rules import STOPS, Families, is_name, is_number
 
 LABELS = ("correction", "decision", "architecture", "priority", "value")
 UNIT = 10  # weights are written as tenths
-FIRED = 30  # a row of this label fits
-FIRED_ANY = 5  # a row of any label does
-ENOUGH = 8
-APART = 10  # what a second label of one sentence must have more
+ZERO = 128  # of a byte
+FIRED = 33  # a row of this label fits
+ENOUGH = 4
+APART = 15  # what a second label of one sentence must have more
+MORE = 10  # what a second label of a prompt must have
 LONG = 5  # steps of four words
 
-Weights = Mapping[str, tuple[int, ...]]
+Weights = tuple[Mapping[str, int], bytes]  # where the bytes of a feature begin, one a label; and those
 
 
 def features(
     words: Sequence[str], families: Families, weighed: Iterable[str], moods: Iterable[str]
 ) -> set[str]:
-    """What can have a weight: words, words that begin a clause, families of words, moods, the length."""
+    """What can have a weight: words, pairs of them, those that begin a clause, families, moods, length."""
     found = {f"<{mood}>" for mood in moods}
-    before = ""
+    before, kept = "", "^"
     for word in words:
-        if is_number(word):
-            found.add("=num")
-        elif is_name(word):
-            found.add("=id")
-        else:
-            found.add(word)
+        kind = "=num" if is_number(word) else "=id" if is_name(word) else word
+        found.add(f"{kept} {kind}")
+        found.add(kind)
+        kept = kind
+        if kind == word:
             if not before or before in STOPS or before in families["openers"]:
                 found.add(f"{'~' if before else '^'}{word}")
             if len(word) > 4 and word.endswith(("ed", "ing")):
                 found.add("-ed" if word[-1] == "d" else "-ing")
         before = word
+    found.add(f"{kept} $")
     present = set(words)
     found.update(f"@{name}" for name in weighed if not families[name].isdisjoint(present))
     if words:
@@ -49,24 +50,25 @@ def features(
 
 def weigh(found: Iterable[str], weights: Weights) -> list[int]:
     """The sum for each label."""
-    totals = list(weights[""])
-    for feature in found:
-        row = weights.get(feature)
-        if row is not None:
-            for place, weight in enumerate(row):
-                totals[place] += weight
+    places, values = weights
+    totals = [0] * len(LABELS)
+    for feature in ("", *found):
+        at = places.get(feature)
+        if at is not None:
+            for place in range(len(LABELS)):
+                totals[place] += values[at + place] - ZERO
     return totals
 
 
-def choose(totals: Sequence[int], fired: Collection[str]) -> list[str]:
-    """The labels that weigh enough: the heaviest, and others only when they are sure."""
-    some = FIRED_ANY if fired else 0
-    sums = [
-        total + some + FIRED * (label in fired) - ENOUGH for label, total in zip(LABELS, totals, strict=True)
-    ]
-    most = max(sums)
-    return [
-        label
-        for label, total in zip(LABELS, sums, strict=True)
-        if total > 0 and (total == most or total > APART)
-    ]
+def choose(totals: Sequence[int], fired: Collection[str]) -> dict[str, int]:
+    """The labels that weigh enough, and how much more: the heaviest, and others only when they are sure."""
+    sums = {
+        label: total + FIRED * (label in fired) - ENOUGH for label, total in zip(LABELS, totals, strict=True)
+    }
+    most = max(sums.values())
+    return {label: total for label, total in sums.items() if total > 0 and (total == most or total > APART)}
+
+
+def surest(sums: Collection[int]) -> int:
+    """What a label needs to be kept: what is said once in a prompt needs no more, what else is said does."""
+    return min(max(sums, default=0), MORE)
