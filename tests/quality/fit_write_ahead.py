@@ -35,6 +35,7 @@ SETS = {
     "practice": "prompts_practice/prompts.jsonl",
 }
 LEAST = 4  # sentences a feature must be in
+SLIGHT = 2  # tenths; what weighs less is left out
 RIDGE = 2.0
 STEPS = 250
 SHARE = 0.6
@@ -86,7 +87,7 @@ def fit(train: Sequence[Row]) -> weighing.Weights:
     wanted = np.array([[label in row.labels for label in weighing.LABELS] for row in train], np.float32)
     weights, start = _descend(given, wanted)
     tenths = np.rint(np.vstack([start, weights]) * weighing.UNIT)
-    kept = [place for place, row in enumerate(tenths) if row.any()]
+    kept = [place for place, row in enumerate(tenths) if not place or abs(row).max() >= SLIGHT]
     places = {["", *names][place]: number * len(weighing.LABELS) for number, place in enumerate(kept)}
     values = np.clip(tenths[kept] + weighing.ZERO, 0, 255).astype(np.uint8)
     return places, values.tobytes()
@@ -185,7 +186,8 @@ def write(weights: weighing.Weights) -> None:
         f'_NAMES = """{chr(10).join(places)}"""\n'
         "# correction, decision, architecture, priority, value; tenths above 128\n"
         '_VALUES = """\n' + "\n".join(lines) + '\n"""\n'
-        'WEIGHTS = {name: 5 * place for place, name in enumerate(_NAMES.split("\\n"))}, bytes.fromhex(_VALUES)\n',
+        '_PLACES = _NAMES.split("\\n")\n'
+        "WEIGHTS = dict(zip(_PLACES, range(0, 5 * len(_PLACES), 5), strict=True)), bytes.fromhex(_VALUES)\n",
         "utf-8",
     )
 

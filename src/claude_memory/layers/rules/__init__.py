@@ -159,8 +159,13 @@ def _cost(part: str, words: Vocabulary) -> int:
         return _NEVER if "|" in part else _DEAR
     if "|@" in part or "|-" in part or "|=" in part or "|$" in part or "|*" in part:
         return _NEVER  # it stands for more than its words
+    common = words.families["common"]
+    if "|" not in part:
+        return 1 + _DEAR * (part in common)
     alternatives = part.split("|")
-    return len(alternatives) + _DEAR * len(words.families["common"].intersection(alternatives))
+    if common.isdisjoint(alternatives):
+        return len(alternatives)
+    return len(alternatives) + _DEAR * sum(word in common for word in alternatives)
 
 
 def _starts(first: Element, words: Sequence[str]) -> Sequence[int]:
