@@ -7,7 +7,8 @@ import pytest
 from claude_memory.lifecycle.cues import changes
 from claude_memory.lifecycle.gate import Action, chosen, judged
 from claude_memory.lifecycle.matching import matched
-from claude_memory.lifecycle.values import kinds_differ, numbers
+from claude_memory.lifecycle.polarity import polarity
+from claude_memory.lifecycle.values import kinds_differ, numbers, other_measures, same_measure_differs
 
 
 @pytest.mark.parametrize(
@@ -40,10 +41,39 @@ def test_words_side_by_side_are_one_thing_and_others_are_told() -> None:
         ("daily", "once a day"),
         ("32k tokens", "32,000 tokens"),
         ("at 10:00", "at ten"),
+        ("for 18 months", "for a year and a half"),
+        ("three hundred lines", "300 lines"),
+        ("two dozen partitions", "24 partitions"),
+        ("at 4pm", "at 16:00"),
+        ("published as a package", "a package"),
     ],
 )
 def test_figures_that_say_the_same_are_the_same(one: str, other: str) -> None:
     assert numbers(one) == numbers(other)
+
+
+def test_figures_are_compared_by_what_they_count() -> None:
+    assert same_measure_differs("two approvals are needed", "one approval is enough")
+    assert not same_measure_differs("holds 512 samples", "is drained every 2 seconds")
+    assert other_measures("holds 512 samples", "is drained every 2 seconds")
+
+
+def test_a_figure_is_one_word() -> None:
+    assert not matched("Kotlin is at 1.9", "Gradle is at 8.9").shared
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "agree"),
+    [
+        ("The runner has no Docker.", "The runner doesn't have Docker.", True),
+        ("Calls require a key.", "Calls require no key.", False),
+        ("Overbooking rooms is permitted.", "Rooms can not be overbooked.", False),
+        ("Pages are cached.", "Pages are cached no longer than a day.", True),
+    ],
+)
+def test_a_denial_meets_what_it_denies(old: str, new: str, agree: bool) -> None:
+    found = polarity(old, new, matched(old, new))
+    assert (found["against"] == 0) is agree
 
 
 def test_one_of_a_kind_is_a_value() -> None:

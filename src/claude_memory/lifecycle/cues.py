@@ -58,7 +58,8 @@ _CHANGE = re.compile(
     r"|instead of (?:the )?(?:old|previous|former)|only \w+ remains?|rather than .* as|successor|not .* since"
     r"|from (?:here|today|tomorrow|this point|that point)(?: on(?:wards?)?)?|from [\w ]{1,20} onwards?"
     r"|forget (?:what|about|the)|scrap|rolled back|ripped out|came into (?:force|effect)"
-    r"|(?:is|are|was|were|been) (?:dead|archived|void|frozen|sunset)|down to \d|joined (?:the|us)|at last|finally"
+    r"|(?:is|are|was|were|been) (?:dead|archived|void|frozen|sunset)|down to \d+|joined (?:the|us)"
+    r"|at last|finally"
     r"|quit|stop \w+ing|replaces|have switched|has switched|gone over|changes? (?:to|from)|becoming"
     r"|new (?:name|home|wish|rule|default|place|value|limit|owner|policy|address))\b"
     r"|\S*\d\S*\s*(?:→|->)|\(was\b|\(formerly\b|\bwas \d",

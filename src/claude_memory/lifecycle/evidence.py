@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 
 from claude_memory.lifecycle.cues import SOURCE, TROUBLE, changes, happened, hints
 from claude_memory.lifecycle.frame import Frame, framed
-from claude_memory.lifecycle.matching import Matched, akin, group, matched
-from claude_memory.lifecycle.polarity import polarity
+from claude_memory.lifecycle.matching import Matched, akin, content, matched
+from claude_memory.lifecycle.polarity import clash_of, negated, opposed, polarity
 from claude_memory.lifecycle.values import (
     SIBLINGS,
     kinds_differ,
@@ -20,19 +19,11 @@ from claude_memory.lifecycle.values import (
     numbers_differ,
     other_measures,
     same_measure_differs,
-    words_of,
 )
-from claude_memory.text import index_terms, is_stop_term, stem
+from claude_memory.text import stem
 
-_NEGATION = re.compile(
-    r"\b(?:no|not|never|none|nobody|nothing|nor|without|cannot|neither|avoid|forbid\w*|forbidden|prohibit\w*"
-    r"|banned|disallow\w*|refus\w*|off limits"
-    r"|refrain|unwelcome|leave out|lack(?:s|ing)?|against|stop"
-    r"|instead of|rather than|in place of|removed|dropped)\b"
-    r"|n['’]t\b",
-    re.IGNORECASE,
-)
-_NARROW = re.compile(r"no|without|instead of|rather than|in place of|none|neither", re.IGNORECASE)
+__all__ = ["content", "measured"]
+
 _LIMIT = re.compile(
     r"\b(?:every|each|all|any|only|at most|up to|under|below|maximum|max|before|after|limit\w*|needs?"
     r"|requires?|must|has to|have to|keep)\b",
@@ -48,28 +39,6 @@ _COPULA = re.compile(
 )
 _LABEL = re.compile(r"(?:The )?([A-Z]?[a-z]+) (\d+|[A-Z])\b(?![.,:%]\d)")
 _SAME_FRAME = 0.5
-_OPPOSITES = tuple(
-    tuple(pair.split("/"))
-    for pair in (
-        "always/never allow/forbid enable/disable enabled/disabled before/after before/later "
-        "short/long use/avoid required/optional sync/async public/private upper/lower uppercase/lowercase "
-        "left/right tabs/spaces red/black min/max minimum/maximum true/false manual/automatic local/remote "
-        "client/server push/pull more/less verbs/noun singular/plural relative/absolute "
-        "static/dynamic open/closed camelcase/snake_case camelcase/kebab-case snake_case/pascalcase "
-        "snake_case/kebab-case keep/remove fine/wrong safe/unsafe zero/infinity inputs/outputs input/output "
-        "internal/external fast/slow worker/main squash/merge rebase/merge light/dark tcp/udp "
-        "ascending/descending sequential/parallel mandatory/optional strict/lenient stateless/stateful "
-        "on/off first/last lazy/eager lazily/eagerly lazy/eagerly single/double "
-        "own/share own/shared early/late implicit/explicit hard/soft inside/outside nested/flat text/binary "
-        "high/low odd/even hot/cold server/browser each/all own/all anybody/owner cancel/keep "
-        "kept/removed "
-        "visible/private visible/hidden supported/unsupported shared/own plain/encrypted everyone/nobody"
-    ).split()
-)
-_OPPOSITE_GROUPS = tuple(
-    (one, other) for left, right in _OPPOSITES if (one := group(stem(left))) != (other := group(stem(right)))
-)
-_PREFIXES = ("un", "im", "in", "non", "dis", "de", "counter")
 # Words that head a sentence without being its subject.
 _LEADING = frozenset(
     stem(word)
@@ -79,14 +48,6 @@ _LEADING = frozenset(
         "maximum number"
     ).split()
 )
-
-
-@lru_cache(maxsize=4096)
-def content(text: str) -> tuple[str, ...]:
-    """The words that carry a text's meaning, as stems, each once, in order."""
-    terms = dict.fromkeys(term for term in index_terms(text) if not is_stop_term(term))
-    # The pieces of an identifier speak for it: `half-even` and `half to even` are the same.
-    return tuple(term for term in terms if term.isalnum()) or tuple(terms)
 
 
 def measured(old: str, new: str, cosine: float | None = None) -> dict[str, float]:
@@ -202,7 +163,7 @@ def _said_of_change(old: str, new: str, changed: int, strange: bool, event: bool
 
 def _denials(old: str, new: str, changed: int) -> dict[str, float]:
     one, other = set(content(old)), set(content(new))
-    clash = len(_clash(old, new) & one & other) / max(len(one & other), 1)
+    clash = len(clash_of(old, new) & one & other) / max(len(one & other), 1)
     agreed = bool(negated(old) & negated(new))
     clash = 0.0 if agreed else clash
     # `every call needs a key`, `no call without a key`: a limit said the other way round.
@@ -248,54 +209,6 @@ def _turned(figures: dict[str, float], frame: Frame) -> float:
     """The same words in another order, and nothing that sets the texts apart."""
     apart = ("change", "event", "numbers_differ", "opposites", "denied")
     return 0.0 if any(figures[name] for name in apart) else frame.turned
-
-
-def opposed(old: str, new: str) -> bool:
-    """Whether one text holds a word and the other its opposite."""
-    one, other = _grouped(old), _grouped(new)
-    if bool(negated(old)) != bool(negated(new)):
-        return False  # `never off` is `always on`: a denial on one side turns an opposite around
-    for left, right in _OPPOSITE_GROUPS:
-        here, there = left in one and right in other, right in one and left in other
-        if (here and left not in other) or (there and right not in other):
-            return True
-    one, other = words_of(old), words_of(new)
-    return any(
-        word.startswith(prefix) and word[len(prefix) :] in against and word not in against
-        for words, against in ((one, other), (other, one))
-        for word in words
-        for prefix in _PREFIXES
-        if len(word) > len(prefix) + 3
-    )
-
-
-@lru_cache(maxsize=4096)
-def _grouped(text: str) -> frozenset[str]:
-    return frozenset(group(stem(word)) for word in words_of(text))
-
-
-@lru_cache(maxsize=4096)
-def negated(text: str) -> frozenset[str]:
-    """The content words a text says no to.
-
-    A verb is denied with all of its clause; `no`, `without`, `instead of` and a clause that begins with
-    `not` deny only what follows.
-    """
-    found: set[str] = set()
-    for clause in re.split(r"[.,;:!?()]|\band\b|\bbut\b", text):
-        match = _NEGATION.search(clause)
-        if match:
-            after = content(clause[match.end() :])
-            narrow = _NARROW.fullmatch(match.group()) or not content(clause[: match.start()])
-            found.update(after if narrow and after else content(clause))
-    return frozenset(found)
-
-
-def _clash(old: str, new: str) -> set[str]:
-    """Words that one text affirms and the other denies."""
-    one, other = negated(old), negated(new)
-    yes_old, yes_new = set(content(old)) - one, set(content(new)) - other
-    return (yes_old & other) | (yes_new & one)
 
 
 def _tails_differ(ours: tuple[str, ...], theirs: tuple[str, ...]) -> bool:

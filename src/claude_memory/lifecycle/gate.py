@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from claude_memory.lifecycle.cues import changes
-from claude_memory.lifecycle.evidence import content, measured
+from claude_memory.lifecycle.evidence import measured
 from claude_memory.lifecycle.gate_weights import WITH_VECTORS, WORDS_ONLY
+from claude_memory.lifecycle.matching import content
 
 
 class Action(StrEnum):
@@ -37,8 +38,8 @@ class Judgement:
 # Longer texts say more than one thing; no figure here speaks for them.
 MAX_CHARACTERS = 600
 # A replacement hides the old text from a reader, so a doubt weighs more there: on sets of
-# pairs that the fit did not see this leaves none to one false in a thousand, and costs a few right ones.
-MOST_DOUBT = 0.2
+# pairs that the fit did not see this leaves no false one in a thousand, and costs three right ones.
+MOST_DOUBT = 0.15
 _NOTHING_SHARED = "they are about different things"
 
 

@@ -173,6 +173,7 @@ def group(term: str) -> str:
 
 
 _NUMBER = re.compile(r"\d")
+_POINT = re.compile(r"(?<=\d)[.,:](?=\d)")
 _SHORT = re.compile(r"\b([A-Z]{2,5})s?\b")
 _WORD = re.compile(r"[A-Za-z]+")
 
@@ -203,8 +204,18 @@ class Matched:
 
 
 @lru_cache(maxsize=4096)
+def content(text: str) -> tuple[str, ...]:
+    """The words that carry a text's meaning, as stems, each once, in order."""
+    terms = dict.fromkeys(term for term in index_terms(text) if not is_stop_term(term))
+    # The pieces of an identifier speak for it: `half-even` and `half to even` are the same.
+    return tuple(term for term in terms if term.isalnum()) or tuple(terms)
+
+
+@lru_cache(maxsize=4096)
 def weighty(text: str) -> tuple[str, ...]:
     """The words of a text that say something, as stems, each once."""
+    # `1.9` and `8.9` share no 9: a figure is one word.
+    text = _POINT.sub("", text)
     terms = dict.fromkeys(
         term for term in index_terms(text) if term.isalnum() and not is_stop_term(term) and term not in _LIGHT
     )

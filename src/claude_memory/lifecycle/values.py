@@ -31,7 +31,8 @@ _UNITS = {
 _RHYTHMS = {"hourly": 3600, "daily": 86_400, "nightly": 86_400, "weekly": 604_800, "monthly": 2_628_000,
             "quarterly": 7_884_000, "yearly": 31_536_000, "annually": 31_536_000}  # fmt: skip
 _DURATION = re.compile(
-    r"(?:(?<![\d/.:,])\b(?:(a quarter of an|half an|an?|one|each|every|once an?|per)[ -]|(\d+(?:\.\d+)?)[ -]?))"
+    r"(?:(?<![\d/.:,])\b"
+    r"(?:(a quarter of an|half an|an?|one|each|every|once an?|per)[ -]|(\d+(?:\.\d+)?)[ -]?))"
     r"(s|secs?|mins?|h|second|minute|hour|day|night|week|fortnight|month|quarter|year)s?\b( and a half)?"
     r"|\b(" + "|".join(_RHYTHMS) + r")\b"
 )
