@@ -59,8 +59,8 @@ class Settings:
     search_limit: int = _setting(10, "how many hits `search` gives by default")
     activation: float = _setting(
         0.0,
-        "what a memory gains in `search` when it hangs on the files, topics and names of the question, though "
-        "it may share no word with it: 0 (not at all) to 1",
+        "what a memory gains in `search` when it hangs on the files, topics and names of the question, "
+        "though it may share no word with it: 0 (not at all) to 1",
     )
     min_relevance: float = _setting(0.0, "hits below this relevance (0 to 1) are left out of `search`")
     context_tokens: int = _setting(

@@ -280,3 +280,20 @@ def test_an_empty_question_has_no_answer(notes: Memory) -> None:
 
 def test_an_empty_store_has_no_answer(words: Memory) -> None:
     assert words.search("anything") == []
+
+
+def test_a_question_that_meets_what_was_replaced_is_answered_by_what_took_its_place(meaning: Memory) -> None:
+    [old] = [hit.id for hit in meaning.search("JWT refresh token", limit=1)]
+    new = meaning.supersede(old, NewMemory("Logins are opaque strings kept by the server."))
+    first, second, *others = meaning.search("JWT refresh token", limit=4)
+    assert (first.id, second.id) == (new.id, old)
+    assert first.relevance >= second.relevance > 0.8
+    assert all(hit.relevance < 0.5 for hit in others)
+
+
+def test_a_chain_of_replacements_stands_in_order_newest_first(words: Memory) -> None:
+    one = words.remember(NewMemory("the port of the zebra service is 7001"))
+    two = words.supersede(one.id, NewMemory("it listens on 7002"))
+    three = words.supersede(two.id, NewMemory("moved to 7003"))
+    words.remember(NewMemory("zebra crossings are painted white"))
+    assert [hit.id for hit in words.search("port of the zebra service")][:3] == [three.id, two.id, one.id]

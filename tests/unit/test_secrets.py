@@ -197,3 +197,32 @@ def test_a_second_pass_changes_nothing(text: str) -> None:
 def test_a_second_pass_over_a_document_changes_nothing(document: Any) -> None:
     once, _ = redact_document(document)
     assert redact_document(once)[0] == once
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("password=Tr0ub4dor&3xyz ok", "password=[secret:secret-assignment] ok"),
+        ('PASSWORD="ab cd ef 12"', 'PASSWORD="[secret:password-phrase]"'),
+        ('{"password": "My Long Pass 99"}', '{"password": "[secret:password-phrase]"}'),
+        ("my password is Kaninchen77!", "my password is [secret:spoken-password]!"),
+        ("mysql -u root -pS3cretPw99 db", "mysql -u root -p[secret:mysql-password] db"),
+    ],
+)
+def test_a_password_goes_to_its_end_however_it_is_written(text: str, left: str) -> None:
+    assert redact(text).text == left
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'password: "must be at least 8 characters"',
+        '"password": "Enter 8 digits"',
+        'hint for password: "At least 12 chars"',
+        "the password is incorrect.",
+        "password is required",
+        "mysql -u root -p mydb",
+    ],
+)
+def test_talk_about_passwords_stays(text: str) -> None:
+    assert redact(text).text == text

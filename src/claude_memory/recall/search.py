@@ -6,9 +6,9 @@ Never fails for any question. Writes nothing; time is an argument.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
+from itertools import islice, pairwise
 from types import MappingProxyType
 
 from claude_memory.embed.protocol import Embedder
@@ -40,6 +40,7 @@ class Judged:
     memory: StoredMemory
     best: Scored
     score: float
+    in_place_of: Scored | None = None  # what it replaced, where that is what the question met
 
 
 def search(
@@ -64,11 +65,16 @@ def search(
     ceiling = 1.0
     for item in islice(_distinct(judged), limit):
         # Never more than the hit above: the list reads from most to least relevant.
-        ceiling = min(ceiling, relevance(ranking, item.best))
+        ceiling = min(ceiling, _relevance(ranking, item))
         if ceiling < min_relevance:
             break
         hits.append(_hit(ranking, item, ceiling))
     return hits
+
+
+def _relevance(ranking: Ranking, item: Judged) -> float:
+    own = relevance(ranking, item.best)
+    return max(own, relevance(ranking, item.in_place_of)) if item.in_place_of else own
 
 
 def _ranked(store: Store, question: Question, limit: int) -> Ranking:
@@ -105,7 +111,8 @@ def judge(
     judged = [
         _judged(memory, best[memory.id], now, boost_files, boosts.get(memory.id, 0.0)) for memory in found
     ]
-    return current.latest_first(_sink_replaced(sorted(judged, key=lambda item: -item.score)), holding)
+    judged += _successors(store, question, judged)
+    return current.latest_first(_with_replaced(sorted(judged, key=lambda item: -item.score)), holding)
 
 
 def _judged(
@@ -115,25 +122,47 @@ def _judged(
     return Judged(memory, best, (best.fused + bonus) * priors.validity(memory))
 
 
-def _sink_replaced(judged: list[Judged]) -> list[Judged]:
-    """Put a replaced memory below the one that replaced it, whatever their scores."""
-    scores = {item.memory.id: item.score for item in judged}
+def _successors(store: Store, question: Question, judged: list[Judged]) -> list[Judged]:
+    """What took the place of a memory that was found, also where it shares nothing with the question."""
+    known = {item.memory.id: item for item in judged}
+    added: list[Judged] = []
+    latest = judged
+    while latest and len(added) < _JUDGED:
+        replaced = {item.memory.superseded_by: item for item in latest if item.memory.superseded_by}
+        missing = [id_ for id_ in replaced if id_ not in known]
+        found = store.memories(question.scope, question.filter_, ids=missing) if missing else []
+        latest = [Judged(memory, _standing_for(memory, replaced[memory.id].best), 0.0) for memory in found]
+        known.update((item.memory.id, item) for item in latest)
+        added += latest
+    return added
+
+
+def _standing_for(memory: StoredMemory, old: Scored) -> Scored:
+    passage = replace(old.passage, memory=memory.id, text=memory.body, own=(), near=(), far=(), date=())
+    return Scored(passage, 0.0, 0.0, None if old.cosine is None else 0.0, 0.0)
+
+
+def _with_replaced(judged: list[Judged]) -> list[Judged]:
+    """A question that meets what was replaced is answered by what took its place; the old stands below it."""
+    by_id = {item.memory.id: item for item in judged}
     older = {item.memory.superseded_by: item.memory.id for item in judged if item.memory.superseded_by}
     for item in judged:
-        if item.memory.superseded_by not in scores:
-            _lower(scores, older, item.memory.id)
-    return sorted(
-        (Judged(item.memory, item.best, scores[item.memory.id]) for item in judged),
-        key=lambda item: -item.score,
-    )
+        if item.memory.superseded_by not in by_id:
+            _settle(by_id, older, item.memory.id)
+    return sorted(by_id.values(), key=lambda item: -item.score)
 
 
-def _lower(scores: dict[MemoryId, float], older: dict[MemoryId, MemoryId], newer: MemoryId) -> None:
-    # A chain of replacements is walked from its newest end, so that each stands below the next.
-    while newer in older:
-        replaced = older.pop(newer)
-        scores[replaced] = min(scores[replaced], scores[newer] - _STEP)
-        newer = replaced
+def _settle(by_id: dict[MemoryId, Judged], older: dict[MemoryId, MemoryId], newest: MemoryId) -> None:
+    """Lift what came after the best of a chain to its place, and put each older one below the next."""
+    chain = [newest]
+    while (before := older.pop(chain[-1], None)) is not None:
+        chain.append(before)
+    best = max((by_id[id_] for id_ in chain), key=lambda item: item.score)
+    for id_ in chain[: chain.index(best.memory.id)]:
+        by_id[id_] = replace(by_id[id_], score=best.score, in_place_of=best.best)
+    for newer, id_ in pairwise(chain):
+        limit = by_id[newer].score - _STEP
+        by_id[id_] = replace(by_id[id_], score=min(by_id[id_].score, limit))
 
 
 def _distinct(judged: Iterable[Judged]) -> Iterable[Judged]:

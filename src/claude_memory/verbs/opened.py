@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from claude_memory import settings as settings_module
-from claude_memory.errors import EmbedderUnavailable, InvalidInput, NotFound, StoreBusy, StoreFault
+from claude_memory.errors import EmbedderUnavailable, InvalidInput, NotFound, StoreFault
 from claude_memory.files import private_folder
 from claude_memory.model import (
     MemoryFilter,
@@ -178,8 +178,9 @@ class Opened:
             return SearchScope(None)
         try:
             return SearchScope((self.project.id,))
-        except StoreBusy:
-            # A project not yet known has nothing to find; a person's own memories are still visible.
+        except StoreFault:
+            # Nothing can be written now: a project not yet known has nothing to find; a person's own
+            # memories are still visible.
             return SearchScope(())
 
     def _one(self, id_: str) -> StoredMemory:
@@ -207,8 +208,8 @@ class Opened:
 
     def _completed(self, new: NewMemory, now: datetime) -> StoredMemory:
         body = clean(new.body)
-        if not body.strip():
-            raise InvalidInput("a memory needs a text")
+        if not body.replace("[private]", "").strip():
+            raise InvalidInput("a memory needs a text" if not body.strip() else "all of it is private")
         created = new.created_at or now
         origin = f"origin:{self.project.id}:{new.origin}" if new.origin else f"new:{os.urandom(16).hex()}"
         return StoredMemory(

@@ -43,6 +43,9 @@ _CODE = re.compile(
 _WORDS = re.compile(
     r"[\d.,:_-]+|[a-z]+(?:[_.:/-][a-z]+){0,2}|[A-Z_]+|[A-Z]?[a-z]+|v?[\d.]+[a-z]*|[a-z]+(?:[A-Z][a-z]+)+"
 )
+_ABOUT_PASSWORDS = re.compile(
+    r"(?i)\b(?:least|most|chars?|characters?|digits?|letters?|must|enter|min|max)\b"
+)
 _PATH_OR_OPTION = re.compile(r"[./~-]|[a-z_]+=|@?[\w.-]+/[\w./-]*$")
 
 
@@ -104,6 +107,27 @@ def is_env_password(value: str) -> bool:
     return not _PATH_OR_OPTION.match(value) or _is_scrambled(value)
 
 
+def is_spoken_password(value: str) -> bool:
+    """What a person says a password is: never a mere word, for "the password is wrong" is said as well."""
+    return any(c.isdigit() for c in value) and is_env_password(value)
+
+
+def is_phrase(value: str) -> bool:
+    """A password of a few words: a sentence about passwords has more of them, or a single digit at most."""
+    words = value[:_ENOUGH].split()
+    if not 2 <= len(words) <= 4 or is_placeholder(value) or _CODE.search(value):
+        return False
+    if _ABOUT_PASSWORDS.search(value[:_ENOUGH]):
+        return False
+    return any(sum(c.isdigit() for c in word) >= 2 or _is_mixed(word) for word in words)
+
+
+def _is_mixed(word: str) -> bool:
+    return (
+        any(c.isdigit() for c in word) and any(c.isupper() for c in word) and any(c.islower() for c in word)
+    )
+
+
 def is_jwt(value: str) -> bool:
     """The first part decodes to a JSON object, as every JWT's and JWE's header does."""
     head = value.split(".", 1)[0]
@@ -135,6 +159,8 @@ CHECKS: Mapping[str, Callable[[str], bool]] = {
     "random": is_random,
     "password": is_password,
     "env": is_env_password,
+    "spoken": is_spoken_password,
+    "phrase": is_phrase,
     "jwt": is_jwt,
     "kubernetes": is_kubernetes_value,
     "basic": is_basic_login,

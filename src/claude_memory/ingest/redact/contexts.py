@@ -137,10 +137,30 @@ CONTEXTS = (
         "env",
     ),
     Rule(
+        "password-phrase",
+        ("password", "passwd", "pwd", "passphrase"),
+        rf"(?i:password|passwd|pwd|passphrase){_ASSIGN}[bru]?{QUOTE}([^\s\"'`\\\x00][^\"'`\\\n\x00]{{4,60}})\\*[\"'`]",
+        "phrase",
+    ),
+    Rule(
+        "spoken-password",
+        ("password is", "password was", "passphrase is", "passwort ist"),
+        r"(?i:\b(?:password|passphrase|passwort)[ \t]+(?:is|was|ist)[ \t]+(?:now[ \t]+)?)[\"'`]?"
+        r"([^\s\"'`,;\x00]{5,}[^\s\"'`,;.!?:)\x00])",
+        "spoken",
+    ),
+    Rule(
+        "mysql-password",
+        ("mysql", "mariadb"),
+        r"\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n|;\x00]{0,200}?[ \t]-p([^\s\"'`\x00]{6,})",
+        "env",
+    ),
+    Rule(
         "secret-assignment",
         _NAME_WORDS,
         rf"(?:{_OTHER_NAMES})?"
-        rf"{_NAME}(?:(?:{_ASSIGN}|(?:{QUOTE}),[ \t]?)[bru]?{QUOTE}({_CHARS}{{8,}})|{_ASSIGN}({_BARE}{{8,}}))"
+        rf"{_NAME}(?:(?:{_ASSIGN}|(?:{QUOTE}),[ \t]?)[bru]?{QUOTE}({_CHARS}{{8,}})"
+        rf"|{_ASSIGN}({_BARE}{{8,}}(?:&[^\s&=?\"'`\x00]+)*))"
         rf"|(?i:\bset(?:env|x)?)[ \t]+\w*{_NAME}[ \t]+(?:{QUOTE})?({_BARE}{{8,}})",
         "random",
         unless=_OTHER_NAMES,

@@ -12,7 +12,7 @@ import typer
 from typer.main import get_command
 
 from claude_memory import __version__, settings
-from claude_memory.errors import MemoryFault
+from claude_memory.errors import InvalidInput, MemoryFault
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.request import Place
 
@@ -125,7 +125,10 @@ def _invoke(arguments: list[str]) -> int:
     except typer.TyperException as fault:
         if settings.debugging():
             raise
-        output.failure(fault.format_message())
+        if type(fault).__name__ == "NoArgsIsHelpError":  # a group without its command: show which there are
+            output.lines([[(fault.format_message(), "")]])
+        else:
+            output.failure(fault.format_message())
         return fault.exit_code
     return 0
 
@@ -149,12 +152,21 @@ def hoisted(arguments: list[str]) -> list[str]:
     waiting = iter(arguments[:end])
     for argument in waiting:
         if argument in _WITH_VALUE:
-            front.extend([argument, *([value] if (value := next(waiting, None)) is not None else [])])
+            value = next(waiting, None)
+            _refuse_empty(argument, value)
+            front.extend([argument, *([value] if value is not None else [])])
         elif argument in _PLAIN or argument.startswith(tuple(f"{name}=" for name in _WITH_VALUE)):
+            _refuse_empty(*argument.partition("=")[::2])
             front.append(argument)
         else:
             rest.append(argument)
     return [*front, *rest, *arguments[end:]]
+
+
+def _refuse_empty(option: str, value: str | None) -> None:
+    """A variable that is not set must not make the current folder the home."""
+    if value == "" and option in _WITH_VALUE:
+        raise InvalidInput(f"{option} wants a folder, not an empty text")
 
 
 def _failed(fault: BaseException, message: str) -> int:

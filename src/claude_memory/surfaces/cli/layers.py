@@ -30,7 +30,9 @@ class Reflecting(StrEnum):
 
 log_app = typer.Typer(help="Show what the last sessions were, or add one.", rich_markup_mode=None)
 buffer_app = typer.Typer(help="Show, add to or clear the working buffer.", rich_markup_mode=None)
-notes_app = typer.Typer(help="The knowledge base: folders of notes.", rich_markup_mode=None)
+notes_app = typer.Typer(
+    help="The knowledge base: folders of notes.", rich_markup_mode=None, no_args_is_help=True
+)
 
 
 def register(app: typer.Typer) -> None:

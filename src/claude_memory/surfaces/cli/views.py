@@ -92,7 +92,9 @@ def timeline(entries: Sequence[TimelineEntry]) -> Iterator[Line]:
 
 
 def explanation(found: Explanation, columns: int | None) -> Iterator[Line]:
-    """Words first, then every number that went into the score."""
+    """The question and the words first, then every number that went into the score."""
+    if found.query:
+        yield [("for the question ", "dim"), (f"“{one_line(found.query)}”", "bold")]
     for sentence in found.words:
         yield from _paragraph(sentence, columns, "")
     yield []
