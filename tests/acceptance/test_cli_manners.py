@@ -71,7 +71,11 @@ def test_wrong_usage_is_told_in_a_line(cli: Any, arguments: list[str], hint: str
         ["config", "set", "search_limit", "many"],
         ["backup", "verify", "/nonexistent.zip"],
         ["backup", "restore", "/nonexistent.zip"],
-        ["search", "x", "--project", "/nonexistent"],
+        ["search", "x", "--project", "/no/such/folder"],
+        ["search", "x", "--min-relevance", "nan"],
+        ["--home", "", "search", "x"],
+        ["--home=", "search", "x"],
+        ["remember", "<private>all of it</private>"],
     ],
 )
 def test_a_failed_request_is_told_in_a_line(cli: Any, arguments: list[str]) -> None:
