@@ -10,7 +10,7 @@ import sys
 import time
 import zipfile
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -164,7 +164,7 @@ def test_a_clean_up_among_writers_loses_nothing(tmp_path: Path) -> None:
     while not all(path.stat().st_size for path in said):
         time.sleep(0.01)
     manager = SessionManager(storage, session="another")
-    now = datetime.now(UTC)
+    now = datetime.now(UTC) + timedelta(minutes=1)  # they go on writing: what they touch now is old by then
     [archived] = cleanup.carry_out(manager, cleanup.plan(manager, 0, now=now), now=now).archives
     for process in running:
         process.kill()
