@@ -163,3 +163,15 @@ def _cut(text: str, start: int) -> int:
         if place != -1:
             return place + len(mark)
     return limit
+
+
+def strings_in(value: object) -> Iterator[str]:
+    """Every text in a nested value, such as a tool's input or a memory's provenance."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from strings_in(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from strings_in(item)

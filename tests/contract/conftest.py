@@ -90,7 +90,7 @@ class Make:
             "agent": "claude-code",
             "session": SessionId("s1"),
             "project": self.project,
-            "cwd": "/work/app",
+            "cwd": "/srv/app",
             "timestamp": NOON,
             "payload": {"prompt": "hello"},
             **changed,
@@ -150,7 +150,7 @@ def identify() -> Callable[..., ProjectIdentity]:
 
 @pytest.fixture
 def make(store: Store) -> Make:
-    return Make(store, store.project_for(identity("/work/app")).id)
+    return Make(store, store.project_for(identity("/srv/app")).id)
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ def test_erased_memories_and_events_do_not_come_back(store, make, reopen):
 
 def test_the_same_words_in_another_project_are_not_touched(store, make, make_in):
     make.added("zebra crossing")
-    other = make_in(store, "/work/other")
+    other = make_in(store, "/srv/other")
     store.erase(["m0001"])
     assert store.add((), [other.memory("zebra crossing", id="theirs")]) == Added(memories=1)
 

@@ -44,7 +44,7 @@ def test_records_rebuild_every_memory_and_project(store, make, reopen, identify)
     assert rebuilt.replay(records(store)).memories == 3
     assert memories(rebuilt) == memories(store)
     assert rebuilt.projects() == store.projects()
-    assert rebuilt.project_for(identify("/work/app")).id == make.project
+    assert rebuilt.project_for(identify("/srv/app")).id == make.project
     assert records(rebuilt) == []
     assert rebuilt.text_candidates(make.scope, EVERY, {"zebra": 1.0}, 9) != []
     assert rebuilt.integrity().problems == ()

@@ -67,7 +67,7 @@ def test_projects_are_listed_with_their_names(store, identify):
 
 
 def test_200_look_alike_projects_never_bleed(store, make_in):
-    makers = [make_in(store, f"/work/{number}/app") for number in range(200)]
+    makers = [make_in(store, f"/srv/{number}/app") for number in range(200)]
     assert len({maker.project for maker in makers}) == 200
     memories = [maker.memory("we sign tokens with EdDSA", id=f"p{i}") for i, maker in enumerate(makers)]
     store.add((), memories)
@@ -80,7 +80,7 @@ def test_200_look_alike_projects_never_bleed(store, make_in):
 
 def test_vectors_never_bleed(store, make, make_in):
     make.added("mine")
-    other = make_in(store, "/work/other")
+    other = make_in(store, "/srv/other")
     other.added("theirs", id="theirs")
     vectors = make.embed_all()
     assert make.near(vectors["theirs"], limit=10) == ["m0001"]
@@ -89,7 +89,7 @@ def test_vectors_never_bleed(store, make, make_in):
 
 def test_every_project_is_seen_on_request_only(store, make, make_in):
     make.added("mine about tokens")
-    make_in(store, "/work/other").added("theirs about tokens", id="theirs")
+    make_in(store, "/srv/other").added("theirs about tokens", id="theirs")
     assert set(make.find("tokens", scope=SearchScope(None))) == {"m0001", "theirs"}
     assert len(store.memories(SearchScope(None), MemoryFilter())) == 2
     assert store.term_statistics(SearchScope(None), ["token"]).passages == 2
@@ -97,7 +97,7 @@ def test_every_project_is_seen_on_request_only(store, make, make_in):
 
 def test_what_travels_with_the_person_is_seen_everywhere(store, make, make_in):
     make.added("prefers tabs", scope=Scope.USER)
-    other = make_in(store, "/work/other")
+    other = make_in(store, "/srv/other")
     vector = make.embed_all()["m0001"]
     assert other.find("tabs") == ["m0001"]
     assert other.near(vector) == ["m0001"]
@@ -109,7 +109,7 @@ def test_a_memory_that_stops_travelling_is_seen_at_home_only(store, make, make_i
 
     memory = make.added("prefers tabs", scope=Scope.USER)
     vector = make.embed_all()["m0001"]
-    other = make_in(store, "/work/other")
+    other = make_in(store, "/srv/other")
     assert other.near(vector) == ["m0001"]
     store.update(replace(memory, scope=Scope.PROJECT))
     make.embed_all()
@@ -121,13 +121,13 @@ def test_a_memory_that_stops_travelling_is_seen_at_home_only(store, make, make_i
 def test_words_of_a_project_do_not_travel_with_the_person(store, make, make_in):
     make.added("the launch code is zanzibar", session="s1")
     make.added("prefers tabs", session="s1", scope=Scope.USER)
-    assert make_in(store, "/work/other").find("zanzibar") == []
+    assert make_in(store, "/srv/other").find("zanzibar") == []
 
 
 def test_a_partial_identity_recognises_a_project_and_makes_none(store, identify):
-    known = store.project_for(identify("/work/shop", "repo:/work/shop#abc", "repo:/work/shop@1"))
-    partial = replace(identify("/work/shop", "repo:/work/shop@1"), partial=True)
+    known = store.project_for(identify("/srv/shop", "repo:/srv/shop#abc", "repo:/srv/shop@1"))
+    partial = replace(identify("/srv/shop", "repo:/srv/shop@1"), partial=True)
     assert store.project_for(partial) == known
     with pytest.raises(NotFound):
-        store.project_for(replace(identify("/work/new", "repo:/work/new@2"), partial=True))
+        store.project_for(replace(identify("/srv/new", "repo:/srv/new@2"), partial=True))
     assert [project.id for project in store.projects()] == [known.id]

@@ -71,7 +71,7 @@ def test_ids_come_in_their_order_and_in_scope_only(store, make, make_in, three):
     asked = [three[2].id, MemoryId("unknown"), three[0].id, three[2].id]
     found = store.memories(make.scope, MemoryFilter(), ids=asked)
     assert [memory.id for memory in found] == [three[2].id, three[0].id]
-    assert store.memories(make_in(store, "/work/other").scope, MemoryFilter(), ids=asked) == []
+    assert store.memories(make_in(store, "/srv/other").scope, MemoryFilter(), ids=asked) == []
 
 
 def test_ids_are_completed(store, make, three):
@@ -105,7 +105,7 @@ def test_events_by_session_kind_and_time(store, make):
 
 
 def test_stats_count(store, make, make_in, three):
-    make_in(store, "/work/other").added("elsewhere", id="o1")
+    make_in(store, "/srv/other").added("elsewhere", id="o1")
     store.add([make.event("e1")], [])
     make.embed_all()
     of_all, of_one = store.stats(), store.stats(make.project)

@@ -66,7 +66,7 @@ def test_superseding_keeps_both_and_says_so(store, make):
 
 def test_nobody_supersedes_another_projects_memory(store, make, make_in):
     old = make.added("indent with tabs")
-    make_in(store, "/work/other").added("attack", id="evil", supersedes=old.id)
+    make_in(store, "/srv/other").added("attack", id="evil", supersedes=old.id)
     assert make.load(old.id) == old
 
 

@@ -53,7 +53,7 @@ def test_a_file_brings_it_up_however_its_path_is_written(memory: Memory) -> None
     memory.intentions.set("mind the token cache", files=["src/auth/**"], now=NOW)
     assert texts(memory, files=["src/billing/tax.py"]) == []
     assert texts(memory, files=["src/auth/deep/token.py"]) == ["mind the token cache"]
-    assert texts(memory, files=["/work/shop/src/auth/token.py"]) == ["mind the token cache"]
+    assert texts(memory, files=["/srv/shop/src/auth/token.py"]) == ["mind the token cache"]
     assert texts(memory, files=[r"src\auth\token.py"]) == ["mind the token cache"]
 
 

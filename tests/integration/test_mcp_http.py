@@ -11,18 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.integration.mcp_talk import HttpServer, environment, http_server, words_only
-
-HELLO = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "t", "version": "1"},
-    },
-}
+from tests.integration.mcp_talk import HELLO, HttpServer, environment, http_server, words_only
 
 
 @pytest.fixture(scope="module")

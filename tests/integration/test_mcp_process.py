@@ -15,7 +15,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from tests.integration.mcp_talk import environment, words_only
+from tests.integration.mcp_talk import HELLO, environment, words_only
 
 from claude_memory import Memory, NewMemory, embed
 from claude_memory.errors import EmbedderUnavailable
@@ -30,16 +30,6 @@ QUICK = (
     "import sys; from pathlib import Path; from claude_memory.surfaces.mcp.server import Server; "
     "Server(Path(sys.argv[1]), Path.cwd(), release_seconds=float(sys.argv[2])).run()"
 )
-HELLO = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "t", "version": "1"},
-    },
-}
 
 
 def until(condition: Callable[[], Any], seconds: float = PATIENCE) -> bool:

@@ -20,7 +20,7 @@ from claude_memory.store import database_path, open_store
 from claude_memory.store.sqlite.connection import on_network
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-IDENTITY = ProjectIdentity(("path:/work/app",), "app", "/work/app")
+IDENTITY = ProjectIdentity(("path:/srv/app",), "app", "/srv/app")
 
 
 @pytest.fixture

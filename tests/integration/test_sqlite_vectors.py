@@ -13,7 +13,7 @@ from claude_memory.settings import Settings
 from claude_memory.store import open_store
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-IDENTITY = ProjectIdentity(("path:/work/app",), "app", "/work/app")
+IDENTITY = ProjectIdentity(("path:/srv/app",), "app", "/srv/app")
 COUNT = 700
 
 

@@ -92,9 +92,9 @@ def test_what_was_given_and_then_used_grows_stronger_once(memory: Memory) -> Non
     )
     memory.store.add(
         [
-            event(memory, EventKind.TOOL_USE, 0, tool_input={"file_path": "/work/shop/src/auth.py"}),
+            event(memory, EventKind.TOOL_USE, 0, tool_input={"file_path": "/srv/shop/src/auth.py"}),
             event(memory, EventKind.INJECTION, 1, memories=[touched, spoken, ignored]),
-            event(memory, EventKind.TOOL_USE, 2, tool_input={"file_path": "/work/shop/src/auth.py"}),
+            event(memory, EventKind.TOOL_USE, 2, tool_input={"file_path": "/srv/shop/src/auth.py"}),
             event(
                 memory,
                 EventKind.REPLY,

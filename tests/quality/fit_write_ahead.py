@@ -177,16 +177,18 @@ def search(sets: dict[str, list[Weighed]]) -> None:
 
 
 def write(weights: weighing.Weights) -> None:
-    """The weights as a module of data: names apart by line ends, and a byte for each label of each."""
+    """The weights as a module of data: names apart by tabs, and a byte for each label of each."""
     places, values = weights
+    names = list(places)
+    rows = ["\\t".join(names[at : at + 8]) for at in range(0, len(names), 8)]
     lines = [values[at : at + 40].hex() for at in range(0, len(values), 40)]
     TARGET.write_text(
         '"""What words weigh in English. Made by tests/quality/fit_write_ahead.py; do not edit."""\n\n'
         "from __future__ import annotations\n\n"
-        f'_NAMES = """{chr(10).join(places)}"""\n'
+        '_NAMES = """\\\n' + "\\t\\\n".join(rows) + '"""\n'
         "# correction, decision, architecture, priority, value; tenths above 128\n"
         '_VALUES = """\n' + "\n".join(lines) + '\n"""\n'
-        '_PLACES = _NAMES.split("\\n")\n'
+        '_PLACES = _NAMES.split("\\t")\n'
         "WEIGHTS = dict(zip(_PLACES, range(0, 5 * len(_PLACES), 5), strict=True)), bytes.fromhex(_VALUES)\n",
         "utf-8",
     )

@@ -13,7 +13,7 @@ from claude_memory.distil.turns import AGENT, PERSON, TOOL, Origin, Turn
 from claude_memory.model import Kind, ProjectId, SessionId, StoredMemory
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
-ORIGIN = Origin(SessionId("s1"), ProjectId("shop"), "/work/shop")
+ORIGIN = Origin(SessionId("s1"), ProjectId("shop"), "/srv/shop")
 ERROR = "Exit code 1\nFAILED tests/test_cart.py::test_sum - assert 3 == 4\n1 failed"
 TEST = "pytest tests/test_cart.py -q"
 
@@ -27,7 +27,7 @@ def broke(command: str = TEST, output: str = ERROR) -> dict[str, Any]:
 
 
 def edited(name: str = "src/cart.py", old: str = "return 3", new: str = "return 4") -> dict[str, Any]:
-    given = {"file_path": f"/work/shop/{name}", "old_string": old, "new_string": new}
+    given = {"file_path": f"/srv/shop/{name}", "old_string": old, "new_string": new}
     return {"role": TOOL, "tool": "Edit", "given": given, "output": "updated"}
 
 

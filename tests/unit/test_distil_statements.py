@@ -11,7 +11,7 @@ from claude_memory.distil.turns import AGENT, PERSON, Origin, Turn
 from claude_memory.model import Kind, ProjectId, SessionId, StoredMemory, Trust
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
-ORIGIN = Origin(SessionId("s1"), ProjectId("shop"), "/work/shop")
+ORIGIN = Origin(SessionId("s1"), ProjectId("shop"), "/srv/shop")
 WHICH = "Two ways: Redis, or a table in Postgres. Which do you want?"
 DID = "I set the timeout to 30 seconds and put the helper into `utils.py`."
 

@@ -92,8 +92,8 @@ def test_excluded_files_are_captured_by_name(pattern: str) -> None:
 
 
 def test_nothing_said_in_an_excluded_folder_is_kept() -> None:
-    kept = withhold({"cwd": "/work/client/app", "session_id": "s", "prompt": CONTENT}, ["/work/client"])
-    assert kept == {"cwd": "/work/client/app", "session_id": "s"}
+    kept = withhold({"cwd": "/srv/client/app", "session_id": "s", "prompt": CONTENT}, ["/srv/client"])
+    assert kept == {"cwd": "/srv/client/app", "session_id": "s"}
 
 
 def test_what_our_own_tools_answered_is_not_stored_again() -> None:

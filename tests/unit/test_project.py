@@ -101,7 +101,7 @@ def test_other_hosts_keep_the_case_of_their_paths(url: str, name: str) -> None:
 @pytest.mark.parametrize(
     "url",
     ["", "   ", "/srv/git/repo.git", "../repo", "file:///srv/git/repo.git", "FILE:///x/y", "C:\\work\\repo",
-     "C:/work/repo", "D:repo", "\\\\server\\share\\repo", "https://host/", "https://host", "repo", "ext::sh -c evil",
+     "C:/srv/repo", "D:repo", "\\\\server\\share\\repo", "https://host/", "https://host", "repo", "ext::sh -c evil",
      "https://host/.git"],
 )  # fmt: skip
 def test_a_local_path_is_no_remote(url: str) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.compaction.model import Stretch, about_tokens
-from claude_memory.compaction.todo import TODO_TOOLS
+from claude_memory.distil.todo_lists import is_list
 from claude_memory.distil.turns import Turn
 from claude_memory.errors import InvalidInput
 from claude_memory.ingest import session_turns
@@ -147,7 +147,7 @@ def turns_of(transcript: Transcript, first: int, last: int) -> list[Turn]:
 
 
 def _lists(turn: Turn) -> bool:
-    return turn.tool.lower() in TODO_TOOLS
+    return is_list(turn.tool)
 
 
 def _with_list(turn: Turn, call: Message | None) -> Turn:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from claude_memory.distil.observe import says_something, title_of
+from claude_memory.distil.todo_lists import DONE, DROPPED, is_list, items
 from claude_memory.layers.triggers import scan
 from claude_memory.model import Event, EventKind
 
 SETTLING = ("decision", "architecture", "correction")
 EDITING_TOOLS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
-TODO_TOOLS = ("TodoWrite",)
 MAX_DECISIONS = 8
 MAX_THREADS = 6
 MAX_LESSONS = 5
@@ -101,13 +101,9 @@ def _edited(events: Sequence[Event]) -> Iterator[str]:
 def _todos(events: Sequence[Event]) -> tuple[tuple[str, bool], ...]:
     """The last list the agent kept; one list replaces the one before."""
     for event in reversed(events):
-        if event.kind is EventKind.TOOL_USE and _text(event, "tool_name") in TODO_TOOLS:
-            items = _input(event).get("todos")
-            found = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+        if event.kind is EventKind.TOOL_USE and is_list(_text(event, "tool_name")):
             return tuple(
-                (str(item["content"]), item.get("status") == "completed")
-                for item in found
-                if isinstance(item.get("content"), str) and item["content"].strip()
+                (text, status in DONE) for text, status in items(_input(event)) if status not in DROPPED
             )
     return ()
 

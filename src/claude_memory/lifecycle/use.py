@@ -14,6 +14,7 @@ from claude_memory.lifecycle.evidence import content
 from claude_memory.model import Event, EventKind, MemoryFilter, MemoryId, Project, SearchScope, StoredMemory
 from claude_memory.store.lifecycle_protocol import Review, lifecycle_of
 from claude_memory.store.protocol import EventFilter, Store
+from claude_memory.text import strings_in
 
 MOST_EVENTS = 2_000
 # A reply that shares this many of a memory's words, and half of them, was made with it in mind.
@@ -78,7 +79,7 @@ def _uses(event: Event, memory: StoredMemory) -> bool:
     if event.kind is EventKind.TOOL_USE:
         touched = _touched(event.payload)
         return bool(touched) and any(_same_file(touched, file) for file in memory.files)
-    said = set(content(" ".join(_texts(event.payload))[:20_000]))
+    said = set(content(" ".join(strings_in(event.payload))[:20_000]))
     words = set(content(memory.body[:2_000]))
     shared = len(said & words)
     return shared >= FEWEST_WORDS and shared >= LEAST_SHARE * len(words)
@@ -95,14 +96,3 @@ def _touched(payload: Mapping[str, Any]) -> str:
 def _same_file(one: str, other: str) -> bool:
     short, long = sorted((PurePosixPath(path.replace("\\", "/")).parts for path in (one, other)), key=len)
     return bool(short) and long[-len(short) :] == short
-
-
-def _texts(value: Any) -> Iterable[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _texts(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _texts(item)

@@ -2,1321 +2,172 @@
 
 from __future__ import annotations
 
-_NAMES = """
-(
-)
-) $
-,
-, $
-, =id
-, =num
-, a
-, always
-, and
-, because
-, but
-, do
-, ever
-, for
-, i
-, in
-, is
-, it
-, its
-, keep
-, never
-, no
-, nobody
-, not
-, one
-, only
-, put
-, so
-, take
-, that
-, the
-, then
-, there
-, we
-, what
-, which
-, you
--ed
--ing
-:
-: $
-: =id
-: no
-: the
-<0>
-<1>
-<2>
-<3>
-<4>
-<5>
-<?>
-<HANDED_ON>
-<SUPPOSED>
-<TASK>
-<not architecture>
-<not decision>
-<not value>
-=
-= =num
-=id
-=id $
-=id ,
-=id and
-=id is
-=id to
-=num
-=num $
-=num ,
-=num in
-=num is
-=num on
-=num percent
-=num rows
-@all
-@ban
-@count
-@deed
-@done
-@fail
-@give-up
-@here
-@look
-@named
-@never
-@one
-@others
-@past
-@quality
-@say
-@settle
-@symptom
-@task
-@weekday
-@weight
-@work
-@wrong
-^ =id
-^ =num
-^ a
-^ about
-^ according
-^ after
-^ all
-^ anything
-^ as
-^ before
-^ do
-^ everything
-^ feature
-^ for
-^ from
-^ go
-^ henceforth
-^ i
-^ if
-^ in
-^ it
-^ keep
-^ let
-^ let's
-^ list
-^ looks
-^ my
-^ never
-^ new
-^ no
-^ nobody
-^ not
-^ nothing
-^ now
-^ put
-^ release
-^ say
-^ skip
-^ small
-^ start
-^ test
-^ that
-^ the
-^ there
-^ they
-^ this
-^ use
-^ wait
-^ we
-^ what
-^ with
-^ work
-^ yes>
-^ you
-^ your
-^@all
-^@ban
-^@count
-^@deed
-^@done
-^@fail
-^@give-up
-^@look
-^@named
-^@never
-^@one
-^@others
-^@past
-^@quality
-^@say
-^@settle
-^@symptom
-^@task
-^@work
-^a
-^about
-^according
-^after
-^all
-^anything
-^as
-^before
-^do
-^everything
-^feature
-^for
-^from
-^go
-^henceforth
-^i
-^if
-^in
-^it
-^keep
-^let
-^let's
-^list
-^looks
-^my
-^never
-^new
-^no
-^nobody
-^not
-^nothing
-^now
-^put
-^release
-^say
-^skip
-^small
-^start
-^test
-^that
-^the
-^there
-^they
-^this
-^use
-^wait
-^we
-^what
-^with
-^work
-^yes>
-^you
-^your
-a
-a =num
-a new
-a second
-a single
-a small
-a table
-about
-about the
-above
-accessibility
-according
-according to
-account
-across
-actually
-add
-add a
-admin
-after
-after all
-again
-against
-against the
-all
-all $
-all of
-all the
-already
-always
-am
-an
-and
-and a
-and do
-and i
-and it
-and not
-and the
-and then
-and we
-and you
-animation
-another
-answer
-answers
-any
-anything
-anything else
-anything that
-anywhere
-anywhere $
-api
-app
-archive
-are
-are forbidden
-are going
-are not
-are the
-as
-as =id
-as a
-as well
-as you
-as-is
-as-is $
-asked
-asked for
-asking
-assumed
-at
-at =id
-at =num
-at the
-audit
-axis
-b
-back
-back $
-background
-backup
-be
-be a
-be finished
-because
-because of
-been
-before
-before any
-before it
-before the
-before we
-before you
-behind
-being
-better
-between
-big
-bit
-blocked
-blocking
-board
-booking
-both
-bottom
-branch
-branch for
-break
-breaks
-broker
-bucket
-bug
-build
-build that
-bus
-but
-but the
-button
-by
-by the
-cache
-cache ,
-call
-called
-calls
-can
-can not
-can wait
-card
-cards
-cards $
-care
-case
-cents
-change
-changed
-changelog
-channel
-chapter
-characters
-chat
-checkout
-ci
-cleanup
-client
-close
-cluster
-code
-column
-columns
-come
-comes
-comes before
-comes from
-commit
-compiler
-component
-components
-config
-connection
-console
-context
-continue
-core
-counts
-crash
-cron
-csv
-customers
-cut
-dark
-data
-data loss
-database
-database $
-date
-date $
-day
-day $
-days
-days $
-db
-decided
-decided against
-decided to
-default
-delete
-delete the
-demo
-dependencies
-depends
-depends on
-deploy
-describe
-described
-design
-diagram
-did
-did not
-different
-do
-do not
-do the
-docs
-does
-does not
-done
-down
-drafts
-drop
-drop the
-dropping
-due
-each
-earlier
-else
-else $
-else ,
-empty
-end
-endpoint
-endpoints
-engine
-enough $
-entry
-env
-environment
-error
-errors
-errors are
-evening
-ever
-ever $
-every
-everybody
-everything
-everything else
-everywhere
-export
-exporter
-extract
-failed
-fails
-fast
-feature
-feature flag
-features
-features $
-feed
-few
-file
-file ,
-files
-files $
-find
-fine
-fine $
-finished
-firmware
-first
-first $
-first ,
-first and
-fix
-fixed
-fixed $
-fixes
-flag
-flaky
-flash
-folder
-folder $
-footer
-for
-for a
-for all
-for an
-for each
-for now
-for one
-for the
-for this
-forbidden
-forbidden $
-form
-found
-four
-free
-friday
-friday $
-from
-from =id
-from a
-from the
-front
-full
-functions
-game
-gateway
-general
-general rule
-get
-get to
-gets
-gets a
-give
-global
-go
-go through
-go with
-goes
-goes to
-going
-going to
-going with
-gone
-good
-got
-graph
-green
-group
-had
-half
-hand
-happens
-has
-has been
-has no
-has not
-have
-have a
-have been
-have no
-have not
-he
-header
-help
-here
-here $
-here ,
-hold
-holds
-how
-how the
-http
-i
-i am
-i asked
-i did
-i do
-i had
-i have
-i like
-i looked
-i meant
-i need
-i never
-i said
-i tried
-i want
-i was
-i would
-i wrote
-id
-idea
-if
-if the
-if there
-if we
-images
-import
-import $
-important
-importer
-imports
-in
-in $
-in ,
-in =id
-in a
-in all
-in any
-in it
-in mind
-in place
-in the
-in this
-in two
-in utc
-in your
-index
-init
-input
-installed
-installer
-instead
-instead of
-into
-is
-is $
-is =id
-is =num
-is a
-is at
-is called
-is fine
-is how
-is in
-is not
-is off
-is out
-is that
-is the
-is what
-it
-it $
-it ,
-it as
-it does
-it for
-it goes
-it in
-it is
-it must
-it on
-it says
-it should
-it the
-its
-job
-jobs
-keep
-keep the
-key
-know
-labels
-last
-last $
-last year
-later
-later $
-layer
-layout
-leave
-leave the
-ledger
-let
-let me
-let's
-let's go
-let's say
-level
-license
-like
-limit
-line
-list
-list $
-list ,
-listens
-listens on
-live
-lives
-load
-loader
-loading
-local
-lock
-log
-login
-logs
-long
-look
-looked
-looked at
-looking
-looks
-loop
-loss
-lost
-made
-mail
-makes
-manual
-map
-matters
-may
-me
-me $
-me ,
-me the
-mean
-means
-meant
-meant the
-meeting
-memory
-merge
-merged
-message
-method
-migration
-minutes
-missing
-mistake
-mixed
-mock
-mode
-model
-model ,
-module
-modules
-monday
-money
-money is
-more
-more than
-most
-much
-must
-must be
-must go
-must not
-must work
-my
-name
-name is
-names
-need
-need it
-need the
-needs
-needs the
-network
-never
-never use
-new
-new one
-next
-nice
-night
-no
-no ,
-no idea
-nobody
-node
-not
-not $
-not a
-not add
-not sure
-not the
-not use
-not want
-notes
-nothing
-nothing else
-now
-now $
-now ,
-now is
-number
-numbers
-of
-of it
-of our
-of the
-of this
-off
-off $
-off the
-ok
-old
-on
-on $
-on =num
-on a
-on it
-on my
-on port
-on the
-on this
-once
-one
-one $
-one ,
-one is
-ones
-only
-only $
-only ,
-only the
-open
-opens
-option
-or
-order
-orders
-other
-otherwise
-our
-out
-out $
-output
-outside
-over
-over the
-own
-package
-page
-page $
-page ,
-pages
-paragraph
-parser
-parser $
-pass
-passed
-path
-payment
-per
-percent
-place
-plain
-plan
-point
-port
-port =num
-postgres
-pr
-precedence
-precedence over
-prefer
-pretty
-printer
-priority
-priority and
-problem
-process
-product
-production
-profile
-project
-public
-put
-put the
-python
-queries
-question
-questions
-queue
-quick
-quite
-ran
-rather
-rather have
-raw
-read
-reading
-reads
-ready
-reason
-regarding
-release
-release notes
-repo
-report
-report $
-repository
-request
-respect
-rest
-retry
-return
-reviewer
-right
-right $
-round
-rounding
-row
-rows
-rule
-rule for
-run
-runs
-runs in
-said
-said about
-same
-sandbox
-save
-saw
-say
-says
-scheduler
-schema
-scratch
-scratch what
-screen
-script
-search
-second
-seconds
-seconds ,
-see
-seed
-send
-sensor
-sequence
-server
-service
-services
-session
-session $
-set
-set up
-settings
-settled
-ship
-shop
-shorten
-shorter
-should
-should be
-should have
-shown
-side
-side $
-since
-single
-skip
-slides
-slow
-small
-smaller
-so
-so that
-so the
-some
-someone
-something
-sound
-source
-spaces
-spec
-speed
-split
-split the
-spring
-sprint
-staging
-start
-start with
-starts
-starts $
-state
-stay
-stays
-step
-still
-stop
-strings
-stuck
-stuff
-summer
-sunday
-sure
-sync
-table
-table ,
-tabs
-tag
-take
-take the
-taken
-talk
-talk to
-talked
-talks
-talks to
-tax
-team
-templates
-tenant
-test
-tests
-tests $
-text
-than
-that
-that $
-that in
-that is
-that it
-that one
-that the
-that way
-the
-the =id
-the admin
-the app
-the audit
-the backup
-the board
-the bottom
-the branch
-the bucket
-the build
-the button
-the cache
-the changelog
-the chart
-the code
-the commit
-the core
-the crash
-the data
-the docs
-the firmware
-the first
-the flaky
-the footer
-the import
-the importer
-the index
-the installer
-the last
-the list
-the login
-the manual
-the meeting
-the memory
-the new
-the next
-the old
-the one
-the other
-the parser
-the queue
-the release
-the repository
-the rest
-the same
-the sandbox
-the scheduler
-the schema
-the second
-the server
-the session
-the settings
-the spec
-the spring
-the staging
-the sync
-the table
-the thing
-the third
-the three
-the ui
-the whole
-the wrong
-their
-them
-them $
-them as
-theme
-then
-then $
-then the
-there
-there $
-there are
-there is
-these
-they
-they are
-thing
-thing in
-things
-third
-this
-this in
-this is
-this release
-this repo
-this week
-thought
-thought about
-three
-through
-through the
-thursday
-ticket
-tickets
-time
-time $
-times
-title
-to
-to =num
-to be
-to do
-to drop
-to my
-to the
-to us
-to what
-today
-tokenizer
-tomorrow
-tomorrow $
-tonight
-too
-too $
-tool
-top
-touch
-touch the
-translate
-tree
-tried
-twice
-two
-two $
-typo
-ui
-under
-understand
-undo
-unit
-until
-until it
-until the
-up
-upload
-urgent
-urgent $
-us
-use
-use the
-used
-user
-users
-utc
-variables
-version
-version of
-view
-view $
-wait
-wait $
-waiting
-want
-want to
-wanted
-wants
-was
-was asking
-way
-way $
-we
-we are
-we can
-we do
-we have
-we keep
-we need
-we never
-we ship
-we should
-we will
-week
-week $
-well
-well $
-went
-were
-what
-what i
-what is
-what matters
-what you
-whatever
-when
-when you
-whenever
-whenever you
-where
-where it
-which
-which is
-while
-whole
-why
-will
-will be
-will do
-will need
-will want
-windows
-with
-with a
-with that
-with the
-without
-without it
-without the
-wizard
-work
-work on
-worker
-works
-world
-worries
-worth
-would
-would rather
-write
-write the
-writes
-written
-wrong
-wrote
-year
-year $
-yes>
-yesterday
-yet
-you
-you add
-you are
-you can
-you get
-you have
-you made
-you must
-you put
-you will
-your
-your question
-your time
-~,
-~:
-~a
-~all
-~always
-~and
-~because
-~both
-~but
-~do
-~ever
-~every
-~fix
-~for
-~i
-~if
-~in
-~is
-~it
-~its
-~keep
-~look
-~never
-~no
-~nobody
-~not
-~nothing
-~of
-~one
-~only
-~our
-~put
-~so
-~that
-~the
-~then
-~there
-~they
-~this
-~to
-~we
-~well
-~what
-~where
-~which
-~will
-~you
-—"""
+_NAMES = """\
+\t(\t)\t) $\t,\t, $\t, =id\t, =num\t\
+, a\t, always\t, and\t, because\t, but\t, do\t, ever\t, for\t\
+, i\t, in\t, is\t, it\t, its\t, keep\t, never\t, no\t\
+, nobody\t, not\t, one\t, only\t, put\t, so\t, take\t, that\t\
+, the\t, then\t, there\t, we\t, what\t, which\t, you\t-ed\t\
+-ing\t:\t: $\t: =id\t: no\t: the\t<0>\t<1>\t\
+<2>\t<3>\t<4>\t<5>\t<?>\t<HANDED_ON>\t<SUPPOSED>\t<TASK>\t\
+<not architecture>\t<not decision>\t<not value>\t=\t= =num\t=id\t=id $\t=id ,\t\
+=id and\t=id is\t=id to\t=num\t=num $\t=num ,\t=num in\t=num is\t\
+=num on\t=num percent\t=num rows\t@all\t@ban\t@count\t@deed\t@done\t\
+@fail\t@give-up\t@here\t@look\t@named\t@never\t@one\t@others\t\
+@past\t@quality\t@say\t@settle\t@symptom\t@task\t@weekday\t@weight\t\
+@work\t@wrong\t^ =id\t^ =num\t^ a\t^ about\t^ according\t^ after\t\
+^ all\t^ anything\t^ as\t^ before\t^ do\t^ everything\t^ feature\t^ for\t\
+^ from\t^ go\t^ henceforth\t^ i\t^ if\t^ in\t^ it\t^ keep\t\
+^ let\t^ let's\t^ list\t^ looks\t^ my\t^ never\t^ new\t^ no\t\
+^ nobody\t^ not\t^ nothing\t^ now\t^ put\t^ release\t^ say\t^ skip\t\
+^ small\t^ start\t^ test\t^ that\t^ the\t^ there\t^ they\t^ this\t\
+^ use\t^ wait\t^ we\t^ what\t^ with\t^ work\t^ yes>\t^ you\t\
+^ your\t^@all\t^@ban\t^@count\t^@deed\t^@done\t^@fail\t^@give-up\t\
+^@look\t^@named\t^@never\t^@one\t^@others\t^@past\t^@quality\t^@say\t\
+^@settle\t^@symptom\t^@task\t^@work\t^a\t^about\t^according\t^after\t\
+^all\t^anything\t^as\t^before\t^do\t^everything\t^feature\t^for\t\
+^from\t^go\t^henceforth\t^i\t^if\t^in\t^it\t^keep\t\
+^let\t^let's\t^list\t^looks\t^my\t^never\t^new\t^no\t\
+^nobody\t^not\t^nothing\t^now\t^put\t^release\t^say\t^skip\t\
+^small\t^start\t^test\t^that\t^the\t^there\t^they\t^this\t\
+^use\t^wait\t^we\t^what\t^with\t^work\t^yes>\t^you\t\
+^your\ta\ta =num\ta new\ta second\ta single\ta small\ta table\t\
+about\tabout the\tabove\taccessibility\taccording\taccording to\taccount\tacross\t\
+actually\tadd\tadd a\tadmin\tafter\tafter all\tagain\tagainst\t\
+against the\tall\tall $\tall of\tall the\talready\talways\tam\t\
+an\tand\tand a\tand do\tand i\tand it\tand not\tand the\t\
+and then\tand we\tand you\tanimation\tanother\tanswer\tanswers\tany\t\
+anything\tanything else\tanything that\tanywhere\tanywhere $\tapi\tapp\tarchive\t\
+are\tare forbidden\tare going\tare not\tare the\tas\tas =id\tas a\t\
+as well\tas you\tas-is\tas-is $\tasked\tasked for\tasking\tassumed\t\
+at\tat =id\tat =num\tat the\taudit\taxis\tb\tback\t\
+back $\tbackground\tbackup\tbe\tbe a\tbe finished\tbecause\tbecause of\t\
+been\tbefore\tbefore any\tbefore it\tbefore the\tbefore we\tbefore you\tbehind\t\
+being\tbetter\tbetween\tbig\tbit\tblocked\tblocking\tboard\t\
+booking\tboth\tbottom\tbranch\tbranch for\tbreak\tbreaks\tbroker\t\
+bucket\tbug\tbuild\tbuild that\tbus\tbut\tbut the\tbutton\t\
+by\tby the\tcache\tcache ,\tcall\tcalled\tcalls\tcan\t\
+can not\tcan wait\tcard\tcards\tcards $\tcare\tcase\tcents\t\
+change\tchanged\tchangelog\tchannel\tchapter\tcharacters\tchat\tcheckout\t\
+ci\tcleanup\tclient\tclose\tcluster\tcode\tcolumn\tcolumns\t\
+come\tcomes\tcomes before\tcomes from\tcommit\tcompiler\tcomponent\tcomponents\t\
+config\tconnection\tconsole\tcontext\tcontinue\tcore\tcounts\tcrash\t\
+cron\tcsv\tcustomers\tcut\tdark\tdata\tdata loss\tdatabase\t\
+database $\tdate\tdate $\tday\tday $\tdays\tdays $\tdb\t\
+decided\tdecided against\tdecided to\tdefault\tdelete\tdelete the\tdemo\tdependencies\t\
+depends\tdepends on\tdeploy\tdescribe\tdescribed\tdesign\tdiagram\tdid\t\
+did not\tdifferent\tdo\tdo not\tdo the\tdocs\tdoes\tdoes not\t\
+done\tdown\tdrafts\tdrop\tdrop the\tdropping\tdue\teach\t\
+earlier\telse\telse $\telse ,\tempty\tend\tendpoint\tendpoints\t\
+engine\tenough $\tentry\tenv\tenvironment\terror\terrors\terrors are\t\
+evening\tever\tever $\tevery\teverybody\teverything\teverything else\teverywhere\t\
+export\texporter\textract\tfailed\tfails\tfast\tfeature\tfeature flag\t\
+features\tfeatures $\tfeed\tfew\tfile\tfile ,\tfiles\tfiles $\t\
+find\tfine\tfine $\tfinished\tfirmware\tfirst\tfirst $\tfirst ,\t\
+first and\tfix\tfixed\tfixed $\tfixes\tflag\tflaky\tflash\t\
+folder\tfolder $\tfooter\tfor\tfor a\tfor all\tfor an\tfor each\t\
+for now\tfor one\tfor the\tfor this\tforbidden\tforbidden $\tform\tfound\t\
+four\tfree\tfriday\tfriday $\tfrom\tfrom =id\tfrom a\tfrom the\t\
+front\tfull\tfunctions\tgame\tgateway\tgeneral\tgeneral rule\tget\t\
+get to\tgets\tgets a\tgive\tglobal\tgo\tgo through\tgo with\t\
+goes\tgoes to\tgoing\tgoing to\tgoing with\tgone\tgood\tgot\t\
+graph\tgreen\tgroup\thad\thalf\thand\thappens\thas\t\
+has been\thas no\thas not\thave\thave a\thave been\thave no\thave not\t\
+he\theader\thelp\there\there $\there ,\thold\tholds\t\
+how\thow the\thttp\ti\ti am\ti asked\ti did\ti do\t\
+i had\ti have\ti like\ti looked\ti meant\ti need\ti never\ti said\t\
+i tried\ti want\ti was\ti would\ti wrote\tid\tidea\tif\t\
+if the\tif there\tif we\timages\timport\timport $\timportant\timporter\t\
+imports\tin\tin $\tin ,\tin =id\tin a\tin all\tin any\t\
+in it\tin mind\tin place\tin the\tin this\tin two\tin utc\tin your\t\
+index\tinit\tinput\tinstalled\tinstaller\tinstead\tinstead of\tinto\t\
+is\tis $\tis =id\tis =num\tis a\tis at\tis called\tis fine\t\
+is how\tis in\tis not\tis off\tis out\tis that\tis the\tis what\t\
+it\tit $\tit ,\tit as\tit does\tit for\tit goes\tit in\t\
+it is\tit must\tit on\tit says\tit should\tit the\tits\tjob\t\
+jobs\tkeep\tkeep the\tkey\tknow\tlabels\tlast\tlast $\t\
+last year\tlater\tlater $\tlayer\tlayout\tleave\tleave the\tledger\t\
+let\tlet me\tlet's\tlet's go\tlet's say\tlevel\tlicense\tlike\t\
+limit\tline\tlist\tlist $\tlist ,\tlistens\tlistens on\tlive\t\
+lives\tload\tloader\tloading\tlocal\tlock\tlog\tlogin\t\
+logs\tlong\tlook\tlooked\tlooked at\tlooking\tlooks\tloop\t\
+loss\tlost\tmade\tmail\tmakes\tmanual\tmap\tmatters\t\
+may\tme\tme $\tme ,\tme the\tmean\tmeans\tmeant\t\
+meant the\tmeeting\tmemory\tmerge\tmerged\tmessage\tmethod\tmigration\t\
+minutes\tmissing\tmistake\tmixed\tmock\tmode\tmodel\tmodel ,\t\
+module\tmodules\tmonday\tmoney\tmoney is\tmore\tmore than\tmost\t\
+much\tmust\tmust be\tmust go\tmust not\tmust work\tmy\tname\t\
+name is\tnames\tneed\tneed it\tneed the\tneeds\tneeds the\tnetwork\t\
+never\tnever use\tnew\tnew one\tnext\tnice\tnight\tno\t\
+no ,\tno idea\tnobody\tnode\tnot\tnot $\tnot a\tnot add\t\
+not sure\tnot the\tnot use\tnot want\tnotes\tnothing\tnothing else\tnow\t\
+now $\tnow ,\tnow is\tnumber\tnumbers\tof\tof it\tof our\t\
+of the\tof this\toff\toff $\toff the\tok\told\ton\t\
+on $\ton =num\ton a\ton it\ton my\ton port\ton the\ton this\t\
+once\tone\tone $\tone ,\tone is\tones\tonly\tonly $\t\
+only ,\tonly the\topen\topens\toption\tor\torder\torders\t\
+other\totherwise\tour\tout\tout $\toutput\toutside\tover\t\
+over the\town\tpackage\tpage\tpage $\tpage ,\tpages\tparagraph\t\
+parser\tparser $\tpass\tpassed\tpath\tpayment\tper\tpercent\t\
+place\tplain\tplan\tpoint\tport\tport =num\tpostgres\tpr\t\
+precedence\tprecedence over\tprefer\tpretty\tprinter\tpriority\tpriority and\tproblem\t\
+process\tproduct\tproduction\tprofile\tproject\tpublic\tput\tput the\t\
+python\tqueries\tquestion\tquestions\tqueue\tquick\tquite\tran\t\
+rather\trather have\traw\tread\treading\treads\tready\treason\t\
+regarding\trelease\trelease notes\trepo\treport\treport $\trepository\trequest\t\
+respect\trest\tretry\treturn\treviewer\tright\tright $\tround\t\
+rounding\trow\trows\trule\trule for\trun\truns\truns in\t\
+said\tsaid about\tsame\tsandbox\tsave\tsaw\tsay\tsays\t\
+scheduler\tschema\tscratch\tscratch what\tscreen\tscript\tsearch\tsecond\t\
+seconds\tseconds ,\tsee\tseed\tsend\tsensor\tsequence\tserver\t\
+service\tservices\tsession\tsession $\tset\tset up\tsettings\tsettled\t\
+ship\tshop\tshorten\tshorter\tshould\tshould be\tshould have\tshown\t\
+side\tside $\tsince\tsingle\tskip\tslides\tslow\tsmall\t\
+smaller\tso\tso that\tso the\tsome\tsomeone\tsomething\tsound\t\
+source\tspaces\tspec\tspeed\tsplit\tsplit the\tspring\tsprint\t\
+staging\tstart\tstart with\tstarts\tstarts $\tstate\tstay\tstays\t\
+step\tstill\tstop\tstrings\tstuck\tstuff\tsummer\tsunday\t\
+sure\tsync\ttable\ttable ,\ttabs\ttag\ttake\ttake the\t\
+taken\ttalk\ttalk to\ttalked\ttalks\ttalks to\ttax\tteam\t\
+templates\ttenant\ttest\ttests\ttests $\ttext\tthan\tthat\t\
+that $\tthat in\tthat is\tthat it\tthat one\tthat the\tthat way\tthe\t\
+the =id\tthe admin\tthe app\tthe audit\tthe backup\tthe board\tthe bottom\tthe branch\t\
+the bucket\tthe build\tthe button\tthe cache\tthe changelog\tthe chart\tthe code\tthe commit\t\
+the core\tthe crash\tthe data\tthe docs\tthe firmware\tthe first\tthe flaky\tthe footer\t\
+the import\tthe importer\tthe index\tthe installer\tthe last\tthe list\tthe login\tthe manual\t\
+the meeting\tthe memory\tthe new\tthe next\tthe old\tthe one\tthe other\tthe parser\t\
+the queue\tthe release\tthe repository\tthe rest\tthe same\tthe sandbox\tthe scheduler\tthe schema\t\
+the second\tthe server\tthe session\tthe settings\tthe spec\tthe spring\tthe staging\tthe sync\t\
+the table\tthe thing\tthe third\tthe three\tthe ui\tthe whole\tthe wrong\ttheir\t\
+them\tthem $\tthem as\ttheme\tthen\tthen $\tthen the\tthere\t\
+there $\tthere are\tthere is\tthese\tthey\tthey are\tthing\tthing in\t\
+things\tthird\tthis\tthis in\tthis is\tthis release\tthis repo\tthis week\t\
+thought\tthought about\tthree\tthrough\tthrough the\tthursday\tticket\ttickets\t\
+time\ttime $\ttimes\ttitle\tto\tto =num\tto be\tto do\t\
+to drop\tto my\tto the\tto us\tto what\ttoday\ttokenizer\ttomorrow\t\
+tomorrow $\ttonight\ttoo\ttoo $\ttool\ttop\ttouch\ttouch the\t\
+translate\ttree\ttried\ttwice\ttwo\ttwo $\ttypo\tui\t\
+under\tunderstand\tundo\tunit\tuntil\tuntil it\tuntil the\tup\t\
+upload\turgent\turgent $\tus\tuse\tuse the\tused\tuser\t\
+users\tutc\tvariables\tversion\tversion of\tview\tview $\twait\t\
+wait $\twaiting\twant\twant to\twanted\twants\twas\twas asking\t\
+way\tway $\twe\twe are\twe can\twe do\twe have\twe keep\t\
+we need\twe never\twe ship\twe should\twe will\tweek\tweek $\twell\t\
+well $\twent\twere\twhat\twhat i\twhat is\twhat matters\twhat you\t\
+whatever\twhen\twhen you\twhenever\twhenever you\twhere\twhere it\twhich\t\
+which is\twhile\twhole\twhy\twill\twill be\twill do\twill need\t\
+will want\twindows\twith\twith a\twith that\twith the\twithout\twithout it\t\
+without the\twizard\twork\twork on\tworker\tworks\tworld\tworries\t\
+worth\twould\twould rather\twrite\twrite the\twrites\twritten\twrong\t\
+wrote\tyear\tyear $\tyes>\tyesterday\tyet\tyou\tyou add\t\
+you are\tyou can\tyou get\tyou have\tyou made\tyou must\tyou put\tyou will\t\
+your\tyour question\tyour time\t~,\t~:\t~a\t~all\t~always\t\
+~and\t~because\t~both\t~but\t~do\t~ever\t~every\t~fix\t\
+~for\t~i\t~if\t~in\t~is\t~it\t~its\t~keep\t\
+~look\t~never\t~no\t~nobody\t~not\t~nothing\t~of\t~one\t\
+~only\t~our\t~put\t~so\t~that\t~the\t~then\t~there\t\
+~they\t~this\t~to\t~we\t~well\t~what\t~where\t~which\t\
+~will\t~you\t—"""
 # correction, decision, architecture, priority, value; tenths above 128
 _VALUES = """
 5453505648808180828180807f828180818082818684848780857e848480837f7f82807f7f807f83
@@ -1485,5 +336,5 @@ _VALUES = """
 7f7e807f7f7f7f807e82818280808080887e7e81817f807f82817d7f7e7f837f7f807f807e808181
 807f82807f8a7d7f7d818180827f80
 """
-_PLACES = _NAMES.split("\n")
+_PLACES = _NAMES.split("\t")
 WEIGHTS = dict(zip(_PLACES, range(0, 5 * len(_PLACES), 5), strict=True)), bytes.fromhex(_VALUES)

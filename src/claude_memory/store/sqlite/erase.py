@@ -8,16 +8,17 @@ neighbour too, and made one write cost ten times more at 100,000 memories.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 import apsw
 
 from claude_memory.model import EventId, MemoryId, StoredMemory
 from claude_memory.store.protocol import Erased, Pruned
 from claude_memory.store.sqlite import archive_search, changes, rows, text_index, tombstones
+from claude_memory.store.sqlite.connection import transaction
 from claude_memory.store.sqlite.text_index import IndexWriter
+from claude_memory.text import strings_in
 
 _SHORTEST_QUOTE = 16  # a shorter body may stand in an event by chance
 
@@ -80,18 +81,12 @@ def _truncate_log(db: apsw.Connection) -> bool:
 def _rewrite_text_index(db: apsw.Connection) -> None:
     """`optimize` leaves a single segment as it is, separators of erased terms included; so add a second."""
     columns = "rowid, own, near, far, dates"
-    db.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(db, "BEGIN IMMEDIATE"):
         rowid = int(db.execute("SELECT coalesce(max(id), 0) + 1 FROM passages").get)
         entry = (rowid, "0_", "", "", "")
         db.execute(f"INSERT INTO text_index ({columns}) VALUES (?, ?, ?, ?, ?)", entry)
         db.execute("INSERT INTO text_index (text_index) VALUES ('optimize')")
         db.execute(f"INSERT INTO text_index (text_index, {columns}) VALUES ('delete', ?, ?, ?, ?, ?)", entry)
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
 
 
 def _load(db: apsw.Connection, ids: Sequence[MemoryId]) -> list[tuple[int, StoredMemory]]:
@@ -108,7 +103,7 @@ def _bury(db: apsw.Connection, salt: str, hash_: str, at: str) -> None:
 
 def _erase_events(db: apsw.Connection, salt: str, memory: StoredMemory, at: str) -> int:
     """Events that the memory names as its origin, and those of its project that quote it word for word."""
-    named = rows.to_json(list(_strings(memory.provenance)))
+    named = rows.to_json(list(strings_in(memory.provenance)))
     quote = rows.to_json(memory.body)[1:-1]
     gone = rows.fetch(
         db,
@@ -120,20 +115,8 @@ def _erase_events(db: apsw.Connection, salt: str, memory: StoredMemory, at: str)
     )
     for (id_,) in gone:
         _bury(db, salt, tombstones.of_event(salt, EventId(id_)), at)
-    archive_search.erase(db, memory, [*_strings(memory.provenance), *(id_ for (id_,) in gone)])
+    archive_search.erase(db, memory, [*strings_in(memory.provenance), *(id_ for (id_,) in gone)])
     return len(gone)
-
-
-def _strings(value: Any) -> Iterator[str]:
-    """Every text in a nested value: an event's id may stand anywhere in a memory's provenance."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _strings(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _strings(item)
 
 
 def _remove(db: apsw.Connection, numbers: Sequence[int]) -> tuple[int, int]:
