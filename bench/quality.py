@@ -82,7 +82,8 @@ def answers(
                 memory._embedder = embedder  # loaded once, not once per corpus
             keys = feed(memory, corpus)
             for question in corpus.questions:
-                yield Answer(corpus, question, memory.search(question.text, limit=DEPTH), keys)
+                hits = memory.search(question.text, limit=DEPTH, min_relevance=0.0)
+                yield Answer(corpus, question, hits, keys)
             for text in foreign[corpus.name]:
                 yield Answer(corpus, None, memory.search(text, limit=1), keys)
         print(f"  {corpus.name}: {len(corpus.units)} memories", file=sys.stderr)

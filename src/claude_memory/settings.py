@@ -62,7 +62,9 @@ class Settings:
         "what a memory gains in `search` when it hangs on the files, topics and names of the question, "
         "though it may share no word with it: 0 (not at all) to 1",
     )
-    min_relevance: float = _setting(0.0, "hits below this relevance (0 to 1) are left out of `search`")
+    min_relevance: float = _setting(
+        0.0, "hits below this relevance (0 to 1) are left out of `search`; 0 leaves out only what has none"
+    )
     context_tokens: int = _setting(
         2000, "token budget of the context given at the start of a session", project=True
     )

@@ -297,3 +297,82 @@ def test_a_chain_of_replacements_stands_in_order_newest_first(words: Memory) -> 
     three = words.supersede(two.id, NewMemory("moved to 7003"))
     words.remember(NewMemory("zebra crossings are painted white"))
     assert [hit.id for hit in words.search("port of the zebra service")][:3] == [three.id, two.id, one.id]
+
+
+@pytest.mark.parametrize(
+    "narrowed",
+    [
+        {"kinds": ["decision"]},
+        {"topics": ["office"]},
+        {"files": ["office/plants.md"]},
+        {"since": datetime(2026, 6, 1, tzinfo=UTC)},
+        {"session": "s-office"},
+    ],
+)
+def test_relevance_means_the_same_with_a_filter(meaning: Memory, narrowed: dict[str, object]) -> None:
+    decision = meaning.remember(
+        NewMemory(
+            body="We decided that the refreshments live in the blue office kitchen.",
+            kind="decision",
+            topics=["office"],
+            files=["office/plants.md"],
+            session="s-office",
+        )
+    )
+    old = datetime(2026, 1, 1, tzinfo=UTC)
+    meaning.remember(NewMemory(body="Refresh tokens live for thirty days.", created_at=old, kind="fact"))
+    question = "how long does a refresh token live?"
+    whole = {hit.id: hit.relevance for hit in meaning.search(question, min_relevance=0.0)}
+    found = {hit.id: hit.relevance for hit in meaning.search(question, min_relevance=0.0, **narrowed)}  # type: ignore[arg-type]
+    assert found[decision.id] == pytest.approx(whole[decision.id], abs=0.005)
+    assert whole[decision.id] < 0.5  # by itself it would be the best of its kind, and sure of it
+
+
+def asked(memory: Memory, *prompts: str) -> None:
+    """Prompts as hooks capture them."""
+    memory.remember_many([NewMemory(body=text, kind="observation", trust="user") for text in prompts])
+
+
+@pytest.mark.parametrize("found", ["words", "meaning"])
+def test_a_question_that_was_asked_stands_below_what_answers_it(
+    found: str, request: pytest.FixtureRequest
+) -> None:
+    memory: Memory = request.getfixturevalue(found)
+    asked(memory, "which port does staging use?", "What port is staging using?")
+    memory.remember(NewMemory(body="The staging environment listens on port 8443.", title="staging"))
+    assert titles(memory, "which port does staging use?")[0] == "staging"
+    assert len(titles(memory, "which port does staging use?")) >= 3
+
+
+def test_an_echo_is_no_measure_for_answers(meaning: Memory) -> None:
+    question = "which port does staging use?"
+    answer = meaning.remember(NewMemory(body="Staging listens on 8443.", kind="fact"))
+    before = [hit.relevance for hit in meaning.search(question) if hit.id == answer.id]
+    asked(meaning, question)
+    after = [hit.relevance for hit in meaning.search(question) if hit.id == answer.id]
+    filtered = [hit.relevance for hit in meaning.search(question, kinds=["fact"]) if hit.id == answer.id]
+    assert after == pytest.approx(before, abs=0.1)
+    assert filtered == pytest.approx(after, abs=0.01)
+
+
+def test_a_prompt_that_tells_something_keeps_its_place(words: Memory) -> None:
+    asked(words, "staging uses port 8443")
+    words.remember(NewMemory(body="Ports of the office: staging rooms use many.", title="other"))
+    assert titles(words, "which port does staging use?")[0] == "staging uses port 8443"
+
+
+def test_where_nothing_answers_the_question_that_was_asked_is_found(meaning: Memory) -> None:
+    asked(meaning, "who waters the plants on Fridays?")
+    assert titles(meaning, "who waters the plants on Fridays?")[0] == "who waters the plants on Fridays?"
+
+
+def test_the_list_ends_where_relevance_falls_to_nothing(meaning: Memory) -> None:
+    question = "how long does the refresh token live?"
+    found = meaning.search(question)
+    assert found[0].title == "auth"
+    assert all(hit.relevance > 0.02 for hit in found)
+    assert len(meaning.search(question, min_relevance=0.0)) == len(NOTES)
+
+
+def test_where_nothing_is_relevant_a_few_show_what_there_is(meaning: Memory) -> None:
+    assert len(meaning.search("best pasta recipe with mushrooms")) in (1, 2, 3)

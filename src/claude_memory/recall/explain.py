@@ -15,7 +15,7 @@ from claude_memory.model import MemoryFilter, MemoryId, SearchScope, Status
 from claude_memory.recall import bm25, priors
 from claude_memory.recall.ranking import Ranking, Scored, ask, rank
 from claude_memory.recall.relevance import INJECTION_THRESHOLD, relevance
-from claude_memory.recall.search import Judged, judge
+from claude_memory.recall.search import Judged, judged_by
 from claude_memory.store.protocol import Store
 
 _DEPTH = 200
@@ -47,7 +47,7 @@ def explain(
     if not store.memories(scope, filter_, ids=[memory_id]):
         raise NotFound(f"no memory {memory_id} here")
     ranking = rank(store, ask(query, scope, MemoryFilter(), embedder), depth=_DEPTH)
-    judged = judge(store, ranking, now, (), keep=_DEPTH)
+    ranking, judged = judged_by(store, ranking, now, (), keep=_DEPTH)
     places = [place for place, item in enumerate(judged, 1) if item.memory.id == memory_id]
     if not places:
         return Explanation(memory_id, query, {}, (_absence(ranking),))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from heapq import nlargest
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from claude_memory.embed.protocol import Embedder
@@ -60,6 +61,8 @@ class Ranking:
     statistics: TermStatistics
     scan: VectorScan | None
     scored: tuple[Scored, ...]
+    beyond: tuple[Scored, ...]  # the best of the scope that the filter leaves out: a measure, no answer
+    best: float
 
 
 def ask(text: str, scope: SearchScope, filter_: MemoryFilter, embedder: Embedder | None) -> Question:
@@ -68,10 +71,14 @@ def ask(text: str, scope: SearchScope, filter_: MemoryFilter, embedder: Embedder
 
 
 def rank(store: Store, question: Question, *, depth: int = 0) -> Ranking:
-    """Score the union of what words and meaning find."""
+    """Score the union of what words and meaning find.
+
+    A filter narrows what is answered, not what it is measured against: its passages are scored beside
+    the best of the whole scope, so that a score means the same with and without it.
+    """
     words = _beside(question, partial(_by_words, store, question, max(TEXT_CANDIDATES, depth)))
     question = _with_meaning(question)
-    scan = _scan(store, question, max(VECTOR_CANDIDATES, depth))
+    scan, near_answers = _scan(store, question, max(VECTOR_CANDIDATES, depth))
     found = words()
     statistics, weights = found.statistics, found.weights
     known = {passage.id for passage in found.passages}
@@ -94,7 +101,17 @@ def rank(store: Store, question: Question, *, depth: int = 0) -> Ranking:
     scored = map(Scored, passages, lexical, plain, cosines or [None] * len(passages), together)
     # Equal scores keep a stable order: the later passage first, as the newer is the likelier.
     order = sorted(scored, key=lambda item: (-item.fused, -item.passage.id))
-    return Ranking(question, weights, statistics, scan, tuple(order))
+    answers = found.answers | near_answers
+    inside = tuple(item for item in order if item.passage.id in answers)
+    beyond = tuple(item for item in order if item.passage.id not in answers)
+    top = order[0].fused if order else 0.0
+    return Ranking(question, weights, statistics, scan, inside, beyond, top)
+
+
+def _filters(question: Question) -> tuple[MemoryFilter, ...]:
+    """The question's own filter and, where that narrows the scope, the one that does not."""
+    whole_scope = MemoryFilter(statuses=question.filter_.statuses)
+    return tuple(dict.fromkeys([question.filter_, whole_scope]))
 
 
 def _floor(statistics: TermStatistics) -> float:
@@ -110,16 +127,19 @@ class _Found:
     weights: Mapping[str, float]
     passages: list[Passage]
     scores: list[float]
+    answers: set[PassageId]  # those that pass the question's filter; the others are a yardstick
 
 
 def _by_words(store: Store, question: Question, limit: int) -> _Found:
     statistics = store.term_statistics(question.scope, question.terms)
     weights = bm25.term_weights(dict.fromkeys(question.terms, 1.0), statistics)
     known = {term: 1.0 for term in question.terms if statistics.document_frequency.get(term)}
-    ids = store.text_candidates(question.scope, question.filter_, known, limit) if known else []
+    filters = _filters(question) if known else ()
+    lists = [store.text_candidates(question.scope, filter_, known, limit) for filter_ in filters]
+    ids = list(dict.fromkeys(chain.from_iterable(lists)))
     passages = store.passages(ids, model=_model_of(question)) if ids else []
     scores = [bm25.score(passage, weights, statistics.mean_length) for passage in passages]
-    return _Found(statistics, weights, passages, scores)
+    return _Found(statistics, weights, passages, scores, set(lists[0]) if lists else set())
 
 
 def _model_of(question: Question) -> str | None:
@@ -174,11 +194,19 @@ def _with_feedback(
     ]
 
 
-def _scan(store: Store, question: Question, limit: int) -> VectorScan | None:
+def _scan(store: Store, question: Question, limit: int) -> tuple[VectorScan | None, set[PassageId]]:
+    """The nearest of the whole scope and of those that pass the filter; and which ones pass."""
     if question.vector is None or question.model is None:
-        return None
-    scan = store.vector_candidates(question.scope, question.filter_, question.vector, question.model, limit)
-    return scan if scan.scanned else None
+        return None, set()
+    vector, model = question.vector, question.model
+    scans = [
+        store.vector_candidates(question.scope, filter_, vector, model, limit)
+        for filter_ in _filters(question)
+    ]
+    own = scans[0]
+    nearest = tuple(dict.fromkeys(chain.from_iterable(scan.candidates for scan in scans)))
+    answers = {id_ for id_, _ in own.candidates}
+    return (replace(own, candidates=nearest) if own.scanned else None), answers
 
 
 def _cosines(

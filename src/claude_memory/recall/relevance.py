@@ -87,7 +87,7 @@ def relevance(ranking: Ranking, item: Scored) -> float:
     found = features(ranking, item)
     # Two witnesses, and the better one counts: a paraphrase shares no word and is still an answer.
     models = (WORDS_AND_MEANING, MEANING_ONLY) if "cosine" in found else (WORDS_ONLY,)
-    behind = ranking.scored[0].fused - item.fused
+    behind = ranking.best - item.fused
     return _probability(max(model.log_odds(found) for model in models) - _BEHIND * behind)
 
 

@@ -19,13 +19,15 @@ from claude_memory.model import (
     SearchScope,
     StoredMemory,
 )
-from claude_memory.recall import current, priors
+from claude_memory.recall import current, echo, priors
 from claude_memory.recall.ranking import TEXT_CANDIDATES, Question, Ranking, Scored, ask, rank
 from claude_memory.recall.relevance import relevance
 from claude_memory.recall.snippet import one_line, shorten, snippet
 from claude_memory.store.protocol import Store
 
 NO_BOOSTS: Mapping[MemoryId, float] = MappingProxyType({})
+NOTHING = 0.02  # a relevance up to it speaks for no connection at all
+NEAREST = 3
 _TITLE_WIDTH = 120
 _STEP = 1e-6  # enough to keep two hits in order
 _JUDGED = 40  # fixed for common limits, so that a longer list begins with the shorter one
@@ -51,28 +53,38 @@ def search(
     *,
     filter_: MemoryFilter,
     limit: int,
-    min_relevance: float,
+    min_relevance: float | None,
     now: datetime,
     boost_files: Sequence[str] = (),
     boosts: Mapping[MemoryId, float] = NO_BOOSTS,
 ) -> list[Hit]:
-    """The memories that answer best, best first; an empty list if nothing speaks for any."""
+    """The memories that answer best, best first; an empty list if nothing speaks for any.
+
+    Without a `min_relevance` the list ends where relevance falls to nothing.
+    """
     if limit <= 0 or not query.strip():
         return []
     ranking = _ranked(store, ask(query, scope, filter_, embedder), limit)
-    judged = judge(store, ranking, now, boost_files, keep=max(limit + _SPARE, _JUDGED), boosts=boosts)
-    hits = []
+    keep = max(limit + _SPARE, _JUDGED)
+    ranking, judged = judged_by(store, ranking, now, boost_files, keep=keep, boosts=boosts)
+    hits: list[Hit] = []
     ceiling = 1.0
     for item in islice(_distinct(judged), limit):
         # Never more than the hit above: the list reads from most to least relevant.
-        ceiling = min(ceiling, _relevance(ranking, item))
-        if ceiling < min_relevance:
+        ceiling = min(ceiling, relevance_of(ranking, item))
+        if ceiling < (min_relevance or 0.0) or (min_relevance is None and _pads(ceiling, hits)):
             break
         hits.append(_hit(ranking, item, ceiling))
     return hits
 
 
-def _relevance(ranking: Ranking, item: Judged) -> float:
+def _pads(relevant: float, hits: Sequence[Hit]) -> bool:
+    """Whether a hit would only fill the list; where none is relevant, a few show what there is."""
+    return relevant <= NOTHING and (len(hits) >= NEAREST or any(hit.relevance > NOTHING for hit in hits))
+
+
+def relevance_of(ranking: Ranking, item: Judged) -> float:
+    """A memory is as relevant as its best passage, or as what it replaced where that was found."""
     own = relevance(ranking, item.best)
     return max(own, relevance(ranking, item.in_place_of)) if item.in_place_of else own
 
@@ -89,6 +101,20 @@ def _ranked(store: Store, question: Question, limit: int) -> Ranking:
         depth *= 8
         ranking = rank(store, question, depth=depth)
     return ranking
+
+
+def judged_by(
+    store: Store,
+    ranking: Ranking,
+    now: datetime,
+    boost_files: Sequence[str],
+    *,
+    keep: int,
+    boosts: Mapping[MemoryId, float] = NO_BOOSTS,
+) -> tuple[Ranking, list[Judged]]:
+    """Memories in their final order, and the ranking by which their relevance is measured."""
+    judged = judge(store, ranking, now, boost_files, keep=keep, boosts=boosts)
+    return echo.settled(store, ranking, judged, relevance_of)
 
 
 def judge(

@@ -70,7 +70,7 @@ class Asking(Upkeep):
             query,
             filter_=filter_,
             limit=self.settings.search_limit if limit is None else limit,
-            min_relevance=self.settings.min_relevance if min_relevance is None else min_relevance,
+            min_relevance=(self.settings.min_relevance or None) if min_relevance is None else min_relevance,
             now=datetime.now(UTC),
             boosts=self._activated(query, files),
         )

@@ -47,7 +47,10 @@ def search(
     since: Annotated[str | None, typer.Option(metavar="WHEN", help=f"Not before {_WHEN}.")] = None,
     until: Annotated[str | None, typer.Option(metavar="WHEN", help="Not after it; same forms.")] = None,
     min_relevance: Annotated[
-        float | None, typer.Option(metavar="R", min=0.0, max=1.0, help="Leave out hits below this relevance.")
+        float | None,
+        typer.Option(
+            metavar="R", min=0.0, max=1.0, help="Leave out hits below this relevance; 0 shows every hit."
+        ),
     ] = None,
     all_projects: Annotated[bool, typer.Option("--all-projects", help="Search every project.")] = False,
     json: Json = False,
