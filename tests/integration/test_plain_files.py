@@ -262,6 +262,15 @@ def test_a_note_is_found_from_every_project_with_its_line(memory: Memory, knowle
     assert "[[" not in shown.body
 
 
+def test_a_bare_heading_is_no_memory_of_its_own(memory: Memory, knowledge: Path) -> None:
+    long = "The kiln is fired slowly so that nothing cracks. " * 40
+    settled(knowledge / "kilns.md", f"# Kilns\n\n## Firing\n\n### Ramps\n\n{long}\n\n## Cooling\n")
+    settled(knowledge / "empty.md", "# Glazes\n\n## Recipes\n")
+    memory.sync_files()
+    found = memory.search("kilns firing ramps cooling glazes recipes", min_relevance=0.0)
+    assert [hit.title for hit in found] == ["Kilns › Firing › Ramps"]
+
+
 def test_edits_renames_and_deletions_are_followed(memory: Memory, knowledge: Path) -> None:
     note = knowledge / "a.md"
     settled(note, "# Cats\n\nThey purr.\n")

@@ -40,15 +40,19 @@ def parse(lines: Sequence[tuple[int, str]], name: str, *, whole_under: int = SEC
     """The note in these numbered lines; `name` is its file's, for want of a title."""
     meta, rest = _front_matter(list(lines))
     sections = _sections([(number, line) for number, line in rest if not _MARK.match(line)])
+    headed = _first_heading(sections)
+    if not any(section.text for section in sections):
+        sections = []  # headings alone, such as a form nobody has filled in, say nothing yet
     text = "\n".join(section.text for section in sections)
-    title = _one(meta, "title") or _first_heading(sections) or name
+    title = _one(meta, "title") or headed or name
     if len(text) <= whole_under and sections:
         whole = "\n".join(_with_heading(section) for section in sections)
         sections = [Section((), whole.strip(), sections[0].line)]
     tags = [*meta.get("tags", ()), *meta.get("tag", ()), *_TAG.findall(text)]
     return Note(
         title=title,
-        sections=tuple(section for section in sections if section.text.strip() or section.path),
+        # A heading without text of its own stands in the path of the sections below it.
+        sections=tuple(section for section in sections if section.text.strip()),
         id=_one(meta, "id") or _one(meta, "permalink") or _one(meta, "uid"),
         tags=tuple(dict.fromkeys(tag.lstrip("#").lower() for tag in tags if tag))[:20],
         links=tuple(dict.fromkeys(target.strip() for target, _ in _LINK.findall(text)))[:100],
