@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from claude_memory.model import Kind, MemoryFilter, MemoryId, StoredMemory, Trust
-from claude_memory.text import query_terms
+from claude_memory.model import Kind, MemoryFilter, MemoryId, Passage, StoredMemory, Trust
+from claude_memory.text import is_stop_term
 
 if TYPE_CHECKING:
     from claude_memory.recall.ranking import Ranking
@@ -34,9 +34,13 @@ def settled(
     store: Store, ranking: Ranking, judged: list[Judged], relevance: Callable[[Ranking, Judged], float]
 ) -> tuple[Ranking, list[Judged]]:
     """The order with echoes below the answers, and the ranking measured as if nobody had asked before."""
-    terms = ranking.question.terms
-    inside = {item.memory.id for item in judged if _is_echo(item.memory, terms)}
-    echoes = inside | _beyond(store, ranking)
+    asked = frozenset(ranking.question.terms)
+    inside = {
+        item.memory.id
+        for item in judged
+        if _is_prompt(item.memory) and _says_the_same(item.best.passage, asked)
+    }
+    echoes = inside | _beyond(store, ranking, asked)
     if not echoes:
         return ranking, judged
     ranking = _without(ranking, echoes)
@@ -68,24 +72,24 @@ def _without(ranking: Ranking, echoes: Collection[MemoryId]) -> Ranking:
     return replace(ranking, best=max(heard, default=ranking.best), statistics=statistics)
 
 
-def _beyond(store: Store, ranking: Ranking) -> set[MemoryId]:
+def _beyond(store: Store, ranking: Ranking, asked: frozenset[str]) -> set[MemoryId]:
     """Echoes that a filter leaves out of the answers, but not out of what these are measured by."""
-    terms, question = ranking.question.terms, ranking.question
-    alike = {item.passage.memory for item in ranking.beyond if _says_the_same(item.passage.text, terms)}
+    question = ranking.question
+    alike = {item.passage.memory for item in ranking.beyond if _says_the_same(item.passage, asked)}
     everything = MemoryFilter(statuses=question.filter_.statuses)
     found = store.memories(question.scope, everything, ids=list(alike)) if alike else []
-    return {memory.id for memory in found if _is_echo(memory, terms)}
+    return {memory.id for memory in found if _is_prompt(memory)}
 
 
-def _is_echo(memory: StoredMemory, terms: Collection[str]) -> bool:
-    """Whether a memory is a captured prompt that says what the question says, and no more."""
-    captured = memory.kind is Kind.OBSERVATION and memory.trust is Trust.USER
-    return captured and _says_the_same(memory.body, terms)
+def _is_prompt(memory: StoredMemory) -> bool:
+    return memory.kind is Kind.OBSERVATION and memory.trust is Trust.USER
 
 
-def _says_the_same(text: str, terms: Collection[str]) -> bool:
-    if len(text) > _LONGEST:
-        return False
-    said, asked = set(query_terms(text)), set(terms)
-    shared = len(said & asked) / (len(said | asked) or 1)
-    return shared >= (SAME_QUESTION if asks(text) else SAME_WORDS)
+def _says_the_same(passage: Passage, asked: frozenset[str]) -> bool:
+    """Whether a passage holds the question's words and, but for a few, no others."""
+    terms = set(passage.own)
+    shared = len(terms & asked)
+    if shared < SAME_QUESTION * len(asked) or len(passage.text) > _LONGEST:
+        return False  # nearly all: no need to look closer
+    either = len(asked) + sum(not is_stop_term(term) for term in terms - asked)
+    return shared / (either or 1) >= (SAME_QUESTION if asks(passage.text) else SAME_WORDS)
