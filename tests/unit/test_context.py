@@ -18,6 +18,8 @@ from claude_memory.context.moments import FILE_TOKENS, PROMPT_MEMORIES, PROMPT_T
 from claude_memory.context.quoting import clipped, line_for, plain
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.context.session_state import SessionState
+from claude_memory.layers import session_log
+from claude_memory.layers.session_log import SessionLine
 from claude_memory.model import (
     Kind,
     MemoryId,
@@ -241,6 +243,76 @@ def test_a_section_too_long_for_its_share_does_not_starve_the_next(store: Store,
 def test_a_heading_never_stands_alone(store: Store, home: Path) -> None:
     now = situation(store, home, project(store, "ours"))
     assert build([section("big", 1.0, "word " * 500)], now, max_tokens=100).text == ""
+
+
+SAID = "Sessions are kept in PostgreSQL, not in Redis"
+
+
+def test_one_statement_stands_once_in_its_best_place(store: Store, home: Path) -> None:
+    here = project(store, "ours")
+    store.add(
+        [],
+        [
+            memory(1, here, SAID),
+            memory(2, here, SAID + ".", kind=Kind.FACT, trust=Trust.AGENT),
+            memory(3, here, SAID, kind=Kind.OBSERVATION, session=SessionId("before")),
+            memory(
+                5,
+                here,
+                f"Moved the login over.\nDecided: {SAID}",
+                kind=Kind.SUMMARY,
+                trust=Trust.AGENT,
+                provenance={"source": "file", "file": str(home / "sessions" / "2026-11-15.jsonl")},
+            ),
+            memory(4, here, "Something new about the mailer queue"),
+        ],
+    )
+    (home / "sessions").mkdir()
+    line = SessionLine(
+        date=f"{NOW:%Y-%m-%d}",
+        session="before",
+        time="11:00",
+        summary="Moved the login over.",
+        decisions=(SAID, "Tokens expire after an hour"),
+        project=here.id,
+    )
+    session_log.append(home, line)
+    text = build(START_SECTIONS, situation(store, home, here), max_tokens=2_000).text
+    assert text.count(SAID) == 1
+    [told] = [one for one in text.splitlines() if SAID in one]
+    assert told.startswith("- decision, ")
+    assert "Moved the login over. · decided: Tokens expire after an hour" in text
+    assert "mailer queue" in text
+
+
+def test_a_retelling_stands_where_its_own_place_has_no_room(store: Store, home: Path) -> None:
+    now = situation(store, home, project(store, "ours"))
+    retelling = Section(
+        "retelling", "", 0.5, lambda _: [Line(SAID, anew=lambda told: "" if told(SAID) else SAID)]
+    )
+    long = section("long", 0.5, f"{SAID}. " + "More of it. " * 200)
+    assert build([retelling, long], now, max_tokens=300).text == SAID
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "Sessions are kept in PostgreSQL, not in Memcached",
+        "Sessions are not kept in PostgreSQL, not in Redis",
+        "Sessions are kept in PostgreSQL, not in Redis, on staging",
+        "Sessions are kept in PostgreSQL",
+    ],
+)
+def test_a_word_more_or_less_is_another_statement(store: Store, home: Path, other: str) -> None:
+    now = situation(store, home, project(store, "ours"))
+    text = build([section("one", 0.5, SAID), section("two", 0.5, other)], now, max_tokens=400).text
+    assert other in text.splitlines()
+
+
+def test_reminders_stand_whatever_else_is_said(store: Store, home: Path) -> None:
+    now = situation(store, home, project(store, "ours"))
+    due = Section("due", "", 0.5, lambda _: [Line(SAID)], states=False)
+    assert build([section("one", 0.5, SAID), due], now, max_tokens=400).text.count(SAID) == 2
 
 
 def test_sections_follow_the_way_a_session_starts(store: Store, home: Path) -> None:

@@ -6,10 +6,12 @@ A compaction's start comes before its summary is ready; then what was asked sinc
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from claude_memory.context.builder import Line, Situation
 from claude_memory.context.quoting import clipped, plain
+from claude_memory.context.repeats import Told, nothing_told
 from claude_memory.model import EventKind, SearchScope
 from claude_memory.store.protocol import EventFilter
 
@@ -35,14 +37,16 @@ def compactions(situation: Situation) -> list[Line]:
     except InvalidInput:
         return []
     since = str(kept[0].document.get("timestamp")) if kept else ""
-    lines = list(_asked_since(situation, since))
+    lines = [Line(text) for text in _asked_since(situation, since)]
     for place, one in enumerate(kept):
-        lines.append(f"- {_quoted(one.executive, _EXECUTIVE_CHARACTERS)} [{one.id}]")
+        lines.append(Line(f"- {_quoted(one.executive, _EXECUTIVE_CHARACTERS)} [{one.id}]"))
         if not place:
-            lines += _open(dict(one.summary))
+            lines += map(Line, _open(dict(one.summary)))
+            decided = partial(_decisions, dict(one.summary))
+            lines.append(Line(decided(), anew=decided))
     if kept:
-        lines.append(f"In full: get_summary, or `claude-memory summary {kept[0].id}`.")
-    return [Line(line) for line in lines]
+        lines.append(Line(f"In full: get_summary, or `claude-memory summary {kept[0].id}`."))
+    return [line for line in lines if line.text]
 
 
 def _open(summary: dict[str, Any]) -> Iterator[str]:
@@ -54,9 +58,13 @@ def _open(summary: dict[str, Any]) -> Iterator[str]:
     ]
     if files:
         yield f"  Files in flight: {clipped(', '.join(files[-FILES:]), 2 * _LINE_CHARACTERS)}"
-    chosen = [_decided(one) for one in summary.get("key_decisions", ()) if isinstance(one, dict)]
-    if chosen:
-        yield f"  Decided: {'; '.join(chosen[-DECISIONS:])}"
+
+
+def _decisions(summary: dict[str, Any], told: Told = nothing_told) -> str:
+    """What was decided and is not told elsewhere; what took something back stands in any case."""
+    entries = [one for one in summary.get("key_decisions", ()) if isinstance(one, dict)][-DECISIONS:]
+    fresh = [one for one in entries if one.get("reverses") or not told(str(one.get("decision")))]
+    return f"  Decided: {'; '.join(map(_decided, fresh))}" if fresh else ""
 
 
 def _decided(entry: dict[str, Any]) -> str:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from claude_memory.context.builder import Line, Situation
 from claude_memory.context.quoting import clipped, plain
+from claude_memory.context.repeats import Told, nothing_told
 from claude_memory.layers import blocks, reflections, session_log
 from claude_memory.layers.places import INVITATION, PersonFiles, ProjectFiles, project_files
 from claude_memory.layers.reading import read_lines
@@ -46,7 +48,7 @@ def sessions(situation: Situation) -> list[Line]:
     found.sort(key=lambda line: not line.project)  # this project's first; the sort keeps the rest's order
     if situation.source in ("resume", "fork"):
         found = found[:1]
-    return [Line(_session(line)) for line in found]
+    return [Line(_session(line), anew=partial(_session, line)) for line in found]
 
 
 def insights(situation: Situation) -> list[Line]:
@@ -87,12 +89,16 @@ def _files(situation: Situation) -> ProjectFiles:
     return project_files(situation.home, situation.project.id, situation.project_root)
 
 
-def _session(line: session_log.SessionLine) -> str:
-    parts = [line.summary or line.session]
-    parts += [f"decided: {'; '.join(line.decisions[:3])}"] if line.decisions else []
-    parts += [f"open: {'; '.join(line.open_threads[:3])}"] if line.open_threads else []
+def _session(line: session_log.SessionLine, told: Told = nothing_told) -> str:
+    """A session in one line, without what is told elsewhere; empty if that was all of it."""
+    decided = [text for text in line.decisions[:3] if not told(text)]
+    threads = [text for text in line.open_threads[:3] if not told(text)]
+    about = line.summary or line.session
+    parts = [] if told(about) and line.decisions else [about]
+    parts += [f"decided: {'; '.join(decided)}"] if decided else []
+    parts += [f"open: {'; '.join(threads)}"] if threads else []
     said = clipped(plain(" · ".join(parts)), _LINE_CHARACTERS)
-    return f"- {plain(line.date)} {plain(line.time)}: “{said}”"
+    return f"- {plain(line.date)} {plain(line.time)}: “{said}”" if said else ""
 
 
 def _own(path: Path) -> Iterator[str]:

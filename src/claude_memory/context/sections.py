@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from claude_memory.context import file_sections
 from claude_memory.context.builder import Line, Section, Situation
 from claude_memory.context.compaction_section import compactions
 from claude_memory.context.quoting import DUE_HEADING, intention_line, line_for
 from claude_memory.context.task_section import task_words, tasks
+from claude_memory.layers.places import PersonFiles
 from claude_memory.model import Kind, MemoryFilter, MemoryId, SearchScope, Status, StoredMemory, Trust
 
 DURABLE_KINDS = (
@@ -65,7 +67,20 @@ def recent(situation: Situation) -> list[Line]:
     elsewhere = [memory for memory in found if memory.trust is not Trust.TOOL]
     if situation.source in ("startup", "clear"):
         elsewhere = [memory for memory in elsewhere if memory.session != situation.session]
-    return [Line(line_for(memory, characters=200), memory.id) for memory in elsewhere[:_RECENT_LIMIT]]
+        elsewhere = [memory for memory in elsewhere if not _stands_in_log(memory, situation)]
+    return [_retelling(line_for(memory, characters=200), memory.id) for memory in elsewhere[:_RECENT_LIMIT]]
+
+
+def _stands_in_log(memory: StoredMemory, situation: Situation) -> bool:
+    """Whether a summary is a line of the session log, of which the last days have their own section."""
+    oldest = situation.now - timedelta(days=file_sections.SESSION_DAYS - 1)
+    logs = str(PersonFiles(situation.home).sessions)
+    return memory.created_at >= oldest and str(memory.provenance.get("file", "")).startswith(logs)
+
+
+def _retelling(text: str, memory: MemoryId) -> Line:
+    """What was said lately may have become a decision since: then that says it."""
+    return Line(text, memory, lambda told: "" if told(text) else text)
 
 
 def further(situation: Situation) -> list[Line]:
@@ -95,13 +110,13 @@ START_SECTIONS: tuple[Section, ...] = (
         "sessions", "Last sessions:", 0.1, file_sections.sessions, ("startup", "clear", "resume", "fork")
     ),
     Section("reflections", "Reflections:", 0.1, file_sections.insights, ("startup", "clear")),
-    Section("intentions", DUE_HEADING, 0.1, due),
+    Section("intentions", DUE_HEADING, 0.1, due, states=False),
     Section("working buffer", "Working buffer:", 0.15, file_sections.buffer, ("startup", "clear")),
     Section("today", "Lessons and what is to be done:", 0.1, file_sections.today),
-    Section("tasks", "", 0.1, tasks),
+    Section("tasks", "", 0.1, tasks, states=False),
     Section("durable", "Known about this project:", 0.4, durable),
     Section("recent", "Lately in this project:", 0.25, recent),
-    Section("further", "", 0.05, further),
+    Section("further", "", 0.05, further, states=False),
 )
 
 
