@@ -61,6 +61,22 @@ def root_of(folder: Path | str) -> Path:
     return repository[0] if repository else start
 
 
+def birth_of(name: str) -> str:
+    """The birth that a repository's name tells; empty if it tells none that can be told from others.
+
+    A time without a fraction was set by an archive or a copy, and all that came out of it share it.
+    """
+    place, _, birth = name.rpartition("@")
+    exact = birth.isdecimal() and not birth.endswith("000000")
+    return birth if exact and place.startswith("repo:") else ""
+
+
+def still_stands(name: str) -> bool:
+    """Whether the repository of a name with its birth is still at the place of that name."""
+    place, _, birth = name.removeprefix("repo:").rpartition("@")
+    return birth in (_birth(Path(place) / ".git"), _birth(Path(place)))
+
+
 def normalise_remote(url: str) -> str | None:
     """host/path without credentials, port, `.git` and letter case of the host; None if it is a local path."""
     url = url.strip()

@@ -219,6 +219,39 @@ def test_the_first_commit_keeps_the_project(tmp_path: Path, store: Store) -> Non
 
 
 @needs_git
+@pytest.mark.parametrize("commits", [0, 1])
+def test_a_repository_that_moved_keeps_its_project(tmp_path: Path, store: Store, commits: int) -> None:
+    folder = repository(tmp_path / "app", commits=commits)
+    before = id_of(store, folder)
+    for place in ("elsewhere/app", "renamed"):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        folder = folder.rename(tmp_path / place)
+        assert project.resolve(folder, store.project_for).id == before
+    assert project.resolve(folder, store.project_for).id == before
+
+
+@needs_git
+def test_a_copy_beside_its_original_is_a_project_of_its_own(tmp_path: Path, store: Store) -> None:
+    folder = repository(tmp_path / "app")
+    before = id_of(store, folder)
+    shutil.copytree(folder, tmp_path / "copy")
+    copy = id_of(store, tmp_path / "copy")
+    assert copy != before
+    shutil.rmtree(folder)
+    assert id_of(store, tmp_path / "copy") == copy
+
+
+@needs_git
+def test_what_came_out_of_one_archive_is_not_taken_for_a_move(tmp_path: Path, store: Store) -> None:
+    folder = repository(tmp_path / "template")
+    os.utime(folder / ".git" / "description", (1_700_000_000, 1_700_000_000))
+    before = id_of(store, folder)
+    shutil.copytree(folder, tmp_path / "another")
+    shutil.rmtree(folder)
+    assert id_of(store, tmp_path / "another") != before
+
+
+@needs_git
 def test_branches_of_their_own_and_stashes_keep_the_project(tmp_path: Path) -> None:
     folder = repository(tmp_path / "app")
     before = identify(folder).identities

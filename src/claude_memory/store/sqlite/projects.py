@@ -8,9 +8,11 @@ from pathlib import PurePath
 import apsw
 
 from claude_memory.model import Project, ProjectId, ProjectIdentity
+from claude_memory.project import birth_of, still_stands
 from claude_memory.store.sqlite import rows
 
 _REPOSITORY = ("remote:", "repo:")
+_BORN = "SELECT identity, project FROM project_aliases WHERE identity LIKE ?"
 
 
 def lookup(db: apsw.Connection, identity: ProjectIdentity) -> int | None:
@@ -19,7 +21,7 @@ def lookup(db: apsw.Connection, identity: ProjectIdentity) -> int | None:
         found = db.execute("SELECT project FROM project_aliases WHERE identity = ?", (name,)).get
         if found is not None:
             return int(found)
-    return None if _is_repository(identity) else _by_path(db, identity.path)
+    return _moved(db, identity) if _is_repository(identity) else _by_path(db, identity.path)
 
 
 def is_complete(db: apsw.Connection, number: int, identity: ProjectIdentity) -> bool:
@@ -94,6 +96,21 @@ def _names(identity: ProjectIdentity) -> Iterator[str]:
             yield rows.clean(name.partition("#")[0] + "#")
     if not any(name.startswith("remote:") for name in identity.identities):
         yield rows.clean(f"path:{identity.path}")  # the same folder before it became a repository
+
+
+def _moved(db: apsw.Connection, identity: ProjectIdentity) -> int | None:
+    """The project of a repository that was born at another place and stands there no more.
+
+    Where it still stands, this one is a copy and a project of its own.
+    """
+    births = [birth for name in identity.identities if (birth := birth_of(name))]
+    known = [
+        (str(name), int(project))
+        for birth in births
+        for name, project in db.execute(_BORN, (f"repo:%@{birth}",))
+    ]
+    found = {project for _, project in known}
+    return found.pop() if len(found) == 1 and not any(still_stands(name) for name, _ in known) else None
 
 
 def _is_repository(identity: ProjectIdentity) -> bool:
