@@ -313,9 +313,16 @@ def test_a_memory_is_the_persons_own_words_and_names_its_turn() -> None:
 
 def test_an_answer_too_short_to_stand_alone_says_what_it_answers() -> None:
     [memory] = distilled("prune the backups", "How many should stay?", "7 daily, 4 weekly")
-    assert "How many should stay?" in memory.body
-    assert memory.trust is Trust.AGENT  # an agent's words stand in it
+    assert memory.body == "7 daily, 4 weekly\n\nThe agent had asked: “How many should stay?”"
+    assert memory.trust is Trust.USER  # whose answer it is; the agent's words are a quotation
     assert memory.title == "7 daily, 4 weekly"
+
+
+def test_a_correction_is_the_persons_word_also_with_what_it_corrects() -> None:
+    told = "I rounded all amounts to “two decimals”."
+    [memory] = distilled("add yen", told, "no, yen has no decimals")
+    assert (memory.kind, memory.trust) == (Kind.CORRECTION, Trust.USER)
+    assert memory.body.endswith("The agent had said: “I rounded all amounts to ‘two decimals’.”")
 
 
 def test_words_from_a_history_that_came_from_elsewhere_stay_what_they_are() -> None:

@@ -52,11 +52,16 @@ def clipped(text: str, characters: int) -> str:
 
 def line_for(memory: StoredMemory, *, characters: int = 320) -> str:
     """One line for a memory: kind, day, what it says; quoted unless a person said it."""
-    said = clipped(plain(_statement(memory)), characters)
+    said = _closed(clipped(plain(_statement(memory)), characters))
     shown = said if memory.trust is Trust.USER else f"“{said}”, from {_SOURCES[memory.trust]}"
     stale = memory.provenance.get("stale")
     doubt = f" (possibly out of date: {clipped(plain(str(stale)), 120)})" if stale else ""
     return f"- {memory.kind}, {memory.created_at:%Y-%m-%d}: {shown}{doubt} [{memory.id}]"
+
+
+def _closed(text: str) -> str:
+    """With the end of a quotation that was cut: what follows is ours again."""
+    return text + "”" if text.count("“") > text.count("”") else text
 
 
 def intention_line(due: Due) -> str:

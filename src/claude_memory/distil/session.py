@@ -17,12 +17,13 @@ from claude_memory.distil.observe import files_in, title_of
 from claude_memory.distil.sentences import spoken
 from claude_memory.distil.statements import SoFar, Statement, statements
 from claude_memory.distil.turns import PERSON, Distilled, Origin, Turn, relative, said_before
-from claude_memory.model import Kind, MemoryId, Scope, StoredMemory, Trust, memory_id
+from claude_memory.model import Kind, MemoryId, Scope, StoredMemory, memory_id
 
 MAX_FILES = 8
 BODY_CHARACTERS = 2_000
 CONTEXT_CHARACTERS = 240
 LINE_CHARACTERS = 300
+_INNER_QUOTES = str.maketrans("“”", "‘’")
 ENOUGH_SHARED = 3  # terms that make two decisions speak of the same thing; fewer if that is most of the first
 
 
@@ -116,18 +117,12 @@ def _memory(
         body=f"{words}\n\n{quoted}" if quoted else words,
         created_at=turn.at,
         updated_at=turn.at,
-        # Once an agent's words stand in it, it is no longer only what a person said.
-        trust=min_trust(origin.person, origin.agent) if quoted else origin.person,
+        trust=origin.person,  # what the agent had said stands below, as a quotation
         scope=Scope.PROJECT,
         session=origin.session,
         files=_files(turns, index, words, origin.cwd, named_only=preference),
         provenance=_provenance(evidence, origin),
     )
-
-
-def min_trust(person: Trust, agent: Trust) -> Trust:
-    """What words of both are worth."""
-    return agent if person is Trust.USER else person
 
 
 def _context(context: Before) -> str:
@@ -137,7 +132,8 @@ def _context(context: Before) -> str:
     if len(last) > CONTEXT_CHARACTERS:
         last = "…" + last[-CONTEXT_CHARACTERS:].partition(" ")[2]
     verb = "asked" if context.question else "said"
-    return f"The agent had {verb}: {last}" if last else ""
+    # In quotation marks wherever the memory is shown, and none of its own may close them.
+    return f"The agent had {verb}: “{last.translate(_INNER_QUOTES)}”" if last else ""
 
 
 def _files(
