@@ -64,6 +64,27 @@ def test_superseding_keeps_both_and_says_so(store, make):
     assert set(make.find("indent")) == {old.id, new.id}
 
 
+def test_twins_of_what_was_replaced_sink_with_it(store, make):
+    old, twin = make.added("indent with tabs"), make.added("Indent with tabs.", kind=Kind.DECISION)
+    turn = make.added("indent with tabs", kind=Kind.OBSERVATION)
+    pinned = make.added("indent with tabs", pinned=True)
+    other = make.added("indent with tabs in Makefiles")
+    new = make.added("indent with spaces", supersedes=old.id)
+    again = make.added("indent with tabs")
+    stored = make.load(twin.id)
+    assert (stored.status, stored.superseded_by) == (Status.SUPERSEDED, new.id)
+    assert all(make.load(one.id).status is Status.ACTIVE for one in (turn, pinned, other, again))
+    told = [change.record["memory"]["id"] for change in store.pending_changes(100)
+            if change.record["change"] == "supersede"]  # fmt: skip
+    assert told == [old.id, twin.id]
+
+
+def test_twins_sink_also_where_the_replacement_was_found_later(store, make):
+    old, twin, new = make.added("port 8080"), make.added("port 8080"), make.added("port 9090")
+    store.update(replace(old, status=Status.SUPERSEDED, superseded_by=new.id))
+    assert make.load(twin.id).superseded_by == new.id
+
+
 def test_nobody_supersedes_another_projects_memory(store, make, make_in):
     old = make.added("indent with tabs")
     make_in(store, "/srv/other").added("attack", id="evil", supersedes=old.id)

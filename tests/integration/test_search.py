@@ -144,6 +144,15 @@ def test_a_chain_of_replacements_reads_from_the_newest_to_the_oldest(words: Memo
     assert [hit.id for hit in words.search("how do we indent")] == [third.id, second.id, first.id]
 
 
+def test_several_that_one_memory_replaced_stand_below_it(words: Memory) -> None:
+    first = words.remember(NewMemory(body="Indent with tabs. We indent all that can be indented."))
+    twin = words.remember(NewMemory(body="INDENT with tabs. We indent all that can be indented"))
+    new = words.supersede(first.id, NewMemory(body="From now on four spaces are used."))
+    found = [hit.id for hit in words.search("how do we indent")]
+    assert found[0] == new.id
+    assert set(found[1:]) == {first.id, twin.id}
+
+
 def test_a_huge_memory_leaves_room_for_others(words: Memory) -> None:
     words.remember(NewMemory(body="The token expired again in the log. " * 8000))
     words.remember_many([NewMemory(body=f"Note {n}: mind the token.") for n in range(6)])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice, pairwise
+from itertools import islice
 from types import MappingProxyType
 
 from claude_memory.embed.protocol import Embedder
@@ -171,23 +171,31 @@ def _standing_for(memory: StoredMemory, old: Scored) -> Scored:
 def _with_replaced(judged: list[Judged]) -> list[Judged]:
     """A question that meets what was replaced is answered by what took its place; the old stands below it."""
     by_id = {item.memory.id: item for item in judged}
-    older = {item.memory.superseded_by: item.memory.id for item in judged if item.memory.superseded_by}
+    older: dict[MemoryId, list[MemoryId]] = {}
+    for item in judged:
+        if item.memory.superseded_by:
+            older.setdefault(item.memory.superseded_by, []).append(item.memory.id)
     for item in judged:
         if item.memory.superseded_by not in by_id:
             _settle(by_id, older, item.memory.id)
     return sorted(by_id.values(), key=lambda item: -item.score)
 
 
-def _settle(by_id: dict[MemoryId, Judged], older: dict[MemoryId, MemoryId], newest: MemoryId) -> None:
-    """Lift what came after the best of a chain to its place, and put each older one below the next."""
-    chain = [newest]
-    while (before := older.pop(chain[-1], None)) is not None:
-        chain.append(before)
-    best = max((by_id[id_] for id_ in chain), key=lambda item: item.score)
-    for id_ in chain[: chain.index(best.memory.id)]:
-        by_id[id_] = replace(by_id[id_], score=best.score, in_place_of=best.best)
-    for newer, id_ in pairwise(chain):
-        limit = by_id[newer].score - _STEP
+def _settle(by_id: dict[MemoryId, Judged], older: dict[MemoryId, list[MemoryId]], newest: MemoryId) -> None:
+    """Lift what came after the best of a line to its place, and put each older one below what replaced it."""
+    newer_of: dict[MemoryId, MemoryId] = {}
+    line = [newest]
+    for newer in line:  # grows as it goes: one memory may have replaced several
+        for before in older.pop(newer, ()):
+            newer_of[before] = newer
+            line.append(before)
+    best = max((by_id[id_] for id_ in line), key=lambda item: item.score)
+    lifted = best.memory.id
+    while lifted in newer_of:
+        lifted = newer_of[lifted]
+        by_id[lifted] = replace(by_id[lifted], score=best.score, in_place_of=best.best)
+    for id_ in line[1:]:
+        limit = by_id[newer_of[id_]].score - _STEP
         by_id[id_] = replace(by_id[id_], score=min(by_id[id_].score, limit))
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import apsw
 
 from claude_memory.errors import NotFound
-from claude_memory.model import Event, MemoryId, ProjectId, SessionId, Status, StoredMemory
+from claude_memory.model import Event, Kind, MemoryId, ProjectId, SessionId, Status, StoredMemory
 from claude_memory.store.protocol import Added
 from claude_memory.store.sqlite import changes, projects, rows, text_index
 from claude_memory.store.sqlite.text_index import IndexWriter
@@ -25,6 +25,14 @@ _UPDATE_MEMORY = f"""UPDATE memories SET {", ".join(f"{name} = :{name}" for name
     WHERE id = :id"""
 _INSERT_EVENT = """INSERT INTO events (id, kind, agent, session, project, cwd, timestamp, payload)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING number"""
+_SINK_TWINS = """UPDATE memories SET status = 'superseded', superseded_by = :newer
+    WHERE number IN (SELECT twin.number FROM memories newer
+        JOIN memories old ON old.id = :old
+        JOIN memories twin ON twin.space = old.space AND twin.kind IN (SELECT value FROM json_each(:kinds))
+        WHERE newer.id = :newer AND twin.project = old.project AND twin.status = 'active' AND NOT twin.pinned
+        AND twin.created_at <= newer.created_at AND twin.id NOT IN (:old, :newer)
+        AND rtrim(lower(trim(twin.body)), '. ') = rtrim(lower(trim(:body)), '. '))
+    RETURNING id"""
 _SESSION = """INSERT INTO sessions (project, id, first_seen, last_seen) VALUES (?1, ?2, ?3, ?3)
     ON CONFLICT DO UPDATE SET first_seen = min(first_seen, ?3), last_seen = max(last_seen, ?3)
     RETURNING number"""
@@ -132,7 +140,21 @@ def _supersede(db: apsw.Connection, newer: StoredMemory, *, mirrored: bool) -> N
         (newer.id, rows.stamp(newer.created_at), newer.supersedes),
     ).get
     if changed is not None and mirrored:
-        changes.record_states(db, "supersede", [_load(db, MemoryId(changed))])
+        old = _load(db, MemoryId(changed))
+        changes.record_states(db, "supersede", [old])
+        _sink_twins(db, old)
+
+
+def _sink_twins(db: apsw.Connection, old: StoredMemory) -> None:
+    """What says word for word the same as a memory that was replaced is replaced with it.
+
+    Captured turns stay what was said; what a person pinned, or said again after the replacement, holds.
+    """
+    kinds = rows.to_json([kind.value for kind in Kind if kind not in (Kind.OBSERVATION, Kind.SUMMARY)])
+    values = {"old": old.id, "newer": old.superseded_by, "body": old.body, "kinds": kinds}
+    found = [MemoryId(id_) for (id_,) in db.execute(_SINK_TWINS, values)]
+    if found:
+        changes.record_states(db, "supersede", [_load(db, id_) for id_ in found])
 
 
 def _load(db: apsw.Connection, id_: MemoryId) -> StoredMemory:
@@ -161,6 +183,8 @@ def update(db: apsw.Connection, memory: StoredMemory, *, mirrored: bool = True) 
     _write_sides(db, number, memory)
     if mirrored:
         changes.record_states(db, _change_name(status, memory.status), [memory])
+        if status != memory.status and memory.status is Status.SUPERSEDED and memory.superseded_by:
+            _sink_twins(db, memory)
     cut_anew = (space, created_at, title, body) != tuple(
         values[name] for name in ("space", "created_at", "title", "body")
     )
