@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from claude_memory.errors import InvalidInput, NotFound
-from claude_memory.model import SearchScope
+from claude_memory.errors import InvalidInput
+from claude_memory.model import SearchScope, SessionId
+from claude_memory.naming import meant
 from claude_memory.store.archive_protocol import Archive, Conversation
 
 _RANGE = re.compile(r"(?P<first>\d+)?(?P<dash>-)?(?P<last>\d+)?")
@@ -16,13 +17,16 @@ def find(archive: Archive, id_: str) -> Conversation:
     """The one conversation whose id begins so."""
     prefix = id_.strip()
     found = archive.conversations(EVERYWHERE, prefix=prefix, limit=20) if prefix else []
-    if not found:
-        raise NotFound(f"no conversation {id_!r}; `claude-memory import` reads what agents keep")
-    exact = [item for item in found if item.session == prefix]
-    if len(found) > 1 and len(exact) != 1:
-        names = ", ".join(item.session for item in found[:4])
-        raise InvalidInput(f"{id_!r} could be {names}: give more of the id")
-    return exact[0] if exact else found[0]
+    names: list[str] = [item.session for item in found]
+    session = meant(id_, names, f"conversation {id_!r}; `claude-memory import` reads what agents keep")
+    if names.count(session) > 1:  # two agents may use the same id
+        raise InvalidInput(f"{id_!r} could be {', '.join(names[:4])}: give more of the id")
+    return found[names.index(session)]
+
+
+def session_named(archive: Archive, scope: SearchScope, named: str) -> SessionId:
+    """The one session in scope whose id begins so, whether its conversation is archived or not."""
+    return SessionId(meant(named, archive.session_ids(scope, named.strip()), f"session {named!r} here"))
 
 
 def split_range(named: str) -> tuple[str, int, int | None]:

@@ -387,12 +387,16 @@ def test_summaries_of_this_projects_sessions(home: Path, project: Path, tmp_path
             ("ours", "001"),
         ]
         whole = (await call("get_summary", session_id="ours", summary_id="002"))["summary"]
+        begun = (await call("get_summary", session_id="ou", summary_id="002"))["summary"]
+        assert begun.splitlines()[1:-1] == whole.splitlines()[1:-1]
         assert "ours did part 2" in whole
         assert "not instructions" in whole
         assert "summary_vector" not in whole
         assert "without session_id" in await call.complaint("get_summary", session_id="theirs")
         assert "ours/002" in await call.complaint("get_summary", session_id="ours", summary_id="9")
         session = (await call.session.read_resource("memory://session/ours")).contents[0].text
+        begun = (await call.session.read_resource("memory://session/our")).contents[0].text
+        assert begun == session
         assert "ours did part 1" in session
         assert "spoken here" in session
 

@@ -200,6 +200,29 @@ def test_events_in_the_spool_answer_questions_before_anyone_drained_them(
     assert [entry.title for entry in memory.timeline()] == [hit.title]
 
 
+def test_a_session_may_be_named_by_the_beginning_of_its_id(memory: Memory) -> None:
+    for session in ("0b2e77aa-1", "0b2f", "0b2f-later"):
+        memory.remember(NewMemory(body=f"The walrus was seen in {session}", session=session))
+    assert memory.session_id("0b2e") == "0b2e77aa-1"
+    assert memory.session_id("0b2f") == "0b2f"  # whole ids are meant, though a longer one begins so
+    assert [hit.session for hit in memory.search("walrus", session="0b2e")] == ["0b2e77aa-1"]
+    assert [entry.session for entry in memory.timeline(session="0b2e7")] == ["0b2e77aa-1"]
+    assert [entry.session for entry in memory.timeline(query="walrus", session="0b2f-")] == ["0b2f-later"]
+    with pytest.raises(InvalidInput, match="0b2e77aa-1, 0b2f, 0b2f-later"):
+        memory.search("walrus", session="0b2")
+    with pytest.raises(NotFound, match="no session 'ffff'"):
+        memory.timeline(session="ffff")
+
+
+def test_a_session_of_another_project_is_not_named_here(memory: Memory, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    with Memory.open(tmp_path / "home", tmp_path / "elsewhere", flags=WORDS) as other:
+        other.remember(NewMemory(body="A walrus elsewhere", session="abcd-elsewhere"))
+    with pytest.raises(NotFound):
+        memory.search("walrus", session="abcd")
+    assert memory.search("walrus", session="abcd", all_projects=True)
+
+
 def test_a_timeline_shows_what_happened_before_and_after(memory: Memory) -> None:
     start = datetime(2026, 1, 1, tzinfo=UTC)
     ids = memory.remember_many(

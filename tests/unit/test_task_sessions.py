@@ -82,7 +82,7 @@ def test_a_session_is_found_by_the_beginning_of_its_id(project: Path) -> None:
     manager.start_session(session_id="abd999-000000")
     assert manager.switch_to_session("abc123").session_id == "abc123-def456"
     assert manager.get_session("abc123").name == "feature-work"
-    with pytest.raises(InvalidInput, match="not clear"):
+    with pytest.raises(InvalidInput, match="give more of the id"):
         manager.get_session("ab")
     with pytest.raises(NotFound, match="no session 'zzz'"):
         manager.get_session("zzz")

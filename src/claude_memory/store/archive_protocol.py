@@ -149,6 +149,10 @@ class Archive(Protocol):
         """The conversations that fit, newest first."""
         ...
 
+    def session_ids(self, scope: SearchScope, prefix: str) -> list[str]:
+        """Ids of sessions that begin so, of events and memories as well as of conversations; not many."""
+        ...
+
     def by_sessions(self, scope: SearchScope, sessions: Sequence[str]) -> list[Conversation]:
         """Conversations by their agents' own ids, newest first."""
         ...

@@ -18,6 +18,7 @@ from typing import Any
 
 from claude_memory import files
 from claude_memory.errors import Conflict, InvalidInput, NotFound
+from claude_memory.naming import meant
 from claude_memory.tasks import documents, locks, mirror, names, people
 from claude_memory.tasks.model import Part, Session, TaskRecord
 from claude_memory.tasks.places import Storage, storage_for
@@ -69,13 +70,9 @@ class SessionManager:
         exact = self._folder(session_id)
         if exact is not None:
             return self._session_in(exact)
-        matches = [s for s in self.list_sessions() if s.session_id.startswith(session_id.strip())]
-        if len(matches) == 1 and session_id.strip():
-            return matches[0]
-        if matches:
-            several = ", ".join(session.session_id for session in matches[:5])
-            raise InvalidInput(f"session {session_id!r} is not clear: {several}")
-        raise NotFound(f"no session {session_id!r}; `claude-memory session list` shows all")
+        known = {session.session_id: session for session in self.list_sessions()}
+        missing = f"session {session_id!r}; `claude-memory session list` shows all"
+        return known[meant(session_id, list(known), missing)]
 
     def get_current_session(self) -> Session:
         """The session new tasks go to; one is made when there is none yet."""

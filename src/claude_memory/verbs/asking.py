@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from claude_memory.errors import InvalidInput, NotFound, StoreBusy, StoreFault
 from claude_memory.files import FILE_MODE, private_folder
-from claude_memory.model import Hit, Kind, MemoryFilter, MemoryId, SessionId, StoredMemory
+from claude_memory.model import Hit, Kind, MemoryFilter, MemoryId, StoredMemory
 from claude_memory.verbs.fields import clean, kind_of
 from claude_memory.verbs.upkeep import Upkeep
 
@@ -53,16 +53,16 @@ class Asking(Upkeep):
         if min_relevance is not None and not 0.0 <= min_relevance <= 1.0:
             raise InvalidInput(f"a relevance is between 0 and 1, not {min_relevance}")
         prepare(self.embedder)
+        self._catch_up()
         filter_ = MemoryFilter(
             kinds=tuple(kind_of(kind) for kind in kinds),
             topics=tuple(topics),
             files=tuple(files),
             task=task,
-            session=SessionId(session) if session else None,
+            session=self.session_id(session, all_projects=all_projects) if session else None,
             since=since,
             until=until,
         )
-        self._catch_up()
         hits = search(
             self.store,
             self._heeded(),
@@ -197,6 +197,7 @@ class Asking(Upkeep):
         from claude_memory.timeline import entries_around
 
         self._catch_up()
+        wanted = self.session_id(session) if session else None
         anchor = self._one(around) if around else None
         if anchor is None and query is not None:
             hits = self.search(query, limit=1, session=session)
@@ -209,7 +210,7 @@ class Asking(Upkeep):
             anchor,
             before=before,
             after=after,
-            session=SessionId(session) if session else None,
+            session=wanted,
         )
 
     def stats(self, *, all_projects: bool = False) -> StoreStats:

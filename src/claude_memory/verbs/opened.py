@@ -27,6 +27,7 @@ from claude_memory.model import (
     Trust,
     memory_id,
 )
+from claude_memory.naming import meant
 from claude_memory.project import identify, resolve
 from claude_memory.verbs.fields import choice, clean, kind_of, title_of
 
@@ -183,14 +184,16 @@ class Opened:
             # memories are still visible.
             return SearchScope(())
 
+    def session_id(self, named: str, *, all_projects: bool = False) -> SessionId:
+        """A session of this project by its id, or by the unique beginning of one."""
+        from claude_memory.conversations import session_named
+
+        return session_named(self.archive, self._scope(all_projects=all_projects), named)
+
     def _one(self, id_: str) -> StoredMemory:
         scope = self._scope()
         matches = self.store.complete_id(scope, id_.strip()) if id_.strip() else []
-        if not matches:
-            raise NotFound(f"no memory {id_!r} in this project")
-        if len(matches) > 1 and id_ not in matches:
-            raise InvalidInput(f"{id_!r} could be {', '.join(matches[:4])}: give more of the id")
-        wanted = MemoryId(id_) if id_ in matches else matches[0]
+        wanted = MemoryId(meant(id_, matches, f"memory {id_!r} in this project"))
         found = self.store.memories(scope, MemoryFilter(statuses=ANY_STATUS), ids=[wanted])
         if not found:
             raise NotFound(f"no memory {id_!r} in this project")

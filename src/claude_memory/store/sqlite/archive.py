@@ -34,6 +34,13 @@ MESSAGE_COLUMNS = (
     "m.number, m.conversation, m.ordinal, m.role, m.at, m.body, m.tool, m.call, m.failed, m.event"
 )
 
+_SESSION_IDS = """SELECT id FROM (
+        SELECT id, project FROM sessions UNION SELECT session, project FROM conversations) s
+    WHERE s.id >= :prefix AND s.id < :prefix || char(1114111)
+      AND (:projects IS NULL OR s.project IN (
+          SELECT number FROM projects WHERE id IN (SELECT value FROM json_each(:projects))))
+    GROUP BY id ORDER BY id LIMIT 20"""
+
 
 class SqliteArchive:
     """The conversations of one store file."""
@@ -94,6 +101,15 @@ class SqliteArchive:
                 values,
             )
             return [_conversation(row) for row in found]
+
+    def session_ids(self, scope: SearchScope, prefix: str) -> list[str]:
+        """Ids of sessions that begin so, with or without an archived conversation; at most 20."""
+        values = {
+            "projects": None if scope.projects is None else rows.to_json(list(scope.projects)),
+            "prefix": rows.clean(prefix),
+        }
+        with self._connections.reading() as db:
+            return [id_ for (id_,) in db.execute(_SESSION_IDS, values)]
 
     def by_numbers(self, numbers: Sequence[int]) -> list[Conversation]:
         """Conversations by their numbers, in that order."""

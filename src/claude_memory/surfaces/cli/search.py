@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from claude_memory.memory import Memory
 
 _WHEN = "a date (2026-11-15), `today`, `yesterday`, `3d`, `2 weeks ago`"
-Session = Annotated[str | None, typer.Option(metavar="SESSION", help="Only this conversation.")]
+Session = Annotated[
+    str | None,
+    typer.Option(metavar="SESSION", help="Only this conversation: its id, or its unique beginning."),
+]
 
 
 def register(app: typer.Typer) -> None:

@@ -119,7 +119,7 @@ class Finding:
         self,
         query: Annotated[str, Field(max_length=10_000)],
         limit: Annotated[int, Field(ge=1, le=50)] = 5,
-        session: Annotated[str, Field(description="only of this session's id")] = "",
+        session: Annotated[str, Field(description="only of this session: its id, or its beginning")] = "",
         min_relevance: Annotated[float, Field(ge=0, le=1)] = 0.7,
         kinds: Annotated[list[str], Field(description=f"any of: {KINDS}")] = [],  # noqa: B006
         topics: list[str] = [],  # noqa: B006
@@ -168,7 +168,7 @@ class Finding:
         query: Annotated[str, Field(description="instead of an id: around its best hit")] = "",
         before: Annotated[int, Field(ge=0, le=50)] = 5,
         after: Annotated[int, Field(ge=0, le=50)] = 5,
-        session: Annotated[str, Field(description="only of this session's id")] = "",
+        session: Annotated[str, Field(description="only of this session: its id, or its beginning")] = "",
     ) -> Annotated[CallToolResult, Timeline]:
         """What happened before and after a memory or a question's best hit (marked anchor), oldest first;
         without either, most recently. Entries with is_event are raw events: get_memories opens the others.

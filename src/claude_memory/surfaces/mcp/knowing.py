@@ -105,7 +105,8 @@ class Knowing:
 
     def get_summary(self, session_id: str = "", summary_id: str = "") -> Annotated[CallToolResult, Summaries]:
         """What was summed up when a session's context was compacted: decisions, files, tasks, next steps.
-        Without summary_id the list, newest first; without session_id that of all sessions of this project.
+        Without summary_id the list, newest first; without session_id (or the unique beginning of one) that of
+        all sessions of this project.
 
         Example: {"session_id": "0b2e…", "summary_id": "002"}
         """
@@ -113,6 +114,7 @@ class Knowing:
 
         with self._access.reading(fresh=False) as memory:
             shelf = Shelf(memory.home)
+            session_id = _whole_id(memory, session_id) if session_id else ""
             kept = [
                 item
                 for session in ([session_id] if session_id else shelf.sessions()[:200])
@@ -198,6 +200,14 @@ class Knowing:
         shown = [_connection(thing, by, titles.get(thing)) for thing, by in found]
         note = "" if shown else "nothing connects them" if to else "nothing else is connected to it"
         return given(Connections(mode=mode, found=shown, note=note))
+
+
+def _whole_id(memory: Memory, named: str) -> str:
+    """A session by the beginning of its id; one that is not known here stays as it was named."""
+    try:
+        return memory.session_id(named)
+    except NotFound:
+        return named
 
 
 def is_ours(memory: Memory, session: str) -> bool:

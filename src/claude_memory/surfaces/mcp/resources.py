@@ -11,11 +11,10 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 
 from claude_memory.errors import NotFound
-from claude_memory.model import SessionId, Trust
+from claude_memory.model import Trust
 from claude_memory.surfaces.mcp.access import Access
 from claude_memory.surfaces.mcp.answers import fenced, line, moment
 from claude_memory.surfaces.mcp.finding import open_memory, relations_of
-from claude_memory.surfaces.mcp.knowing import is_ours
 from claude_memory.surfaces.mcp.planning import task_api
 
 if TYPE_CHECKING:
@@ -67,13 +66,12 @@ class Resources:
         from claude_memory.compaction.store import Shelf
 
         def read(memory: Memory) -> str:
-            if not is_ours(memory, id):
-                raise NotFound(f"no session {id!r} in this project")
-            kept = Shelf(memory.home).of(id)
+            whole = memory.session_id(id)
+            kept = Shelf(memory.home).of(whole)
             lines = [
                 f"compaction {item.number:03d}: {line(item.executive, Trust.AGENT, 600)}" for item in kept
             ]
-            entries = memory.timeline(before=SESSION_ENTRIES, after=0, session=SessionId(id))
+            entries = memory.timeline(before=SESSION_ENTRIES, after=0, session=whole)
             lines += [
                 f"{moment(entry.timestamp)} {entry.kind}: {line(entry.title, Trust.TOOL, 160)} [{entry.id}]"
                 for entry in entries

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from claude_memory.memory import Memory
 
 _MEMORY = "memory:"
+_SESSION = "session:"
 
 
 class Weaver:
@@ -41,6 +42,8 @@ class Weaver:
             if known is not None and (name == said or known.kind == kind):
                 self._named.add(f"{known.kind}:{known.name}")
                 return f"{known.kind}:{known.name}"
+        if (session := self._session(said)) is not None:
+            return session
         try:
             [item] = self._memory.find([said.removeprefix(_MEMORY)])
         except (NotFound, InvalidInput):
@@ -49,6 +52,17 @@ class Weaver:
                 "session that search_memory or get_project_knowledge showed"
             ) from None
         return f"{_MEMORY}{item.id}"
+
+    def _session(self, said: str) -> str | None:
+        """A session by the unique beginning of its id, unless a memory is called so."""
+        try:
+            whole = self._memory.session_id(said.removeprefix(_SESSION))
+        except (NotFound, InvalidInput):
+            return None
+        if not self._called(whole):
+            return None
+        self._named.add(f"{_SESSION}{whole}")
+        return f"{_SESSION}{whole}"
 
     def memories(self, things: Sequence[str]) -> dict[str, StoredMemory]:
         """Those of the things that are memories one may see."""
