@@ -259,6 +259,9 @@ def test_old_sessions_are_cleaned_into_an_archive(cli: Any) -> None:
     cli.ok("session", "start", "--id", "new")
     assert cli.ok("cleanup", "--days", "30", "--json").json["sessions"] == []
     assert cli.ok("cleanup", "--days", "0", "--dry-run", "--json").json["sessions"] == ["old"]
+    unasked = cli("cleanup", "--days", "0")
+    assert unasked.code == 1
+    assert "1 session would be archived: repeat it with --yes" in unasked.err
     done = cli.ok("cleanup", "--days", "0", "--yes", "--json").json
     assert done["sessions"] == ["old"]
     assert Path(done["archives"][0]).is_file()

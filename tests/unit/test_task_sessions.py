@@ -372,3 +372,43 @@ def test_idle_lock_files_are_removed_and_held_ones_stay(project: Path) -> None:
     assert (folder / "session.lock").exists()
     with pytest.raises(InvalidInput, match="negative"):
         cleanup.plan(api.session_manager, -1, now=now)
+
+
+@pytest.mark.parametrize("own_folder", [True, False])
+def test_an_archived_session_comes_back_as_it_was(project: Path, *, own_folder: bool) -> None:
+    if own_folder:
+        prepare(project)
+    for name in ("old-1", "current"):
+        api = MemoryAPI(project=project, session=name)
+        api.create_scratchpad(f"{name}-task", "notes")
+        api.create_plan(f"{name}-task", "planned")
+    manager = api.session_manager
+    before = contents(manager.get_session("old-1").folder)
+    later = datetime.now(UTC) + timedelta(days=40)
+    [archive] = cleanup.carry_out(manager, cleanup.plan(manager, 30, now=later), now=later).archives
+    back = cleanup.restore(manager, "old")
+    assert (back.session_id, set(back.tasks)) == ("old-1", {"old-1-task"})
+    assert contents(back.folder) == before
+    assert not archive.exists()
+    assert api.lost_files() == []
+    with pytest.raises(NotFound, match="archived: none"):
+        cleanup.restore(manager, "old")
+
+
+def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
+    return {
+        str(path.relative_to(folder)): (path.read_bytes(), stat.S_IMODE(path.stat().st_mode))
+        for path in folder.rglob("*")
+        if path.is_file() and ".locks" not in path.parts
+    }
+
+
+@pytest.mark.parametrize("inner", ["../../evil.md", "/evil.md", "old-1/../../evil.md", "a\\b.md", "evil.md"])
+def test_an_archive_that_leads_elsewhere_is_refused(project: Path, inner: str) -> None:
+    manager = SessionManager(project=project)
+    folder = manager.storage.ensure() / "archive"
+    folder.mkdir()
+    with zipfile.ZipFile(folder / "old-1-20260101T000000.zip", "w") as archive:
+        archive.writestr(inner, "evil")
+    with pytest.raises(InvalidInput, match="no archive of a session"):
+        cleanup.restore(manager, "old-1")

@@ -6,12 +6,14 @@ import os
 import shutil
 import stat
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from claude_memory import files
-from claude_memory.errors import InvalidInput
+from claude_memory.errors import Conflict, InvalidInput
+from claude_memory.naming import meant
 from claude_memory.tasks import locks, mirror
 from claude_memory.tasks.model import Session
 from claude_memory.tasks.sessions import SessionManager
@@ -43,6 +45,56 @@ def carry_out(sessions: SessionManager, planned: Cleanup, *, now: datetime) -> C
     dropped = tuple(path for path in planned.lock_files if locks.drop_if_free(path))
     archives = tuple(_archived(sessions, session, now) for session in planned.sessions)
     return Cleanup(planned.sessions, dropped, archives)
+
+
+def restore(sessions: SessionManager, named: str) -> Session:
+    """Bring an archived session back to where it stood; its archive is removed once all of it is there."""
+    known = {path.stem: path for path in archives(sessions)}
+    missing = f"archived session {named!r}; archived: {', '.join(sorted(known)) or 'none'}"
+    path = known[meant(named, list(known), missing)]
+    storage, folder = sessions.storage, path.parent.parent / "sessions"
+    with _opened(path) as archive:
+        wanted = [item for item in archive.infolist() if not item.is_dir()]
+        name = _session_folder(wanted, path)
+        target = storage.inside(folder / name)
+        if target.exists():
+            raise Conflict(f"{target} stands there already: rename it, or archive it first")
+        half = files.private_folder(folder) / f".{name}.tmp"
+        shutil.rmtree(half, ignore_errors=True)
+        for item in wanted:
+            inner = half.joinpath(*PurePosixPath(item.filename).parts[1:])
+            files.private_folder(inner.parent)
+            mode = storage.read_only if inner.name.endswith("plan.md") else files.FILE_MODE
+            files.write_atomically(inner, archive.read(item), mode=mode)
+    half.rename(target)  # whole from the first moment anybody sees it
+    for inner in sorted(target.rglob("*.*")):
+        mirror.copy(storage, inner)
+    mirror.forget(storage, path)
+    path.unlink()
+    return sessions.get_session(target.name)
+
+
+def archives(sessions: SessionManager) -> list[Path]:
+    """The archives that clean-ups left, oldest first."""
+    found = [path for folder in sessions.storage.folders for path in (folder / "archive").glob("*.zip")]
+    return sorted((sessions.storage.inside(path) for path in found), key=lambda path: path.stat().st_mtime)
+
+
+def _opened(path: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
+    except (OSError, zipfile.BadZipFile) as fault:
+        raise InvalidInput(f"cannot read the archive {path}: {fault}") from None
+
+
+def _session_folder(items: Sequence[zipfile.ZipInfo], path: Path) -> str:
+    """The one folder that all of an archive is in; nothing in it may lead elsewhere."""
+    inside = [PurePosixPath(item.filename).parts for item in items]
+    folders = {parts[0] for parts in inside if parts}
+    safe = all(len(parts) > 1 and not {"..", "/"} & set(parts) for parts in inside)
+    if len(folders) != 1 or not safe or any("\\" in item.filename or ":" in item.filename for item in items):
+        raise InvalidInput(f"{path} is no archive of a session")
+    return folders.pop()
 
 
 def last_change(session: Session) -> datetime:

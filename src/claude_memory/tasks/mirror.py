@@ -55,6 +55,14 @@ def drop(storage: Storage, folder: Path) -> None:
         shutil.rmtree(target, ignore_errors=True)
 
 
+def forget(storage: Storage, path: Path) -> None:
+    """Remove the copy of a file that is no more."""
+    target = _target(storage, path)
+    if target is not None:
+        with contextlib.suppress(OSError):
+            target.unlink(missing_ok=True)
+
+
 def missing(storage: Storage) -> list[Path]:
     """Files that stand in a copy but no longer in the project, or in a work tree that is gone."""
     return [path for copied, own in _copies(storage) for path in _gone(copied, own)]

@@ -66,12 +66,14 @@ def failure(message: str) -> None:
     sys.stderr.write(f"claude-memory: {' '.join(clean(message).split())}\n")
 
 
-def confirmed(question: str, *, yes: bool) -> bool:
-    """Ask before what cannot be undone; without a terminal only `--yes` answers."""
+def confirmed(
+    question: str, *, yes: bool, unasked: str = "this cannot be undone: repeat it with --yes"
+) -> bool:
+    """Ask before what should not happen by mistake; without a terminal only `--yes` answers."""
     if yes:
         return True
     if not sys.stdin.isatty():
-        raise InvalidInput("this cannot be undone: repeat it with --yes")
+        raise InvalidInput(unasked)
     return typer.confirm(clean(question), err=True)
 
 

@@ -10,7 +10,7 @@ from claude_memory.surfaces.cli import output, task_views
 from claude_memory.surfaces.cli.request import Json, said
 from claude_memory.surfaces.cli.task_request import By, api
 
-sessions = typer.Typer(help="Start, show, list and switch sessions.", no_args_is_help=True)
+sessions = typer.Typer(help="Start, show, list, switch and restore sessions.", no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
@@ -67,6 +67,22 @@ def switch(
     found = manager.switch_to_session(said(session_id), create=create)
     _warn_of_environment(manager.environment_session(), found.session_id)
     task_views.session(found, found.session_id, json=json)
+
+
+@sessions.command()
+def restore(
+    context: typer.Context,
+    session_id: Annotated[
+        str, typer.Argument(metavar="ID", help="An archived session's id, or its unique beginning.")
+    ],
+    json: Json = False,
+) -> None:
+    """Bring back a session that `cleanup` archived."""
+    from claude_memory.tasks import cleanup
+
+    manager = api(context).session_manager
+    found = cleanup.restore(manager, said(session_id))
+    task_views.session(found, manager.current_id(), json=json)
 
 
 def _warn_of_environment(tied: str | None, chosen: str) -> None:

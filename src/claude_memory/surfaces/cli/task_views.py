@@ -168,10 +168,13 @@ def cleaned(report: dict[str, Any]) -> None:
     verb = "would archive" if report["dry_run"] else "archived"
     output.lines([[(f"{verb} session {session_id}", "")] for session_id in report["sessions"]])
     output.lines([[(f"archive {path}", "dim")] for path in report["archives"]])
-    idle = f"{report['lock_files']} idle lock files"
-    output.note(
-        f"{len(report['sessions'])} sessions and {idle} {'to clean' if report['dry_run'] else 'cleaned'}"
+    cleaned_up = (
+        output.counted(len(report["sessions"]), "session"),
+        output.counted(report["lock_files"], "idle lock file"),
     )
+    output.note(f"{' and '.join(cleaned_up)} {'to clean' if report['dry_run'] else 'cleaned'}")
+    if report["archives"]:
+        output.note(f"back with: claude-memory session restore {report['sessions'][0]}")
 
 
 def exported(data: dict[str, Any] | str) -> bytes:

@@ -181,12 +181,11 @@ def cleanup(
 
     sessions, now = api(context).session_manager, datetime.now(UTC)
     planned = cleaning.plan(sessions, days, now=now)
-    # Nothing is lost, the archive keeps it: so without a terminal it is done as told.
-    question = f"Archive {len(planned.sessions)} sessions untouched for {days} days?"
-    ask = planned.sessions and not dry_run and not yes and sys.stdin.isatty()
-    if ask and not output.confirmed(question, yes=False):
-        output.note("nothing cleaned")
-        return
+    count = output.counted(len(planned.sessions), "session")
+    question = f"Archive {count} untouched for {output.counted(days, 'day')}?"
+    unasked = f"{count} would be archived: repeat it with --yes, or see which with --dry-run"
+    if planned.sessions and not dry_run and not output.confirmed(question, yes=yes, unasked=unasked):
+        raise InvalidInput("nothing archived")
     done = planned if dry_run else cleaning.carry_out(sessions, planned, now=now)
     report = {
         "dry_run": dry_run,
