@@ -31,6 +31,16 @@ def test_everything_said_on_this_machine_is_searchable(cli: Any, scratch_home: P
     )
 
 
+def test_what_an_import_could_not_read_is_named(cli: Any, scratch_home: Path) -> None:
+    path = ordinary().write(scratch_home)
+    path.write_bytes(b"{broken\n[1]\n" + path.read_bytes())
+    assert f"not read in {path}: a line is no JSON object (2 times)" in cli.ok("import").err
+    other = ordinary("other").write(scratch_home)
+    other.write_bytes(b"{broken\n" + other.read_bytes())
+    [unread] = cli.ok("import", "--json").json["unread"]
+    assert (unread["path"], unread["count"]) == (str(other), 1)
+
+
 def test_a_conversation_is_printed_whole_or_in_part(cli: Any, scratch_home: Path) -> None:
     session = ordinary()
     session.write(scratch_home)

@@ -18,13 +18,16 @@ from tests.integration.histories import ClaudeSession, ordinary, write_lines
 
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.files import private_folder, try_lock
+from claude_memory.ingest.import_state import Start
 from claude_memory.ingest.importer import Imported, Progress, Request, import_history
 from claude_memory.ingest.prepare import given_of, rendered
+from claude_memory.ingest.reading import NO_JSON, Task, Unread, batches
 from claude_memory.memory import Memory
 from claude_memory.model import Kind, MemoryFilter, SearchScope, Trust
 from claude_memory.settings import Settings
 from claude_memory.spool import Spool
 from claude_memory.transcripts import places
+from claude_memory.transcripts.model import SourceFile
 
 EVERYTHING = SearchScope(None)
 
@@ -154,6 +157,14 @@ def test_bad_lines_are_counted_and_the_rest_is_read(memory: Memory, scratch_home
     path.write_bytes(b"{broken\n\x00\xff\n[1,2]\n\n" + good.replace(b"\n", b'\n{"type":"from-the-future"}\n'))
     done = run(memory)
     assert (done.messages, done.skipped) == (11, 3)
+    assert done.unread == (Unread(str(path), NO_JSON, 3),)
+
+
+def test_a_file_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.mkdir()  # as good as a file without rights, and so for root, too
+    [batch] = batches(Task(SourceFile("claude-code", path, 10), Start()), Settings())
+    assert batch.unread == (Unread(str(path), "is a directory"),)
 
 
 def test_since_leaves_old_files_alone(memory: Memory, scratch_home: Path) -> None:
@@ -496,4 +507,7 @@ def test_compressed_rollouts_are_read_once(memory: Memory, scratch_home: Path) -
     assert run(memory).messages == 0
     assert run(memory) == Imported()
     packed.write_bytes(b"\x28\xb5\x2f\xfdnot really")
-    assert run(memory).skipped == 1
+    damaged = run(memory)
+    assert damaged.skipped == 1
+    assert [one.path for one in damaged.unread] == [str(packed)]
+    assert damaged.unread[0].reason

@@ -20,7 +20,7 @@ from claude_memory.files import private_folder, try_lock
 from claude_memory.ingest.drain import elsewhere
 from claude_memory.ingest.import_pool import pooled
 from claude_memory.ingest.import_state import start_of
-from claude_memory.ingest.reading import Batch, Task, batches, is_here
+from claude_memory.ingest.reading import Batch, Task, Unread, batches, is_here
 from claude_memory.model import ProjectId, StoredMemory
 from claude_memory.settings import Settings
 from claude_memory.store.archive_protocol import Archive, Conversation, Message, NewMessage
@@ -52,6 +52,7 @@ class Imported:
     read_bytes: int = 0
     complete: bool = True
     undistilled: int = 0  # conversations whose lasting memories another go must make
+    unread: tuple[Unread, ...] = ()  # what was skipped: of which file, why, how often
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,14 @@ def _named(path: Path, agent: str | None) -> Iterable[SourceFile]:
     return found
 
 
+def _together(unread: Iterable[Unread]) -> tuple[Unread, ...]:
+    """Each file and reason once, with their number."""
+    counts: dict[tuple[str, str], int] = {}
+    for one in unread:
+        counts[one.path, one.reason] = counts.get((one.path, one.reason), 0) + one.count
+    return tuple(Unread(path, reason, count) for (path, reason), count in counts.items())
+
+
 @dataclass(slots=True)
 class _Run:
     """One import's state."""
@@ -197,6 +206,7 @@ class _Run:
             events=self.done.events + added.events,
             memories=self.done.memories + added.memories,
             read_bytes=self.done.read_bytes + sum(batch.read for batch in waiting),
+            unread=_together((*self.done.unread, *(one for batch in waiting for one in batch.unread))),
         )
         if self.progress is not None:
             self.progress(Progress(min(self.done.read_bytes, total), total, self.done))

@@ -6,6 +6,7 @@ Runs in the importing process or in a worker beside it; never touches the store.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -23,6 +24,9 @@ from claude_memory.transcripts.model import Reader, SourceFile, Turn
 
 BATCH_BYTES = 4 << 20  # of transcript between two commits
 BATCH_MESSAGES = 3_000
+NO_JSON = "a line is no JSON object"
+TOO_LONG = f"a line is longer than {lines.LINE_BYTES >> 20} MB"
+_REASON_CHARACTERS = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,15 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
+class Unread:
+    """A source of which something could not be read: how often for this reason."""
+
+    path: str
+    reason: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """What was read of a source up to an offset."""
 
@@ -43,6 +56,7 @@ class Batch:
     read: int  # bytes
     skipped: int  # lines, since the batch before
     last: bool
+    unread: tuple[Unread, ...] = ()
 
 
 def batches(task: Task, settings: Settings) -> Iterator[Batch]:
@@ -53,9 +67,17 @@ def batches(task: Task, settings: Settings) -> Iterator[Batch]:
             yield from run.whole()
         else:
             yield from run.streamed()
-    except (OSError, EOFError, ValueError):
-        run.skipped += 1
+    except (OSError, EOFError, ValueError) as fault:
+        run.skip(_reason(fault))
         yield run.batch(last=True)
+
+
+def _reason(fault: Exception) -> str:
+    if isinstance(fault, OSError) and fault.strerror:
+        return fault.strerror.lower()
+    if isinstance(fault, EOFError):
+        return "it ends too early"
+    return " ".join(str(fault).split())[:_REASON_CHARACTERS] or type(fault).__name__
 
 
 @dataclass(slots=True)
@@ -70,6 +92,7 @@ class _Run:
     preparer: Preparer = field(init=False)
     compressed: bool = False
     told: int = 0
+    unread: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         start = self.task.start
@@ -112,20 +135,25 @@ class _Run:
     def _line(self, line: lines.Line, passed_over: Callable[[bytes], bool]) -> bool:
         """Take one line; false for the last one if its writer is still at it."""
         if line.raw is None:
-            self.skipped += 1
+            self.skip(TOO_LONG)
             return line.complete
         if passed_over(line.raw) or not line.raw.strip():
             return True
         document = lines.document(line.raw)
         if document is None:
             if line.complete:
-                self.skipped += 1
+                self.skip(NO_JSON)
             return line.complete
         if b"private" in line.raw.lower():
             # A private part may open in one string of the line and close in another.
             document, _ = redact_document(document)
         self._document(document)
         return True
+
+    def skip(self, reason: str) -> None:
+        """Pass over what cannot be read, and keep why."""
+        self.skipped += 1
+        self.unread[reason] += 1
 
     def _document(self, document: Mapping[str, Any]) -> None:
         self._keep(self.reader.feed(document))
@@ -156,8 +184,10 @@ class _Run:
             skipped=self.task.start.skipped + self.skipped,
             state={"reader": self.reader.state(), "calls": self.preparer.calls},
         )
-        made = Batch(self.messages, file, max(0, self.offset - self.began), self.skipped - self.told, last)
-        self.messages, self.began, self.told = [], self.offset, self.skipped
+        unread = tuple(Unread(str(source.path), reason, count) for reason, count in self.unread.items())
+        read = max(0, self.offset - self.began)
+        made = Batch(self.messages, file, read, self.skipped - self.told, last, unread)
+        self.messages, self.began, self.told, self.unread = [], self.offset, self.skipped, Counter()
         return made
 
 

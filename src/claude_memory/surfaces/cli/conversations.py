@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,10 +17,12 @@ from claude_memory.surfaces.cli.request import Json, opened
 
 if TYPE_CHECKING:
     from claude_memory.ingest.importer import Imported, Progress
+    from claude_memory.ingest.reading import Unread
     from claude_memory.store.archive_protocol import Conversation, Message
 
 _STYLES = {"user": "bold cyan", "assistant": "bold green", "call": "bold", "result": "dim", "summary": "bold"}
 _DRAWN_SECONDS = 0.1
+UNREAD_SHOWN = 10
 WAIT_SECONDS = 30  # a drain's slack takes ten
 
 
@@ -67,6 +69,8 @@ def import_(
         output.document(documents.plain(done))
         return
     output.lines([[(_told(done), "")]])
+    for line in _unread(getattr(done, "unread", ())):
+        output.note(line)
     if from_ is None and not done.read_bytes and not sources(request):
         output.note(
             "no agent has left a history here that could be read; `import PATH` reads one from elsewhere"
@@ -90,6 +94,15 @@ def _told(done: Imported) -> str:
     )
     passed = f"{output.counted(done.duplicates, 'duplicate')}, {output.counted(done.skipped, 'line')} skipped"
     return f"added {', '.join(added)}; passed over {passed}"
+
+
+def _unread(unread: Sequence[Unread]) -> Iterator[str]:
+    """Which files could not be read wholly, and why."""
+    for one in unread[:UNREAD_SHOWN]:
+        times = f" ({one.count:,} times)" if one.count > 1 else ""
+        yield f"not read in {one.path}: {one.reason}{times}"
+    if len(unread) > UNREAD_SHOWN:
+        yield f"and {len(unread) - UNREAD_SHOWN:,} more: `import --json` lists all"
 
 
 class _bar:  # noqa: N801  used as a function
