@@ -4,8 +4,9 @@
 
 Each labelled set has a writer of its own, so the figure that counts is leave-one-set-out: fitted on all sets
 but one, scored on that one. Folds within a set look better than they are, as one writer repeats himself.
-`--write` puts the weights of a fit on everything into lifecycle/gate_weights.py. The part of the third set
-that is kept aside (c.jsonl) is never opened here: tests/quality measures it.
+`--write` puts the weights of a fit on everything into lifecycle/gate_weights.py. They decide where there is
+no judge (bench/judge.py), and which pairs it is asked about. The parts of the fourth set that are kept
+aside (held.jsonl, held_second.jsonl) are never opened here: tests/quality measures them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ DATA = Path(__file__).parents[1] / "tests" / "quality" / "data"
 # Written for the fit alone, in fields that the labelled pairs do not touch. A family says one thing in
 # several ways (=), against it (x), its change (>) and something beside it (~).
 TRAINING = Path(__file__).parent / "sets" / "gate_training.jsonl"
-FAMILIES = Path(__file__).parent / "sets" / "gate_families.txt"
+FAMILIES = Path(__file__).parent / "sets" / "gate_families"
 ACTIONS = ("added", "reinforced", "superseded", "conflict")
 WANTED = {
     "unrelated": "added",
@@ -46,10 +47,12 @@ SETS = {
     "second": "gate_pairs_second/pairs.jsonl",
     "third a": "gate_pairs_third/a.jsonl",
     "third b": "gate_pairs_third/b.jsonl",
+    "third c": "gate_pairs_third/c.jsonl",
+    **{f"fourth {part}": f"gate_pairs_fourth/{part}.jsonl" for part in "abcdefg"},
 }
 WEIGHTS = Path(gate.__file__).with_name("gate_weights.py")
 PENALTY = 0.006
-FAMILY_WEIGHT = 0.15  # the pairs of a family are no independent witnesses
+FAMILY_WEIGHT = 0.02  # the pairs of a family are no independent witnesses
 
 
 def wanted(pair: dict[str, Any]) -> str:
@@ -76,7 +79,8 @@ def labelled() -> list[dict[str, Any]]:
 def families() -> list[dict[str, Any]]:
     """Every pair that the families give, and some across them."""
     chance = random.Random(0)
-    read = [_family(part) for part in FAMILIES.read_text("utf-8").strip().split("\n\n")]
+    texts = [path.read_text("utf-8") for path in sorted(FAMILIES.glob("*.txt"))]
+    read = [_family(part) for text in texts for part in text.strip().split("\n\n")]
     found = []
     for place, family in enumerate(read):
         other = read[chance.randrange(len(read))]
@@ -117,10 +121,11 @@ def cosines(pairs: list[dict[str, Any]], cache: Path) -> list[float]:
     embedder = open_embedder(Settings(), cache)
     if embedder is None:
         raise SystemExit("no embedder")
-    texts = [pair[side]["text"] for pair in pairs for side in ("old", "new")]
+    texts = list(dict.fromkeys(pair[side]["text"] for pair in pairs for side in ("old", "new")))
     rows = np.array([np.frombuffer(vector, np.int8) for vector in embedder.embed(texts)], np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    return [float(rows[place] @ rows[place + 1]) for place in range(0, len(rows), 2)]
+    of = dict(zip(texts, rows, strict=True))
+    return [float(of[pair["old"]["text"]] @ of[pair["new"]["text"]]) for pair in pairs]
 
 
 def fitted(features: np.ndarray, targets: np.ndarray, worth: np.ndarray) -> np.ndarray:
@@ -204,8 +209,9 @@ def main() -> None:
         show_left_out(name, pairs, features)
         tables.append(table(name, pairs, names, features))
     if chosen.write:
-        head = WEIGHTS.read_text("utf-8").split("WITH_VECTORS:")[0]
-        WEIGHTS.write_text(head + "\n".join(tables), "utf-8")
+        head, _, rest = WEIGHTS.read_text("utf-8").partition("WITH_VECTORS:")
+        judged = rest.partition("JUDGED:")[2]
+        WEIGHTS.write_text("".join([head, "\n".join(tables), "\nJUDGED:", judged]), "utf-8")
 
 
 if __name__ == "__main__":

@@ -221,6 +221,7 @@ def told(memory: Memory, session: str, text: str) -> list[StoredMemory]:
     hook(memory, "UserPromptSubmit", session, prompt_id=f"{session}-1", prompt=text)
     hook(memory, "Stop", session, prompt_id=f"{session}-1", last_assistant_message="Noted.")
     memory.drain()
+    memory.judge_pending()
     found = memory.store.memories(EVERYTHING, MemoryFilter(kinds=LASTING))
     return [item for item in found if item.id not in before and item.provenance.get("source") == "distilled"]
 

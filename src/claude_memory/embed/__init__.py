@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from claude_memory.errors import ConfigFault
 
 if TYPE_CHECKING:
-    from claude_memory.embed.protocol import Embedder
+    from claude_memory.embed.protocol import Embedder, Judge
     from claude_memory.settings import Settings
 
 # Importing onnxruntime alone writes a device id and starts an uploader; this switch works only before that.
@@ -52,11 +52,16 @@ def prepare(embedder: Embedder | None) -> None:
         embedder.prepare()
 
 
-def _bundled(cache: Path, progress: Callable[[str], None] | None) -> Embedder:
-    from claude_memory.embed.bundled import BundledModel
-    from claude_memory.embed.local import LocalEmbedder
+def judge_of(embedder: Embedder | None) -> Judge | None:
+    """What compares two texts, where the embedder brings it along; nothing is loaded for this."""
+    return getattr(embedder, "judge", None)
 
-    return LocalEmbedder(BundledModel(cache, progress))
+
+def _bundled(cache: Path, progress: Callable[[str], None] | None) -> Embedder:
+    from claude_memory.embed.bundled import BundledJudge, BundledModel
+    from claude_memory.embed.local import LocalEmbedder, LocalJudge
+
+    return LocalEmbedder(BundledModel(cache, progress), LocalJudge(lambda: BundledJudge(cache, progress)))
 
 
 def _package(name: str, cache: Path, progress: Callable[[str], None] | None) -> Embedder:

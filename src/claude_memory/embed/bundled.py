@@ -1,4 +1,4 @@
-"""The default model: weights of an installed package, converted once into the cache and checked since.
+"""The default model and its judge: weights of an installed package, converted once and checked since.
 
 Checks: the package's container by its pinned SHA-256 before converting; the result by SHA-256 right after
 and in `verify`; at each load by size, time stamp and a sampled hash, which costs 1 ms where a full hash of
@@ -14,11 +14,14 @@ import time
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from claude_memory.embed.source import ModelFiles
 from claude_memory.errors import EmbedderUnavailable
 from claude_memory.files import private_folder, try_lock, write_atomically
+
+if TYPE_CHECKING:
+    from claude_memory.embed.container import Container
 
 MODEL_ID = "granite-embedding-30m-english-int8-1"
 DIMENSIONS = 384
@@ -28,6 +31,8 @@ _CONTAINER = "packs/granite-embedding-30m-english-int8.hmsemb"
 _CONTAINER_SHA256 = "6a1cc24734a57e4524ecdab1466b2c14535a059b393c76c418ca458ec29602dd"
 _WINDOW_TOKENS = 512
 _RECIPE = 1  # of the conversion; another number rebuilds the cache
+_JUDGE_ID = "granite-embedding-30m-judge-1"
+_LEARNT = Path(__file__).with_name("judge.npz")  # made by bench/judge.py
 _MODEL, _TOKENIZER, _MANIFEST = "model.onnx", "tokenizer.json", "manifest.json"
 _SAMPLES, _SAMPLE_BYTES = 64, 4096
 _LOCK_WAIT_SECONDS = 60.0
@@ -36,8 +41,10 @@ _LOCK_WAIT_SECONDS = 60.0
 class BundledModel:
     """A ModelSource for the weights that come with the install."""
 
+    _name = MODEL_ID
+
     def __init__(self, cache: Path, progress: Callable[[str], None] | None = None) -> None:
-        self._folder = cache / MODEL_ID
+        self._folder = cache / self._name
         self._progress = progress
         if container_path() is None and not (self._folder / _MANIFEST).exists():
             raise EmbedderUnavailable(
@@ -84,12 +91,20 @@ class BundledModel:
         self._say("preparing the language model (once)…")
         raw = _container_bytes()
         from claude_memory.embed.container import Container
-        from claude_memory.embed.granite import onnx_bytes
 
         container = Container(raw)
-        model = onnx_bytes(container)
+        model = self._graph(container)
         self._say(f"language model ready after {time.monotonic() - started:.1f} s")
         return model, container.tokenizer
+
+    def _graph(self, container: Container) -> bytes:
+        from claude_memory.embed.granite import onnx_bytes
+
+        return onnx_bytes(container)
+
+    def _origin(self) -> str:
+        """What the model was made from."""
+        return _CONTAINER_SHA256
 
     def _write(self, model: bytes, tokenizer: bytes) -> None:
         entries = {}
@@ -103,13 +118,13 @@ class BundledModel:
 
     def _write_manifest(self, entries: dict[str, Any]) -> None:
         # Last of all: without it the other files do not count.
-        manifest = {"recipe": _RECIPE, "container": _CONTAINER_SHA256, "files": entries}
+        manifest = {"recipe": _RECIPE, "container": self._origin(), "files": entries}
         write_atomically(self._folder / _MANIFEST, json.dumps(manifest, indent=1).encode())
 
     def _intact(self, *, full: bool) -> bool:
         try:
             manifest = json.loads((self._folder / _MANIFEST).read_bytes())
-            if (manifest["recipe"], manifest["container"]) != (_RECIPE, _CONTAINER_SHA256):
+            if (manifest["recipe"], manifest["container"]) != (_RECIPE, self._origin()):
                 return False
             entries = {name: manifest["files"][name] for name in (_MODEL, _TOKENIZER)}
             return all(self._unchanged(self._folder / name, entries[name], full) for name in entries)
@@ -136,6 +151,23 @@ class BundledModel:
     def _say(self, line: str) -> None:
         if self._progress is not None:
             self._progress(line)
+
+
+class BundledJudge(BundledModel):
+    """The same weights with the changes that make them compare two texts."""
+
+    _name = _JUDGE_ID
+
+    def _graph(self, container: Container) -> bytes:
+        import numpy as np
+
+        from claude_memory.embed.granite import judge_bytes
+
+        with np.load(_LEARNT) as learnt:
+            return judge_bytes(container, {name: learnt[name].astype(np.float32) for name in learnt})
+
+    def _origin(self) -> str:
+        return f"{_CONTAINER_SHA256} {_sha256(_LEARNT)}"
 
 
 def container_path() -> Path | None:

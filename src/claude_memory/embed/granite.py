@@ -1,12 +1,14 @@
-"""Builds the ONNX graph of a RoBERTa encoder with CLS pooling from a weights container.
+"""Builds ONNX graphs from a weights container: the RoBERTa encoder with CLS pooling, and the judge of pairs.
 
 The numbers are the container's own: the word table stays int8 with its scales, everything else is
-dequantised once, here. Imported only while converting; a change of the graph needs a new
-number of the recipe in `bundled`.
+dequantised once, here. The judge is the same encoder with small learnt changes to its matrices, reading
+two texts at once. Imported only while converting; a change of a graph needs a new number of the recipe
+in `bundled`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -27,11 +29,19 @@ def onnx_bytes(container: Container) -> bytes:
     return graph.serialised()
 
 
+def judge_bytes(container: Container, learnt: Mapping[str, NDArray[np.float32]]) -> bytes:
+    """The serialised judge: `input_ids`, `sides` (0 for the first text, 1 for the second) → `told`."""
+    graph = _Graph(container, learnt)
+    graph.judge()
+    return graph.serialised_judge()
+
+
 class _Graph:
     """Collects nodes and weights; every method returns the name of a value."""
 
-    def __init__(self, container: Container) -> None:
+    def __init__(self, container: Container, learnt: Mapping[str, NDArray[np.float32]] | None = None) -> None:
         self._container = container
+        self._learnt = learnt or {}
         self._shape = container.architecture
         self._nodes: list[Any] = []
         self._weights: dict[str, Any] = {}
@@ -46,14 +56,36 @@ class _Graph:
         flat = self._add("Squeeze", pooled, self._ints("axis1", 1))
         self._nodes.append(helper.make_node("LpNormalization", [flat], ["sentence_embedding"], axis=-1, p=2))
 
-    def serialised(self) -> bytes:
-        tokens = [
-            helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"])
-            for name in ("input_ids", "attention_mask")
-        ]
-        vector = helper.make_tensor_value_info(
-            "sentence_embedding", TensorProto.FLOAT, ["batch", self._shape.hidden]
+    def judge(self) -> None:
+        learnt = self._learnt
+        side = self._add("Gather", self._weight("side", learnt["side"]), "sides", axis=0)
+        hidden = self._add("Add", self._embeddings(), side)
+        for layer in range(self._shape.layers):
+            hidden = self._layer(f"l{layer}", hidden, hidden, None)
+        first = self._add("Slice", hidden, self._ints("from", 0), self._ints("to", 1), self._ints("axis1", 1))
+        second = self._add(
+            "Unsqueeze", self._add("Cast", "sides", to=TensorProto.FLOAT), self._ints("axis2", 2)
         )
+        other = self._add("Sub", self._number("one", 1.0), second)
+        seen = [
+            self._add("Squeeze", first, self._ints("axis1", 1)),
+            *(self._mean(hidden, of) for of in (other, second)),
+        ]
+        inner = self._learnt_linear("h", self._add("Concat", *seen, axis=-1))
+        told = self._learnt_linear("o", self._add("Tanh", inner))
+        self._nodes.append(helper.make_node("Identity", [told], ["told"]))
+
+    def serialised(self) -> bytes:
+        return self._serialised(("input_ids", "attention_mask"), "sentence_embedding", self._shape.hidden)
+
+    def serialised_judge(self) -> bytes:
+        return self._serialised(("input_ids", "sides"), "told", len(self._learnt["o.b"]))
+
+    def _serialised(self, inputs: tuple[str, str], output: str, width: int) -> bytes:
+        tokens = [
+            helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in inputs
+        ]
+        vector = helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", width])
         graph = helper.make_graph(self._nodes, "encoder", tokens, [vector], list(self._weights.values()))
         opsets = [helper.make_opsetid("", _OPSET)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
@@ -83,21 +115,32 @@ class _Graph:
         scores = self._add("Mul", padding, self._number("far_below", _FAR_BELOW))
         return self._add("Unsqueeze", scores, self._ints("axes12", 1, 2))
 
-    def _layer(self, name: str, queries: str, hidden: str, mask: str) -> str:
+    def _mean(self, hidden: str, share: str) -> str:
+        """The mean of the tokens of one text."""
+        total = self._add("ReduceSum", self._add("Mul", hidden, share), self._ints("axis1", 1), keepdims=0)
+        return self._add("Div", total, self._add("ReduceSum", share, self._ints("axis1", 1), keepdims=0))
+
+    def _learnt_linear(self, name: str, value: str) -> str:
+        product = self._add("MatMul", value, self._weight(f"{name}.w", self._learnt[f"{name}.w"]))
+        return self._add("Add", product, self._weight(f"{name}.b", self._learnt[f"{name}.b"]))
+
+    def _layer(self, name: str, queries: str, hidden: str, mask: str | None) -> str:
         attended = self._attention(name, queries, hidden, mask)
         attended = self._add("Add", self._linear(f"{name}.ao", attended), queries)
         attended = self._norm(f"{name}.aln", attended)
         inner = self._add("Gelu", self._linear(f"{name}.f1", attended), approximate="none")
         return self._norm(f"{name}.fln", self._add("Add", self._linear(f"{name}.f2", inner), attended))
 
-    def _attention(self, name: str, queries: str, hidden: str, mask: str) -> str:
+    def _attention(self, name: str, queries: str, hidden: str, mask: str | None) -> str:
         width = self._shape.hidden
         query = self._heads(self._linear(f"{name}.qkv", queries, 0, width), (0, 2, 1, 3))
         key = self._heads(self._linear(f"{name}.qkv", hidden, width, 2 * width), (0, 2, 3, 1))
         value = self._heads(self._linear(f"{name}.qkv", hidden, 2 * width, 3 * width), (0, 2, 1, 3))
         scale = self._number("scale", (width // self._shape.heads) ** -0.5)
         scores = self._add("Mul", self._add("MatMul", query, key), scale)
-        shares = self._add("Softmax", self._add("Add", scores, mask), axis=-1)
+        if mask is not None:
+            scores = self._add("Add", scores, mask)
+        shares = self._add("Softmax", scores, axis=-1)
         mixed = self._add("Transpose", self._add("MatMul", shares, value), perm=(0, 2, 1, 3))
         return self._add("Reshape", mixed, self._ints("flat", 0, 0, -1))
 
@@ -106,10 +149,17 @@ class _Graph:
         return self._add("Transpose", split, perm=order)
 
     def _linear(self, name: str, value: str, start: int = 0, end: int | None = None) -> str:
-        matrix = self._container.floats(f"{name}.w")[start:end].T
+        matrix = self._matrix(name)[start:end].T
         bias = self._container.floats(f"{name}.b")[start:end]
         product = self._add("MatMul", value, self._weight(f"{name}.w{start}", matrix))
         return self._add("Add", product, self._weight(f"{name}.b{start}", bias))
+
+    def _matrix(self, name: str) -> NDArray[np.float32]:
+        """A matrix of the container, with what was learnt on top of it as a product of two narrow ones."""
+        plain = self._container.floats(f"{name}.w")
+        if f"{name}.B" not in self._learnt:
+            return plain
+        return np.asarray(plain + self._learnt[f"{name}.B"] @ self._learnt[f"{name}.A"])
 
     def _norm(self, name: str, value: str) -> str:
         scale = self._weight(f"{name}.w", self._container.floats(f"{name}.w"))

@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from claude_memory.embed.source import ModelSource
@@ -15,6 +15,7 @@ from claude_memory.errors import EmbedderUnavailable
 
 if TYPE_CHECKING:
     from claude_memory.embed.onnx_model import OnnxModel
+    from claude_memory.embed.pair_model import PairModel
 
 _WORKERS = min(2, os.cpu_count() or 1)  # texts are independent: two at a time use two idle cores in full
 _WORTH_WORKERS = 4
@@ -25,8 +26,9 @@ _KEPT_QUERIES = 256  # one is 384 bytes; the same question comes back while an a
 class LocalEmbedder:
     """Loads its model once, on first use, whichever thread comes first."""
 
-    def __init__(self, source: ModelSource) -> None:
+    def __init__(self, source: ModelSource, judge: LocalJudge | None = None) -> None:
         self._source = source
+        self.judge = judge
         self._lock = threading.Lock()
         self._begun: OnnxModel | None = None
         self._loaded: OnnxModel | None = None
@@ -70,6 +72,8 @@ class LocalEmbedder:
         """Give the model's memory back; the next text loads it again."""
         with self._lock:
             self._begun = self._loaded = None
+        if self.judge is not None:
+            self.judge.release()
         _return_memory()
 
     def _query(self, text: str) -> bytes:
@@ -101,6 +105,36 @@ class LocalEmbedder:
                 raise EmbedderUnavailable(f"the model's runtime cannot be loaded: {fault}") from None
             self._begun = OnnxModel(self._source.files())
         return self._begun
+
+
+class LocalJudge:
+    """Compares two texts by a model on this machine; loads it with the first pair."""
+
+    def __init__(self, source: Callable[[], ModelSource]) -> None:
+        self._source = source
+        self._lock = threading.Lock()
+        self._loaded: PairModel | None = None
+
+    def told(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, ...]]:
+        """Four numbers for each pair of an older and a newer text."""
+        model = self._load() if pairs else None
+        return [model.told(old, new) for old, new in pairs] if model else []
+
+    def release(self) -> None:
+        """Give the model's memory back; the next pair loads it again."""
+        with self._lock:
+            self._loaded = None
+
+    def _load(self) -> PairModel:
+        with self._lock:
+            if self._loaded is None:
+                try:
+                    from claude_memory.embed.pair_model import PairModel
+                except ImportError as fault:
+                    raise EmbedderUnavailable(f"the model's runtime cannot be loaded: {fault}") from None
+                self._loaded = PairModel(self._source().files())
+                _return_memory()
+            return self._loaded
 
 
 def _return_memory() -> None:

@@ -8,7 +8,7 @@ halves the speed of both when the other core is taken (2 cores, 100 tokens, meas
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
@@ -42,9 +42,9 @@ class OnnxModel:
         beside = ThreadPoolExecutor(
             1, "model"
         )  # the runtime reads the weights without the interpreter's lock
-        self._loading = beside.submit(_session, files.model)
+        self._loading = beside.submit(open_session, files.model)
         beside.shutdown(wait=False)
-        self._tokenizer = _tokenizer(files.tokenizer)
+        self._tokenizer = open_tokenizer(files.tokenizer)
         self._prefix, self._suffix = _special_tokens(self._tokenizer)
 
     def finish(self) -> Self:
@@ -66,9 +66,7 @@ class OnnxModel:
     def vector(self, text: str, *, query: bool = False) -> Vector:
         """The unit vector of a text of any length."""
         prompt = self._files.query_prompt if query else self._files.text_prompt
-        # A lone surrogate cannot be tokenised; it becomes a question mark.
-        clean = (prompt + text).encode("utf-8", "replace").decode("utf-8")
-        tokens = self._tokenizer.encode(clean, add_special_tokens=False).ids
+        tokens = self._tokenizer.encode(clean(prompt + text), add_special_tokens=False).ids
         windows = list(_windows(tokens, self._files.window_tokens - len(self._prefix) - len(self._suffix)))
         return averaged([self._run(window) for window in windows], [max(1, len(w)) for w in windows])
 
@@ -79,12 +77,22 @@ class OnnxModel:
             "attention_mask": np.ones_like(ids),
             "token_type_ids": np.zeros_like(ids),
         }
-        try:
-            outputs = self._session.run(None, {name: values[name] for name in self._inputs})
-        except _RUNTIME_FAULTS as fault:
-            raise EmbedderUnavailable(f"the model failed: {_line(fault)}") from None
+        outputs = outputs_of(self._session, {name: values[name] for name in self._inputs})
         output: NDArray[np.float32] = outputs[self._output][0]
         return output if self._pooled else _pooled(output, self._files.pooling)
+
+
+def clean(text: str) -> str:
+    """A lone surrogate cannot be tokenised; it becomes a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def outputs_of(session: Any, values: Mapping[str, NDArray[np.int64]]) -> Any:
+    """What a session gives for its inputs."""
+    try:
+        return session.run(None, dict(values))
+    except _RUNTIME_FAULTS as fault:
+        raise EmbedderUnavailable(f"the model failed: {_line(fault)}") from None
 
 
 def _windows(tokens: Sequence[int], size: int) -> Iterator[Sequence[int]]:
@@ -104,7 +112,8 @@ def _pooled(states: NDArray[np.float32], pooling: str) -> Vector:
     return np.asarray(states.mean(axis=0))
 
 
-def _tokenizer(source: Path | bytes) -> Tokenizer:
+def open_tokenizer(source: Path | bytes) -> Tokenizer:
+    """A tokenizer that cuts nothing off and takes every text for text."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # else a later fork prints a warning
     try:
         raw = source if isinstance(source, bytes) else source.read_bytes()
@@ -127,7 +136,8 @@ def _special_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
     return [], []
 
 
-def _session(model: Path | bytes) -> Any:
+def open_session(model: Path | bytes) -> Any:
+    """The runtime's session of a model: one thread, silent, at rest when nothing is asked."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = _ERRORS_ONLY
     options.intra_op_num_threads = 1

@@ -112,8 +112,9 @@ def distil_session(store: Store, project: ProjectId, session: SessionId) -> int:
         return 0
     fresh = _unknown(store, project, found.memories)
     added = store.add([], found.memories).memories
-    # What was decided before is said again, or replaced: by words alone, no model is loaded for this.
-    admit(store, _latest(store, project, fresh), None)
+    # What was decided before is said again, or replaced; no model is loaded for this, so what is not
+    # plain from the words waits.
+    admit(store, _latest(store, project, fresh), None, hasty=True)
     return added
 
 

@@ -6,10 +6,11 @@ and scope ever meet; texts of others are neither read nor changed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from claude_memory.embed.protocol import Judge
 from claude_memory.lifecycle import strength
 from claude_memory.lifecycle.gate import MAX_CHARACTERS, Action, Judgement, judged
 from claude_memory.model import (
@@ -29,6 +30,11 @@ from claude_memory.text import query_terms
 # A bulk is an import: its memories are compared by consolidation, not while somebody waits.
 AT_ONCE = 100
 NEIGHBOURS = 12
+BATCH = 50
+# Words and vectors alone are right in six of seven cases; what they say is done when they are this sure.
+LEAST_IN_HASTE = 0.9
+# A pair that is this plainly about two things need not be read by the judge.
+PLAINLY = 0.98
 # A plain note may be anything, so the gate must be surer of it than of a decision or a fact.
 LEAST_PROBABILITY = {Action.SUPERSEDED: 0.5, Action.REINFORCED: 0.4, Action.CONFLICT: 0.35}
 LEAST_FOR_NOTES = 0.9
@@ -47,22 +53,61 @@ class Verdict:
     words: str = ""
 
 
-def admit(store: Store, memories: Sequence[StoredMemory], model: str | None) -> list[Verdict]:
-    """Judge stored memories in their order, each against what was there before it."""
+def admit(
+    store: Store,
+    memories: Sequence[StoredMemory],
+    model: str | None,
+    judge: Judge | None = None,
+    *,
+    hasty: bool = False,
+) -> list[Verdict]:
+    """Judge stored memories in their order, each against what was there before it.
+
+    `hasty` where a model exists and is not loaded for this: only what is nearly certain is done, and the
+    rest waits for `admit_waiting`.
+    """
     if len(memories) > AT_ONCE:
         return [Verdict(memory.id, Action.ADDED) for memory in memories]
     later = {memory.id for memory in memories}
     verdicts = []
     for memory in memories:
-        verdicts.append(_admitted(store, memory, model, frozenset(later)))
+        verdicts.append(_admitted(store, memory, model, judge, frozenset(later), hasty))
         later.discard(memory.id)
+    lifecycle_of(store).judged([one.memory for one in verdicts if one.other is not None or not hasty])
     return verdicts
 
 
-def _admitted(store: Store, new: StoredMemory, model: str | None, later: frozenset[MemoryId]) -> Verdict:
-    if not _is_statement(new) or new.supersedes is not None:
+def admit_waiting(
+    store: Store, model: str | None, judge: Judge | None, out_of_time: Callable[[], bool]
+) -> list[Verdict]:
+    """Judge what came in without a judge at hand, oldest first, as long as the time lasts."""
+    kept = lifecycle_of(store)
+    verdicts: list[Verdict] = []
+    while not out_of_time() and (waiting := kept.unjudged(BATCH)):
+        for memory in waiting:
+            if out_of_time():
+                break
+            later = frozenset(other.id for other in waiting if _is_after(other, memory))
+            verdicts.append(_admitted(store, memory, model, judge, later))
+            kept.judged([memory.id])
+    return verdicts
+
+
+def _is_after(one: StoredMemory, other: StoredMemory) -> bool:
+    return (one.created_at, one.id) > (other.created_at, other.id)
+
+
+def _admitted(
+    store: Store,
+    new: StoredMemory,
+    model: str | None,
+    judge: Judge | None,
+    later: frozenset[MemoryId],
+    hasty: bool = False,
+) -> Verdict:
+    if not _is_statement(new) or new.supersedes is not None or new.status is not Status.ACTIVE:
         return Verdict(new.id, Action.ADDED)
-    found = _strongest(new, neighbours(store, new, model, later))
+    found = _strongest(new, neighbours(store, new, model, later), judge, hasty)
     if found is None:
         return Verdict(new.id, Action.ADDED)
     old, judgement = found
@@ -113,20 +158,47 @@ def _cosines(own: Passage | None, passages: Sequence[Passage]) -> dict[MemoryId,
 
 
 def _strongest(
-    new: StoredMemory, near: Sequence[tuple[StoredMemory, float | None]]
+    new: StoredMemory,
+    near: Sequence[tuple[StoredMemory, float | None]],
+    judge: Judge | None,
+    hasty: bool,
 ) -> tuple[StoredMemory, Judgement] | None:
     """The neighbour on which the gate is surest that something is to be done."""
     found = [(old, judged(old.body, new.body, cosine)) for old, cosine in near]
+    if judge is not None:
+        found = _asked(new, near, found, judge)
     acting = [
         (old, judgement)
         for old, judgement in found
-        if judgement.action is not Action.ADDED and judgement.probability >= _least(old, new, judgement)
+        if judgement.action is not Action.ADDED
+        and judgement.probability >= _least(old, new, judgement, hasty)
     ]
     # Among equals the oldest: what is said a third time repeats the first, not the second.
     return max(acting, key=lambda pair: (pair[1].probability, -pair[0].created_at.timestamp()), default=None)
 
 
-def _least(old: StoredMemory, new: StoredMemory, judgement: Judgement) -> float:
+def _asked(
+    new: StoredMemory,
+    near: Sequence[tuple[StoredMemory, float | None]],
+    found: Sequence[tuple[StoredMemory, Judgement]],
+    judge: Judge,
+) -> list[tuple[StoredMemory, Judgement]]:
+    """The judge's word on those neighbours that are not plainly about something else."""
+    unsure = [
+        (old, cosine)
+        for (old, cosine), (_, first) in zip(near, found, strict=True)
+        if cosine is not None and not (first.action is Action.ADDED and first.probability >= PLAINLY)
+    ]
+    told = judge.told([(old.body, new.body) for old, _ in unsure])
+    return [
+        (old, judged(old.body, new.body, cosine, one))
+        for (old, cosine), one in zip(unsure, told, strict=False)
+    ]
+
+
+def _least(old: StoredMemory, new: StoredMemory, judgement: Judgement, hasty: bool) -> float:
+    if hasty:
+        return LEAST_IN_HASTE
     return LEAST_FOR_NOTES if Kind.NOTE in (old.kind, new.kind) else LEAST_PROBABILITY[judgement.action]
 
 

@@ -1,7 +1,7 @@
 """The write gate: what a new memory means for one that is there. Deterministic, and it never refuses.
 
-Pure: a pair of texts, and the cosine of their vectors where there is one, give an action with its
-probability and the reasons in words. What follows from an action is `writing`'s part.
+Pure: a pair of texts, the cosine of their vectors and what a judge told of them, where there are such, give
+an action with its probability and the reasons in words. What follows from an action is `entry`'s part.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from claude_memory.lifecycle.cues import changes
 from claude_memory.lifecycle.evidence import measured
-from claude_memory.lifecycle.gate_weights import WITH_VECTORS, WORDS_ONLY
+from claude_memory.lifecycle.gate_weights import JUDGED, WITH_VECTORS, WORDS_ONLY
 from claude_memory.lifecycle.matching import content
 
 
@@ -37,32 +37,40 @@ class Judgement:
 
 # Longer texts say more than one thing; no figure here speaks for them.
 MAX_CHARACTERS = 600
-# A replacement hides the old text from a reader, so a doubt weighs more there: on sets of
-# pairs that the fit did not see this leaves no false one in a thousand, and costs three right ones.
+# A replacement hides the old text from a reader, so a doubt whether the two are about the same weighs more
+# there; a judge that has read both texts may be trusted further.
 MOST_DOUBT = 0.15
+MOST_DOUBT_JUDGED = 0.4
 _NOTHING_SHARED = "they are about different things"
 
 
-def judged(old: str, new: str, cosine: float | None = None) -> Judgement:
-    """What a new text means for an old one of the same project."""
+def judged(old: str, new: str, cosine: float | None = None, told: Sequence[float] | None = None) -> Judgement:
+    """What a new text means for an old one of the same project; `told` is a judge's word on each action."""
     if " ".join(old.casefold().split()) == " ".join(new.casefold().split()):
         return Judgement(Action.REINFORCED, 1.0, "says the same, word for word")
     if max(len(old), len(new)) > MAX_CHARACTERS or not content(old) or not content(new):
         return Judgement(Action.ADDED, 1.0, _NOTHING_SHARED)
     figures = measured(old, new, cosine)
-    weights = WORDS_ONLY if cosine is None else WITH_VECTORS
-    probabilities = _softmax([_sum(figures, weights, column) for column in range(4)])
-    action = chosen(probabilities)
+    read = told is not None and cosine is not None
+    probabilities = _probabilities(figures, cosine is not None, told)
+    action = chosen(probabilities, MOST_DOUBT_JUDGED if read else MOST_DOUBT)
     place = list(Action).index(action)
-    if action is Action.REINFORCED and figures["denied"]:
+    if action is Action.REINFORCED and figures["pure_denial" if read else "denied"]:
         action = Action.CONFLICT  # `use X` and `don't use X` are never the same, however alike they look
     return Judgement(action, probabilities[place], _words(action, old, new, figures))
 
 
-def chosen(probabilities: Sequence[float]) -> Action:
+def _probabilities(figures: Mapping[str, float], vectors: bool, told: Sequence[float] | None) -> list[float]:
+    if told is None or not vectors:
+        weights = WITH_VECTORS if vectors else WORDS_ONLY
+        return _softmax([_sum(figures, weights, column) for column in range(4)])
+    return _softmax([_sum(figures, JUDGED, column) + told[column] for column in range(4)])
+
+
+def chosen(probabilities: Sequence[float], doubt: float = MOST_DOUBT) -> Action:
     """The likeliest action; but nothing is replaced that may well be about something else."""
     actions = dict(zip(Action, probabilities, strict=True))
-    if actions[Action.ADDED] > MOST_DOUBT and max(actions, key=lambda one: actions[one]) is Action.SUPERSEDED:
+    if actions[Action.ADDED] > doubt and max(actions, key=lambda one: actions[one]) is Action.SUPERSEDED:
         del actions[Action.SUPERSEDED]
     return max(actions, key=lambda one: actions[one])
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from claude_memory.errors import StoreFault
-from claude_memory.model import MemoryId, Project, ProjectId, SearchScope
+from claude_memory.model import MemoryId, Project, ProjectId, SearchScope, StoredMemory
 from claude_memory.store.protocol import Store
 
 
@@ -126,6 +126,15 @@ class Lifecycle(Protocol):
 
     def arrivals(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, datetime]:
         """When memories came to this store, of those that were made long before."""
+        ...
+
+    # --- the write gate
+    def unjudged(self, limit: int) -> list[StoredMemory]:
+        """Memories that have not met their neighbours yet, of any project, oldest first."""
+        ...
+
+    def judged(self, ids: Sequence[MemoryId]) -> None:
+        """These have met their neighbours."""
         ...
 
     # --- relations

@@ -124,6 +124,30 @@ class Upkeep(Opened):
             self._lost(fault)
         return made
 
+    def judge_pending(self, *, budget_seconds: float | None = None) -> int:
+        """Let memories meet their neighbours that came while no model was at hand; returns how many acted.
+
+        What comes in by the command line, from a captured session or by an import waits for this.
+        """
+        from claude_memory.embed import judge_of
+        from claude_memory.lifecycle.entry import admit_waiting
+
+        embedder = self.embedder
+        model = embedder.model if embedder is not None else None
+        deadline = None if budget_seconds is None else time.monotonic() + budget_seconds
+
+        def out_of_time() -> bool:
+            return deadline is not None and time.monotonic() > deadline
+
+        try:
+            verdicts = admit_waiting(self.store, model, judge_of(embedder), out_of_time)
+        except EmbedderUnavailable:  # vectors are there, the judge is not
+            verdicts = admit_waiting(self.store, model, None, out_of_time)
+        acted = sum(verdict.other is not None for verdict in verdicts)
+        if acted:
+            self._mirror()
+        return acted
+
     def reindex(
         self, *, from_files: bool = False, progress: Callable[[int], None] | None = None
     ) -> Reindexed:

@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 
-from claude_memory.model import MemoryId, Project, ProjectId, SearchScope
+from claude_memory.model import MemoryId, Project, ProjectId, SearchScope, StoredMemory
 from claude_memory.store.lifecycle_protocol import (
     FileState,
     Intention,
@@ -44,6 +44,8 @@ _STRENGTHS = """SELECT m.id, s.stability, s.difficulty, s.reviewed_at, s.reviews
     WHERE m.id IN (SELECT value FROM json_each(?))"""
 _ARRIVALS = """SELECT m.id, a.at FROM memories m JOIN arrivals a ON a.memory = m.number
     WHERE m.id IN (SELECT value FROM json_each(?))"""
+_UNJUDGED = f"""SELECT {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES}
+    JOIN unjudged u ON u.memory = m.number ORDER BY m.created_at, m.id LIMIT ?"""
 # Both ends in one project, whatever the caller says: nothing of one project touches another.
 _RELATE = """INSERT OR IGNORE INTO relations SELECT a.number, b.number, ?3, ?4, ?5
     FROM memories a JOIN memories b ON b.project = a.project WHERE a.id = ?1 AND b.id = ?2"""
@@ -113,6 +115,18 @@ class SqliteLifecycle:
         with self._connections.reading() as db:
             found = rows.fetch(db, _ARRIVALS, (rows.to_json(list(ids)),))
         return {MemoryId(id_): rows.moment(at) for id_, at in found}
+
+    def unjudged(self, limit: int) -> list[StoredMemory]:
+        """Memories that have not met their neighbours yet, oldest first."""
+        with self._connections.reading() as db:
+            return [rows.memory_from_row(row) for row in db.execute(_UNJUDGED, (limit,))]
+
+    def judged(self, ids: Sequence[MemoryId]) -> None:
+        """These have met their neighbours."""
+        if not ids:
+            return
+        with self._connections.writing() as db:
+            db.executemany(f"DELETE FROM unjudged WHERE memory = {_NUMBER}", [(id_,) for id_ in ids])
 
     def reviews(self, memory: MemoryId) -> list[Review]:
         """Every use of one memory, oldest first."""

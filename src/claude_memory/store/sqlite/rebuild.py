@@ -42,5 +42,5 @@ def _drop_orphans(db: apsw.Connection) -> None:
             SELECT model, space, passage FROM vectors WHERE passage IN ({gone})"""
     )
     db.execute(f"DELETE FROM vectors WHERE passage IN ({gone})")
-    for table in ("passages", "arrivals"):
+    for table in ("passages", "arrivals", "unjudged"):
         db.execute(f"DELETE FROM {table} WHERE memory NOT IN (SELECT number FROM memories)")

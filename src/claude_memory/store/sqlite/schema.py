@@ -326,7 +326,14 @@ CREATE TABLE arrivals (
 );
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _CONVERSATIONS, _LIFECYCLE, _ARRIVALS)
+# What has not met its neighbours yet: statements only, captured turns and summaries say many things at once.
+_UNJUDGED = """
+CREATE TABLE unjudged (
+    memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE
+);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _CONVERSATIONS, _LIFECYCLE, _ARRIVALS, _UNJUDGED)
 CURRENT = len(MIGRATIONS)
 
 

@@ -15,6 +15,7 @@ from claude_memory.store.sqlite.text_index import IndexWriter
 from claude_memory.store.sqlite.tombstones import Tombstones
 
 _LATE = timedelta(days=1)
+_CAPTURED = (Kind.OBSERVATION, Kind.SUMMARY)
 _COLUMNS = (
     "id project space kind title body created_at updated_at trust status session task topics files "
     "provenance supersedes superseded_by forgotten_at pinned"
@@ -90,6 +91,7 @@ def add(
             stored.append((number, memory))
     if mirrored:
         changes.record_states(db, "add", [memory for _, memory in stored])
+        _note_unjudged(db, stored)
     _note_arrivals(db, stored, datetime.now(UTC))
     for _, memory in stored:
         if memory.supersedes:
@@ -106,6 +108,12 @@ def _note_arrivals(db: apsw.Connection, stored: Sequence[tuple[int, StoredMemory
     if late:
         at = rows.stamp(now)
         db.executemany("INSERT OR IGNORE INTO arrivals VALUES (?, ?)", [(number, at) for number in late])
+
+
+def _note_unjudged(db: apsw.Connection, stored: Sequence[tuple[int, StoredMemory]]) -> None:
+    """Statements are to meet their neighbours; what comes from the mirror did so before."""
+    waiting = [(number,) for number, memory in stored if memory.kind not in _CAPTURED]
+    db.executemany("INSERT OR IGNORE INTO unjudged VALUES (?)", waiting)
 
 
 def _insert_event(db: apsw.Connection, places: Places, event: Event) -> bool:

@@ -10,6 +10,8 @@ from claude_memory.surfaces.cli import documents, output
 from claude_memory.surfaces.cli.memories import Ids
 from claude_memory.surfaces.cli.request import Json, opened, said_all
 
+GATE_SECONDS = 20.0  # for memories that came while no model was at hand; the rest waits for the next time
+
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
@@ -66,12 +68,14 @@ def consolidate(
             else:
                 output.lines([[(f"{undone} steps taken back", "")]])
             return
+        settled = 0 if dry_run else memory.judge_pending(budget_seconds=GATE_SECONDS)
         done = memory.consolidate(dry_run=dry_run)
     if json:
-        output.document(documents.plain(done))
+        output.document({**documents.plain(done), "settled": settled})
         return
     verb = "would be" if dry_run else "were"
     words = [
+        *([f"{settled} new memories repeat, replace or contradict another"] if settled else []),
         f"{done.repeated} repetitions and {done.similar} near twins {verb} linked",
         f"{done.archived} faded memories {verb} archived",
         f"{len(done.patterns)} patterns recur in three sessions or more",

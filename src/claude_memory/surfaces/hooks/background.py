@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from claude_memory.memory import Memory
 
 EMBED_SECONDS = 60.0
+JUDGE_SECONDS = 20.0
 
 
 def drain_all(home: str) -> None:
@@ -33,6 +34,7 @@ def drain_all(home: str) -> None:
                 if free:  # one process embeds at a time; two would only share the same cores
                     memory.embed_pending(budget_seconds=EMBED_SECONDS)
                     _vectors(memory, kept)
+                    memory.judge_pending(budget_seconds=JUDGE_SECONDS)
             memory.upkeep()
             memory.consolidate_in_slack()
         drop_old(root)

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from claude_memory.embed import judge_of
 from claude_memory.embed.local import RecentQueries
 from claude_memory.errors import EmbedderUnavailable
 
@@ -67,18 +68,28 @@ class EmbedderProcess:
         if query and len(texts) == 1 and (known := self._queries.get(texts[0])) is not None:
             return [known]
         with self._lock:
-            made = self._asked((list(texts), query))
+            made: list[bytes] = self._asked("texts", list(texts), query)
         if query:
             for text, vector in zip(texts, made, strict=True):
                 self._queries.put(text, vector)
         return made
+
+    @property
+    def judge(self) -> EmbedderProcess | None:
+        """Itself, where the embedder it stands for can compare two texts."""
+        return self if judge_of(self._named) is not None else None
+
+    def told(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, ...]]:
+        """Four numbers for each pair of an older and a newer text."""
+        with self._lock:
+            return self._asked("pairs", list(pairs)) if pairs else []
 
     def release(self) -> None:
         """End the process; the next text starts another."""
         with self._lock:
             self._stop()
 
-    def _asked(self, request: tuple[list[str], bool]) -> list[bytes]:
+    def _asked(self, *request: object) -> list[Any]:
         for attempt in (1, 2):  # a child that was killed is no reason to go without
             try:
                 return self._exchange(self._started(), request)
@@ -88,13 +99,13 @@ class EmbedderProcess:
                     raise EmbedderUnavailable("the embedder's process ended unexpectedly, twice") from None
         raise AssertionError("unreachable")
 
-    def _exchange(self, process: subprocess.Popen[bytes], request: object) -> list[bytes]:
+    def _exchange(self, process: subprocess.Popen[bytes], request: object) -> list[Any]:
         assert process.stdin is not None
         assert process.stdout is not None
         _send(process.stdin, request)
         status, value = _received(process.stdout)
         self._ready = True
-        if status != "vectors":
+        if status != "made":
             raise EmbedderUnavailable(str(value))
         return list(value)
 
@@ -129,18 +140,25 @@ def child(home: str, setting: str) -> None:
     embedder = open_embedder(Settings(embedder=setting), Path(home) / "cache" / "models")
     while True:
         try:
-            texts, query = _received(requests)
+            request = _received(requests)
         except (EOFError, OSError):
             return
         answer: tuple[str, Any]
         try:
-            answer = ("vectors", embedder.embed(texts, query=query) if embedder else [])
+            answer = ("made", _made(embedder, *request) if embedder else [])
         except EmbedderUnavailable as fault:
             answer = ("fault", str(fault))
         try:
             _send(answers, answer)
         except OSError:  # the server went while we worked
             return
+
+
+def _made(embedder: Embedder, wanted: str, of: list[Any], query: bool = False) -> list[Any]:
+    if wanted == "texts":
+        return list(embedder.embed(of, query=query))
+    judge = judge_of(embedder)
+    return judge.told(of) if judge is not None else []
 
 
 def _send(stream: BinaryIO | Any, value: object) -> None:

@@ -207,6 +207,7 @@ class Server:
                 memory.drain(budget_seconds=DRAIN_SECONDS)
                 if self._embedder is not None and self._embedder.is_warm:
                     memory.embed_pending(budget_seconds=EMBED_SECONDS)
+                    memory.judge_pending(budget_seconds=EMBED_SECONDS)
 
     def _opened(self, home: Path, folder: Path | str | None, patience_ms: int | None = None) -> Memory:
         from claude_memory import logs
