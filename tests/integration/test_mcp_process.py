@@ -20,6 +20,7 @@ from tests.integration.mcp_talk import HELLO, environment, words_only
 from claude_memory import Memory, NewMemory, embed
 from claude_memory.errors import EmbedderUnavailable
 from claude_memory.spool import Spool
+from claude_memory.store.lifecycle_protocol import lifecycle_of
 from claude_memory.surfaces.mcp import embedder_process
 from claude_memory.surfaces.mcp.server import Server
 from claude_memory.verbs import opened
@@ -209,3 +210,15 @@ def test_a_fault_of_the_store_is_one_line_and_not_the_end(scratch_home: Path, tm
             asyncio.run(server.mcp.call_tool(tool, arguments))
         assert "\n" not in str(failed.value)
     server.close()
+
+
+def test_what_came_without_a_model_is_judged_while_the_server_has_one(
+    running: Callable[..., Running], memory_home: Path, tmp_path: Path
+) -> None:
+    with Memory.open(memory_home, tmp_path) as memory:
+        for text in ("Nothing is merged without a review.", "Every change is reviewed before it lands."):
+            memory.remember(NewMemory(text, kind="decision"), embed=False)
+        running().search("when is a change reviewed")
+        assert until(lambda: not lifecycle_of(memory.store).unjudged(1), 20)
+        [decision] = memory.search("every change is reviewed", limit=1)
+        assert [one.kind for one in lifecycle_of(memory.store).relations([decision.id])] == ["repeats"]

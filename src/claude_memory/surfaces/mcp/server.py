@@ -67,7 +67,7 @@ class Server:
         self._beside_thread: threading.Thread | None = None
         # Who waits for what others left to be stored; None wakes the thread that does it, to end.
         self._wanted: queue.SimpleQueue[Asker | None] = queue.SimpleQueue()
-        self._graph_behind = False
+        self._graph_behind = self._gate_behind = False
         self.access = Access(home, folder, self._opened, self.is_warm, self._bring_in)
         self.mcp = ToolServer(
             "claude-memory", version=__version__, instructions=INSTRUCTIONS, log_level="CRITICAL"
@@ -127,6 +127,8 @@ class Server:
                 self._drain()
             if self._graph_behind:
                 self._read_for_graph()
+            if self._gate_behind and self.is_warm():
+                self._judge()
             if self.access.has_notes:
                 self.access.note_uses()
 
@@ -178,7 +180,7 @@ class Server:
             with _unheard_faults(), self.access.idle_memory(wait=True) as memory:
                 if memory is not None:
                     memory.catch_up()
-                    self._graph_behind = True
+                    self._graph_behind = self._gate_behind = True
                 self.access.note_uses()
             if any(asker.graph for asker in asked):
                 with _unheard_faults():
@@ -194,6 +196,16 @@ class Server:
             if memory is not None:
                 self._graph_behind = derive_pending(memory.store, memory.project.id, limit=GRAPH_BATCH) > 0
 
+    def _judge(self) -> None:
+        """Let new memories meet their neighbours, a little at a time, while the model is there anyway."""
+        from claude_memory.store.lifecycle_protocol import lifecycle_of
+
+        with self.access.idle_memory() as memory:
+            if memory is not None:
+                memory.embed_pending(budget_seconds=EMBED_SECONDS)
+                memory.judge_pending(budget_seconds=EMBED_SECONDS)
+                self._gate_behind = bool(lifecycle_of(memory.store).unjudged(1))
+
     def _waiting(self) -> bool:
         try:
             with os.scandir(self.home / "spool" / "new") as entries:
@@ -207,7 +219,7 @@ class Server:
                 memory.drain(budget_seconds=DRAIN_SECONDS)
                 if self._embedder is not None and self._embedder.is_warm:
                     memory.embed_pending(budget_seconds=EMBED_SECONDS)
-                    memory.judge_pending(budget_seconds=EMBED_SECONDS)
+                self._gate_behind = True
 
     def _opened(self, home: Path, folder: Path | str | None, patience_ms: int | None = None) -> Memory:
         from claude_memory import logs
