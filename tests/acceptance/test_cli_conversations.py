@@ -51,6 +51,9 @@ def test_a_conversation_is_printed_whole_or_in_part(cli: Any, scratch_home: Path
     part = cli.ok("conversation", f"{session.id[:8]}:3-4", "--json").json
     assert [item["ordinal"] for item in part["messages"]] == [3, 4]
     assert part["agent"] == "claude-code"
+    beyond = cli("conversation", f"{session.id[:8]}:99-100")
+    assert (beyond.code, beyond.out) == (1, "")
+    assert beyond.err.strip().endswith("has 11 messages")
     failed = cli.ok("conversation", session.id, "--errors", "--json").json["messages"]
     assert [(item["role"], item["tool"]) for item in failed] == [("call", "Bash"), ("result", "Bash")]
     assert "KeyError" in failed[1]["text"]

@@ -135,10 +135,13 @@ def test_tampering_is_shown_by_status(cli: Any) -> None:
     record.write_text(record.read_text("utf-8").replace("first entry", "1st entry"), "utf-8")
     plan.chmod(0o600)
     plan.write_text(plan.read_text("utf-8").replace("the plan", "a plan"), "utf-8")
-    for arguments in (["status", "task"], ["status"], ["status", "--verify"]):
+    for arguments in (["status", "task"], ["status"]):
         shown = cli.ok(*arguments).out
         assert "entry 1 of 2 was changed" in shown
         assert plan.name in shown
+    for arguments in (["status", "--verify"], ["status", "task", "--verify"]):
+        checked = cli(*arguments)
+        assert (checked.code, plan.name in checked.out) == (1, True)
     assert len(cli.ok("status", "--json").json["problems"]) == 2
 
 

@@ -178,6 +178,13 @@ def test_the_default_place_is_the_homes_own_folder_newest_first(home: Path, stor
     assert backup.list_backups(home / "nowhere") == []
 
 
+def test_no_folder_is_made_for_a_backup(home: Path, store: Store, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="there is no folder"):
+        backup.create(home, store, tmp_path / "nope" / "b.zip")
+    assert not (tmp_path / "nope").exists()
+    assert backup.create(home, store, home / "backups" / "b.zip").is_file()  # its own folder is made
+
+
 def test_a_folder_as_target_gets_a_named_file_and_no_file_is_replaced(
     home: Path, store: Store, tmp_path: Path
 ) -> None:

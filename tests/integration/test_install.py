@@ -187,6 +187,22 @@ def test_a_dry_run_changes_nothing_and_foretells_all(
     assert foretold == without_client(home, agent, "user", project)
 
 
+def test_a_dry_run_shows_the_lines_that_would_be_written(home: Path, project: Path, settings: Path) -> None:
+    settings.write_text('{\n  "env": {"KEY": "not-yours-to-print"},\n  "theme": "dark"\n}\n')
+    before = settings.read_text()
+    shown = {
+        step.path: step.difference for step in without_client(home, "claude", "user", project, dry_run=True)
+    }
+    difference = shown[str(settings)]
+    assert "claude_memory_hook.py" in difference
+    assert "not-yours-to-print" not in difference
+    without_client(home, "claude", "user", project)
+    added = [line[1:] for line in difference.splitlines() if line.startswith("+")]
+    assert all(line in settings.read_text().splitlines() for line in added)
+    assert [line for line in settings.read_text().splitlines() if line not in before.splitlines()] == added
+    assert all(not step.difference for step in without_client(home, "claude", "user", project, dry_run=True))
+
+
 def test_a_link_stays_a_link(home: Path, project: Path, settings: Path, tmp_path: Path) -> None:
     target = tmp_path / "dotfiles" / "claude.json"
     target.parent.mkdir()

@@ -115,6 +115,16 @@ def test_files_that_others_can_read_are_told_with_the_remedy(home: Path, store: 
     assert stat.S_IMODE((home / "MEMORY.md").stat().st_mode) == 0o644
 
 
+def test_a_home_that_cannot_be_made_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert found(tmp_path / "new" / "home", "home").level == "warn"
+    (tmp_path / "file").write_text("in the way")
+    check = found(tmp_path / "file" / "home", "home")
+    assert (check.level, "is no folder" in check.message) == ("fail", True)
+    monkeypatch.setattr(places, "_is_read_only", lambda root: True)
+    check = found(tmp_path / "new" / "home", "home")
+    assert (check.level, f"{tmp_path} is not writable" in check.message) == ("fail", True)
+
+
 def test_a_read_only_home_is_a_fault(home: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     remember(store, 2)
     store.close()

@@ -48,6 +48,9 @@ def home(root: Path) -> Iterator[Check]:
             "home", "a restore was interrupted", "run `claude-memory backup restore` again: it recovers first"
         )
         return
+    if not root.exists() and (obstacle := _in_the_way(root)):
+        yield fail("home", f"{root} cannot be made: {obstacle}", "set CLAUDE_MEMORY_HOME to a place of yours")
+        return
     if not root.exists():
         yield warn("home", f"nothing at {root} yet", "`claude-memory init` or the first memory makes it")
         return
@@ -64,6 +67,16 @@ def home(root: Path) -> Iterator[Check]:
     yield from _permissions(root)
     yield from _leftovers(root)
     yield from _old_copies(root)
+
+
+def _in_the_way(root: Path) -> str:
+    """Why a home cannot be made there; empty if it can."""
+    above = next(folder for folder in root.absolute().parents if os.path.lexists(folder))
+    if not above.is_dir():
+        return f"{above} is no folder"
+    if not os.access(above, os.W_OK | os.X_OK) or _is_read_only(above):
+        return f"{above} is not writable"
+    return ""
 
 
 def _is_read_only(root: Path) -> bool:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ class Step:
     path: str
     what: str
     changed: bool
+    difference: str = field(default="", compare=False)  # foretold: the lines that come and go, or commands
 
 
 def install(
@@ -113,8 +115,14 @@ def _install_plugin(home: Path, place: Place, client: str, *, dry_run: bool) -> 
     folder = marketplace_folder(home)
     scope = place.scope
     what = f"plugin {PLUGIN}@{MARKETPLACE}, scope {scope}"
+    steps = (
+        ("plugin", "marketplace", "add", str(folder)),
+        ("plugin", "install", f"{PLUGIN}@{MARKETPLACE}", "--scope", scope),
+    )
     if dry_run:
-        return [Step(str(folder), what, True)]
+        return [
+            Step(str(folder), what, True, "\n".join(f"$ {shlex.join([client, *step])}" for step in steps))
+        ]
     # The same hook in settings and plugin would run twice.
     record = Record(home)
     for entry in [item for item in record.entries if item["agent"] == "claude"]:
@@ -122,8 +130,8 @@ def _install_plugin(home: Path, place: Place, client: str, *, dry_run: bool) -> 
     write_marketplace(home)
     settings = _client_settings(place)
     _keep_originals(home, {path: read_or_none(path) for path in settings})
-    _run(client, place.project_root, "plugin", "marketplace", "add", str(folder))
-    _run(client, place.project_root, "plugin", "install", f"{PLUGIN}@{MARKETPLACE}", "--scope", scope)
+    for step in steps:
+        _run(client, place.project_root, *step)
     return [Step(str(folder), what, True)]
 
 
@@ -222,12 +230,21 @@ def _put_hook_program(place: Place) -> None:
 def _would(record: Record, edit: Edit) -> Step:
     raw = read_or_none(edit.path)
     try:
-        changed = edit.put_in(record.clean(edit.path, raw, edit.take_out)) != raw
+        after = edit.put_in(record.clean(edit.path, raw, edit.take_out))
     except InvalidInput as fault:
         raise ConfigFault(f"{edit.path}: {fault}; nothing was changed") from None
-    if changed:
+    if after != raw:
         check_writable(Path(os.path.realpath(edit.path)))
-    return Step(str(edit.path), edit.what, changed)
+    return Step(str(edit.path), edit.what, after != raw, _difference(raw or b"", after))
+
+
+def _difference(before: bytes, after: bytes) -> str:
+    """The lines that go and come. No others: what else stands in a person's settings may be secret."""
+    import difflib
+
+    old, new = (text.decode("utf-8", "replace").splitlines() for text in (before, after))
+    lines = list(difflib.unified_diff(old, new, lineterm="", n=0))[2:]
+    return "\n".join(line for line in lines if not line.startswith("@@"))
 
 
 def _sweep(agents: list[str], project_root: Path) -> list[Step]:

@@ -150,6 +150,8 @@ def _target(home: Path, wanted: Path | None, created: datetime) -> Path:
         if wanted.exists() and not wanted.is_dir():
             raise Conflict(f"{wanted} exists already; name another file")
         if not wanted.is_dir():
+            if not wanted.parent.is_dir() and wanted.parent != folder:
+                raise InvalidInput(f"there is no folder {wanted.parent}; make it, or name another place")
             return wanted
         folder = wanted
     names = (

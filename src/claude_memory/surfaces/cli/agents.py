@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +13,9 @@ from claude_memory.errors import InvalidInput
 from claude_memory.project import root_of
 from claude_memory.surfaces.cli import documents, output
 from claude_memory.surfaces.cli.request import Json, opened, place, said
+
+if TYPE_CHECKING:
+    from claude_memory.install.installer import Step
 
 Agent = Annotated[
     str, typer.Option("--agent", help="Which agent: claude, codex, gemini, cursor, opencode, copilot.")
@@ -32,7 +36,7 @@ def install(
     agent: Agent = "claude",
     scope: Annotated[str, typer.Option(help="For you everywhere (user), or for this project.")] = "user",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would change, change nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be written into each file, change nothing.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -46,19 +50,20 @@ def install(
     if json:
         output.document([documents.plain(step) for step in steps])
         return
-    verb = "would change" if dry_run else "changed"
-    output.lines(
-        [
-            [
-                (f"{verb if step.changed else 'up to date'}: ", ""),
-                (step.what, "bold"),
-                (f"  {step.path}", "dim"),
-            ]
-            for step in steps
-        ]
-    )
+    output.lines(line for step in steps for line in _told(step, dry_run=dry_run))
     if not dry_run:
         output.note("the next session of the agent will remember; `claude-memory doctor` checks it")
+
+
+def _told(step: Step, *, dry_run: bool) -> Iterator[output.Line]:
+    verb = "would change" if dry_run else "changed"
+    yield [
+        (f"{verb if step.changed else 'up to date'}: ", ""),
+        (step.what, "bold"),
+        (f"  {step.path}", "dim"),
+    ]
+    if dry_run and step.changed:
+        yield from ([(f"  {line}", "dim")] for line in step.difference.splitlines())
 
 
 def uninstall(

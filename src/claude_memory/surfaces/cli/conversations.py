@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from claude_memory.errors import NotFound
 from claude_memory.surfaces.cli import documents, output, views
 from claude_memory.surfaces.cli.output import Line
 from claude_memory.surfaces.cli.request import Json, opened
@@ -163,6 +164,9 @@ def conversation(
     with opened(context) as memory:
         found = memory.conversation(id_)
         messages = memory.archive.messages(found.number, first=first, last=last)
+    if not messages:
+        known = output.counted(found.messages, "message")
+        raise NotFound(f"nothing in {named}: conversation {found.session} has {known}")
     if errors:
         failed = {message.call for message in messages if message.failed and message.role == "result"}
         messages = [message for message in messages if message.call in failed and message.call]

@@ -122,7 +122,7 @@ def status(
     task: Annotated[str | None, typer.Argument(metavar="[TASK]", help="One task in detail.")] = None,
     session: InSession = None,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Check every plan and record in full, not only changed ones.")
+        bool, typer.Option("--verify", help="Check all plans and records in full; exit 1 if one fails.")
     ] = False,
     recover: Annotated[
         bool, typer.Option("--recover", help="Bring back task files that are gone, from the home's copy.")
@@ -139,10 +139,13 @@ def status(
         output.note("task files of this project are gone; `claude-memory status --recover` brings them back")
     if task is not None:
         task_views.status(tasks.get_task_status(said(task), session=session), json=json)
-        return
-    found = tasks.list_tasks(session, all_sessions=session is None)
-    problems = tasks.verify() if verify else tasks.problems()
-    task_views.overview(found, problems, tasks, json=json)
+        problems = tasks.verify(said(task)) if verify else []
+    else:
+        found = tasks.list_tasks(session, all_sessions=session is None)
+        problems = tasks.verify() if verify else tasks.problems()
+        task_views.overview(found, problems, tasks, json=json)
+    if verify and problems:
+        raise typer.Exit(1)  # what is wrong was printed; a script must hear of it, too
 
 
 def export(
