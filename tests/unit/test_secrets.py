@@ -33,6 +33,11 @@ GITHUB = "ghp_" + "".join(RNG.choices(string.ascii_letters + string.digits, k=36
         (f"tool --password {VALUE}", "command-password"),
         (f"SEARCH_ADMIN_KEY={VALUE}", "env-key"),
         ("passwd = 'geheim$parole'", "password-literal"),
+        (f"pw = {VALUE}", "short-password"),
+        (f'{{"db_pw": "{VALUE}"}}', "short-password"),
+        (f"PW={VALUE}", "short-password"),
+        (f"the staging pw is {VALUE}", "spoken-password"),
+        (f"pwd: {VALUE}", "secret-assignment"),
     ],
 )
 def test_only_the_secret_is_replaced_by_its_kind(text: str, kind: str) -> None:
@@ -225,4 +230,33 @@ def test_a_password_goes_to_its_end_however_it_is_written(text: str, left: str) 
     ],
 )
 def test_talk_about_passwords_stays(text: str) -> None:
+    assert redact(text).text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pwd",
+        "cd $(pwd) && ls",
+        "pwd: /home/me/work2",
+        "PWD=/home/dev/app2",
+        "OLDPWD=/srv/app1",
+        "pwd: ~/src/app2",
+        "pwd = os.getcwd()",
+        "pwd = Path.cwd()",
+        "pwd=$PWD",
+        "pw = page_width",
+        "pw: 1024",
+        "pw = 320px",
+        "pw = 0.75",
+        "pw: string",
+        "pw = sync_playwright().start()",
+        "pw = await async_playwright()",
+        "const pw = process.env.DB_PW",
+        "pw: w1 + w2",
+        "the pw is wrong",
+        "http://w3.org/pw=index2",
+    ],
+)
+def test_the_working_directory_and_other_short_names_stay(text: str) -> None:
     assert redact(text).text == text

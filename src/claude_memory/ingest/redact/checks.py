@@ -38,7 +38,7 @@ _CODE = re.compile(
     | ^[A-Za-z_]+(?:\??\.[A-Za-z_]\w*)+[;,()]*$ | ^[a-z_]\w*(?:\??\.[a-z_]\w*)+[;,()]*$
     | ^(?:https?|arn): | ^//
     | ^[A-Z]+\d?(?:_[A-Z]+\d?)+[;,)]*$ | ^[a-z]+\d{0,2}(?:_[a-z]+\d{0,2})+[;,)]*$
-    | ^[a-z-]+(?:/[a-z-]+)+(?:/\d+)?$ | ^\[/?\w+\]"""
+    | ^[a-z-]+(?:/[a-z-]+)+(?:/\d+)?$ | ^~?(?:/[a-z][a-z._-]*\d{0,3}){2,}/?[;,)]*$ | ^\[/?\w+\]"""
 )
 _WORDS = re.compile(
     r"[\d.,:_-]+|[a-z]+(?:[_.:/-][a-z]+){0,2}|[A-Z_]+|[A-Z]?[a-z]+|v?[\d.]+[a-z]*|[a-z]+(?:[A-Z][a-z]+)+"
@@ -112,6 +112,16 @@ def is_spoken_password(value: str) -> bool:
     return any(c.isdigit() for c in value) and is_env_password(value)
 
 
+def is_mixed_password(value: str) -> bool:
+    """Under a name that may mean much else: three kinds of characters, or many changes between two."""
+    kinds = [
+        "digit" if c.isdigit() else "upper" if c.isupper() else "lower" if c.isalpha() else "mark"
+        for c in value[:_ENOUGH]
+    ]
+    changes = sum(one != other for one, other in pairwise(kinds))
+    return (len(set(kinds)) >= 3 or changes > 4) and is_spoken_password(value)
+
+
 def is_phrase(value: str) -> bool:
     """A password of a few words: a sentence about passwords has more of them, or a single digit at most."""
     words = value[:_ENOUGH].split()
@@ -160,6 +170,7 @@ CHECKS: Mapping[str, Callable[[str], bool]] = {
     "password": is_password,
     "env": is_env_password,
     "spoken": is_spoken_password,
+    "mixed": is_mixed_password,
     "phrase": is_phrase,
     "jwt": is_jwt,
     "kubernetes": is_kubernetes_value,

@@ -142,10 +142,17 @@ CONTEXTS = (
         rf"(?i:password|passwd|pwd|passphrase){_ASSIGN}[bru]?{QUOTE}([^\s\"'`\\\x00][^\"'`\\\n\x00]{{4,60}})\\*[\"'`]",
         "phrase",
     ),
+    # Two letters name much besides (a page's width, Playwright): only what no mere word or number can be.
+    Rule(
+        "short-password",
+        ("pw=", "pw =", "pw:", "pw :", 'pw"', "pw'"),
+        rf"(?:^|[^A-Za-z0-9])(?i:pw){_ASSIGN}[bru]?(?:{QUOTE})?({_BARE}{{6,}})",
+        "mixed",
+    ),
     Rule(
         "spoken-password",
-        ("password is", "password was", "passphrase is", "passwort ist"),
-        r"(?i:\b(?:password|passphrase|passwort)[ \t]+(?:is|was|ist)[ \t]+(?:now[ \t]+)?)[\"'`]?"
+        ("password is", "password was", "passphrase is", "passwort ist", "pw is", "pw was", "pw ist"),
+        r"(?i:\b(?:password|passphrase|passwort|pw)[ \t]+(?:is|was|ist)[ \t]+(?:now[ \t]+)?)[\"'`]?"
         r"([^\s\"'`,;\x00]{5,}[^\s\"'`,;.!?:)\x00])",
         "spoken",
     ),
