@@ -308,10 +308,12 @@ def trained(
     families: list[int],
     epochs: int,
     seed: int,
+    start: Params | None = None,
+    pace: float = RATE,
 ) -> Params:
     """What is learnt from the pairs at the given places."""
     chance = random.Random(seed)
-    params = beginning(seed, figures.shape[1])
+    params = start or beginning(seed, figures.shape[1])
     mean = {name: np.zeros_like(value) for name, value in params.items()}
     spread = {name: np.zeros_like(value) for name, value in params.items()}
     steps = epochs * ((len(given) + min(FAMILIES_EACH, len(families))) // BATCH + 1)
@@ -324,7 +326,7 @@ def trained(
             loss, slope = _slopes(pool, params, pairs, figures, places, chance, (seed, step))
             lost += loss
             size = math.sqrt(sum(float((one * one).sum()) for one in slope.values()))
-            rate = RATE * min(1.0, step / (WARM_UP * steps)) * max(0.0, 1 - step / steps)
+            rate = pace * min(1.0, step / (WARM_UP * steps)) * max(0.0, 1 - step / steps)
             for name, value in params.items():
                 pull = slope[name] * np.float32(min(1.0, 1 / (size + 1e-9)))
                 mean[name] = 0.9 * mean[name] + 0.1 * pull
@@ -445,6 +447,9 @@ def main() -> None:
     parser.add_argument("--left", nargs="*", default=[], help="sets to leave out and to measure on")
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--start", type=Path, help="go on from what --keep kept, instead of from nothing")
+    parser.add_argument("--keep", type=Path, help="keep what was learnt in full precision, to go on from")
+    parser.add_argument("--rate", type=float, default=RATE, help="how far a step goes at most")
     parser.add_argument("--write", action="store_true", help="put what was learnt into the package")
     parser.add_argument("--cache", type=Path, help="folder of the converted model")
     chosen = parser.parse_args()
@@ -456,7 +461,12 @@ def main() -> None:
     given = [place for place, pair in enumerate(pairs) if pair.set not in ("families", *chosen.left)]
     print(f"{len(given)} pairs and {len(families)} of families", flush=True)
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        params = trained(pool, pairs, figures, given, families, chosen.epochs, chosen.seed)
+        start = dict(np.load(chosen.start)) if chosen.start else None
+        params = trained(
+            pool, pairs, figures, given, families, chosen.epochs, chosen.seed, start, chosen.rate
+        )
+        if chosen.keep:
+            np.savez(chosen.keep, **params)  # type: ignore[arg-type]
         for name in chosen.left:
             places = [place for place, pair in enumerate(pairs) if pair.set == name]
             tell(name, pairs, places, judged_by(pool, params, pairs, figures, places))
