@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from claude_memory import Memory
+from claude_memory.compaction.comparing import Near
 from claude_memory.compaction.keeping import Keeper
 from claude_memory.compaction.meaning import near
 from claude_memory.compaction.model import Decision, Summary, as_json
-from claude_memory.compaction.reversals import Near
 from claude_memory.compaction.summarise import size_of, summarise, tokens_of
 from claude_memory.distil.exchange import terms
 from claude_memory.distil.turns import Origin, Turn
@@ -30,17 +30,18 @@ DATA = Path(__file__).parent / "data"
 START = datetime(2026, 11, 2, 9, tzinfo=UTC)
 HALVES = ("dev", "held")
 # Where a reversal is labelled: long sessions with everything in them, short ones made of changed decisions.
+SECOND = ("reversals second", "held")
 REVERSED = (
     *((name, half) for name in ("long_sessions", "reversals") for half in HALVES),
-    ("reversals second", "held"),
+    SECOND,
+    ("reversals third_a", "dev"),
+    ("reversals third_b", "dev"),
 )
-# The second file was measured once and never read: 21 of 25 final, 18 noted, 4 of 21 notes false.
-UNREAD = ("reversals second", "held")
-FINAL_AT_LEAST = {UNREAD: 0.8}
-FALSE_AT_MOST = {UNREAD: 0.2}
-LIVING_AT_MOST = 0.2
-# In the long sessions a third of the second half is missed: mostly what an agent chose and changed by itself.
-NOTED_AT_LEAST = {("long_sessions", "held"): 10 / 15, UNREAD: 0.7}
+FINAL_AT_LEAST = {SECOND: 0.8}
+FALSE_AT_MOST = {SECOND: 0.15}
+LIVING_AT_MOST = {SECOND: 0.3}  # a reversal that is missed leaves both forms among the decisions
+# In the long sessions a fifth is missed: mostly what was only talked about, or an agent changed unasked.
+NOTED_AT_LEAST = {("long_sessions", "dev"): 0.75, SECOND: 0.7}
 
 
 def sessions(half: str, name: str = "long_sessions") -> list[dict[str, Any]]:
@@ -154,8 +155,14 @@ def rests_on(decision: Decision, fact: dict[str, Any], session: dict[str, Any]) 
     evidence = fact["evidence_turns"]
     if "reversed_turns" not in fact:
         return len({index + 1 for index in evidence} & set(decision.messages)) >= 2
-    last = max(index for index in evidence if session["turns"][index]["role"] == "user")
-    return last + 1 in decision.messages
+    return reversing_turn(fact, session) + 1 in decision.messages
+
+
+def reversing_turn(fact: dict[str, Any], session: dict[str, Any]) -> int:
+    """Where the person takes it back; where none does, the agent changed what it had chosen itself."""
+    evidence = fact["evidence_turns"]
+    said = [index for index in evidence if session["turns"][index]["role"] == "user"]
+    return max(said or evidence)
 
 
 def states(decision: Decision, fact: dict[str, Any]) -> bool:
@@ -188,7 +195,7 @@ def test_a_reversed_decision_stands_in_its_final_form(name: str, half: str, mean
     told = f"{sum(found.final)} of {len(found.final)} in their final form, {sum(found.living)} live on"
     print(f"{name} {half}: {told}")
     assert share(found.final) >= FINAL_AT_LEAST.get((name, half), 0.9)
-    assert share(found.living) <= LIVING_AT_MOST
+    assert share(found.living) <= LIVING_AT_MOST.get((name, half), 0.2)
 
 
 @pytest.mark.parametrize(("name", "half"), REVERSED)

@@ -22,24 +22,42 @@ def clip(text: str, characters: int) -> str:
     return line[: characters - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
 
 
-def abridged(text: str, characters: int) -> str:
-    """At most so many characters, by leaving out what tells least: first the answer, then sentences."""
+def abridged(text: str, characters: int, about: str = "") -> str:
+    """At most so many characters, by leaving out what tells least: first the answer, then sentences.
+
+    What speaks of the same as `about`, which was given up, tells most.
+    """
     said, joint, answer = text.partition(JOINT)
     if len(text) <= characters:
         return text
     if joint and len(said) <= characters and len(terms(said)) > 2:
         room = characters - len(said) - len(joint)
         return f"{said}{joint}{clip(answer, room)}" if room > 60 else said
-    sentences = [" ".join(sentence.said.split()) for sentence in spoken(said)] if len(terms(said)) > 2 else []
-    kept = _most_telling(sentences, characters)
+    sentences = _sentences(said) if len(terms(said)) > 2 else []
+    kept = _most_telling(sentences, characters, terms(about))
     return " ".join(kept) if kept else clip(text, characters)
 
 
-def _most_telling(sentences: list[str], characters: int) -> list[str]:
+def gist(text: str, characters: int, about: str = "") -> str:
+    """At most so many characters of reasons and proposals: their most telling sentences."""
+    if len(text) <= characters:
+        return text
+    parts = [_sentences(part) for part in text.split(JOINT)]
+    kept = _most_telling([one for part in parts for one in part], characters, terms(about))
+    told = [" ".join(one for one in part if one in kept) for part in parts]
+    return JOINT.join(part for part in told if part) or clip(text, characters)
+
+
+def _sentences(text: str) -> list[str]:
+    return [" ".join(sentence.said.split()) for sentence in spoken(text)]
+
+
+def _most_telling(sentences: list[str], characters: int, about: frozenset[str]) -> list[str]:
     """As many sentences as fit, the most telling first, in the order they were said."""
     kept: set[int] = set()
     room = characters
-    for place in sorted(range(len(sentences)), key=lambda place: (-_telling(sentences[place]), -place)):
+    score = [_telling(one) + min(6, 3 * len(terms(one) & about)) for one in sentences]
+    for place in sorted(range(len(sentences)), key=lambda place: (-score[place], -place)):
         if len(sentences[place]) < room:
             kept.add(place)
             room -= len(sentences[place]) + 1

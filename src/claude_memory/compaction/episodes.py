@@ -1,6 +1,7 @@
 """A session as requests: what the person said, what they answered, and what was done about it.
 
-Pure. A question belongs to no request of its own: what is done after it is done for the one before.
+Pure. A question belongs to no request of its own: what is done after it is done for the one before. What
+an agent says that it chose by itself counts like a request, because it can be changed like one.
 """
 
 from __future__ import annotations
@@ -12,15 +13,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
-from claude_memory.compaction.talk import DIFFICULTY, Word
+from claude_memory.compaction.talk import DIFFICULTY, STAYING, Word, chosen_alone, proposed, revised_alone
 from claude_memory.compaction.undoing import Ledger, Work, stem
 from claude_memory.distil.exchange import terms
-from claude_memory.distil.turns import Turn
+from claude_memory.distil.sentences import spoken
+from claude_memory.distil.turns import PERSON, Turn
 
 SMALL = 30  # turns of talk below which a word that is said twice is no common one
 RECENT = 4  # turns of talk that lead up to a request
+CONSENT = 8  # words of a consent that says nothing else
 FEW = 3  # words of a person so short that they live from what they answer
 _CHOICES = re.compile(r"\b(?:options?|either|alternatives?|versus|vs)\b", re.IGNORECASE)
+_CLAUSE = re.compile(r"(?:,|;)? (?:but|while|whereas|though) |; ", re.IGNORECASE)
+_OR = re.compile(r"\b(?:or|versus|vs)\b", re.IGNORECASE)
+_SHORT = 24  # characters of a clause that lives from the one before
+STATEMENTS = 6
+STATEMENT_CHARACTERS = 240
 _PIECE = re.compile(r"[A-Za-z_]+|\d+(?:\.\d+)*")
 NUMBERS = {
     word: str(number)
@@ -41,6 +49,13 @@ class Episode:
     recent: tuple[Word, ...] = ()
     work: Work = field(default_factory=Work)
     confirmed: Word | None = None  # the consent to how the agent understood it, before anything was done
+    lone: bool = False  # the proposal tells what the agent had chosen by itself
+    since: int = -1  # for an agent that changes its own choice: the turn after which it did so
+
+    @property
+    def alone(self) -> bool:
+        """Whether the agent chose it without being asked."""
+        return not self.said.person
 
     @property
     def ends(self) -> tuple[int, ...]:
@@ -58,14 +73,67 @@ class Episode:
     @cached_property
     def adopted(self) -> str:
         """The proposal that the person takes, if they take one."""
-        if self.proposal is None:
+        if self.proposal is None or self.lone:
             return ""
         taken = self.said.assents or len(self.own) <= FEW or len(self.own & subjects(self.proposal.text)) > 1
         return self.proposal.text if taken else ""
 
     @cached_property
+    def taken_up(self) -> str:
+        """What of the adopted proposal is a proposal; what the agent found is no choice."""
+        return proposed(self.adopted) if self.adopted else ""
+
+    @cached_property
     def chosen(self) -> frozenset[str]:
-        return self.own | subjects(self.adopted) | (self.answered if self.confirmed else frozenset())
+        return self.own | subjects(self.taken_up) | (self.answered if self.confirmed else frozenset())
+
+    @cached_property
+    def sentences(self) -> tuple[str, ...]:
+        return tuple(" ".join(one.said.split()) for one in spoken(self.said.text))
+
+    @cached_property
+    def clauses(self) -> tuple[str, ...]:
+        """Its sentences, cut where one turns: “web rows fail, but kiosk rows stay”."""
+        return clauses_of(self.said.text)
+
+    @cached_property
+    def staying(self) -> frozenset[str]:
+        """What it says only to leave it as it is."""
+        stays = [one for one in self._parts if STAYING.search(one)]
+        other = [one for one in self._parts if not STAYING.search(one)]
+        return subjects(" . ".join(stays)) - subjects(" . ".join(other))
+
+    @cached_property
+    def _parts(self) -> list[str]:
+        return [part for one in self.clauses for part in one.split(", ")]
+
+    @cached_property
+    def only_stays(self) -> bool:
+        """Whether it says nothing but that something is left as it is."""
+        return bool(self.staying) and not self.own - self.staying
+
+    @cached_property
+    def question(self) -> str:
+        """What the agent had asked, if it did."""
+        if self.proposal is None or "?" not in self.proposal.text:
+            return ""
+        asked = [" ".join(one.said.split()) for one in spoken(self.proposal.text)]
+        return " ".join(one for one in asked if one.rstrip(" )\"'").endswith("?"))
+
+    @cached_property
+    def options(self) -> frozenset[str]:
+        """What the agent had offered to choose from: “PIN, card or QR code?”."""
+        sentences = [] if self.proposal is None else clauses_of(self.proposal.text)
+        return subjects(" . ".join(one for one in sentences if _OR.search(one)))
+
+    @cached_property
+    def statements(self) -> tuple[str, ...]:
+        """What it says, one by one: an answer with its question, what is taken over as it was proposed."""
+        own = [one for one in self.clauses if len(one) >= _SHORT or self.question or len(self.clauses) == 1]
+        found = [f"{self.question} {one}" if self.question else one for one in own]
+        if self.adopted:
+            found += [" ".join(one.said.split()) for one in spoken(self.taken_up)]
+        return tuple(one[-STATEMENT_CHARACTERS:] for one in found)[:STATEMENTS]
 
     @cached_property
     def answered(self) -> frozenset[str]:
@@ -97,7 +165,7 @@ class Episode:
 
     @cached_property
     def text(self) -> str:
-        said = f"{self.adopted} . {self.said.text}" if self.adopted else self.said.text
+        said = f"{self.taken_up} . {self.said.text}" if self.adopted else self.said.text
         return f"{said} . {self.confirmed.text}" if self.confirmed else said
 
 
@@ -105,40 +173,83 @@ def episodes(turns: Sequence[Turn], said: Sequence[Word]) -> list[Episode]:
     """The requests of a session in order, each with the changes made for it."""
     found: list[Episode] = []
     for number, word in enumerate(said):
+        before = said[number - 1] if number else None
         if not word.person:
+            found += _own_choice(word, len(found), before)
             continue
-        before = said[number - 1] if number and not said[number - 1].person else None
+        before = before if before is not None and not before.person else None
         after = said[number + 1] if number + 1 < len(said) and not said[number + 1].person else None
         if word.empty and before is None:
             continue
-        if found and before is not None and _confirms(word, before, found[-1]):
-            found[-1] = replace(found[-1], confirmed=word)
+        place = _confirmed(word, before, found)
+        if place is not None:
+            found[place] = replace(found[place], confirmed=word)
             continue
         recent = tuple(said[max(0, number - RECENT) : number])
-        found.append(Episode(len(found), word, before, after, recent))
+        lone = before is not None and bool(found) and found[-1].alone and found[-1].index == before.index
+        found.append(Episode(len(found), word, before, after, recent, lone=lone))
     _do(turns, found)
     return found
 
 
+def _own_choice(word: Word, place: int, before: Word | None) -> list[Episode]:
+    """What the agent says that it chose, or changed, without being asked."""
+    if before is None or word.asks:
+        return []
+    if revised_alone(word.text, at_work=word.index > before.index + 1 or not before.person):
+        return [Episode(place, word, since=before.index)]
+    if chosen := chosen_alone(word.text):
+        return [Episode(place, replace(word, text=chosen))]
+    return []
+
+
+def _confirmed(word: Word, before: Word | None, found: Sequence[Episode]) -> int | None:
+    """Which request it consents to, if it is the consent to how the agent understood or changed one."""
+    if before is None or not found or word.asks or word.rule:
+        return None
+    last = found[-1]
+    if last.alone and last.index == before.index and not last.confirmed:
+        news = subjects(word.text) - subjects(before.text)
+        return last.place if word.assents and len(news) <= 1 else None
+    asked = next((one for one in reversed(found) if not one.alone), None)
+    return asked.place if asked is not None and _confirms(word, before, asked) else None
+
+
 def _confirms(word: Word, before: Word, request: Episode) -> bool:
     """Whether it consents to how the agent understood the request right before, with nothing done yet."""
-    if request.place == 0 or request.said.asks or word.asks or request.confirmed or word.rule:
+    if request.place == 0 or request.said.asks or request.confirmed:
         return False  # what is asked first is the task: how it is done is settled after it
-    at_once = request.index + 1 == before.index == word.index - 1
+    at_once = request.index + 1 == before.index == word.index - 1 and len(subjects(word.text)) <= CONSENT
     return at_once and word.assents and not (DIFFICULTY.search(before.text) or _CHOICES.search(before.text))
 
 
 def _do(turns: Sequence[Turn], found: Sequence[Episode]) -> None:
+    """Give each request what was done for it; what an agent changed by itself is also its own."""
     ledger = Ledger()
-    waiting = list(reversed(found))
+    waiting = [one for one in reversed(found) if not one.alone]
+    revising = [one for one in reversed(found) if one.since >= 0]
     current: Episode | None = None
     for index, turn in enumerate(turns):
         while waiting and waiting[-1].index <= index:
             following = waiting.pop()
             if current is None or not following.said.asks:
                 current = following
-        if current is not None:
-            ledger.note(turn, current.place, current.work)
+        while revising and revising[-1].index < index and turn.role == PERSON:
+            revising.pop()
+        if current is None:
+            continue
+        work = Work()
+        ledger.note(turn, current.place, work)
+        current.work.include(work)
+        if revising and revising[-1].since < index:
+            revising[-1].work.include(work)
+
+
+@lru_cache(maxsize=2_000)
+def clauses_of(text: str) -> tuple[str, ...]:
+    """The sentences of a text, cut where one turns."""
+    sentences = (" ".join(one.said.split()) for one in spoken(text))
+    return tuple(part for one in sentences for part in _CLAUSE.split(one) if part)
 
 
 @lru_cache(maxsize=2_000)

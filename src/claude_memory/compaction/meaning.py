@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from claude_memory.compaction.reversals import Near
+from claude_memory.compaction.comparing import Near
 from claude_memory.embed.protocol import Embedder
 from claude_memory.errors import EmbedderUnavailable
 

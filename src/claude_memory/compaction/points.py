@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 
 from claude_memory.compaction.abridge import JOINT, abridged
 from claude_memory.compaction.abridge import clip as shortened
+from claude_memory.compaction.comparing import Link, Near, sentences_of
 from claude_memory.compaction.episodes import Episode, episodes
 from claude_memory.compaction.model import Decision, Remark, Solution
-from claude_memory.compaction.reversals import Link, Near, links, sentences_of
+from claude_memory.compaction.reversals import links
 from claude_memory.compaction.talk import Word, words
+from claude_memory.compaction.wording import CONCLUDING
 from claude_memory.distil.observe import files_in, title_of
 from claude_memory.distil.turns import PERSON, Turn, relative
 from claude_memory.model import Kind
@@ -67,7 +69,9 @@ class _Reader:
             if word.person:
                 self.person(word, before, after, said[max(0, number - 4) : number])
         for number, word in enumerate(said):
-            if not word.person and word.index not in self.used:
+            if word.index in self.linked and not word.person:
+                self.chosen_alone(word)
+            elif not word.person and word.index not in self.used:
                 last = number >= len(said) - 2
                 self.agent(word, last=last)
             elif word.person and number == 0 and len(word.text) > ASKED_CHARACTERS:
@@ -95,7 +99,9 @@ class _Reader:
         answer = after if after is not None and not after.person else None
         linked = word.index in self.linked
         certain = linked or word.index in self.decided
-        if word.rule and not linked:
+        changed = bool(self.files_after(word.index))
+        concludes = changed and CONCLUDING.search(word.text) is not None
+        if word.rule and not linked and not concludes:
             text = _joined(word.text, answer.text if answer and not answer.failed else "")
             self.points.conventions.append(Remark(clip(text), self.at(word.index)))
             self.used.add(word.index)
@@ -108,7 +114,7 @@ class _Reader:
             return
         proposal = before if before is not None and not before.person else None
         offered = proposal is not None and (proposal.proposes or proposal.asks or word.assents)
-        settles = (offered and word.settles) or self._takes(word, proposal) or word.orders
+        settles = (offered and word.settles) or self._takes(word, proposal) or word.orders or changed
         if not word.asks and (certain or settles):
             self.decide(word, proposal, answer, recent)
         elif not word.asks:
@@ -132,6 +138,8 @@ class _Reader:
         if proposal is not None and proposal.index in self.used and not self._about(word, proposal):
             proposal = None  # it confirmed the decision before
         parts = [one for one in (*because, proposal) if one is not None]
+        if answer is not None and answer.index in self.linked:
+            answer = None  # it stands by itself
         confirmed = answer.text if answer and not answer.failed and not answer.announces else ""
         text = abridged(_joined(word.text, confirmed), MAX_WORDS)
         indexes = [one.index for one in parts] + [word.index]
@@ -212,6 +220,13 @@ class _Reader:
     def _topic(self, word: Word, proposal: Word | None) -> str:
         text = word.text if len(word.terms) > 3 or proposal is None else proposal.text
         return title_of(text)[:60]
+
+    def chosen_alone(self, word: Word) -> None:
+        """What the agent chose by itself, and was changed later or is such a change."""
+        text = self.requests[word.index].said.text
+        files = self.files_after(word.index)
+        decision = Decision(title_of(text)[:60], clip(text), files=files, messages=self.at(word.index))
+        self.candidates.append(_Candidate(word.index, decision))
 
     def agent(self, word: Word, *, last: bool) -> None:
         """An agent's turn that no decision took up: a cure, a report, or something found out."""

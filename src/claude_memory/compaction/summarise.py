@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from claude_memory.compaction.abridge import abridged
+from claude_memory.compaction.abridge import abridged, gist
 from claude_memory.compaction.changes import changes
+from claude_memory.compaction.comparing import Near
 from claude_memory.compaction.executive import executive
 from claude_memory.compaction.model import FileChange, Remark, Summary, about_tokens, as_json
 from claude_memory.compaction.outcomes import results, with_fixes
 from claude_memory.compaction.points import clip, points
 from claude_memory.compaction.purposes import purpose, snippets
-from claude_memory.compaction.reversals import Near
 from claude_memory.compaction.todo import tasks
 from claude_memory.distil import work
 from claude_memory.distil.exchange import terms
@@ -182,7 +182,19 @@ def _shorter(name: str, fields: Sequence[str], characters: int) -> Cut:
 def _abridged_decisions(characters: int) -> Cut:
     def cut(summary: Summary) -> Summary | None:
         short = tuple(
-            replace(one, decision=abridged(one.decision, characters)) for one in summary.key_decisions
+            replace(one, decision=abridged(one.decision, characters, one.reverses))
+            for one in summary.key_decisions
+        )
+        return None if short == summary.key_decisions else replace(summary, key_decisions=short)
+
+    return cut
+
+
+def _shorter_reasons(characters: int) -> Cut:
+    def cut(summary: Summary) -> Summary | None:
+        short = tuple(
+            replace(one, rationale=gist(one.rationale, characters, one.decision))
+            for one in summary.key_decisions
         )
         return None if short == summary.key_decisions else replace(summary, key_decisions=short)
 
@@ -209,13 +221,13 @@ _CUTS: tuple[Cut, ...] = (
     _shorter("key_decisions", ("reverses",), 130),
     _shorter("error_solutions", ("error",), 110),
     _fewer_snippets(0),
-    _shorter("key_decisions", ("rationale",), 300),
+    _shorter_reasons(300),
     _shorter("files_modified", ("purpose",), 80),
     _fewer_remarks("important_context", 12),
     _shorter("important_context", ("text",), 200),
-    _shorter("key_decisions", ("rationale",), 230),
+    _shorter_reasons(230),
     _shorter("files_modified", ("purpose",), 60),
-    _shorter("key_decisions", ("rationale",), 200),
+    _shorter_reasons(200),
     _abridged_decisions(300),
     _fewer_remarks("important_context", 5),
     _fewer_remarks("tasks_completed", 5),

@@ -56,6 +56,7 @@ TAKING_BACK = {
         (4, 3, "instead rather"),
         (0, 2, "no never"),
         (3, 1, "not isn't doesn't won't can't"),
+        (3, 3, "don't dont"),
     )
     for word in listed.split()
 }
@@ -90,6 +91,35 @@ _WONDERING = re.compile(
     re.IGNORECASE,
 )
 _NAMED_ERROR = re.compile(r"\b(?:E[A-Z]{3,}|[A-Z]\w*(?:Error|Exception))\b|\berror\b")
+_CHOSEN_ALONE = re.compile(
+    r"\bi(?:['’]ve|['’]m| have)?(?: (?!would|could|can|will)\w+){0,2}? (?:chose|choose|picked|pick|took|take|decided|decide|went|settled|set|used|kept|left|put|opted|defaulted|assumed|gave|made)\b"
+    r"|\bmy (?:own )?(?:choice|pick|call|decision|default|guess|assumption)\b",
+    re.IGNORECASE,
+)
+_REVISED_ALONE = re.compile(
+    r"\bi (?:have |now )?(?:take|took|taken) (?:it|that|this|mine|\w+) (?:back|out again)\b|\bi(?:['’]ve| have)? (?:revised|reconsidered|undid|undone|changed my|went back|gone back)\b|\bi was wrong\b"
+    r"|\bmy (?:own |first |earlier )?(?:choice|pick|call|decision|default|guess|assumption|idea) (?:was|is|did|does|turned)\b|\bmy own (?:choice|pick|decision)\b",
+    re.IGNORECASE,
+)
+_REPLACED_ALONE = re.compile(
+    r"\bi(?:['’]ve|['’]m| have| am)?(?: now| since)? (?:replac(?:ed|ing)|swapp(?:ed|ing)|switch(?:ed|ing)|dropp(?:ed|ing)|revert(?:ed|ing)|chang(?:ed|ing) (?:it|that|this|what|the))\b"
+    r"|\bi (?:put|used|took|wrote)\b[^.;]{1,60}\b(?:in its place|instead)\b",
+    re.IGNORECASE,
+)
+STAYING = re.compile(
+    r"\b(?:stays?|stayed|staying|remains?|remain(?:ed|ing)|unchanged|as (?:it|they|before|planned|said|is)|leave (?:it|that|them|the)|left alone|keeps? (?:it|that|the|this|them|our|using)|is (?:ok|okay|fine)|are fine|still|same as (?:now|before)|not touch\w*|don'?t touch|don'?t change|nothing (?:changes|to change))\b",
+    re.IGNORECASE,
+)
+# An agent that tried: what failed, and another way.
+FAILING = re.compile(
+    r"\b(?:fail\w*|can'?t|cannot|won'?t|(?:does|do|did|is|are)(?:n'?t| not)(?: \w+)? (?:work|fit|help|enough|hold|pass|scale|support|run|exist|allow\w*|there|available)|would (?:need|mean|cost|take)|not enough|too \w+|worse|slow\w*|break\w*|broke\w*|costs?|hurts?|los(?:es?|t|ing)|wrong|missing|miss(?:es|ed)|discontinued|deprecated|unmaintained|licen[cs]e\w*|crash\w*|differs?|problem|stuck|dies|died|killed|evicted|explodes?|poor|at a price|falls? behind|stalls?|leaks?|never|out of (?:memory|space|room)|no longer|nothing|flaky|blocks?|refuses?)\b",
+    re.IGNORECASE,
+)
+OFFERING_ELSE = re.compile(
+    r"\b(?:instead|rather|suggest\w*|propos\w*|alternative\w*|i'?d|i would|i could|i can|could|we drop|would (?:be|cover|fit|catch|survive)|or|covers|switch|better)\b",
+    re.IGNORECASE,
+)
+LITTLE = 3  # words that say nothing by themselves
 MAX_SENTENCES = 12
 
 
@@ -205,3 +235,24 @@ def condensed(text: str) -> str:
     if len(said) > MAX_SENTENCES:  # what matters stands at the beginning and at the end
         said = [*said[: MAX_SENTENCES // 2], *said[-MAX_SENTENCES // 2 :]]
     return " ".join(said)
+
+
+def chosen_alone(text: str) -> str:
+    """The sentences in which an agent says that it chose something itself; empty if it says nothing such."""
+    said = [" ".join(sentence.said.split()) for sentence in spoken(text)]
+    return " ".join(one for one in said if _CHOSEN_ALONE.search(one) and not one.endswith("?"))
+
+
+def revised_alone(text: str, *, at_work: bool) -> bool:
+    """Whether an agent says that it changed what it had chosen itself; `at_work`: while it worked.
+
+    “I am replacing it with …” right after a person's words only takes them up.
+    """
+    return _REVISED_ALONE.search(text) is not None or (at_work and _REPLACED_ALONE.search(text) is not None)
+
+
+def proposed(text: str) -> str:
+    """The sentences of an agent that propose something, without what it found; all, if that says little."""
+    said = [" ".join(sentence.said.split()) for sentence in spoken(text)]
+    found = " ".join(one for one in said if _PROPOSING.search(one))
+    return found if len(terms(found)) > LITTLE else text

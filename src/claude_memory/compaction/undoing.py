@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from claude_memory.distil.turns import TOOL, Turn
 
@@ -20,12 +21,21 @@ _PART = re.compile(r"[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]+")
 _SUBSTITUTED = re.compile(r"s([/|#,])(.*?)(?<!\\)\1(.*?)(?<!\\)\1")
 _IN_PLACE = re.compile(r"\b(?:sed|perl)\b.*\s-\w*i")
 _STEP = re.compile(r"[;&|\n]+")
+_DELETED = re.compile(r"(?<![\w\\])/((?:[^/\\]|\\.)+)/d\b")
 _TAKING_OUT = re.compile(
-    r"^\s*(?:git )?(?:rm|checkout|restore|revert|reset)\b"
-    r"|\b(?:npm|pnpm|yarn|bun|pip|poetry|uv|cargo|go|mix|gem|bundle|composer) (?:un\w+|rm|remove)\b"
+    r"^\s*(?:git )?(?:rm|checkout|restore|revert|reset)\b|^\s*\w+ (?:\w+ )?(?:uninstall|unlink|rm|remove)\b"
 )
+_BRINGING_IN = re.compile(r"^\s*(?!git\b)\w+ (?:\w+ )?(?:add|install|get|require)\s")
 _ENDINGS = ("ing", "ed", "es", "s")
 _STEM = 4
+
+
+class Swap(NamedTuple):
+    """What one edit took out, what it brought in instead, and what it left around it."""
+
+    removed: frozenset[str]
+    added: frozenset[str]
+    kept: frozenset[str]
 
 
 @dataclass(slots=True)
@@ -35,6 +45,7 @@ class Work:
     added: dict[str, set[str]] = field(default_factory=dict)
     removed: dict[str, set[str]] = field(default_factory=dict)
     undone: Counter[int] = field(default_factory=Counter)
+    swaps: list[Swap] = field(default_factory=list)
 
     @property
     def written(self) -> frozenset[str]:
@@ -47,6 +58,14 @@ class Work:
     @property
     def files(self) -> frozenset[str]:
         return frozenset({*self.added, *self.removed}) - {ANYWHERE}
+
+    def include(self, other: Work) -> None:
+        """Take what was done in a part of the work."""
+        for mine, theirs in ((self.added, other.added), (self.removed, other.removed)):
+            for path, words in theirs.items():
+                mine.setdefault(path, set()).update(words)
+        self.undone.update(other.undone)
+        self.swaps.extend(other.swaps)
 
 
 class Ledger:
@@ -63,6 +82,8 @@ class Ledger:
         if turn.changed_file:
             for old, new in self._edits(turn):
                 self._change(turn.path, old - new, new - old, by, work)
+                if old - new and new - old:
+                    work.swaps.append(Swap(old - new, new - old, old & new))
                 kept = self._content.get(turn.path, frozenset()) - (old - new)
                 self._content[turn.path] = kept | new
         elif turn.command:
@@ -84,7 +105,12 @@ class Ledger:
             for _, old, new in _SUBSTITUTED.findall(command):
                 before, after = code_words(old), code_words(new)
                 self._change(ANYWHERE, before - after, after - before, by, work)
+                work.swaps.append(Swap(before - after, after - before, before & after))
+            for old in _DELETED.findall(command):
+                self._change(ANYWHERE, code_words(old), frozenset(), by, work)
         for step in _STEP.split(command):
+            if _BRINGING_IN.search(step):
+                work.added.setdefault(ANYWHERE, set()).update(code_words(step))
             if _TAKING_OUT.search(step):
                 work.removed.setdefault(ANYWHERE, set()).update(code_words(step))
                 for path in [path for path in self._content if _names(step, path)]:

@@ -33,17 +33,46 @@ _DROPPING = re.compile(
     r"\b(?:drop(?:s|ped|ping)?|scrap|strike|shelve|retire|cancel|toss|swap|lose|kill|ditch|abandon|remov(?:e|es|ing)|get rid of|rip out|take out|throw out|undo|revert|replace|instead of|rather than|no more|no longer|stop using)\s+(?:the |a |an |our |this |that |all |use |using |with )*((?:[\w'/.+-]+ ?){1,2})",
     re.IGNORECASE,
 )
+# The word right after, or right before, is what somebody will not have.
+_REFUSING = re.compile(
+    r"\b(?:no|not|without|drop(?:s|ped|ping)?|scrap(?:ped)?|strike|shelve|retire|cancel|toss|swap|lose|kill|ditch|abandon|remov(?:e|es|ing)|rid of|rip out|take out|throw out|kick|undo|revert|replac(?:e|es|ed|ing)|instead of|rather than|no more|no longer|stop(?: using)?|against|leave out|forget|never)\s+"
+    r"(?:(?:the|a|an|our|this|that|all|any|use|using|with|more|by|on|to|about) )*((?:[\w'/.+-]+ ?){1,2})",
+    re.IGNORECASE,
+)
+_REFUSED = re.compile(
+    r"((?:[\w'/.+-]+ ){1,3})(?:(?:is|are|was|were|will|would|has|have|must|can|does|do|did|should|gets?|goes|go|we|i|they)(?:n't|n’t)? )*"
+    r"(?:not (?:ok\w*|allowed|enough|worth|pass|work\w*|good|acceptable)|(?:don'?t|doesn'?t|won'?t|can'?t) (?:need|want|like|work|fit|pass|have)|out\b|gone|dead|wrong|removed|dropped|must go|has to go|in the bin|no more|no longer|hate[sd]?|forbidden|overkill|a mistake)",
+    re.IGNORECASE,
+)
 OFFERING = re.compile(
     r"\b(?:or|either|options?|alternatives?|candidates?|versus|vs|which|would|could|compatible|there (?:is|are) also)\b",
     re.IGNORECASE,
 )
+CONCLUDING = re.compile(
+    r"(?:^|[.!?:;,] |\bok )(?:so|then|therefore|thus|hence|and so|make it|let us|let's)\b|\b(?:therefore|make it|instead|from now on|from today)\b|\bthen[.!]?$",
+    re.IGNORECASE,
+)
 IDEA = re.compile(
-    r"\b(?:maybe|perhaps|might|what if|thinking (?:of|about)|wonder\w*|reckon|wants|would like|could we|idea)\b",
+    r"\b(?:maybe|perhaps|might|what if|thinking (?:of|about)|wonder\w*|reckon|would like|could we|idea)\b",
     re.IGNORECASE,
 )
 REASON = re.compile(
     r"\W*(?:i|i'\w+|it|its|it's|that|that's|this|because|since|we've|nobody|they|there)\b", re.IGNORECASE
 )
+EVERYWHERE = re.compile(
+    r"\b(?:all|both|every\w*|whole|alike|each|entire\w*|throughout|per|also|too|as well|one \w+ for)\b",
+    re.IGNORECASE,
+)
+APART = re.compile(
+    r"\b(?:only|except|rest|others?|whereas|separate\w*|still|keeps? (?=\w)|stays?|remains?|single|as (?:before|is|said))(?:\b|(?<= ))",
+    re.IGNORECASE,
+)
+_DID_IT = (
+    r"\b(?!['’]?(?:ll|d)| (?:will|would|can|could|should))[^.!?]{0,50}?"
+    r"\b(?:changed|moved|edited|put|made|switched|rewrote|worked|pushed|committed|replaced|renamed|swapped|converted|migrated|reverted)\b"
+)
+DID_IT = re.compile(rf"\b(?:i|we){_DID_IT}|\bdid (?:that|it|this)\b", re.IGNORECASE)
+YOU_DID_IT = re.compile(rf"\byou{_DID_IT}", re.IGNORECASE)
 RULING = re.compile(r"\W*(?:and |but |also )?(?:no|never|always|only|keep|must)\b", re.IGNORECASE)
 
 
@@ -83,6 +112,26 @@ def slots(text: str) -> list[tuple[str, str, str, frozenset[str]]]:
     return found
 
 
+# What a number of a sentence becomes in code: kHz as Hz, minutes as seconds, days as milliseconds.
+_SCALES = (1, 60, 3600, 86_400, 1000, 60_000, 3_600_000, 86_400_000, 1024, 1_000_000, 1_048_576)
+
+
+@lru_cache(maxsize=4_000)
+def scaled(number: str) -> tuple[str, ...]:
+    """A number as code may write it, in each unit."""
+    try:
+        value = float(number)
+    except ValueError:
+        return (number,)
+    return (number, *(f"{value * scale:.10g}" for scale in _SCALES[1:]))
+
+
+def exchanged(was: str, now: str, removed: frozenset[str], added: frozenset[str]) -> bool:
+    """Whether an edit took out the one number and brought in the other, both in the same unit."""
+    pairs = zip(scaled(was), scaled(now), strict=False)
+    return any(one in removed and other in added for one, other in pairs)
+
+
 @lru_cache(maxsize=2_000)
 def given_up(text: str) -> frozenset[str]:
     """The words that stand where a text turns something down: “drop Celery”, “the hosted one is removed”."""
@@ -101,6 +150,29 @@ def dropped(text: str) -> frozenset[str]:
     """What a text does away with in plain words; the two words after the verb say what."""
     found = " ".join(match[1] for match in _DROPPING.finditer(text.replace("’", "'")))
     return subjects(found)
+
+
+_FAILED = re.compile(
+    r"((?:[\w'/.+-]+ ){1,2})(?:can't|cannot|won't|will not|does not|doesn't|did not|didn't) (?:work|fit|do|help|hold|scale|be|pass|run)",
+    re.IGNORECASE,
+)
+_NO_MORE = re.compile(r"(?:^|[.:;,] )(?:so |then |and )?no ((?:[\w'/.+-]+ ?){1,2})", re.IGNORECASE)
+
+
+@lru_cache(maxsize=2_000)
+def given_way(text: str) -> frozenset[str]:
+    """What a proposal does away with: “we drop Celery and …”, “no Horde needed”, “…, so mtime can't work”."""
+    plain = text.replace("’", "'")
+    found = [match[1] for pattern in (_DROPPING, _NO_MORE, _FAILED) for match in pattern.finditer(plain)]
+    return subjects(" . ".join(found))
+
+
+@lru_cache(maxsize=2_000)
+def refused(text: str) -> frozenset[str]:
+    """What a text says plainly that it will not have: “no tag”, “EEPROM we don't need”."""
+    plain = text.replace("’", "'")
+    found = [match[1] for pattern in (_REFUSING, _REFUSED) for match in pattern.finditer(plain)]
+    return subjects(" . ".join(found))
 
 
 @lru_cache(maxsize=2_000)
