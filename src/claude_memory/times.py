@@ -75,6 +75,20 @@ def _bound(day: datetime, now: datetime, *, end: bool) -> datetime:
     return datetime.combine(day.date(), time.max if end else time.min, tzinfo=now.tzinfo)
 
 
+def minute(when: datetime) -> str:
+    """Day and time in the reader's own zone: how every listing shows a moment."""
+    return f"{when.astimezone():%Y-%m-%d %H:%M}"
+
+
+def minute_of(text: object) -> str:
+    """The same for a moment that a document holds as text; what is none stays as it is."""
+    try:
+        found = datetime.fromisoformat(str(text))
+    except ValueError:
+        return str(text)
+    return minute(found if found.tzinfo else found.replace(tzinfo=UTC))
+
+
 def ago(when: datetime, *, now: datetime) -> str:
     """How a person says it: `just now`, `5 minutes ago`, `yesterday`, `2 weeks ago`; days of `now`'s zone."""
     seconds = (now - when).total_seconds()

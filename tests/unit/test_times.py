@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from claude_memory import times
 from claude_memory.errors import InvalidInput
 from claude_memory.times import moment
 
@@ -70,3 +72,16 @@ def test_what_is_no_time_is_refused_in_one_line(said: str) -> None:
 def test_any_text_is_a_time_or_refused(said: str) -> None:
     with contextlib.suppress(InvalidInput):
         assert moment(said, now=NOW).tzinfo is UTC
+
+
+def test_every_moment_is_shown_alike_in_the_readers_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert times.minute(datetime(2026, 11, 15, 20, 5, 9, tzinfo=UTC)) == "2026-11-16 05:05"
+        assert times.minute_of("2026-11-15T20:05:09.123Z") == "2026-11-16 05:05"
+        assert times.minute_of("2026-11-15T20:05:09") == "2026-11-16 05:05"
+        assert times.minute_of("some day") == "some day"
+    finally:
+        monkeypatch.delenv("TZ")
+        time.tzset()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from claude_memory import times
 from claude_memory.health.report import Check, fail, ok, warn
 from claude_memory.settings import Settings
 from claude_memory.spool import Spool
@@ -31,7 +32,7 @@ def spool(home: Path, settings: Settings) -> Iterator[Check]:
     size = depth.size_bytes / _MB
     text = f"{depth.count} events wait ({size:.1f} MB)"
     if depth.oldest is not None and datetime.now(UTC) - depth.oldest > _LONG_UNDRAINED:
-        yield warn("spool", f"{text}, the oldest since {depth.oldest:%Y-%m-%d %H:%M} UTC", _DRAIN)
+        yield warn("spool", f"{text}, the oldest since {times.minute(depth.oldest)}", _DRAIN)
     elif size > settings.spool_cap_mb:
         yield warn("spool", f"{text}, more than the {settings.spool_cap_mb} MB of spool_cap_mb", _DRAIN)
     else:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from claude_memory import times
 from claude_memory.errors import NotFound
-from claude_memory.surfaces.cli import documents, output, views
+from claude_memory.surfaces.cli import documents, output
 from claude_memory.surfaces.cli.output import Line
 from claude_memory.surfaces.cli.request import Json, opened
 
@@ -180,13 +181,13 @@ def _shown(found: Conversation, messages: list[Message]) -> Iterator[Line]:
     branch = f" on {found.branch}" if found.branch else ""
     yield [(found.title or found.session, "bold")]
     yield [(f"{found.agent} {found.session}  {found.cwd}{branch}", "dim")]
-    yield [(f"{views.minute(found.first)} to {views.minute(found.last)}, {found.messages} messages", "dim")]
+    yield [(f"{times.minute(found.first)} to {times.minute(found.last)}, {found.messages} messages", "dim")]
     if found.continues:
         yield [(f"goes on from {found.continues}", "dim")]
     for message in messages:
         name = f"{message.role} {message.tool}".rstrip() + (" failed" if message.failed else "")
         yield []
         style = "bold red" if message.failed else _STYLES.get(message.role, "")
-        yield [(f"{message.ordinal:>4}  ", "dim"), (name, style), (f"  {views.minute(message.at)}", "dim")]
+        yield [(f"{message.ordinal:>4}  ", "dim"), (name, style), (f"  {times.minute(message.at)}", "dim")]
         for line in message.text.splitlines():
             yield [(f"      {line}", "")]

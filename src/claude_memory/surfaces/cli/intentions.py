@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from claude_memory import times
 from claude_memory.store.lifecycle_protocol import Intention, IntentionStatus, Priority
 from claude_memory.surfaces.cli import documents, output, views
 from claude_memory.surfaces.cli.request import Json, opened, said, said_all, whole_text
@@ -156,12 +157,12 @@ def _due_lines(found: Sequence[Due]) -> Iterator[output.Line]:
 
 def _line(intention: Intention) -> output.Line:
     conditions = [
-        f"at {views.minute(intention.at)}" if intention.at else "",
-        f"until {views.minute(intention.deadline)}" if intention.deadline else "",
+        f"at {times.minute(intention.at)}" if intention.at else "",
+        f"until {times.minute(intention.deadline)}" if intention.deadline else "",
         f"files {', '.join(intention.files)}" if intention.files else "",
         f"topics {', '.join(intention.topics)}" if intention.topics else "",
         f"in {intention.codebase}" if intention.codebase else "",
-        f"snoozed until {views.minute(intention.snoozed_until)}" if intention.snoozed_until else "",
+        f"snoozed until {times.minute(intention.snoozed_until)}" if intention.snoozed_until else "",
         "" if intention.status is IntentionStatus.OPEN else intention.status.value,
     ]
     shown = "; ".join(part for part in conditions if part)

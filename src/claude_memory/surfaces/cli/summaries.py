@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from claude_memory import times
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.output import Line
 from claude_memory.surfaces.cli.request import Json, opened
@@ -172,7 +173,7 @@ def _row(kept: KeptSummary) -> dict[str, Any]:
 
 def _listed(kept: KeptSummary) -> Iterator[Line]:
     first, last = kept.document.get("original_message_range") or (0, 0)
-    facts = f"{kept.document.get('timestamp')}  {kept.document.get('compaction_trigger')}"
+    facts = f"{times.minute_of(kept.document.get('timestamp'))}  {kept.document.get('compaction_trigger')}"
     yield [(kept.id, "bold"), (f"  {facts}  messages {first} to {last}", "dim")]
     yield [(f"  {' '.join(kept.executive.split())}", "")]
 
@@ -180,7 +181,10 @@ def _listed(kept: KeptSummary) -> Iterator[Line]:
 def _shown(kept: KeptSummary) -> Iterator[Line]:
     first, last = kept.document["original_message_range"]
     size = f"{kept.document['token_count_before']:,} tokens"
-    yield [(kept.id, "bold"), (f"  {kept.document['timestamp']}  messages {first} to {last}, {size}", "dim")]
+    yield [
+        (kept.id, "bold"),
+        (f"  {times.minute_of(kept.document['timestamp'])}  messages {first} to {last}, {size}", "dim"),
+    ]
     for line in kept.executive.splitlines():
         yield [(line, "")]
     inner = kept.summary

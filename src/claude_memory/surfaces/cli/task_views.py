@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from claude_memory import times
 from claude_memory.errors import NotFound
 from claude_memory.surfaces.cli import documents, output
 
@@ -207,4 +208,4 @@ def _last(entry: Entry | None) -> str:
 
 
 def _time(moment: Any) -> str:
-    return f"{moment:%Y-%m-%d %H:%M} UTC" if moment else "undated"
+    return times.minute(moment) if moment else "undated"

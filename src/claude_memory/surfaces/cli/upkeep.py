@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from claude_memory import __version__
+from claude_memory import __version__, times
 from claude_memory.project import root_of
 from claude_memory.surfaces.cli import documents, output, views
 from claude_memory.surfaces.cli.request import Json, opened, place
@@ -62,8 +62,8 @@ def stats(
         "vectors": ", ".join(f"{count} by {model}" for model, count in found.vectors.items()) or 0,
         "projects": found.projects,
         "store": f"{views.size(found.size_bytes)}, schema {found.schema_version}",
-        "from": views.minute(found.oldest) if found.oldest else "-",
-        "to": views.minute(found.newest) if found.newest else "-",
+        "from": times.minute(found.oldest) if found.oldest else "-",
+        "to": times.minute(found.newest) if found.newest else "-",
     }
     output.lines(views.table(shown))
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from claude_memory import times
 from claude_memory.model import Hit, Status, StoredMemory
 from claude_memory.surfaces.cli.output import Line, clean
 
@@ -23,11 +24,6 @@ _DETAIL_WIDTH = 12
 def day(moment: datetime) -> str:
     """The day in the reader's own zone."""
     return f"{moment.astimezone():%Y-%m-%d}"
-
-
-def minute(moment: datetime) -> str:
-    """Day and time in the reader's own zone."""
-    return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
 def hits(found: Sequence[Hit], columns: int | None) -> Iterator[Line]:
@@ -66,8 +62,8 @@ def memory(stored: StoredMemory, columns: int | None) -> Iterator[Line]:
 def _details(stored: StoredMemory) -> dict[str, str]:
     revised = stored.updated_at if stored.updated_at != stored.created_at else None
     return {
-        "created": minute(stored.created_at),
-        "changed": minute(revised) if revised else "",
+        "created": times.minute(stored.created_at),
+        "changed": times.minute(revised) if revised else "",
         "session": stored.session or "",
         "task": stored.task or "",
         "topics": ", ".join(stored.topics),
@@ -84,7 +80,7 @@ def timeline(entries: Sequence[TimelineEntry]) -> Iterator[Line]:
     for entry in entries:
         mark = "▸" if entry.anchor else "·" if entry.is_event else " "
         yield [
-            (f"{mark} {minute(entry.timestamp)}  ", "dim"),
+            (f"{mark} {times.minute(entry.timestamp)}  ", "dim"),
             (f"{entry.kind:<12} ", "dim"),
             (one_line(entry.title)[:160], "bold" if entry.anchor else ""),
             ("" if entry.is_event else f"  {entry.id}", "cyan"),
@@ -108,7 +104,7 @@ def given(found: Sequence[Given]) -> Iterator[Line]:
     for item in found:
         yield [
             ("given to an agent ", ""),
-            (minute(item.timestamp), "bold"),
+            (times.minute(item.timestamp), "bold"),
             (f"  at {one_line(item.given_at)}, session {one_line(item.session or '-')}", "dim"),
         ]
 
