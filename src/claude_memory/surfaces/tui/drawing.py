@@ -17,7 +17,7 @@ from claude_memory.recall.conversations import Recalled, name_of
 from claude_memory.recall.message_match import Question, phrase, spans
 from claude_memory.store.archive_protocol import Conversation, Message
 from claude_memory.surfaces.cli.output import clean
-from claude_memory.surfaces.cli.views import minute, one_line
+from claude_memory.surfaces.cli.views import one_line
 
 MARK = "▸ "
 BAR = "▌ "
@@ -130,7 +130,7 @@ def _message(
     name = one_line(f"{message.role} {message.tool}") + (" failed" if message.failed else "")
     style = styles.failed if message.failed else styles.roles.get(message.role, "bold")
     head = Text.assemble((MARK if at_hand else _GUTTER, "bold"), (f"{message.ordinal} ", styles.quiet))
-    head.append(name, style).append(f"  {minute(message.at)}", styles.quiet).truncate(
+    head.append(name, style).append(f"  {times.minute(message.at)}", styles.quiet).truncate(
         width, overflow="ellipsis"
     )
     yield head
