@@ -188,3 +188,47 @@ def test_a_request_and_the_consent_to_how_it_was_understood_take_back_together()
     assert "memcached" in decision.reverses
     assert {6, 8} <= set(decision.messages)
     assert decision.reversed_messages == (3,)
+
+
+def test_an_agent_that_changes_its_own_choice_says_what_it_was() -> None:
+    talk = Talk().person("Mix the deck at the start of a round.").agent("I look at the code first.")
+    talk.person("go on, and show the seed in the corner").write("deck.lua", "key = random(); sort(deck, key)")
+    talk.agent("For the shuffle I decided on a random key per card and a sort by that key.")
+    talk.person("fine. the corner needs a bigger font").edit("corner.lua", "size = 8", "size = 12")
+    talk.run("busted spec").edit(
+        "deck.lua", "key = random(); sort(deck, key)", "for i = n, 2, -1 do swap(i) end"
+    )
+    talk.agent(
+        "My pick was poor: equal cards got the same key. I put a Fisher-Yates shuffle in place of the sort."
+    )
+    [decision] = [one for one in talk.decisions if one.reverses]
+    assert "Fisher-Yates" in decision.decision
+    assert "random key per card" in decision.reverses
+
+
+def test_what_was_for_all_is_narrowed_to_a_part() -> None:
+    talk = Talk().person("Style for the docs site.").agent("Dark or light by default?")
+    talk.person("dark everywhere, also on paper exports").write("style.css", "body{background:black}")
+    talk.agent("Dark it is.").person("links blue").edit("style.css", "body{", "a{color:blue} body{").agent(
+        "ok"
+    )
+    talk.person("printing eats all my toner. exports on paper light, the site remains dark")
+    talk.edit("style.css", "body{background:black}", "body{background:black} @media print{background:white}")
+    [decision] = [one for one in talk.agent("Split.").decisions if one.reverses]
+    assert "exports on paper light" in decision.decision
+    assert "dark everywhere" in decision.reverses
+
+
+def test_a_number_is_known_in_another_unit() -> None:
+    talk = Talk().person("The LED flickers.").agent("Which frequency for the PWM?").person("1 kHz")
+    talk.write("pwm.h", "#define PWM_HZ 1000").agent("Done.").person("it sings on the bench. Make it 22 kHz")
+    talk.edit("pwm.h", "#define PWM_HZ 1000", "#define PWM_HZ 22000").agent("Flashed.")
+    [decision] = [one for one in talk.decisions if one.reverses]
+    assert decision.reversed_messages == (3,)
+
+
+def test_what_the_agent_chose_and_is_corrected_at_once_was_no_decision() -> None:
+    talk = Talk().person("Write the price import.").agent("Reading.").write("price.py", "price: float")
+    talk.agent("I used float for the price.").person("decimal please, it is money")
+    talk.edit("price.py", "price: float", "price: Decimal").agent("Decimal now.")
+    assert not [one for one in talk.decisions if one.reverses]

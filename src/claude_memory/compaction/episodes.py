@@ -224,7 +224,7 @@ def _confirms(word: Word, before: Word, request: Episode) -> bool:
 
 
 def _do(turns: Sequence[Turn], found: Sequence[Episode]) -> None:
-    """Give each request what was done for it; what an agent changed by itself is also its own."""
+    """Give each request what was done for it; what an agent took out by itself is its own."""
     ledger = Ledger()
     waiting = [one for one in reversed(found) if not one.alone]
     revising = [one for one in reversed(found) if one.since >= 0]
@@ -240,9 +240,11 @@ def _do(turns: Sequence[Turn], found: Sequence[Episode]) -> None:
             continue
         work = Work()
         ledger.note(turn, current.place, work)
-        current.work.include(work)
-        if revising and revising[-1].since < index:
+        alone = bool(revising) and revising[-1].since < index
+        if alone:
             revising[-1].work.include(work)
+        if not (alone and work.undone):
+            current.work.include(work)
 
 
 @lru_cache(maxsize=2_000)

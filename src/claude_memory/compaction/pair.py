@@ -53,8 +53,10 @@ class Pair:
 
     @cached_property
     def between(self) -> list[Word]:
-        """What led up to the later request after the earlier one was taken up."""
-        return [word for word in self.new.leading if word.index > self.old.last]
+        """What led up to the later request after the earlier one was taken up, or tried."""
+        new, old = self.new, self.old
+        tried = new.proposal.index if new.proposal and new.proposal.index > old.index + 1 else -1
+        return [word for word in new.leading if word.index > old.last or word.index == tried]
 
     def weight(self, words: frozenset[str]) -> float:
         return self.traces.weight(words)
