@@ -422,7 +422,7 @@ def read(cache_folder: Path) -> tuple[list[Pair], list[str], Array]:
 def tell(name: str, pairs: list[Pair], places: list[int], found: Array) -> None:
     goals = np.array([pairs[place].goal for place in places])
     given = np.array(
-        [gate_bench.ACTIONS.index(gate.chosen(tuple(row), gate.MOST_DOUBT_JUDGED).value) for row in found]
+        [gate_bench.ACTIONS.index(gate.chosen(tuple(row), by_judge=True).value) for row in found]
     )
     false = int(((given == 2) & (goals == 0)).sum())
     print(f"{name}: {(given == goals).mean():.3f} of {len(places)}, false supersedes {false}", flush=True)

@@ -31,17 +31,19 @@ START = datetime(2026, 11, 2, 9, tzinfo=UTC)
 HALVES = ("dev", "held")
 # Where a reversal is labelled: long sessions with everything in them, short ones made of changed decisions.
 SECOND = ("reversals second", "held")
+THIRD = ("reversals third", "held")
 REVERSED = (
     *((name, half) for name in ("long_sessions", "reversals") for half in HALVES),
     SECOND,
     ("reversals third_a", "dev"),
     ("reversals third_b", "dev"),
+    THIRD,  # measured once when all was done, never read: 17 of 24 noted, 22 in final form, 2 of 19 notes false
 )
 FINAL_AT_LEAST = {SECOND: 0.8}
-FALSE_AT_MOST = {SECOND: 0.15}
-LIVING_AT_MOST = {SECOND: 0.3}  # a reversal that is missed leaves both forms among the decisions
+FALSE_AT_MOST = {SECOND: 0.15, THIRD: 0.15}
+LIVING_AT_MOST = {SECOND: 0.3, THIRD: 0.3}  # a reversal that is missed leaves both forms among the decisions
 # In the long sessions a fifth is missed: mostly what was only talked about, or an agent changed unasked.
-NOTED_AT_LEAST = {("long_sessions", "dev"): 0.75, SECOND: 0.7}
+NOTED_AT_LEAST = {("long_sessions", "dev"): 0.75, SECOND: 0.7, THIRD: 0.7}
 
 
 def sessions(half: str, name: str = "long_sessions") -> list[dict[str, Any]]:

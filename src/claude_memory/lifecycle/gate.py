@@ -37,10 +37,10 @@ class Judgement:
 
 # Longer texts say more than one thing; no figure here speaks for them.
 MAX_CHARACTERS = 600
-# A replacement hides the old text from a reader, so a doubt whether the two are about the same weighs more
-# there; a judge that has read both texts may be trusted further.
+# A replacement hides the old text from a reader, so a doubt weighs more there: by counted evidence alone that
+# the two may be about different things, and by a judge that has read both, of any kind.
 MOST_DOUBT = 0.15
-MOST_DOUBT_JUDGED = 0.4
+MOST_DOUBT_JUDGED = 0.25
 _NOTHING_SHARED = "they are about different things"
 
 
@@ -53,7 +53,7 @@ def judged(old: str, new: str, cosine: float | None = None, told: Sequence[float
     figures = measured(old, new, cosine)
     read = told is not None and cosine is not None
     probabilities = _probabilities(figures, cosine is not None, told)
-    action = chosen(probabilities, MOST_DOUBT_JUDGED if read else MOST_DOUBT)
+    action = chosen(probabilities, by_judge=read)
     place = list(Action).index(action)
     if action is Action.REINFORCED and figures["pure_denial" if read else "denied"]:
         action = Action.CONFLICT  # `use X` and `don't use X` are never the same, however alike they look
@@ -67,10 +67,14 @@ def _probabilities(figures: Mapping[str, float], vectors: bool, told: Sequence[f
     return _softmax([_sum(figures, JUDGED, column) + told[column] for column in range(4)])
 
 
-def chosen(probabilities: Sequence[float], doubt: float = MOST_DOUBT) -> Action:
+def chosen(probabilities: Sequence[float], *, by_judge: bool = False) -> Action:
     """The likeliest action; but nothing is replaced that may well be about something else."""
     actions = dict(zip(Action, probabilities, strict=True))
-    if actions[Action.ADDED] > doubt and max(actions, key=lambda one: actions[one]) is Action.SUPERSEDED:
+    if by_judge:
+        doubtful = 1 - actions[Action.SUPERSEDED] > MOST_DOUBT_JUDGED
+    else:
+        doubtful = actions[Action.ADDED] > MOST_DOUBT
+    if doubtful and max(actions, key=lambda one: actions[one]) is Action.SUPERSEDED:
         del actions[Action.SUPERSEDED]
     return max(actions, key=lambda one: actions[one])
 
