@@ -15,6 +15,7 @@ from claude_memory.distil.observe import files_in, says_something, title_of
 from claude_memory.distil.session import distil
 from claude_memory.distil.turns import PERSON, Origin, Turn
 from claude_memory.model import Kind, Status, StoredMemory, Trust, memory_id
+from claude_memory.text import query_terms
 
 BODY_CHARACTERS = 4_000
 ASKED_CHARACTERS = 600
@@ -65,6 +66,13 @@ def places(memory: StoredMemory) -> list[int]:
     ]
 
 
+def _with_topic(decision: str, topic: str) -> str:
+    """“Use Procrastinate” is found by who asks about the queue only if it says that it is about the queue."""
+    known = set(query_terms(decision))
+    told = not topic.strip() or known & set(query_terms(topic))
+    return decision if told else f"{topic}: {decision}"
+
+
 def _place(turn: Turn) -> int:
     found = turn.ref.get("message")
     return found if isinstance(found, int) else 0
@@ -79,12 +87,13 @@ class _Maker:
             places = entry.get("messages", [])
             if any((kind, place) in known for kind in _CHOOSING for place in _own(entry)):
                 continue
+            said = _with_topic(entry["decision"], entry.get("topic", ""))
             body = _lines(
-                entry["decision"],
+                said,
                 f"Because: {entry['rationale']}" if entry.get("rationale") else "",
                 f"This took back: {entry['reverses']}" if entry.get("reverses") else "",
             )
-            yield self._made(Kind.DECISION, entry["decision"], body, places, entry.get("files", ()))
+            yield self._made(Kind.DECISION, said, body, places, entry.get("files", ()))
 
     def fixes(self, known: set[tuple[Kind, Any]]) -> Iterator[StoredMemory]:
         """Repairs that a check confirmed; one that was only told is found as it was said."""
