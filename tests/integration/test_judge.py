@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -76,12 +78,23 @@ def test_what_is_remembered_in_haste_is_judged_when_there_is_time(memory: Memory
     new = memory.remember(fact("Every change is reviewed before it lands."), embed=False)
     assert memory.verdicts[new.id].action is Action.ADDED
     assert waiting(memory) == [old.body, new.body]
-    memory.embed_pending()
     assert memory.judge_pending() == 1
     assert waiting(memory) == []
     [relation] = lifecycle_of(memory.store).relations([new.id])
     assert (relation.kind, relation.target) == ("repeats", old.id)
     assert memory.judge_pending() == 0
+
+
+def test_consolidate_lets_the_waiting_meet_their_neighbours(memory_home: Path, tmp_path: Path) -> None:
+    def said(*words: str) -> str:
+        command = [sys.executable, "-m", "claude_memory", *words]
+        return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+    for text in ("Nothing is merged without a review.", "Every change is reviewed before it lands."):
+        said("remember", text, "--kind", "decision")
+    assert "settled" in said("consolidate", "--dry-run", "--json")
+    assert said("consolidate").startswith("1 new link by the write gate")
+    assert "new link" not in said("consolidate")
 
 
 def test_what_is_plain_is_done_at_once(memory: Memory) -> None:

@@ -14,7 +14,7 @@ from claude_memory.compaction.abridge import abridged, gist
 from claude_memory.compaction.changes import changes
 from claude_memory.compaction.comparing import Near
 from claude_memory.compaction.executive import executive
-from claude_memory.compaction.model import FileChange, Remark, Summary, about_tokens, as_json
+from claude_memory.compaction.model import Decision, FileChange, Remark, Summary, about_tokens, as_json
 from claude_memory.compaction.outcomes import results, with_fixes
 from claude_memory.compaction.points import clip, points
 from claude_memory.compaction.purposes import purpose, snippets
@@ -180,22 +180,16 @@ def _shorter(name: str, fields: Sequence[str], characters: int) -> Cut:
 
 
 def _abridged_decisions(characters: int) -> Cut:
-    def cut(summary: Summary) -> Summary | None:
-        short = tuple(
-            replace(one, decision=abridged(one.decision, characters, one.reverses))
-            for one in summary.key_decisions
-        )
-        return None if short == summary.key_decisions else replace(summary, key_decisions=short)
-
-    return cut
+    return _each_decision(lambda one: replace(one, decision=abridged(one.decision, characters, one.reverses)))
 
 
 def _shorter_reasons(characters: int) -> Cut:
+    return _each_decision(lambda one: replace(one, rationale=gist(one.rationale, characters, one.decision)))
+
+
+def _each_decision(shorter: Callable[[Decision], Decision]) -> Cut:
     def cut(summary: Summary) -> Summary | None:
-        short = tuple(
-            replace(one, rationale=gist(one.rationale, characters, one.decision))
-            for one in summary.key_decisions
-        )
+        short = tuple(map(shorter, summary.key_decisions))
         return None if short == summary.key_decisions else replace(summary, key_decisions=short)
 
     return cut

@@ -183,16 +183,20 @@ def _asked(
     found: Sequence[tuple[StoredMemory, Judgement]],
     judge: Judge,
 ) -> list[tuple[StoredMemory, Judgement]]:
-    """The judge's word on those neighbours that are not plainly about something else."""
+    """The judge's word on those neighbours that are not plainly about something else.
+
+    A neighbour without a vector keeps the word of the counted evidence.
+    """
     unsure = [
         (old, cosine)
         for (old, cosine), (_, first) in zip(near, found, strict=True)
         if cosine is not None and not (first.action is Action.ADDED and first.probability >= PLAINLY)
     ]
     told = judge.told([(old.body, new.body) for old, _ in unsure])
-    return [
+    unread = [pair for (_, cosine), pair in zip(near, found, strict=True) if cosine is None]
+    return unread + [
         (old, judged(old.body, new.body, cosine, one))
-        for (old, cosine), one in zip(unsure, told, strict=False)
+        for (old, cosine), one in zip(unsure, told, strict=True)
     ]
 
 

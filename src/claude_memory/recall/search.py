@@ -112,21 +112,10 @@ def judged_by(
     keep: int,
     boosts: Mapping[MemoryId, float] = NO_BOOSTS,
 ) -> tuple[Ranking, list[Judged]]:
-    """Memories in their final order, and the ranking by which their relevance is measured."""
-    judged = judge(store, ranking, now, boost_files, keep=keep, boosts=boosts)
-    return echo.settled(store, ranking, judged, relevance_of)
+    """Memories in their final order, and the ranking by which their relevance is measured.
 
-
-def judge(
-    store: Store,
-    ranking: Ranking,
-    now: datetime,
-    boost_files: Sequence[str],
-    *,
-    keep: int,
-    boosts: Mapping[MemoryId, float] = NO_BOOSTS,
-) -> list[Judged]:
-    """Memories by final score; a memory counts as much as its best passage."""
+    A memory counts as much as its best passage.
+    """
     best: dict[MemoryId, Scored] = {}
     for item in ranking.scored:
         best.setdefault(item.passage.memory, item)
@@ -138,7 +127,8 @@ def judge(
         _judged(memory, best[memory.id], now, boost_files, boosts.get(memory.id, 0.0)) for memory in found
     ]
     judged += _successors(store, question, judged)
-    return current.latest_first(_with_replaced(sorted(judged, key=lambda item: -item.score)), holding)
+    judged = _with_replaced(sorted(judged, key=lambda item: -item.score))
+    return echo.settled(store, ranking, current.latest_first(judged, holding), relevance_of)
 
 
 def _judged(

@@ -132,9 +132,10 @@ class Upkeep(Opened):
         from claude_memory.embed import judge_of
         from claude_memory.lifecycle.entry import admit_waiting
 
+        deadline = None if budget_seconds is None else time.monotonic() + budget_seconds
+        self.embed_pending(budget_seconds=budget_seconds)  # neighbours are found by their vectors, too
         embedder = self.embedder
         model = embedder.model if embedder is not None else None
-        deadline = None if budget_seconds is None else time.monotonic() + budget_seconds
 
         def out_of_time() -> bool:
             return deadline is not None and time.monotonic() > deadline

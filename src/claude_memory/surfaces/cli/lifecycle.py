@@ -59,7 +59,7 @@ def consolidate(
     undo: Annotated[bool, typer.Option("--undo", help="Take back the last consolidation.")] = False,
     json: Json = False,
 ) -> None:
-    """Link what is alike and archive what faded; nothing is merged or lost."""
+    """Let waiting memories meet their neighbours, link what is alike, archive what faded; nothing is lost."""
     with opened(context) as memory:
         if undo:
             undone = memory.undo_consolidation()
@@ -75,7 +75,7 @@ def consolidate(
         return
     verb = "would be" if dry_run else "were"
     words = [
-        *([f"{settled} new memories repeat, replace or contradict another"] if settled else []),
+        *([f"{output.counted(settled, 'new link')} by the write gate"] if settled else []),
         f"{done.repeated} repetitions and {done.similar} near twins {verb} linked",
         f"{done.archived} faded memories {verb} archived",
         f"{len(done.patterns)} patterns recur in three sessions or more",

@@ -202,7 +202,6 @@ class Server:
 
         with self.access.idle_memory() as memory:
             if memory is not None:
-                memory.embed_pending(budget_seconds=EMBED_SECONDS)
                 memory.judge_pending(budget_seconds=EMBED_SECONDS)
                 self._gate_behind = bool(lifecycle_of(memory.store).unjudged(1))
 
