@@ -22,6 +22,7 @@ import random
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from functools import cache
 from multiprocessing.pool import Pool
 from pathlib import Path
@@ -300,6 +301,27 @@ def batch_of(
     return Batch(ids, mask, sides, figures)
 
 
+class Descent:
+    """Changes parameters in place, step by step along their slopes: Adam with a warm-up, then ever slower."""
+
+    def __init__(self, params: Params, steps: int, pace: float) -> None:
+        self.params, self.steps, self.pace, self.step = params, steps, pace, 0
+        self.mean = {name: np.zeros_like(value) for name, value in params.items()}
+        self.spread = {name: np.zeros_like(value) for name, value in params.items()}
+
+    def follow(self, slope: Params) -> None:
+        self.step += 1
+        step, mean, spread = self.step, self.mean, self.spread
+        size = math.sqrt(sum(float((one * one).sum()) for one in slope.values()))
+        rate = self.pace * min(1.0, step / (WARM_UP * self.steps)) * max(0.0, 1 - step / self.steps)
+        for name, value in self.params.items():
+            pull = slope[name] * np.float32(min(1.0, 1 / (size + 1e-9)))
+            mean[name] = 0.9 * mean[name] + 0.1 * pull
+            spread[name] = 0.99 * spread[name] + 0.01 * pull * pull
+            way = mean[name] / (1 - 0.9**step) / (np.sqrt(spread[name] / (1 - 0.99**step)) + 1e-8)
+            self.params[name] = (value - rate * (way + DECAY * value)).astype(np.float32)
+
+
 def trained(
     pool: Pool,
     pairs: list[Pair],
@@ -314,25 +336,15 @@ def trained(
     """What is learnt from the pairs at the given places."""
     chance = random.Random(seed)
     params = start or beginning(seed, figures.shape[1])
-    mean = {name: np.zeros_like(value) for name, value in params.items()}
-    spread = {name: np.zeros_like(value) for name, value in params.items()}
     steps = epochs * ((len(given) + min(FAMILIES_EACH, len(families))) // BATCH + 1)
-    step, began = 0, time.monotonic()
+    descent, began = Descent(params, steps, pace), time.monotonic()
     for epoch in range(epochs):
         order = [*given, *chance.sample(families, min(FAMILIES_EACH, len(families)))]
         lost = 0.0
-        for places in _batches(pairs, order, chance):
-            step += 1
-            loss, slope = _slopes(pool, params, pairs, figures, places, chance, (seed, step))
+        for places in batches(pairs, order, chance):
+            loss, slope = _slopes(pool, params, pairs, figures, places, chance, (seed, descent.step + 1))
             lost += loss
-            size = math.sqrt(sum(float((one * one).sum()) for one in slope.values()))
-            rate = pace * min(1.0, step / (WARM_UP * steps)) * max(0.0, 1 - step / steps)
-            for name, value in params.items():
-                pull = slope[name] * np.float32(min(1.0, 1 / (size + 1e-9)))
-                mean[name] = 0.9 * mean[name] + 0.1 * pull
-                spread[name] = 0.99 * spread[name] + 0.01 * pull * pull
-                way = mean[name] / (1 - 0.9**step) / (np.sqrt(spread[name] / (1 - 0.99**step)) + 1e-8)
-                params[name] = (value - rate * (way + DECAY * value)).astype(np.float32)
+            descent.follow(slope)
         spent = time.monotonic() - began
         print(
             f"epoch {epoch + 1} of {epochs}: loss {lost * BATCH / len(order):.3f}, {spent:.0f} s", flush=True
@@ -340,7 +352,7 @@ def trained(
     return params
 
 
-def _batches(pairs: list[Pair], order: list[int], chance: random.Random) -> list[list[int]]:
+def batches(pairs: Sequence[Pair], order: list[int], chance: random.Random) -> list[list[int]]:
     """Pairs of about one length together, in a new order each time."""
     chance.shuffle(order)
     found = []

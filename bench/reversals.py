@@ -1,8 +1,8 @@
 """Fits the weights by which a decision is known to take an earlier one back, and says how well they do.
 
-Run: python bench/reversals.py [--meaning]: with an embedder. Reads labelled sessions of tests/quality/data.
-Folds are by session, then each set is judged by weights learnt without it (each set has a writer of its
-own); the direction of every sign is fixed beforehand.
+Run: python bench/reversals.py [--meaning]: with the bundled model. Reads labelled sessions of
+tests/quality/data. Folds are by session, then each set is judged by weights learnt without it (each set has
+a writer of its own); the direction of every sign is fixed beforehand. The model's judge learnt from talks.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.quality.test_compaction_quality import reversing_turn, turns_of
 
-from claude_memory.compaction import comparing, reversals
+from claude_memory.compaction import comparing, heard, reversals
 from claude_memory.compaction.episodes import Episode, episodes
+from claude_memory.compaction.heard import taken_up
 from claude_memory.compaction.signs import Signs
 from claude_memory.compaction.summarise import spoken_kinds
 from claude_memory.compaction.talk import words
@@ -37,6 +38,10 @@ SETS = (
     "reversals second",
     "reversals third_a",
     "reversals third_b",
+    "reversals third",
+    "reversals fourth_a",
+    "reversals fourth_b",
+    "reversals fourth_c",
     "sessions",
     "sessions_second",
 )
@@ -55,6 +60,13 @@ def sessions() -> list[dict[str, Any]]:
         folder, _, file = name.partition(" ")
         for line in (DATA / folder / f"{file or 'sessions'}.jsonl").read_text("utf-8").splitlines():
             found.append(json.loads(line) | {"set": name})
+    return found
+
+
+def talks() -> list[dict[str, Any]]:
+    found = []
+    for path in sorted((DATA / "changed_minds").glob("?.jsonl")):
+        found += [json.loads(line) | {"set": path.stem} for line in path.read_text("utf-8").splitlines()]
     return found
 
 
@@ -92,18 +104,22 @@ class Labels(NamedTuple):
 
     pairs: list[tuple[set[int], set[int]]]
     between: list[tuple[set[int], set[int]]]
-    wanted: list[set[int]]
+    wanted: list[tuple[set[int], set[int]]]
 
 
 def labelled(session: dict[str, Any]) -> Labels:
     """The reversals of a session. Back at the first form, that form was taken back on the way, too."""
-    found = Labels([(set(before), set(after)) for before, after in LONG.get(session["id"], ())], [], [])
-    found.wanted.extend(after for _, after in found.pairs)
+    pairs = [(set(before), set(after)) for before, after in LONG.get(session["id"], ())]
+    pairs += [({one["old"]}, {one["new"]}) for one in session.get("reversals", ())]
+    found = Labels(pairs, [], [*pairs])
+    for one, other in itertools.permutations(pairs, 2):
+        if one[1] & other[0]:  # changed twice
+            found.between.append((one[0], other[1]))
     for fact in session.get("key_facts", ()):
         if "reversed_turns" in fact:
             chain = [*fact["reversed_turns"], reversing_turn(fact, session)]
             links = [({old}, {new}) for old, new in itertools.pairwise(chain)]
-            found.wanted.extend(after for _, after in links)
+            found.wanted.append(({*chain[:-1]}, {chain[-1]}))
             first = {index for index in fact["evidence_turns"] if index < chain[0]}
             after = {index for index in fact["evidence_turns"] if chain[-2] < index < chain[-1]}
             found.pairs.extend([*links, (first, {chain[0]})] if first else links)
@@ -111,25 +127,35 @@ def labelled(session: dict[str, Any]) -> Labels:
     return found
 
 
-def verdict(old: Episode, new: Episode, labels: Labels) -> int:
+def verdict(old: Episode, new: Episode, labels: Labels, own: frozenset[int]) -> int:
     """1 for a labelled reversal, 0 for none, -1 for what says neither."""
-    if any(before & {*old.ends} and after & {*new.ends} for before, after in labels.between):
+    theirs, mine = _turns(old, own), {*new.ends}
+    if any(before & theirs and after & mine for before, after in labels.between):
         return -1
     for before, after in labels.pairs:
-        told, said = before & {*old.ends}, after & {*new.ends}
+        told, said = before & theirs, after & mine
         if told and said:
             return 1 if max(after) in said else -1
-        if said and after & {*old.ends}:
+        if said and (after & theirs or before & {word.index for word in old.replies}):
             return -1
-        if told and any(later & {*new.ends} and after & first for first, later in labels.pairs):
+        if told and any(later & mine and after & first for first, later in labels.pairs):
             return -1
     return 0
 
 
-def near() -> comparing.Near | None:
+def _corrected_at_once(session: dict[str, Any], old: Episode, new: Episode) -> bool:
+    """The short sessions label a correction of what the agent just chose as such, and not as a reversal."""
+    return session["set"].startswith("sessions") and old.alone and new.place == old.place + 1
+
+
+def _turns(old: Episode, own: frozenset[int]) -> set[int]:
+    return {*old.ends, *(word.index for word in taken_up(old, own))}
+
+
+def sense() -> comparing.Sense | None:
     if "--meaning" not in sys.argv:
         return None
-    from claude_memory.compaction.meaning import near as opened
+    from claude_memory.compaction.meaning import sense as opened
     from claude_memory.embed import open_embedder
     from claude_memory.settings import Settings
 
@@ -177,7 +203,7 @@ def _solved(x: np.ndarray, y: np.ndarray, groups: list[np.ndarray], used: np.nda
 
 
 def main() -> None:
-    rows, wanted = _rows(near())
+    rows, wanted = rows_of(sessions(), sense())
     names = list(dict.fromkeys(row.session for row in rows))
     print(f"{len(rows)} pairs of requests, {len(wanted)} labelled reversals")
     _tell(_learnt(rows))
@@ -192,7 +218,7 @@ def main() -> None:
         _report(f"without {name}", rows, guessed, wanted, name)
 
 
-def _groups(rows: list[Row]) -> list[list[int]]:
+def groups(rows: list[Row]) -> list[list[int]]:
     found: dict[tuple[str, tuple[int, ...]], list[int]] = {}
     for place, row in enumerate(rows):
         found.setdefault((row.session, row.new), []).append(place)
@@ -205,7 +231,7 @@ def _learnt(rows: list[Row]) -> np.ndarray:
     x = np.array([row.signs for row in known])
     spread = x.std(0) + 1e-9
     y = np.array([float(row.verdict) for row in known])
-    weights = fitted(np.c_[x / spread, np.ones(len(x))], y, [np.array(one) for one in _groups(known)])
+    weights = fitted(np.c_[x / spread, np.ones(len(x))], y, [np.array(one) for one in groups(known)])
     return np.append(weights[:-1] / spread, weights[-1])
 
 
@@ -214,7 +240,7 @@ def _unseen(rows: list[Row], folds: list[list[bool]]) -> np.ndarray:
     guessed = np.zeros(len(rows))
     for held in folds:
         weights = _learnt([row for row, out in zip(rows, held, strict=True) if not out])
-        for group in _groups(rows):
+        for group in groups(rows):
             if held[group[0]]:
                 weighed = [float(np.append(rows[place].signs, 1.0) @ weights) for place in group]
                 guessed[group] = reversals.chances(weighed)
@@ -235,58 +261,62 @@ class Row(NamedTuple):
     new: tuple[int, ...]
     verdict: int
     signs: list[float]
+    notes: frozenset[int]  # places among what is to be noted
+    texts: tuple[str, str]
 
 
-def _rows(meaning: comparing.Near | None) -> tuple[list[Row], list[tuple[str, set[int]]]]:
+def rows_of(listed: list[dict[str, Any]], sense: comparing.Sense | None) -> tuple[list[Row], list[str]]:
+    """Each earlier with each later request, and the session of all that is to be noted."""
     rows: list[Row] = []
-    wanted: list[tuple[str, set[int]]] = []
-    for session in sessions():
+    wanted: list[str] = []
+    for session in listed:
         turns = turns_of(session)
         said = words(turns)
         labels = labelled(session)
-        wanted += [(session["id"], after) for after in labels.wanted]
         origin = Origin(SessionId(session["id"]), ProjectId("p"), session.get("cwd", ""))
         kinds = spoken_kinds(turns, origin)
         corrected = frozenset(index for index, kind in kinds.items() if kind is Kind.CORRECTION)
-        found = episodes(turns, said)
-        against = comparing.Comparing.of(found, said, meaning, corrected)
-        for new, olds in against.all():
+        against = comparing.Comparing.of(episodes(turns, said), said, sense, corrected)
+        pairs, own = against.all(), heard.own_choices(against.found)
+        if sense is not None:
+            pairs = against.read(pairs, sense.turned, reversals.by_words)
+        for new, olds in pairs:
             for old, signs in olds:
+                theirs = _turns(old, own)
+                notes = [
+                    len(wanted) + number
+                    for number, (before, after) in enumerate(labels.wanted)
+                    if before & theirs and after & {*new.ends}
+                ]
                 rows.append(
                     Row(
                         session["id"],
                         session["set"],
                         old.index,
                         new.ends,
-                        verdict(old, new, labels),
+                        -1 if _corrected_at_once(session, old, new) else verdict(old, new, labels, own),
                         [getattr(signs, name) for name in SIGNS],
+                        frozenset(notes),
+                        (heard.earlier(old, own), heard.later(new)),
                     )
                 )
+        wanted += [session["id"]] * len(labels.wanted)
     return rows, wanted
 
 
-def _report(
-    name: str, rows: list[Row], guessed: np.ndarray, wanted: list[tuple[str, set[int]]], only: str = ""
-) -> None:
+def _report(name: str, rows: list[Row], guessed: np.ndarray, wanted: list[str], only: str = "") -> None:
     """As `links` chooses; a note is wrong if nothing of what it names was labelled."""
     rest = {row.session for row in rows if not only or row.set == only}
-    wanted = [one for one in wanted if one[0] in rest]
     notes = [
         [rows[place] for _, place in reversals.best([(guessed[place], place) for place in group])]
-        for group in _groups(rows)
+        for group in groups(rows)
         if rows[group[0]].session in rest
     ]
     notes = [note for note in notes if note]
     wrong = [note for note in notes if not any(row.verdict for row in note)]
-    chosen = [row for note in notes for row in note]
-    hit = [
-        any(
-            row.session == session and after & {*row.new} and row.verdict and row.old not in after
-            for row in chosen
-        )
-        for session, after in wanted
-    ]
-    print(f"{name}: {sum(hit)} of {len(hit)} noted, {len(wrong)} of {len(notes)} notes wrong")
+    noted = {place for note in notes for row in note for place in row.notes}
+    count = sum(session in rest for session in wanted)
+    print(f"{name}: {len(noted)} of {count} noted, {len(wrong)} of {len(notes)} notes wrong")
 
 
 if __name__ == "__main__":

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from claude_memory import Memory
-from claude_memory.compaction.comparing import Near
+from claude_memory.compaction.comparing import Sense
 from claude_memory.compaction.keeping import Keeper
-from claude_memory.compaction.meaning import near
+from claude_memory.compaction.meaning import sense
 from claude_memory.compaction.model import Decision, Summary, as_json
 from claude_memory.compaction.summarise import size_of, summarise, tokens_of
 from claude_memory.distil.exchange import terms
@@ -64,16 +64,16 @@ def turns_of(session: dict[str, Any]) -> list[Turn]:
     return found
 
 
-def summed_up(session: dict[str, Any], near: Near | None = None) -> tuple[list[Turn], Summary]:
+def summed_up(session: dict[str, Any], sense: Sense | None = None) -> tuple[list[Turn], Summary]:
     turns = turns_of(session)
     origin = Origin(SessionId(session["id"]), ProjectId("p"), session["cwd"])
-    return turns, summarise(turns, origin, near=near)
+    return turns, summarise(turns, origin, sense=sense)
 
 
 @pytest.fixture(scope="module")
-def meaning(model_cache: Path) -> Near | None:
+def meaning(model_cache: Path) -> Sense | None:
     """What the drain lends a summary: the bundled model's sense of what belongs together."""
-    return near(open_embedder(Settings(), model_cache))
+    return sense(open_embedder(Settings(), model_cache))
 
 
 def entries(summary: Summary) -> Iterator[str]:
@@ -134,10 +134,10 @@ class Judged(NamedTuple):
     notes: list[bool]  # for every note, whether it is of a labelled reversal
 
 
-def judged(name: str, half: str, near: Near | None) -> Judged:
+def judged(name: str, half: str, sense: Sense | None) -> Judged:
     found = Judged([], [], [], [], [])
     for session in sessions(half, name):
-        decisions = summed_up(session, near)[1].key_decisions
+        decisions = summed_up(session, sense)[1].key_decisions
         facts = [fact for fact in session["key_facts"] if fact.get("reversed_from")]
         for fact in facts:
             mine = [one for one in decisions if rests_on(one, fact, session)]
@@ -192,7 +192,7 @@ def lives_on(decision: Decision, fact: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize(("name", "half"), REVERSED)
-def test_a_reversed_decision_stands_in_its_final_form(name: str, half: str, meaning: Near | None) -> None:
+def test_a_reversed_decision_stands_in_its_final_form(name: str, half: str, meaning: Sense | None) -> None:
     found = judged(name, half, meaning)
     told = f"{sum(found.final)} of {len(found.final)} in their final form, {sum(found.living)} live on"
     print(f"{name} {half}: {told}")
@@ -202,7 +202,7 @@ def test_a_reversed_decision_stands_in_its_final_form(name: str, half: str, mean
 
 @pytest.mark.parametrize(("name", "half"), REVERSED)
 def test_a_reversal_is_noted_with_the_decision_that_made_it(
-    name: str, half: str, meaning: Near | None
+    name: str, half: str, meaning: Sense | None
 ) -> None:
     found = judged(name, half, meaning)
     by_words = judged(name, half, None)

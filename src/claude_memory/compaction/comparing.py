@@ -6,28 +6,48 @@ Pure. Says what speaks for the later one taking the earlier one back, and which 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from claude_memory.compaction.episodes import FEW, Episode, rarity, subjects
+from claude_memory.compaction.episodes import FEW, Episode, clauses_of, rarity, subjects
+from claude_memory.compaction.heard import earlier, later, own_choices, taken_up
 from claude_memory.compaction.pair import Pair, Vectors
 from claude_memory.compaction.signs import Signs
 from claude_memory.compaction.talk import Word
 from claude_memory.compaction.wording import REASON, RULING, alike, given_up, slots
 
 Near = Callable[[Sequence[str]], Sequence[Sequence[float]]]  # texts to unit vectors
+Turned = Callable[[Sequence[tuple[str, str]]], Sequence[float]]  # each later one against its earlier one
+Compared = list[tuple[Episode, list[tuple[Episode, Signs]]]]
 LOOKED_BACK = 40  # requests
+READ = 3  # earlier requests that are read against a later one, the likeliest
+MOST_READ = 240  # pairs of a session, the latest; about 14 ms each
+UNREAD = -4.0
+CERTAIN = 4.0
+ADDED = 1.5  # how much more an answer has to show than the request, to be what is given up
 EMBEDDED = 80  # requests, the latest
 TEXT_CHARACTERS = 600
 
 
+class Sense(NamedTuple):
+    """What a model tells of requests: how near they are, and whether one takes another back."""
+
+    near: Near
+    turned: Turned
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A request that takes an earlier one back, both by their turn; `part` is what of it, in its words."""
+    """A request that takes an earlier one back, both by their turn; `part` is what of it, in its words.
+
+    `added`: the part is what the agent had added to it, in this turn.
+    """
 
     new: int
     old: int
     likely: float
     part: tuple[str, ...] = ()
+    added: int | None = None
 
 
 def _vectors(found: Sequence[Episode], near: Near | None) -> dict[int, Vectors]:
@@ -57,31 +77,42 @@ class Comparing:
         cls,
         found: Sequence[Episode],
         said: Sequence[Word],
-        near: Near | None,
+        sense: Sense | None,
         corrected: frozenset[int] = frozenset(),
     ) -> Comparing:
-        return cls(found, rarity(said), _vectors(found, near), corrected)
+        return cls(found, rarity(said), _vectors(found, sense.near if sense else None), corrected)
 
-    def all(self) -> list[tuple[Episode, list[tuple[Episode, Signs]]]]:
+    def all(self) -> Compared:
         """Each request that may take something back, with what speaks for each earlier one."""
         pairs = []
         for new in self.found:
-            olds = [
-                one
-                for one in self.found[max(0, new.place - LOOKED_BACK) : new.place]
-                if self._taken(one, new)
-            ]
-            if olds and not new.said.asks and not new.only_stays and (not new.alone or new.since >= 0):
-                signs = [(old, self.pair(new, old).signs()) for old in olds]
-                pairs.append((new, signs))
+            if not new.said.states or new.only_stays or (new.alone and new.since < 0):
+                continue
+            earlier_ones = self.found[max(0, new.place - LOOKED_BACK) : new.place]
+            olds = [one for one in earlier_ones if not one.said.asks and _may_change(one, new)]
+            if olds:
+                pairs.append((new, [(old, self.pair(new, old).signs()) for old in olds]))
         return pairs
 
-    def _taken(self, old: Episode, new: Episode) -> bool:
-        """Whether it was taken at all: no question, and no choice of the agent that is corrected at once."""
-        if old.said.asks:
-            return False
-        between = self.found[old.place + 1 : new.place]
-        return not old.alone or new.alone or bool(old.confirmed) or any(not one.alone for one in between)
+    def read(self, pairs: Compared, turned: Turned, prior: Callable[[Signs], float]) -> Compared:
+        """The same, with what a judge says of the likeliest pairs; nothing if it cannot be asked."""
+        own = own_choices(self.found)
+        likely = [
+            (new, old)
+            for new, olds in pairs
+            for old, _ in sorted(olds, key=lambda one: -prior(one[1]))[:READ]
+        ][-MOST_READ:]
+        told = turned([(earlier(old, own), later(new)) for new, old in likely])
+        known = {(new.place, old.place): one for (new, old), one in zip(likely, told, strict=False)}
+
+        def read(new: Episode, old: Episode, signs: Signs) -> Signs:
+            one = min(CERTAIN, max(UNREAD, known.get((new.place, old.place), UNREAD)))
+            written = old.work.added or old.work.removed
+            return replace(signs, turned=one, only_said=0.0 if written else max(0.0, one))
+
+        if not told:
+            return []
+        return [(new, [(old, read(new, old, signs)) for old, signs in olds]) for new, olds in pairs]
 
     def pair(self, new: Episode, old: Episode) -> Pair:
         between = self.found[old.place + 1 : new.place]
@@ -95,24 +126,40 @@ class Comparing:
         )
 
     def link(self, new: Episode, old: Episode, likely: float) -> Link:
-        part = self.part(new, old)
-        return Link(new.index, old.index, likely, part)
+        pair = self.pair(new, old)
+        scores = [_given_up(pair, sentence) for sentence in sentences_of(old)]
+        added = [
+            (_given_up(pair, one), one, word.index)
+            for word in taken_up(old, own_choices(self.found))
+            if word != new.proposal
+            for one in clauses_of(word.text)
+        ]
+        most, _, turn = max(added, default=(0.0, "", 0))
+        if most > ADDED * max(scores, default=0.0):
+            part = tuple(one for score, one, index in added if index == turn and score >= most / 2)
+            return Link(new.index, old.index, likely, part, turn)
+        return Link(new.index, old.index, likely, self._part(pair, scores))
 
-    def part(self, new: Episode, old: Episode) -> tuple[str, ...]:
+    @staticmethod
+    def _part(pair: Pair, scores: Sequence[float]) -> tuple[str, ...]:
         """The sentences of the earlier request that are given up; a sentence that still holds shows it.
 
         A reason for what is given up goes with it: what stays has a number or something in files to show.
         """
-        sentences, pair = sentences_of(old), self.pair(new, old)
-        scores = [
-            _shown(pair, sentence) + pair.weight(subjects(sentence) & new.own) / 2 for sentence in sentences
-        ]
+        new, old = pair.new, pair.old
         stands = (old.written | old.gone) - new.gone - new.written
         return tuple(
             sentence
-            for sentence, score in zip(sentences, scores, strict=True)
+            for sentence, score in zip(sentences_of(old), scores, strict=True)
             if score >= max(scores) / 2 or not _holds(pair, sentence, stands)
         )
+
+
+def _may_change(old: Episode, new: Episode) -> bool:
+    """A person may change anything; an agent, unasked, what was its own idea."""
+    return (
+        not new.alone or old.alone or (bool(old.adopted) and new.index not in {w.index for w in old.replies})
+    )
 
 
 def _holds(pair: Pair, sentence: str, stands: frozenset[str]) -> bool:
@@ -122,6 +169,10 @@ def _holds(pair: Pair, sentence: str, stands: frozenset[str]) -> bool:
         return False
     numbers = [slot for slot in slots(sentence) if slot[0] != "1"]  # “one” is often no number
     return bool(numbers or RULING.match(sentence)) or pair.weight(about & stands) > 1
+
+
+def _given_up(pair: Pair, text: str) -> float:
+    return _shown(pair, text) + pair.weight(subjects(text) & pair.new.own) / 2
 
 
 def _shown(pair: Pair, text: str) -> float:

@@ -6,6 +6,7 @@ an agent says that it chose by itself counts like a request, because it can be c
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -13,7 +14,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
-from claude_memory.compaction.talk import DIFFICULTY, STAYING, Word, chosen_alone, proposed, revised_alone
+from claude_memory.compaction.talk import (
+    DIFFICULTY,
+    FAILING,
+    STAYING,
+    Word,
+    chosen_alone,
+    proposed,
+    revised_alone,
+)
 from claude_memory.compaction.undoing import Ledger, Work, stem
 from claude_memory.distil.exchange import terms
 from claude_memory.distil.sentences import spoken
@@ -22,10 +31,12 @@ from claude_memory.distil.turns import PERSON, Turn
 SMALL = 30  # turns of talk below which a word that is said twice is no common one
 RECENT = 4  # turns of talk that lead up to a request
 CONSENT = 8  # words of a consent that says nothing else
+NEWS = 3  # words of a consent that neither the request nor the answer to it had
 FEW = 3  # words of a person so short that they live from what they answer
 _CHOICES = re.compile(r"\b(?:options?|either|alternatives?|versus|vs)\b", re.IGNORECASE)
 _CLAUSE = re.compile(r"(?:,|;)? (?:but|while|whereas|though) |; ", re.IGNORECASE)
 _OR = re.compile(r"\b(?:or|versus|vs)\b", re.IGNORECASE)
+_UNSURE = re.compile(r"\W*(?:hm+|ugh)\b", re.IGNORECASE)
 _SHORT = 24  # characters of a clause that lives from the one before
 STATEMENTS = 6
 STATEMENT_CHARACTERS = 240
@@ -46,11 +57,13 @@ class Episode:
     said: Word
     proposal: Word | None = None
     answer: Word | None = None
+    replies: tuple[Word, ...] = ()  # all that the agent says before the person speaks again
     recent: tuple[Word, ...] = ()
     work: Work = field(default_factory=Work)
     confirmed: Word | None = None  # the consent to how the agent understood it, before anything was done
     lone: bool = False  # the proposal tells what the agent had chosen by itself
     since: int = -1  # for an agent that changes its own choice: the turn after which it did so
+    along: tuple[int, ...] = ()  # and the turns in which it says so on the way
 
     @property
     def alone(self) -> bool:
@@ -59,8 +72,9 @@ class Episode:
 
     @property
     def ends(self) -> tuple[int, ...]:
-        """The turns in which the person said it."""
-        return (self.index, self.confirmed.index) if self.confirmed else (self.index,)
+        """The turns in which it was said."""
+        confirmed = (self.confirmed.index,) if self.confirmed else ()
+        return (self.index, *self.along, *confirmed)
 
     @property
     def index(self) -> int:
@@ -175,7 +189,9 @@ def episodes(turns: Sequence[Turn], said: Sequence[Word]) -> list[Episode]:
     for number, word in enumerate(said):
         before = said[number - 1] if number else None
         if not word.person:
-            found += _own_choice(word, len(found), before)
+            after = said[number + 1] if number + 1 < len(said) else None
+            if before is not None and (after is None or after.person):
+                found += _own_choices(_run(said, number), len(found))
             continue
         before = before if before is not None and not before.person else None
         after = said[number + 1] if number + 1 < len(said) and not said[number + 1].person else None
@@ -187,20 +203,32 @@ def episodes(turns: Sequence[Turn], said: Sequence[Word]) -> list[Episode]:
             continue
         recent = tuple(said[max(0, number - RECENT) : number])
         lone = before is not None and bool(found) and found[-1].alone and found[-1].index == before.index
-        found.append(Episode(len(found), word, before, after, recent, lone=lone))
+        replies = tuple(itertools.takewhile(lambda one: not one.person, said[number + 1 :]))
+        found.append(Episode(len(found), word, before, after, replies, recent, lone=lone))
     _do(turns, found)
     return found
 
 
-def _own_choice(word: Word, place: int, before: Word | None) -> list[Episode]:
-    """What the agent says that it chose, or changed, without being asked."""
-    if before is None or word.asks:
+def _run(said: Sequence[Word], last: int) -> list[Word]:
+    """What an agent said in one go, with what the person had said before it."""
+    first = last
+    while first and not said[first].person:
+        first -= 1
+    return list(said[first : last + 1])
+
+
+def _own_choices(run: Sequence[Word], place: int) -> list[Episode]:
+    """What the agent says that it chose, or changed, without being asked, while it worked."""
+    before, own = run[0], [word for word in run[1:] if not word.asks]
+    if not own:
         return []
-    if revised_alone(word.text, at_work=word.index > before.index + 1 or not before.person):
-        return [Episode(place, word, since=before.index)]
-    if chosen := chosen_alone(word.text):
-        return [Episode(place, replace(word, text=chosen))]
-    return []
+    text = " ".join(word.text for word in own)
+    at_work = len(own) > 1 or own[0].index > before.index + 1
+    if revised_alone(text, at_work=at_work) or any(FAILING.search(word.text) for word in own[:-1]):
+        along = tuple(word.index for word in own[:-1])
+        return [Episode(place, replace(own[-1], text=text), since=before.index, along=along)]
+    chosen = [replace(word, text=chosen_alone(word.text)) for word in own]
+    return [Episode(place + number, word) for number, word in enumerate(one for one in chosen if one.text)]
 
 
 def _confirmed(word: Word, before: Word | None, found: Sequence[Episode]) -> int | None:
@@ -219,7 +247,10 @@ def _confirms(word: Word, before: Word, request: Episode) -> bool:
     """Whether it consents to how the agent understood the request right before, with nothing done yet."""
     if request.place == 0 or request.said.asks or request.confirmed:
         return False  # what is asked first is the task: how it is done is settled after it
-    at_once = request.index + 1 == before.index == word.index - 1 and len(subjects(word.text)) <= CONSENT
+    about = subjects(word.text)
+    news = about - subjects(before.text) - request.own
+    says_else = len(news) > NEWS or any(one[0].isdigit() for one in news) or _UNSURE.match(word.text)
+    at_once = request.index + 1 == before.index == word.index - 1 and len(about) <= CONSENT and not says_else
     return at_once and word.assents and not (DIFFICULTY.search(before.text) or _CHOICES.search(before.text))
 
 

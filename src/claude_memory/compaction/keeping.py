@@ -216,9 +216,9 @@ class Keeper:
 
 def rules_summary(material: Material, embedder: Embedder | None = None) -> Summary:
     """The summary that rules make of a compaction's messages; an embedder tells what belongs together."""
-    from claude_memory.compaction.meaning import near
+    from claude_memory.compaction.meaning import sense
 
-    return summarise(material.turns, material.origin, near=near(embedder))
+    return summarise(material.turns, material.origin, sense=sense(embedder))
 
 
 def document_of(

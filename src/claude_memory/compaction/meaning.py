@@ -1,4 +1,4 @@
-"""Lends the summariser an embedder's sense of what two requests are about; only the bundled model's.
+"""Lends the summariser a model's sense of two requests; only the bundled model's.
 
 How close is close differs from model to model, and the weights were fitted to this one.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from claude_memory.compaction.comparing import Near
+from claude_memory.compaction.comparing import Sense
+from claude_memory.embed import turning_of
 from claude_memory.embed.protocol import Embedder
 from claude_memory.errors import EmbedderUnavailable
 
@@ -15,11 +16,12 @@ MODEL = "granite-embedding-30m-english-int8"
 _UNIT = 127.0
 
 
-def near(embedder: Embedder | None) -> Near | None:
-    """Texts to unit vectors, if this embedder is one that the weights know."""
-    if embedder is None or not embedder.model.startswith(MODEL):
+def sense(embedder: Embedder | None) -> Sense | None:
+    """What tells how near two texts are, and whether one takes the other back, if this embedder can."""
+    turning = turning_of(embedder)
+    if embedder is None or turning is None or not embedder.model.startswith(MODEL):
         return None
-    opened = embedder
+    opened, reading = embedder, turning
 
     def vectors(texts: Sequence[str]) -> Sequence[Sequence[float]]:
         try:
@@ -28,4 +30,10 @@ def near(embedder: Embedder | None) -> Near | None:
             return []
         return [[value / _UNIT for value in memoryview(one).cast("b")] for one in found]
 
-    return vectors if vectors(["ready"]) else None
+    def turned(pairs: Sequence[tuple[str, str]]) -> Sequence[float]:
+        try:
+            return [told[1] - told[0] for told in reading.told(pairs)]
+        except EmbedderUnavailable:
+            return []
+
+    return Sense(vectors, turned) if vectors(["ready"]) else None

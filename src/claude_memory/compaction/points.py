@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from claude_memory.compaction.abridge import JOINT, abridged
 from claude_memory.compaction.abridge import clip as shortened
-from claude_memory.compaction.comparing import Link, Near, sentences_of
+from claude_memory.compaction.comparing import Link, Sense, sentences_of
 from claude_memory.compaction.episodes import Episode, episodes
 from claude_memory.compaction.model import Decision, Remark, Solution
 from claude_memory.compaction.reversals import links
@@ -52,7 +52,7 @@ class _Reader:
     place: Sequence[int]
     cwd: str
     decided: Mapping[int, Kind]  # turns that certainly decide or correct something
-    near: Near | None = None
+    sense: Sense | None = None
     taken_back: dict[int, list[Link]] = field(default_factory=dict)
     requests: dict[int, Episode] = field(default_factory=dict)
     linked: frozenset[int] = frozenset()
@@ -84,7 +84,7 @@ class _Reader:
         found = episodes(self.turns, said)
         self.requests = {one.index: one for one in found}
         corrected = frozenset(index for index, kind in self.decided.items() if kind is Kind.CORRECTION)
-        for link in links(found, said, self.near, corrected):
+        for link in links(found, said, self.sense, corrected):
             self.taken_back.setdefault(link.new, []).append(link)
         ends = [end for listed in self.taken_back.values() for link in listed for end in (link.new, link.old)]
         self.linked = frozenset(ends)
@@ -115,7 +115,7 @@ class _Reader:
         proposal = before if before is not None and not before.person else None
         offered = proposal is not None and (proposal.proposes or proposal.asks or word.assents)
         settles = (offered and word.settles) or self._takes(word, proposal) or word.orders or changed
-        if not word.asks and (certain or settles):
+        if linked or (not word.asks and (certain or settles)):
             self.decide(word, proposal, answer, recent)
         elif not word.asks:
             self.points.context.append(Remark(clip(word.text), self.at(word.index)))
@@ -187,10 +187,12 @@ class _Reader:
 
     def _instead(self, decision: Decision, was: Decision, link: Link) -> Decision:
         """The later decision, with what it took back and where that stands."""
+        old = self.requests[link.old]
         part = " ".join(link.part)
-        because = self.requests[link.old].adopted if len(part) < 60 and not was.reverses else ""
+        because = old.adopted if len(part) < 60 and not was.reverses else ""
         kept = clip(_joined(decision.reverses, was.reverses, part, because), 260)
-        mine, theirs = (self.at(*self.requests[end].ends) for end in (link.new, link.old))
+        given_up = old.ends if link.added is None else (link.added,)
+        mine, theirs = self.at(*self.requests[link.new].ends), self.at(*given_up)
         messages = tuple(sorted({*mine, *theirs, *was.messages[-2:], *decision.messages}))
         earlier = tuple(sorted({*decision.reversed_messages, *was.reversed_messages, *theirs}))
         return replace(decision, reverses=kept, messages=messages, reversed_messages=earlier)
@@ -225,7 +227,8 @@ class _Reader:
         """What the agent chose by itself, and was changed later or is such a change."""
         text = self.requests[word.index].said.text
         files = self.files_after(word.index)
-        decision = Decision(title_of(text)[:60], clip(text), files=files, messages=self.at(word.index))
+        messages = self.at(*self.requests[word.index].ends)
+        decision = Decision(title_of(text)[:60], clip(text), files=files, messages=messages)
         self.candidates.append(_Candidate(word.index, decision))
 
     def agent(self, word: Word, *, last: bool) -> None:
@@ -286,10 +289,10 @@ def points(
     place: Sequence[int],
     cwd: str,
     decided: Mapping[int, Kind],
-    near: Near | None = None,
+    sense: Sense | None = None,
 ) -> Points:
     """What the talk of these turns holds; `decided` are turns that are known to decide."""
-    return _Reader(turns, place, cwd, decided, near).read()
+    return _Reader(turns, place, cwd, decided, sense).read()
 
 
 def clip(text: str, characters: int = MAX_WORDS) -> str:

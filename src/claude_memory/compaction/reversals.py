@@ -1,8 +1,8 @@
 """Which decision takes back which: the same subject again, with signs that the choice became another.
 
 Pure. Every sign is a number with a weight (`signs.py`). The earlier requests compete with each other and
-with the chance that nothing is taken back. Meaning, where an embedder lends it, only helps to tell whether
-two requests are about the same thing.
+with the chance that nothing is taken back. Where a model lends its sense, it tells whether two requests are
+about the same thing, and a judge reads the likeliest pairs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import TypeVar
 
-from claude_memory.compaction.comparing import Comparing, Link, Near
+from claude_memory.compaction.comparing import Comparing, Link, Sense
 from claude_memory.compaction.episodes import Episode
 from claude_memory.compaction.signs import MEANING, MEANING_BIAS, WORDS, WORDS_BIAS, Signs
 from claude_memory.compaction.talk import Word
@@ -27,18 +27,20 @@ AT_MOST = 2  # earlier decisions taken back by one
 def links(
     found: Sequence[Episode],
     said: Sequence[Word],
-    near: Near | None = None,
+    sense: Sense | None = None,
     corrected: frozenset[int] = frozenset(),
 ) -> list[Link]:
     """What was taken back, in order; at most two earlier decisions by one.
 
     `corrected` are turns known to set right what the agent did.
     """
-    comparing = Comparing.of(found, said, near, corrected)
-    weights, bias = (WORDS, WORDS_BIAS) if near is None else (MEANING, MEANING_BIAS)
+    comparing = Comparing.of(found, said, sense, corrected)
+    pairs, weights, bias = comparing.all(), WORDS, WORDS_BIAS
+    if sense is not None and (read := comparing.read(pairs, sense.turned, by_words)):
+        pairs, weights, bias = read, MEANING, MEANING_BIAS
     linked: list[Link] = []
     heirs: dict[int, Episode] = {}  # what took the place of a request, by the place of that
-    for new, olds in comparing.all():
+    for new, olds in pairs:
         weighed = {old.place: _weighed(signs, weights, bias) for old, signs in olds}
         likely = chances(list(weighed.values()))
         for one, old in best([(one, old) for one, (old, _) in zip(likely, olds, strict=True)]):
@@ -48,6 +50,11 @@ def links(
             linked.append(comparing.link(new, taken, one))
             heirs[taken.place] = new
     return linked
+
+
+def by_words(signs: Signs) -> float:
+    """How likely it is before a judge was asked."""
+    return _weighed(signs, WORDS, WORDS_BIAS)
 
 
 def chances(weighed: Sequence[float]) -> list[float]:

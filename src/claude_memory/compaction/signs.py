@@ -16,6 +16,8 @@ class Signs:
     subject: float = 0.0  # how far both are about the same thing
     close: float = 0.0  # how near in meaning one thing is that both say
     overlap: float = 0.0  # how much of one thing that both say is the same, by words
+    turned: float = 0.0  # what a judge that reads both says of it
+    only_said: float = 0.0  # the same, where it is for it and nothing had been written that could show it
     # what the code shows
     number: float = 0.0  # another number in the same place of the sentence
     number_in_code: float = 0.0  # the number said earlier left the code, the one said later came in

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from claude_memory.compaction.abridge import abridged, gist
 from claude_memory.compaction.changes import changes
-from claude_memory.compaction.comparing import Near
+from claude_memory.compaction.comparing import Sense
 from claude_memory.compaction.executive import executive
 from claude_memory.compaction.model import Decision, FileChange, Remark, Summary, about_tokens, as_json
 from claude_memory.compaction.outcomes import results, with_fixes
@@ -32,15 +32,15 @@ Cut = Callable[[Summary], Summary | None]
 
 
 def summarise(
-    turns: Sequence[Turn], origin: Origin, *, tokens_before: int | None = None, near: Near | None = None
+    turns: Sequence[Turn], origin: Origin, *, tokens_before: int | None = None, sense: Sense | None = None
 ) -> Summary:
     """What these turns leave, within the budget that their size allows.
 
-    `near` tells by meaning what two requests are about; without it their words have to do.
+    `sense` is what a model tells of two requests; without it their words have to do.
     """
     turns = list(turns)
     place = [_place(turn, index) for index, turn in enumerate(turns)]
-    known = points(turns, place, origin.cwd, spoken_kinds(turns, origin), near)
+    known = points(turns, place, origin.cwd, spoken_kinds(turns, origin), sense)
     touched = changes(turns, origin.cwd)
     files = tuple(
         FileChange(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from claude_memory.distil.exchange import terms
 from claude_memory.distil.observe import is_spoken
@@ -87,7 +87,12 @@ _ANNOUNCING = re.compile(
     re.IGNORECASE,
 )
 _WONDERING = re.compile(
-    r"(?:^|[.,;!] )(?:and |so |but )?(?:what|why|how|where|which|who|when|can we|could (?:we|you)|does|is it|are (?:we|they))\b[^.!]*$",
+    r"(?:^|[.,;!] )(?:and |so |but )?(?:what|why|how|where|which|who(?! (?:cares|knew))|when|can we|could we|does|is it|are (?:we|they))\b[^.!]*$",
+    re.IGNORECASE,
+)
+# A question by its form alone: “could you use MAFFT for that?”.
+_POLITE = re.compile(
+    r"\b(?:could|can|would|will) you (?:please |maybe |also |just |rather )*(?!tell|explain|check|see|show|remind|look|say|confirm|summari[sz]e|list|describe|compare|estimate|find)\w+\b[^.!?]*\?*$",
     re.IGNORECASE,
 )
 _NAMED_ERROR = re.compile(r"\b(?:E[A-Z]{3,}|[A-Z]\w*(?:Error|Exception))\b|\berror\b")
@@ -97,12 +102,14 @@ _CHOSEN_ALONE = re.compile(
     re.IGNORECASE,
 )
 _REVISED_ALONE = re.compile(
-    r"\bi (?:have |now )?(?:take|took|taken) (?:it|that|this|mine|\w+) (?:back|out again)\b|\bi(?:['’]ve| have)? (?:revised|reconsidered|undid|undone|changed my|went back|gone back)\b|\bi was wrong\b"
+    r"\bi (?:have |now )?(?:take|took|taken) (?:it|that|this|mine|\w+) (?:back|out again)\b|\bi(?:['’]ve| have)? (?:revised|reconsidered|undid|undone|changed my|went back|gone back)\b|\bi was wrong\b|\bcorrect myself\b"
     r"|\bmy (?:own |first |earlier )?(?:choice|pick|call|decision|default|guess|assumption|idea) (?:was|is|did|does|turned)\b|\bmy own (?:choice|pick|decision)\b",
     re.IGNORECASE,
 )
 _REPLACED_ALONE = re.compile(
-    r"\bi(?:['’]ve|['’]m| have| am)?(?: now| since)? (?:replac(?:ed|ing)|swapp(?:ed|ing)|switch(?:ed|ing)|dropp(?:ed|ing)|revert(?:ed|ing)|chang(?:ed|ing) (?:it|that|this|what|the))\b"
+    r"\b(?:so|therefore|hence) (?:i|we)(?:['’]ve| have| am|['’]m)?(?: now)? (?!can|could|would|will|need|want|guess|think|assume|suggest|propose)\w+\b|\bi (?:now|since) \w+\b"
+    r"|\bmy (?!own)\w+\b.{0,160}?\bi(?:['’]ve| have)? (?:now )?\w+ed\b"
+    r"|\bi(?:['’]ve|['’]m| have| am)?(?: now| since)? (?:replac(?:ed|ing)|mov(?:ed|ing)|swapp(?:ed|ing)|switch(?:ed|ing)|dropp(?:ed|ing)|revert(?:ed|ing)|chang(?:ed|ing) (?:it|that|this|what|the))\b"
     r"|\bi (?:put|used|took|wrote)\b[^.;]{1,60}\b(?:in its place|instead)\b",
     re.IGNORECASE,
 )
@@ -112,7 +119,7 @@ STAYING = re.compile(
 )
 # An agent that tried: what failed, and another way.
 FAILING = re.compile(
-    r"\b(?:fail\w*|can'?t|cannot|won'?t|(?:does|do|did|is|are)(?:n'?t| not)(?: \w+)? (?:work|fit|help|enough|hold|pass|scale|support|run|exist|allow\w*|there|available)|would (?:need|mean|cost|take)|not enough|too \w+|worse|slow\w*|break\w*|broke\w*|costs?|hurts?|los(?:es?|t|ing)|wrong|missing|miss(?:es|ed)|discontinued|deprecated|unmaintained|licen[cs]e\w*|crash\w*|differs?|problem|stuck|dies|died|killed|evicted|explodes?|poor|at a price|falls? behind|stalls?|leaks?|never|out of (?:memory|space|room)|no longer|nothing|flaky|blocks?|refuses?)\b",
+    r"\b(?:fail\w*|can'?t|cannot|could(?:n'?t| not)|won'?t|(?:does|do|did|is|are)(?:n'?t| not)(?: \w+)? (?:work|fit|help|enough|hold|pass|scale|support|run|exist|allow\w*|there|available)|would (?:need|mean|cost|take)|not enough|too \w+|worse|slow\w*|break\w*|broke\w*|costs?|hurts?|los(?:es?|t|ing)|wrong|missing|miss(?:es|ed)|discontinued|deprecated|unmaintained|licen[cs]e\w*|crash\w*|differs?|problem|stuck|dies|died|killed|evicted|explodes?|poor|at a price|falls? behind|stalls?|leaks?|never|out of (?:memory|space|room)|no longer|nothing|flaky|blocks?|refuses?)\b",
     re.IGNORECASE,
 )
 OFFERING_ELSE = re.compile(
@@ -136,7 +143,18 @@ class Word:
     @property
     def asks(self) -> bool:
         text = self.text.rstrip(" )\"'")
+        if self.person and _POLITE.search(text):
+            return False
         return text.endswith("?") or (self.person and _WONDERING.search(text) is not None)
+
+    @property
+    def states(self) -> bool:
+        """Whether it says something beside what it asks."""
+        if not self.asks:
+            return True
+        said = [" ".join(one.said.split()) for one in spoken(self.text)]
+        rest = (replace(self, text=one) for one in said)
+        return any(not one.asks and len(one.terms) >= LITTLE for one in rest)
 
     @property
     def empty(self) -> bool:

@@ -57,11 +57,18 @@ def judge_of(embedder: Embedder | None) -> Judge | None:
     return getattr(embedder, "judge", None)
 
 
-def _bundled(cache: Path, progress: Callable[[str], None] | None) -> Embedder:
-    from claude_memory.embed.bundled import BundledJudge, BundledModel
-    from claude_memory.embed.local import LocalEmbedder, LocalJudge
+def turning_of(embedder: Embedder | None) -> Judge | None:
+    """What tells whether a request takes an earlier one back; nothing is loaded for this."""
+    return getattr(embedder, "turning", None)
 
-    return LocalEmbedder(BundledModel(cache, progress), LocalJudge(lambda: BundledJudge(cache, progress)))
+
+def _bundled(cache: Path, progress: Callable[[str], None] | None) -> Embedder:
+    from claude_memory.embed.bundled import JUDGE, TURNING, BundledModel, BundledPairs
+    from claude_memory.embed.local import LocalEmbedder, LocalJudge, LocalPairs
+
+    pairs = LocalPairs(lambda: BundledPairs(cache, progress))
+    judges = (LocalJudge(pairs, path) for path in (JUDGE, TURNING))
+    return LocalEmbedder(BundledModel(cache, progress), *judges)
 
 
 def _package(name: str, cache: Path, progress: Callable[[str], None] | None) -> Embedder:

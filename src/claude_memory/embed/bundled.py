@@ -1,4 +1,4 @@
-"""The default model and its judge: weights of an installed package, converted once and checked since.
+"""The default model and its reader of pairs: weights of an installed package, converted once, checked since.
 
 Checks: the package's container by its pinned SHA-256 before converting; the result by SHA-256 right after
 and in `verify`; at each load by size, time stamp and a sampled hash, which costs 1 ms where a full hash of
@@ -31,8 +31,9 @@ _CONTAINER = "packs/granite-embedding-30m-english-int8.hmsemb"
 _CONTAINER_SHA256 = "6a1cc24734a57e4524ecdab1466b2c14535a059b393c76c418ca458ec29602dd"
 _WINDOW_TOKENS = 512
 _RECIPE = 1  # of the conversion; another number rebuilds the cache
-_JUDGE_ID = "granite-embedding-30m-judge-1"
-_LEARNT = Path(__file__).with_name("judge.npz")  # made by bench/judge.py
+_PAIRS_ID = "granite-embedding-30m-pairs-1"
+JUDGE = Path(__file__).with_name("judge.npz")  # made by bench/judge.py
+TURNING = Path(__file__).with_name("turning.npz")  # made by bench/turning.py
 _MODEL, _TOKENIZER, _MANIFEST = "model.onnx", "tokenizer.json", "manifest.json"
 _SAMPLES, _SAMPLE_BYTES = 64, 4096
 _LOCK_WAIT_SECONDS = 60.0
@@ -102,10 +103,6 @@ class BundledModel:
 
         return onnx_bytes(container)
 
-    def _origin(self) -> str:
-        """What the model was made from."""
-        return _CONTAINER_SHA256
-
     def _write(self, model: bytes, tokenizer: bytes) -> None:
         entries = {}
         for name, content in ((_MODEL, model), (_TOKENIZER, tokenizer)):
@@ -118,13 +115,13 @@ class BundledModel:
 
     def _write_manifest(self, entries: dict[str, Any]) -> None:
         # Last of all: without it the other files do not count.
-        manifest = {"recipe": _RECIPE, "container": self._origin(), "files": entries}
+        manifest = {"recipe": _RECIPE, "container": _CONTAINER_SHA256, "files": entries}
         write_atomically(self._folder / _MANIFEST, json.dumps(manifest, indent=1).encode())
 
     def _intact(self, *, full: bool) -> bool:
         try:
             manifest = json.loads((self._folder / _MANIFEST).read_bytes())
-            if (manifest["recipe"], manifest["container"]) != (_RECIPE, self._origin()):
+            if (manifest["recipe"], manifest["container"]) != (_RECIPE, _CONTAINER_SHA256):
                 return False
             entries = {name: manifest["files"][name] for name in (_MODEL, _TOKENIZER)}
             return all(self._unchanged(self._folder / name, entries[name], full) for name in entries)
@@ -153,21 +150,15 @@ class BundledModel:
             self._progress(line)
 
 
-class BundledJudge(BundledModel):
-    """The same weights with the changes that make them compare two texts."""
+class BundledPairs(BundledModel):
+    """The same weights, made to read two texts at once."""
 
-    _name = _JUDGE_ID
+    _name = _PAIRS_ID
 
     def _graph(self, container: Container) -> bytes:
-        import numpy as np
-
         from claude_memory.embed.granite import judge_bytes
 
-        with np.load(_LEARNT) as learnt:
-            return judge_bytes(container, {name: learnt[name].astype(np.float32) for name in learnt})
-
-    def _origin(self) -> str:
-        return f"{_CONTAINER_SHA256} {_sha256(_LEARNT)}"
+        return judge_bytes(container)
 
 
 def container_path() -> Path | None:

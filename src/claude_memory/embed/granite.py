@@ -1,14 +1,13 @@
 """Builds ONNX graphs from a weights container: the RoBERTa encoder with CLS pooling, and the judge of pairs.
 
 The numbers are the container's own: the word table stays int8 with its scales, everything else is
-dequantised once, here. The judge is the same encoder with small learnt changes to its matrices, reading
-two texts at once. Imported only while converting; a change of a graph needs a new number of the recipe
-in `bundled`.
+dequantised once, here. The judge is the same encoder reading two texts at once; what it learnt, small
+changes to the matrices and a head, is an input like the texts, so that one file serves all judges.
+Imported only while converting; a change of a graph needs a new number of the recipe in `bundled`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -29,9 +28,12 @@ def onnx_bytes(container: Container) -> bytes:
     return graph.serialised()
 
 
-def judge_bytes(container: Container, learnt: Mapping[str, NDArray[np.float32]]) -> bytes:
-    """The serialised judge: `input_ids`, `sides` (0 for the first text, 1 for the second) → `told`."""
-    graph = _Graph(container, learnt)
+def judge_bytes(container: Container) -> bytes:
+    """The serialised judge: `input_ids`, `sides` (0 for the first text, 1 for the second) → `told`.
+
+    Its other inputs are what was learnt, as `pair_model.read_learnt` makes it of a file.
+    """
+    graph = _Graph(container, learns=True)
     graph.judge()
     return graph.serialised_judge()
 
@@ -39,9 +41,10 @@ def judge_bytes(container: Container, learnt: Mapping[str, NDArray[np.float32]])
 class _Graph:
     """Collects nodes and weights; every method returns the name of a value."""
 
-    def __init__(self, container: Container, learnt: Mapping[str, NDArray[np.float32]] | None = None) -> None:
+    def __init__(self, container: Container, *, learns: bool = False) -> None:
         self._container = container
-        self._learnt = learnt or {}
+        self._learns = learns
+        self._fed: dict[str, tuple[int | str, ...]] = {}  # learnt inputs with their shapes
         self._shape = container.architecture
         self._nodes: list[Any] = []
         self._weights: dict[str, Any] = {}
@@ -57,8 +60,7 @@ class _Graph:
         self._nodes.append(helper.make_node("LpNormalization", [flat], ["sentence_embedding"], axis=-1, p=2))
 
     def judge(self) -> None:
-        learnt = self._learnt
-        side = self._add("Gather", self._weight("side", learnt["side"]), "sides", axis=0)
+        side = self._add("Gather", self._input("side", 2, self._shape.hidden), "sides", axis=0)
         hidden = self._add("Add", self._embeddings(), side)
         for layer in range(self._shape.layers):
             hidden = self._layer(f"l{layer}", hidden, hidden, None)
@@ -71,22 +73,26 @@ class _Graph:
             self._add("Squeeze", first, self._ints("axis1", 1)),
             *(self._mean(hidden, of) for of in (other, second)),
         ]
-        inner = self._learnt_linear("h", self._add("Concat", *seen, axis=-1))
-        told = self._learnt_linear("o", self._add("Tanh", inner))
+        inner = self._learnt_linear("h", self._add("Concat", *seen, axis=-1), 3 * self._shape.hidden, "inner")
+        told = self._learnt_linear("o", self._add("Tanh", inner), "inner", "answers")
         self._nodes.append(helper.make_node("Identity", [told], ["told"]))
 
     def serialised(self) -> bytes:
         return self._serialised(("input_ids", "attention_mask"), "sentence_embedding", self._shape.hidden)
 
     def serialised_judge(self) -> bytes:
-        return self._serialised(("input_ids", "sides"), "told", len(self._learnt["o.b"]))
+        return self._serialised(("input_ids", "sides"), "told", "answers")
 
-    def _serialised(self, inputs: tuple[str, str], output: str, width: int) -> bytes:
-        tokens = [
+    def _serialised(self, inputs: tuple[str, str], output: str, width: int | str) -> bytes:
+        taken = [
             helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in inputs
         ]
+        taken += [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape))
+            for name, shape in self._fed.items()
+        ]
         vector = helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", width])
-        graph = helper.make_graph(self._nodes, "encoder", tokens, [vector], list(self._weights.values()))
+        graph = helper.make_graph(self._nodes, "encoder", taken, [vector], list(self._weights.values()))
         opsets = [helper.make_opsetid("", _OPSET)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
         return bytes(model.SerializeToString(deterministic=True))
@@ -120,9 +126,9 @@ class _Graph:
         total = self._add("ReduceSum", self._add("Mul", hidden, share), self._ints("axis1", 1), keepdims=0)
         return self._add("Div", total, self._add("ReduceSum", share, self._ints("axis1", 1), keepdims=0))
 
-    def _learnt_linear(self, name: str, value: str) -> str:
-        product = self._add("MatMul", value, self._weight(f"{name}.w", self._learnt[f"{name}.w"]))
-        return self._add("Add", product, self._weight(f"{name}.b", self._learnt[f"{name}.b"]))
+    def _learnt_linear(self, name: str, value: str, into: int | str, out: int | str) -> str:
+        product = self._add("MatMul", value, self._input(f"{name}.w", into, out))
+        return self._add("Add", product, self._input(f"{name}.b", out))
 
     def _layer(self, name: str, queries: str, hidden: str, mask: str | None) -> str:
         attended = self._attention(name, queries, hidden, mask)
@@ -149,17 +155,14 @@ class _Graph:
         return self._add("Transpose", split, perm=order)
 
     def _linear(self, name: str, value: str, start: int = 0, end: int | None = None) -> str:
-        matrix = self._matrix(name)[start:end].T
+        matrix = self._container.floats(f"{name}.w")[start:end].T
         bias = self._container.floats(f"{name}.b")[start:end]
         product = self._add("MatMul", value, self._weight(f"{name}.w{start}", matrix))
+        if self._learns:
+            narrow = self._add("MatMul", value, self._input(f"{name}.A", matrix.shape[0], "rank"))
+            wide = self._add("MatMul", narrow, self._input(f"{name}.B{start}", "rank", matrix.shape[1]))
+            product = self._add("Add", product, wide)
         return self._add("Add", product, self._weight(f"{name}.b{start}", bias))
-
-    def _matrix(self, name: str) -> NDArray[np.float32]:
-        """A matrix of the container, with what was learnt on top of it as a product of two narrow ones."""
-        plain = self._container.floats(f"{name}.w")
-        if f"{name}.B" not in self._learnt:
-            return plain
-        return np.asarray(plain + self._learnt[f"{name}.B"] @ self._learnt[f"{name}.A"])
 
     def _norm(self, name: str, value: str) -> str:
         scale = self._weight(f"{name}.w", self._container.floats(f"{name}.w"))
@@ -175,6 +178,10 @@ class _Graph:
     def _weight(self, name: str, values: NDArray[Any]) -> str:
         if name not in self._weights:
             self._weights[name] = numpy_helper.from_array(np.ascontiguousarray(values), name)
+        return name
+
+    def _input(self, name: str, *shape: int | str) -> str:
+        self._fed[name] = shape
         return name
 
     def _ints(self, name: str, *values: int) -> str:

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from claude_memory.embed.source import ModelSource
@@ -15,7 +16,7 @@ from claude_memory.errors import EmbedderUnavailable
 
 if TYPE_CHECKING:
     from claude_memory.embed.onnx_model import OnnxModel
-    from claude_memory.embed.pair_model import PairModel
+    from claude_memory.embed.pair_model import Learnt, PairModel
 
 _WORKERS = min(2, os.cpu_count() or 1)  # texts are independent: two at a time use two idle cores in full
 _WORTH_WORKERS = 4
@@ -26,9 +27,12 @@ _KEPT_QUERIES = 256  # one is 384 bytes; the same question comes back while an a
 class LocalEmbedder:
     """Loads its model once, on first use, whichever thread comes first."""
 
-    def __init__(self, source: ModelSource, judge: LocalJudge | None = None) -> None:
+    def __init__(
+        self, source: ModelSource, judge: LocalJudge | None = None, turning: LocalJudge | None = None
+    ) -> None:
         self._source = source
         self.judge = judge
+        self.turning = turning
         self._lock = threading.Lock()
         self._begun: OnnxModel | None = None
         self._loaded: OnnxModel | None = None
@@ -72,8 +76,9 @@ class LocalEmbedder:
         """Give the model's memory back; the next text loads it again."""
         with self._lock:
             self._begun = self._loaded = None
-        if self.judge is not None:
-            self.judge.release()
+        for judge in (self.judge, self.turning):
+            if judge is not None:
+                judge.release()
         _return_memory()
 
     def _query(self, text: str) -> bytes:
@@ -107,25 +112,16 @@ class LocalEmbedder:
         return self._begun
 
 
-class LocalJudge:
-    """Compares two texts by a model on this machine; loads it with the first pair."""
+class LocalPairs:
+    """Reads two texts at once by a model on this machine; loads it with the first pair, for all judges."""
 
     def __init__(self, source: Callable[[], ModelSource]) -> None:
         self._source = source
         self._lock = threading.Lock()
         self._loaded: PairModel | None = None
 
-    def told(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, ...]]:
-        """Four numbers for each pair of an older and a newer text."""
-        model = self._load() if pairs else None
-        return [model.told(old, new) for old, new in pairs] if model else []
-
-    def release(self) -> None:
-        """Give the model's memory back; the next pair loads it again."""
-        with self._lock:
-            self._loaded = None
-
-    def _load(self) -> PairModel:
+    def loaded(self) -> PairModel:
+        """The model. Raises EmbedderUnavailable."""
         with self._lock:
             if self._loaded is None:
                 try:
@@ -135,6 +131,35 @@ class LocalJudge:
                 self._loaded = PairModel(self._source().files())
                 _return_memory()
             return self._loaded
+
+    def release(self) -> None:
+        """Give the model's memory back; the next pair loads it again."""
+        with self._lock:
+            self._loaded = None
+
+
+class LocalJudge:
+    """Compares two texts by what was learnt for one purpose."""
+
+    def __init__(self, pairs: LocalPairs, path: Path) -> None:
+        self._pairs = pairs
+        self._path = path
+        self._learnt: Learnt | None = None
+
+    def told(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, ...]]:
+        """The numbers of this learning for each pair of an older and a newer text."""
+        if not pairs:
+            return []
+        model = self._pairs.loaded()
+        if self._learnt is None:
+            from claude_memory.embed.pair_model import read_learnt
+
+            self._learnt = read_learnt(self._path)
+        return [model.told(self._learnt, old, new) for old, new in pairs]
+
+    def release(self) -> None:
+        """Give the model's memory back; the next pair loads it again."""
+        self._pairs.release()
 
 
 def _return_memory() -> None:

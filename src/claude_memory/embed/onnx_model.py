@@ -87,7 +87,7 @@ def clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def outputs_of(session: Any, values: Mapping[str, NDArray[np.int64]]) -> Any:
+def outputs_of(session: Any, values: Mapping[str, NDArray[Any]]) -> Any:
     """What a session gives for its inputs."""
     try:
         return session.run(None, dict(values))
