@@ -1,8 +1,9 @@
 """Fits the weights by which a decision is known to take an earlier one back, and says how well they do.
 
-Run: python bench/reversals.py [--meaning]: with the bundled model. Reads labelled sessions of
-tests/quality/data. Folds are by session, then each set is judged by weights learnt without it (each set has
-a writer of its own); the direction of every sign is fixed beforehand. The model's judge learnt from talks.
+Run: python bench/reversals.py [FIRST SECOND]: with the bundled model, and two files of `bench/turning.py`:
+a judge that was left without the sets of HALF, one without the others; each reads what it has not seen.
+Reads labelled sessions of tests/quality/data. Folds are by session, then each set is judged by weights
+learnt without it (each set has a writer of its own); the direction of every sign is fixed beforehand.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import random
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,6 +46,14 @@ SETS = (
     "reversals fourth_c",
     "sessions",
     "sessions_second",
+)
+HALF = (
+    "long_sessions",
+    "reversals second",
+    "reversals third_b",
+    "reversals fourth_a",
+    "reversals fourth_b",
+    "sessions",
 )
 RIDGE = 6.0
 STEPS = 15
@@ -152,14 +162,18 @@ def _turns(old: Episode, own: frozenset[int]) -> set[int]:
     return {*old.ends, *(word.index for word in taken_up(old, own))}
 
 
-def sense() -> comparing.Sense | None:
-    if "--meaning" not in sys.argv:
-        return None
-    from claude_memory.compaction.meaning import sense as opened
-    from claude_memory.embed import open_embedder
-    from claude_memory.settings import Settings
+def senses(files: list[str]) -> dict[str, comparing.Sense | None]:
+    """For each set what a model tells that has not seen it."""
+    if not files:
+        return {}
+    from claude_memory.compaction.meaning import sense
+    from claude_memory.embed.bundled import BundledModel, BundledPairs
+    from claude_memory.embed.local import LocalEmbedder, LocalJudge, LocalPairs
 
-    return opened(open_embedder(Settings(), Path(tempfile.gettempdir(), "claude-memory-bench")))
+    cache = Path(tempfile.gettempdir(), "claude-memory-bench")
+    pairs = LocalPairs(lambda: BundledPairs(cache))
+    opened = [sense(LocalEmbedder(BundledModel(cache), None, LocalJudge(pairs, Path(one)))) for one in files]
+    return {name: opened[name not in HALF] for name in SETS}
 
 
 def fitted(x: np.ndarray, y: np.ndarray, groups: list[np.ndarray]) -> np.ndarray:
@@ -203,7 +217,7 @@ def _solved(x: np.ndarray, y: np.ndarray, groups: list[np.ndarray], used: np.nda
 
 
 def main() -> None:
-    rows, wanted = rows_of(sessions(), sense())
+    rows, wanted = rows_of(sessions(), senses(sys.argv[1:]))
     names = list(dict.fromkeys(row.session for row in rows))
     print(f"{len(rows)} pairs of requests, {len(wanted)} labelled reversals")
     _tell(_learnt(rows))
@@ -265,14 +279,16 @@ class Row(NamedTuple):
     texts: tuple[str, str]
 
 
-def rows_of(listed: list[dict[str, Any]], sense: comparing.Sense | None) -> tuple[list[Row], list[str]]:
+def rows_of(
+    listed: list[dict[str, Any]], by_set: Mapping[str, comparing.Sense | None]
+) -> tuple[list[Row], list[str]]:
     """Each earlier with each later request, and the session of all that is to be noted."""
     rows: list[Row] = []
     wanted: list[str] = []
     for session in listed:
         turns = turns_of(session)
         said = words(turns)
-        labels = labelled(session)
+        labels, sense = labelled(session), by_set.get(session["set"])
         origin = Origin(SessionId(session["id"]), ProjectId("p"), session.get("cwd", ""))
         kinds = spoken_kinds(turns, origin)
         corrected = frozenset(index for index, kind in kinds.items() if kind is Kind.CORRECTION)

@@ -1,12 +1,13 @@
-"""Trains the judge that tells whether a request takes an earlier one back, from short labelled talks.
+"""Trains the judge that tells whether a request takes an earlier one back, from labelled talks and sessions.
 
-    python bench/turning.py --left NAME [NAME …]     train without these sets, then measure on them
-    python bench/turning.py --write                  train on all, put what was learnt into the package
+    python bench/turning.py --keep FILE                                 from all talks
+    python bench/turning.py --start FILE --sessions --left NAME …       go on with sessions, without these
+    python bench/turning.py --start FILE --sessions --write             … with all, into the package
 
 Begins with what the write gate's judge learnt of notes, and goes on with pairs of requests as the summariser
 puts them together (`compaction/heard.py`). Few pairs are a reversal: each epoch has all of them and twice as
-many others, other ones each time. No session is opened here: `bench/reversals.py` fits the weights of all
-signs to sessions that this judge has not seen, and tests/quality measures.
+many others, other ones each time. Two judges that were each left without one half of the sessions read that
+half for `bench/reversals.py`, which fits the weights of all signs. Held sessions are never opened here.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ OTHERS = 2  # for each reversal
 LIKELIEST = 4  # of the earlier requests, for each later one
 SMOOTHED = 0.04
 WORTH = (0.75, 1.5)
+BESIDE = "qrstu"  # talks that are learnt again with sessions
 
 
 def beginning() -> judge.Params:
@@ -45,13 +47,16 @@ def beginning() -> judge.Params:
     for name in ("o.w", "o.b"):
         value = params[name]
         params[name] = np.stack([value[..., :2].mean(-1), value[..., 2:].mean(-1)], -1)
-    return params | {"figures": np.zeros((1, 2), np.float32)}
+    return params
 
 
-def read() -> list[judge.Pair]:
-    """Pairs of requests of all talks; of those that are no reversal, the likeliest."""
+def read(sessions: bool) -> list[judge.Pair]:
+    """Pairs of requests of talks, or of sessions and some talks; of what is no reversal, the likeliest."""
     found = []
-    rows = labelled.rows_of(labelled.talks(), None)[0]
+    listed = labelled.talks()
+    if sessions:
+        listed = [*labelled.sessions(), *(talk for talk in listed if talk["set"] in BESIDE)]
+    rows = labelled.rows_of(listed, {})[0]
     for group in labelled.groups(rows):
         told = [rows[place] for place in group]
         some = sorted((row for row in told if row.verdict == 0), key=lambda row: -row.signs[0])[:LIKELIEST]
@@ -115,22 +120,24 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--left", nargs="*", default=[], help="sets to leave out and to measure on")
+    parser.add_argument("--sessions", action="store_true", help="sessions and some talks, not all talks")
     parser.add_argument("--epochs", type=int, default=7)
     parser.add_argument("--start", type=Path, help="go on from what --keep kept")
     parser.add_argument("--keep", type=Path, help="keep what was learnt in full precision, to go on from")
     parser.add_argument("--rate", type=float, default=RATE, help="how far a step goes at most")
     parser.add_argument("--write", action="store_true", help="put what was learnt into the package")
     chosen = parser.parse_args()
-    pairs = read()
+    pairs = read(chosen.sessions)
     for pair in pairs:
         judge.tokens(pair.old), judge.tokens(pair.new)
     given = [place for place, pair in enumerate(pairs) if pair.set not in chosen.left]
     print(f"{len(given)} pairs, {sum(pairs[place].goal for place in given)} of them reversals", flush=True)
     with multiprocessing.get_context("fork").Pool(2) as pool:
         params = dict(np.load(chosen.start)) if chosen.start else beginning()
+        params["figures"] = np.zeros((1, 2), np.float32)  # the gate's judge learns those beside the texts
         params = trained(pool, pairs, given, params, chosen.epochs, chosen.rate)
         if chosen.keep:
-            np.savez(chosen.keep, **params)
+            np.savez(chosen.keep, **{name: value for name, value in params.items() if name != "figures"})
         for name in chosen.left:
             places = [place for place, pair in enumerate(pairs) if pair.set == name]
             found = told(pool, params, [(pairs[place].old, pairs[place].new) for place in places])

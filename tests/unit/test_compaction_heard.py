@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from tests.unit.test_compaction_reversals import Talk
 
 from claude_memory.compaction.comparing import MOST_READ, READ, Comparing, Sense
 from claude_memory.compaction.episodes import Episode, episodes
 from claude_memory.compaction.heard import earlier, later, own_choices
 from claude_memory.compaction.reversals import by_words, links
 from claude_memory.compaction.talk import Word, words
-from tests.unit.test_compaction_reversals import Talk
 
 
 def requests(talk: Talk) -> list[Episode]:

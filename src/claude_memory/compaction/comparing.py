@@ -24,7 +24,7 @@ READ = 3  # earlier requests that are read against a later one, the likeliest
 MOST_READ = 240  # pairs of a session, the latest; about 14 ms each
 UNREAD = -4.0
 CERTAIN = 4.0
-ADDED = 1.5  # how much more an answer has to show than the request, to be what is given up
+ADDED = 1.4  # how much more an answer has to show than the request, to be what is given up
 EMBEDDED = 80  # requests, the latest
 TEXT_CHARACTERS = 600
 

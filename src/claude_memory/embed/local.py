@@ -142,7 +142,7 @@ class LocalJudge:
     """Compares two texts by what was learnt for one purpose."""
 
     def __init__(self, pairs: LocalPairs, path: Path) -> None:
-        self._pairs = pairs
+        self.pairs = pairs
         self._path = path
         self._learnt: Learnt | None = None
 
@@ -150,7 +150,7 @@ class LocalJudge:
         """The numbers of this learning for each pair of an older and a newer text."""
         if not pairs:
             return []
-        model = self._pairs.loaded()
+        model = self.pairs.loaded()
         if self._learnt is None:
             from claude_memory.embed.pair_model import read_learnt
 
@@ -159,7 +159,7 @@ class LocalJudge:
 
     def release(self) -> None:
         """Give the model's memory back; the next pair loads it again."""
-        self._pairs.release()
+        self.pairs.release()
 
 
 def _return_memory() -> None:
