@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from tests.unit.test_compaction_reversals import Talk
 
-from claude_memory.compaction.comparing import MOST_READ, READ, Comparing, Sense
+from claude_memory.compaction.comparing import MOST_READ, READ, WORTH_READING, Comparing, Sense
 from claude_memory.compaction.episodes import Episode, episodes
 from claude_memory.compaction.heard import earlier, later, own_choices
 from claude_memory.compaction.reversals import by_words, links
@@ -121,8 +121,9 @@ def test_only_the_likeliest_pairs_are_put_before_the_judge() -> None:
     assert len(judge.pairs) == MOST_READ
     few = recorder(4)
     linked(few, judge)
-    against = Comparing.of(requests(few), words(few.turns), None)
-    assert len(judge.pairs) == sum(min(READ, len(olds)) for _, olds in against.all())
+    against = Comparing.of(requests(few), words(few.turns), Sense(judge.near, judge.turned))
+    worth = [sum(by_words(signs) >= WORTH_READING for _, signs in olds) for _, olds in against.all()]
+    assert len(judge.pairs) == sum(min(READ, one) for one in worth) > 0
 
 
 def test_a_judge_that_cannot_be_asked_leaves_it_to_the_words() -> None:

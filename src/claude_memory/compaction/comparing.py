@@ -20,8 +20,9 @@ Near = Callable[[Sequence[str]], Sequence[Sequence[float]]]  # texts to unit vec
 Turned = Callable[[Sequence[tuple[str, str]]], Sequence[float]]  # each later one against its earlier one
 Compared = list[tuple[Episode, list[tuple[Episode, Signs]]]]
 LOOKED_BACK = 40  # requests
-READ = 3  # earlier requests that are read against a later one, the likeliest
-MOST_READ = 240  # pairs of a session, the latest; about 14 ms each
+READ = 2  # earlier requests that are read against a later one, the likeliest
+WORTH_READING = -4.5  # by words; below it a judge's word changes nothing
+MOST_READ = 120  # pairs of a session, the latest; 12 to 50 ms each
 UNREAD = -4.0
 CERTAIN = 4.0
 ADDED = 1.4  # how much more an answer has to show than the request, to be what is given up
@@ -100,7 +101,8 @@ class Comparing:
         likely = [
             (new, old)
             for new, olds in pairs
-            for old, _ in sorted(olds, key=lambda one: -prior(one[1]))[:READ]
+            for old, signs in sorted(olds, key=lambda one: -prior(one[1]))[:READ]
+            if prior(signs) >= WORTH_READING
         ][-MOST_READ:]
         told = turned([(earlier(old, own), later(new)) for new, old in likely])
         known = {(new.place, old.place): one for (new, old), one in zip(likely, told, strict=False)}
@@ -110,7 +112,7 @@ class Comparing:
             written = old.work.added or old.work.removed
             return replace(signs, turned=one, only_said=0.0 if written else max(0.0, one))
 
-        if not told:
+        if likely and not told:
             return []
         return [(new, [(old, read(new, old, signs)) for old, signs in olds]) for new, olds in pairs]
 

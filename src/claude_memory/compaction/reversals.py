@@ -18,7 +18,7 @@ from claude_memory.compaction.signs import MEANING, MEANING_BIAS, WORDS, WORDS_B
 from claude_memory.compaction.talk import Word
 
 T = TypeVar("T")
-AT_LEAST = 0.35
+AT_LEAST = 0.4
 BESIDE = 0.5  # a second earlier decision counts if it is nearly as likely
 NEVER = -math.inf
 AT_MOST = 2  # earlier decisions taken back by one

@@ -155,7 +155,13 @@ class LocalJudge:
             from claude_memory.embed.pair_model import read_learnt
 
             self._learnt = read_learnt(self._path)
-        return [model.told(self._learnt, old, new) for old, new in pairs]
+        learnt = self._learnt
+        if len(pairs) < _WORTH_WORKERS or _WORKERS == 1:
+            return [model.told(learnt, old, new) for old, new in pairs]
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(_WORKERS, "judge") as workers:
+            return list(workers.map(lambda pair: model.told(learnt, *pair), pairs))
 
     def release(self) -> None:
         """Give the model's memory back; the next pair loads it again."""
