@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -191,6 +192,7 @@ def test_an_interrupt_while_reading_ends_quietly(home: Path) -> None:
     process.stdin.flush()
     while not list(home.glob("spool/tmp/*")):
         assert process.poll() is None
+    time.sleep(0.2)  # the file is there a moment before it waits for more
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (0, b"", b"")

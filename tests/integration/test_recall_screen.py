@@ -154,6 +154,16 @@ def test_a_question_mark_helps_unless_it_ends_a_question(memory: Memory) -> None
     play(RecallScreen(memory), steps)
 
 
+def test_an_answer_that_comes_while_the_screen_closes_is_let_go(memory: Memory) -> None:
+    async def steps(screen: RecallScreen, pilot: Pilot[Any]) -> None:
+        await ask(screen, pilot, "why")
+        answer = screen._answer
+        await screen.query_one("#results").remove()
+        screen._arrived(RecallScreen.Answered(answer))
+
+    play(RecallScreen(memory), steps)
+
+
 def test_one_reads_on_from_place_to_place_and_page_to_page(memory: Memory) -> None:
     async def steps(screen: RecallScreen, pilot: Pilot[Any]) -> None:
         log = screen.query_one("#conversation", RichLog)

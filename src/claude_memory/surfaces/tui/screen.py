@@ -150,8 +150,8 @@ class RecallScreen(App[Conversation]):
 
     @on(Answered)
     def _arrived(self, arrived: Answered) -> None:
-        if arrived.answer.wanted.number != self._number:
-            return
+        if arrived.answer.wanted.number != self._number or not self.query("#results"):
+            return  # another question was asked since, or the screen is closing
         chosen = self._chosen.conversation.number if self._answer_is_current and self._chosen else None
         self._answer = arrived.answer
         self._shown = None
