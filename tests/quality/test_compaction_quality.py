@@ -30,7 +30,7 @@ DATA = Path(__file__).parent / "data"
 START = datetime(2026, 11, 2, 9, tzinfo=UTC)
 HALVES = ("dev", "held")
 # Where a reversal is labelled: long sessions with everything in them, short ones made of changed decisions.
-NOTED, FINAL, LIVING, FALSE = 0.65, 0.8, 0.35, 0.22  # at least, at least, at most, at most
+NOTED, FINAL, LIVING, FALSE = 0.65, 0.75, 0.35, 0.22  # at least, at least, at most, at most
 FOURTH_B = ("reversals fourth_b", "dev")
 FIFTH = ("reversals fifth", "held")
 NOTED_AT_LEAST = {FOURTH_B: 0.45}  # many are only talked about, or an agent's own choice
