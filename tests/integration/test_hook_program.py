@@ -185,7 +185,8 @@ def test_an_interrupt_while_reading_ends_quietly(home: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={"CLAUDE_MEMORY_HOME": str(home)},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
+        # What is started in the background ignores interrupts, and passes that on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
     assert process.stdin is not None
     process.stdin.write(b"x")
