@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.integration.test_judge import Broken
 from tests.unit.test_compaction_reversals import ORIGIN, Talk
 
 from claude_memory.compaction.comparing import Sense
 from claude_memory.compaction.meaning import sense
 from claude_memory.compaction.summarise import summarise
 from claude_memory.embed import open_embedder, turning_of
-from claude_memory.errors import EmbedderUnavailable
 from claude_memory.settings import Settings
 
 LABELS = "in the summer we relabel all the books. i want Code 39 labels, our old scanner reads them. build nothing yet"
@@ -46,16 +45,11 @@ def test_a_neighbouring_matter_takes_nothing_back(model: Sense | None) -> None:
     assert not reversals(library(FINES), model)
 
 
-class Gone:
-    def told(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, ...]]:
-        raise EmbedderUnavailable("gone")
-
-
 def test_a_judge_that_is_gone_leaves_it_to_the_words(
     model_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedder = open_embedder(Settings(), model_cache)
-    monkeypatch.setattr(embedder, "turning", Gone())
+    monkeypatch.setattr(embedder, "turning", Broken())
     assert reversals(library(QR), sense(embedder)) == reversals(library(QR), None)
 
 
