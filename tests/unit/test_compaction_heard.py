@@ -68,6 +68,34 @@ def test_an_agent_that_finds_its_choice_failing_and_goes_another_way_is_one_chan
     assert [old.said.text for old, _ in olds] == ["I decided on a systemd timer."]  # not what a person wants
 
 
+def test_an_agent_that_ends_by_offering_another_thing_changed_nothing() -> None:
+    talk = Talk().person("Bring the app up to the new schema.").run("swift test")
+    talk.agent("A light migration can't fill the name, so there is a stage of its own.").run("ls")
+    talk.agent("The timeline never hears of a save. I'd reload all timelines after each one.").person("ok")
+    assert not [one for one in requests(talk) if one.since >= 0]
+    assert requests(talk)[-1].adopted.startswith("The timeline")
+
+
+CONSENT = "Yes. EKF it is, particles stay at 2000."
+
+
+@pytest.mark.parametrize(("said", "changes"), [(CONSENT, True), ("What does the log say?", False)])
+def test_a_person_takes_back_what_they_wanted_by_consenting_to_an_agents_change(
+    said: str, changes: bool
+) -> None:
+    talk = Talk().person("Find the jumps.").agent("They come after wheel slip.")
+    talk.person("Then more particles, 8000.").write("nav.yaml", "particles: 8000")
+    talk.agent("It does not help. I put the particles back to 2000 and would fuse the IMU by an EKF.")
+    talk.person(said).edit("nav.yaml", "particles: 8000", "particles: 2000")
+    [change] = [one for one in requests(talk) if one.alone]
+    pairs = {
+        new.index: [old.index for old, _ in olds]
+        for new, olds in Comparing.of(requests(talk), [], None).all()
+    }
+    assert (2 in pairs.get(change.index, [])) is changes
+    assert ("2000" in change.written) is changes  # what is done after the consent is done for the change
+
+
 def test_a_request_is_read_with_what_the_agent_made_of_it() -> None:
     talk = Talk().person("Start the app.").agent("Which format for the takes?").person("FLAC")
     talk.agent("Takes are written as FLAC.").person("And a level meter.").agent("It redraws at 30 fps.")

@@ -13,7 +13,7 @@ from claude_memory.compaction.episodes import FEW, Episode, clauses_of, rarity, 
 from claude_memory.compaction.heard import earlier, later, own_choices, taken_up
 from claude_memory.compaction.pair import Pair, Vectors
 from claude_memory.compaction.signs import Signs
-from claude_memory.compaction.talk import Word
+from claude_memory.compaction.talk import FAILING, Word
 from claude_memory.compaction.wording import REASON, RULING, alike, given_up, slots
 
 Near = Callable[[Sequence[str]], Sequence[Sequence[float]]]  # texts to unit vectors
@@ -87,7 +87,7 @@ class Comparing:
         """Each request that may take something back, with what speaks for each earlier one."""
         pairs = []
         for new in self.found:
-            if not new.said.states or new.only_stays or (new.alone and new.since < 0):
+            if not new.said.states or new.only_stays or (new.begun is None and new.since < 0):
                 continue
             earlier_ones = self.found[max(0, new.place - LOOKED_BACK) : new.place]
             olds = [one for one in earlier_ones if not one.said.asks and _may_change(one, new)]
@@ -135,6 +135,7 @@ class Comparing:
             for word in taken_up(old, own_choices(self.found))
             if word != new.proposal
             for one in clauses_of(word.text)
+            if not FAILING.search(one)  # what it found was no choice
         ]
         most, _, turn = max(added, default=(0.0, "", 0))
         if most > ADDED * max(scores, default=0.0):
@@ -158,9 +159,11 @@ class Comparing:
 
 
 def _may_change(old: Episode, new: Episode) -> bool:
-    """A person may change anything; an agent, unasked, what was its own idea."""
+    """A person may change anything, or consent to it; an agent, unasked, what was its own idea."""
     return (
-        not new.alone or old.alone or (bool(old.adopted) and new.index not in {w.index for w in old.replies})
+        new.begun is not None
+        or old.alone
+        or (bool(old.adopted) and new.index not in {w.index for w in old.replies})
     )
 
 

@@ -18,6 +18,7 @@ from claude_memory.compaction.talk import (
     DIFFICULTY,
     FAILING,
     STAYING,
+    SUGGESTING,
     Word,
     chosen_alone,
     proposed,
@@ -69,6 +70,13 @@ class Episode:
     def alone(self) -> bool:
         """Whether the agent chose it without being asked."""
         return not self.said.person
+
+    @property
+    def begun(self) -> int | None:
+        """The turn in which a person wants it; an agent's own idea has one only with their consent."""
+        if not self.alone:
+            return self.index
+        return self.confirmed.index if self.confirmed else None
 
     @property
     def ends(self) -> tuple[int, ...]:
@@ -178,6 +186,14 @@ class Episode:
         return self.answer.index if self.answer else self.said.index
 
     @cached_property
+    def settled(self) -> str:
+        """All words in which it was settled: with a consent, also what that consents to."""
+        if self.confirmed is None:
+            return self.said.text
+        answer = f"{self.answer.text} " if self.answer else ""
+        return f"{self.said.text} {answer}{self.confirmed.text}"
+
+    @cached_property
     def text(self) -> str:
         said = f"{self.taken_up} . {self.said.text}" if self.adopted else self.said.text
         return f"{said} . {self.confirmed.text}" if self.confirmed else said
@@ -224,11 +240,19 @@ def _own_choices(run: Sequence[Word], place: int) -> list[Episode]:
         return []
     text = " ".join(word.text for word in own)
     at_work = len(own) > 1 or own[0].index > before.index + 1
-    if revised_alone(text, at_work=at_work) or any(FAILING.search(word.text) for word in own[:-1]):
+    if revised_alone(text, at_work=at_work) or _failed_before(own):
         along = tuple(word.index for word in own[:-1])
         return [Episode(place, replace(own[-1], text=text), since=before.index, along=along)]
     chosen = [replace(word, text=chosen_alone(word.text)) for word in own]
     return [Episode(place + number, word) for number, word in enumerate(one for one in chosen if one.text)]
+
+
+def _failed_before(own: Sequence[Word]) -> bool:
+    """Whether the agent found something failing on the way, and does not end by offering another thing."""
+    last = own[-1]
+    about = subjects(last.text) if SUGGESTING.search(last.text) else None
+    failing = (subjects(word.text) for word in own[:-1] if FAILING.search(word.text))
+    return any(about is None or bool(about & one) for one in failing)
 
 
 def _confirmed(word: Word, before: Word | None, found: Sequence[Episode]) -> int | None:
@@ -257,12 +281,13 @@ def _confirms(word: Word, before: Word, request: Episode) -> bool:
 def _do(turns: Sequence[Turn], found: Sequence[Episode]) -> None:
     """Give each request what was done for it; what an agent took out by itself is its own."""
     ledger = Ledger()
-    waiting = [one for one in reversed(found) if not one.alone]
+    begun = [(one.begun, one) for one in found if one.begun is not None]
+    waiting = sorted(begun, key=lambda one: -one[0])
     revising = [one for one in reversed(found) if one.since >= 0]
     current: Episode | None = None
     for index, turn in enumerate(turns):
-        while waiting and waiting[-1].index <= index:
-            following = waiting.pop()
+        while waiting and waiting[-1][0] <= index:
+            following = waiting.pop()[1]
             if current is None or not following.said.asks:
                 current = following
         while revising and revising[-1].index < index and turn.role == PERSON:

@@ -28,7 +28,7 @@ _LATER = re.compile(
     re.IGNORECASE,
 )
 _ASSENT = re.compile(
-    r"^\W*(?:yes|yeah|yep|yup|ok(?:ay)?|sure|fine|go|do it|agreed|good|great|right|perfect|please do|sounds good|exact(?:ly)?|precisely|i (?:agree|understand)|settled|correct|makes sense|deal|fair|ja|that'?s (?:it|the|right)|you were right|ugh|hm+|alright|let'?s|lets)\b",
+    r"^\W*(?:yes|yeah|yep|yup|ok(?:ay)?|sure|fine|go|do it|agreed|good|great|better(?!:)|nice|excellent|lovely|right|perfect|please do|sounds good|exact(?:ly)?|precisely|i (?:agree|understand)|settled|correct|makes sense|deal|fair|ja|that'?s (?:it|the|right)|you were right|ugh|hm+|alright|let'?s|lets)\b",
     re.IGNORECASE,
 )
 SETTLING = re.compile(
@@ -125,6 +125,9 @@ FAILING = re.compile(
 OFFERING_ELSE = re.compile(
     r"\b(?:instead|rather|suggest\w*|propos\w*|alternative\w*|i'?d|i would|i could|i can|could|we drop|would (?:be|cover|fit|catch|survive)|or|covers|switch|better)\b",
     re.IGNORECASE,
+)
+SUGGESTING = re.compile(
+    r"\b(?:i['’]d|i would|i suggest|i propose|i recommend|shall (?:i|we)|we could)\b", re.IGNORECASE
 )
 LITTLE = 3  # words that say nothing by themselves
 MAX_SENTENCES = 12
