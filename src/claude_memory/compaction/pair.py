@@ -22,11 +22,9 @@ from claude_memory.compaction.wording import (
     EVERYWHERE,
     IDEA,
     OFFERING,
-    TURNING_BACK,
     YOU_DID_IT,
     alike,
     begins,
-    dropped,
     given_way,
     names_in,
     refused,
@@ -65,7 +63,6 @@ class Pair:
         """All that speaks for, and against, the later one taking the earlier one back."""
         new, old, traces, subject = self.new, self.old, self.traces, self.subject
         number, in_code = traces.numbers(old.text)
-        dropping = self._dropped()
         countered = self._countered()
         return Signs(
             subject=subject,
@@ -87,7 +84,6 @@ class Pair:
             rescued=0.0 if self.last else countered,
             gives_way=self._gives_way(),
             refused=self._told(refused(new.settled)),
-            says_so=subject * bool(TURNING_BACK.search(new.settled) or dropping),
             concludes=subject * bool(CONCLUDING.search(new.settled)),
             recalled=self._recalled(),
             narrowed=subject * self._narrowed(),
@@ -173,14 +169,6 @@ class Pair:
     def _told(self, down: frozenset[str]) -> float:
         """How telling a word of the earlier choice is that is turned down plainly."""
         return self._most(word for one in down for word in self.old.chosen if alike(one, word))
-
-    def _dropped(self) -> float:
-        """How telling a word of the earlier choice is that is dropped outright."""
-        new, old = self.new, self.old
-        later = new.proposal is not None and new.proposal.index > old.index
-        chosen = old.own or old.chosen
-        plainly = dropped(new.said.text) | (dropped(new.adopted) if later else frozenset())
-        return self._most(word for one in plainly for word in chosen if alike(one, word))
 
     def _most(self, words: Iterable[str]) -> float:
         return max((self.rare.get(word, 0.0) for word in words), default=0.0)

@@ -39,7 +39,6 @@ class Signs:
     own: float = 0.0  # an agent changes what it had chosen itself
     # what the person says
     refused: float = 0.0  # plainly that they will not have what was chosen
-    says_so: float = 0.0  # words of taking back
     concludes: float = 0.0  # a conclusion: “so …”, “make it …”
     recalled: float = 0.0  # a name that was chosen earlier, again
     narrowed: float = 0.0  # a part of what was for all

@@ -18,17 +18,6 @@ from claude_memory.distil.exchange import STOPWORDS
 _AROUND = 6  # words on each side of a number
 _NAME = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z][\w+-]+|\b\w+[a-z][A-Z]\w*|`[^`]+`")
 _PIECE = re.compile(r"[A-Za-z_]+|\d+(?:\.\d+)*")
-TURNING_BACK = re.compile(
-    r"\b(?:scrap|scratch that|forget (?:what|that|it|about|the)|second thoughts?|walk (?:that|this|it)?.{0,10}back"
-    r"|back to|(?:go|going|went) back|chang(?:e|ed) (?:my|our) mind|change of plan|no longer|any ?more|instead"
-    r"|rather than|was (?:wrong|dumb|stupid|a mistake)|(?:is|are) dead|convinced|you were right|revert\w*|undo\w*"
-    r"|kill|drop|remove[sd]?|take \w+ out|out again|we invert|switch(?:ing|ed)? (?:to|back|over)|after all"
-    r"|reconsider\w*|too optimistic|it is (?:again|then)|not worth|give up|abandon\w*|get rid|ditch|bring back"
-    r"|replace\w*|rip \w+ out|strike|shel(?:f|ve[ds]?)|retire[ds]?|cancel\w*|toss|swap\w*|(?:must|has to|have to|needs? to|can) go|goes|roll(?:ed|ing)? back|never ?mind"
-    r"|overruled|vetoed|forbid\w*|not allowed|move (?:off|away)|in the drawer|wait|actually|hold on|turns out|out too|is out)\b",
-    re.IGNORECASE,
-)
-
 _DROPPING = re.compile(
     r"\b(?:drop(?:s|ped|ping)?|scrap|strike|shelve|retire|cancel|toss|swap|lose|kill|ditch|abandon|remov(?:e|es|ing)|get rid of|rip out|take out|throw out|undo|revert|replace|instead of|rather than|no more|no longer|stop using)\s+(?:the |a |an |our |this |that |all |use |using |with )*((?:[\w'/.+-]+ ?){1,2})",
     re.IGNORECASE,
@@ -143,13 +132,6 @@ def given_up(text: str) -> frozenset[str]:
             around = tokens[max(0, place - reach[0]) : place + reach[1] + 1]
             found += [word for word in around if word != token]
     return subjects(" ".join(found))
-
-
-@lru_cache(maxsize=2_000)
-def dropped(text: str) -> frozenset[str]:
-    """What a text does away with in plain words; the two words after the verb say what."""
-    found = " ".join(match[1] for match in _DROPPING.finditer(text.replace("’", "'")))
-    return subjects(found)
 
 
 _FAILED = re.compile(
