@@ -122,7 +122,7 @@ def test_a_killed_model_process_is_replaced(running: Callable[..., Running]) -> 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_however_the_server_ends_nothing_is_left(
     running: Callable[..., Running], memory_home: Path, how: signal.Signals
 ) -> None:
@@ -134,7 +134,8 @@ def test_however_the_server_ends_nothing_is_left(
     server.process.send_signal(how)
     server.process.wait(PATIENCE)
     assert until(lambda: not Path(f"/proc/{child}").exists(), 5)
-    if how is signal.SIGTERM:
+    if how is not signal.SIGKILL:
+        assert server.process.returncode == 128 + how
         assert not place.exists()
         assert not (memory_home / "cache" / "hook-server").exists()
 

@@ -80,6 +80,8 @@ class Server:
     def run(self) -> None:
         """Serve over stdio until the client goes."""
         self.start()
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, self._interrupted)
         try:
             self.mcp.run("stdio")
         finally:
@@ -136,6 +138,13 @@ class Server:
         # Whoever asks twice gets no cleaner end; the standard library's own way out would wait for stdin.
         self.close()
         os._exit(143)
+
+    def _interrupted(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second one ends it at once
+        with contextlib.suppress(OSError):
+            os.write(2, b"claude-memory: interrupted\n")
+        self.close()
+        os._exit(130)
 
     def _beside(self) -> None:
         from claude_memory.surfaces.mcp.hook_socket import HookSocket
