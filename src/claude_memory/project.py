@@ -54,6 +54,14 @@ def identify(folder: Path | str, *, quick: bool = False) -> ProjectIdentity:
     return ProjectIdentity(tuple(names), label or str(main), str(top), partial)
 
 
+def current_folder() -> Path:
+    """The folder we are in; NotFound where someone removed it under us."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise NotFound("the current folder is gone: go to another one") from None
+
+
 def root_of(folder: Path | str) -> Path:
     """The folder that holds the project's own files: the repository's top, else the folder itself."""
     start = Path(os.path.realpath(folder))

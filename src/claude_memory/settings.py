@@ -238,7 +238,9 @@ def _document(path: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as fault:
+    except OSError as fault:
+        raise ConfigFault(f"cannot read {path}: {fault.strerror}") from None
+    except ValueError as fault:
         raise ConfigFault(f"cannot read {path}: {fault}") from None
     except RecursionError:
         raise ConfigFault(f"cannot read {path}: nested too deeply") from None

@@ -1,11 +1,12 @@
 """The command `claude-memory`.
 
-This module is what every call pays for, so it imports nothing but `sys`: the version and the hooks are
+This module is what every call pays for, so it imports next to nothing: the version and the hooks are
 answered before the command-line library is even looked at.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 
 _GLOBAL = frozenset(("-h", "--help", "--home", "--project", "--debug"))
@@ -14,6 +15,7 @@ _GLOBAL = frozenset(("-h", "--help", "--home", "--project", "--debug"))
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit code (0 done, 1 failed, 2 wrong usage, 130 interrupted)."""
     given = sys.argv[1:] if arguments is None else arguments
+    _open_closed_streams()
     try:
         if given in (["version"], ["--version"]):
             return _version()
@@ -25,25 +27,37 @@ def main(arguments: list[str] | None = None) -> int:
 
         return run(given)
     except KeyboardInterrupt:
-        sys.stderr.write("claude-memory: interrupted\n")
+        after_the_mark = "\n" if sys.stderr.isatty() else ""  # a terminal has just drawn ^C
+        sys.stderr.write(f"{after_the_mark}claude-memory: interrupted\n")
         return 130
+    except Exception as fault:  # noqa: BLE001  a surface's top handler
+        from claude_memory.surfaces.cli.app import ended
+
+        return ended(fault)
+
+
+def _open_closed_streams() -> None:
+    """A shell may close a stream (`>&-`): then nobody reads it, and no file of ours may get its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123  open until the process ends
 
 
 def _version() -> int:
     from claude_memory import __version__
 
     sys.stdout.write(f"claude-memory {__version__}\n")
+    sys.stdout.flush()
     return 0
 
 
 def _mcp() -> int:
     """Serve an agent that waits for its answer: the command-line library would only delay it."""
-    from pathlib import Path
-
+    from claude_memory.project import current_folder
     from claude_memory.settings import home
     from claude_memory.surfaces.mcp.server import serve
 
-    serve(home(), Path.cwd())
+    serve(home(), current_folder())
     return 0
 
 

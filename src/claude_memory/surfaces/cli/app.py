@@ -12,7 +12,7 @@ import typer
 from typer.main import get_command
 
 from claude_memory import __version__, settings
-from claude_memory.errors import InvalidInput, MemoryFault
+from claude_memory.errors import MemoryFault
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.request import Place
 
@@ -48,7 +48,7 @@ def with_commands(asked: str | None = None) -> typer.Typer:
         name="claude-memory",
         help="A lasting memory for coding agents: captured by hooks, searched in words and meaning.",
         epilog="--home, --project and --debug may stand anywhere. The commands' exit codes: "
-        "0 done, 1 the request failed, 2 wrong usage.",
+        "0 done, 1 the request failed, 2 wrong usage, 130 interrupted.",
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
@@ -96,37 +96,49 @@ def run(arguments: list[str]) -> int:
     """Run one command and translate whatever ends it, once."""
     output.prepare_streams()
     try:
-        code = _invoke(hoisted(arguments))
+        code = _invoke(arguments)
         sys.stdout.flush()
         return code
-    except BrokenPipeError:
+    except Exception as fault:  # noqa: BLE001  a surface's top handler
+        return ended(fault)
+
+
+def ended(fault: Exception) -> int:
+    """The exit code for what ended a command, after saying why in one line."""
+    if isinstance(fault, BrokenPipeError):
         # The reader (head, less) has had enough. Python would complain when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except MemoryFault as fault:
-        return _failed(fault, str(fault))
-    except OSError as fault:
-        where = f": {fault.filename}" if fault.filename else ""
-        return _failed(fault, f"{fault.strerror or fault}{where}")
-    except Exception as fault:  # noqa: BLE001  a surface's top handler
-        return _failed(fault, f"unexpected {type(fault).__name__}: {fault}{_logged(fault)}")
+    if settings.debugging():
+        raise fault
+    output.failure(_words(fault))
+    return 1
+
+
+def _words(fault: Exception) -> str:
+    if isinstance(fault, MemoryFault):
+        return str(fault)
+    if isinstance(fault, OSError):
+        return f"{fault.strerror or fault}{f': {fault.filename}' if fault.filename else ''}"
+    return f"unexpected {type(fault).__name__}: {fault}{_logged(fault)}"
 
 
 def _invoke(arguments: list[str]) -> int:
-    command = get_command(with_commands(_asked(arguments)))
     try:
-        with command.make_context("claude-memory", arguments) as context:
+        ordered = hoisted(arguments)
+        command = get_command(with_commands(_asked(ordered)))
+        with command.make_context("claude-memory", ordered) as context:
             command.invoke(context)
     except typer.Exit as end:
         return end.exit_code
     except typer.Abort:
-        output.note("nothing done")
+        output.failure("nothing done")
         return 1
     except typer.TyperException as fault:
         if settings.debugging():
             raise
         if type(fault).__name__ == "NoArgsIsHelpError":  # a group without its command: show which there are
-            output.lines([[(fault.format_message(), "")]])
+            output.note(fault.format_message())
         else:
             output.failure(fault.format_message())
         return fault.exit_code
@@ -152,28 +164,23 @@ def hoisted(arguments: list[str]) -> list[str]:
     waiting = iter(arguments[:end])
     for argument in waiting:
         if argument in _WITH_VALUE:
-            value = next(waiting, None)
+            value = next(waiting, "")
             _refuse_empty(argument, value)
-            front.extend([argument, *([value] if value is not None else [])])
+            front.extend([argument, value])
         elif argument in _PLAIN or argument.startswith(tuple(f"{name}=" for name in _WITH_VALUE)):
-            _refuse_empty(*argument.partition("=")[::2])
+            name, _, value = argument.partition("=")
+            if name in _WITH_VALUE:
+                _refuse_empty(name, value)
             front.append(argument)
         else:
             rest.append(argument)
     return [*front, *rest, *arguments[end:]]
 
 
-def _refuse_empty(option: str, value: str | None) -> None:
+def _refuse_empty(option: str, value: str) -> None:
     """A variable that is not set must not make the current folder the home."""
-    if value == "" and option in _WITH_VALUE:
-        raise InvalidInput(f"{option} wants a folder, not an empty text")
-
-
-def _failed(fault: BaseException, message: str) -> int:
-    if settings.debugging():
-        raise fault
-    output.failure(message)
-    return 1
+    if not value:
+        raise typer.BadParameter("it wants a folder", param_hint=f"'{option}'")
 
 
 def _logged(fault: BaseException) -> str:

@@ -14,14 +14,13 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-import typer
-
 from claude_memory.errors import InvalidInput
 
 # A piece of a line with its style ("" for none); a line is a list of pieces.
 Piece = tuple[str, str]
 Line = list[Piece]
 
+FAILURE_CHARACTERS = 1000
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 
 
@@ -63,7 +62,10 @@ def note(message: str) -> None:
 
 def failure(message: str) -> None:
     """One line that says why the request failed."""
-    sys.stderr.write(f"claude-memory: {' '.join(clean(message).split())}\n")
+    told = " ".join(clean(message).split())
+    if len(told) > FAILURE_CHARACTERS:  # it quotes what was given: the reason stands before and after that
+        told = f"{told[: FAILURE_CHARACTERS - 200]} … {told[-200:]}"
+    sys.stderr.write(f"claude-memory: {told}\n")
 
 
 def confirmed(
@@ -74,7 +76,21 @@ def confirmed(
         return True
     if not sys.stdin.isatty():
         raise InvalidInput(unasked)
-    return typer.confirm(clean(question), err=True)
+    return _answered(clean(question))
+
+
+def _answered(question: str) -> bool:
+    """Yes or no from the terminal. Not the library's: it writes to standard output, and hides Ctrl-C."""
+    while True:
+        sys.stderr.write(f"{question} [y/N]: ")
+        sys.stderr.flush()
+        answer = sys.stdin.readline()
+        if not answer:  # Ctrl-D leaves the cursor behind the question
+            note("")
+        if answer.strip().lower() in ("y", "yes"):
+            return True
+        if answer.strip().lower() in ("", "n", "no"):
+            return False
 
 
 def width() -> int | None:
