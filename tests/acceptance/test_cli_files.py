@@ -49,7 +49,7 @@ def test_the_buffer_is_shown_added_to_and_cleared_around_a_persons_lines(cli: An
     assert "waiting for the vendor" in cli.ok("buffer").out
     assert "claude-memory:begin" not in cli.ok("buffer", "show").out
     assert cli("buffer", "clear").code == 1
-    cli.ok("buffer", "clear", "--yes")
+    assert cli.ok("buffer", "clear", "--yes", "--json").json["cleared"]
     left = cli.ok("buffer", "show", "--json").json["text"]
     assert "MINE" in left
     assert "vendor" not in left
@@ -66,9 +66,21 @@ def test_distilling_shows_a_diff_and_waits_for_a_yes(cli: Any, today: str) -> No
     assert shown.code == 1
     memory = cli.project / ".claude-memories" / "MEMORY.md"
     assert not memory.exists()
+    assert cli.ok("distill", "--json").json["applied"] is False
     cli.ok("distill", "--yes")
     assert "never cache prices" in memory.read_text("utf-8")
-    assert cli.ok("distill", "--json").json["proposed"] == []
+    again = cli.ok("distill", "--yes", "--json").json
+    assert (again["proposed"], again["applied"]) == ([], False)
+
+
+def test_distilling_says_that_it_applied_only_when_it_did(cli: Any, today: str) -> None:
+    cli.ok("init")
+    log = cli.project / ".claude-memories" / "memory" / f"{today}.md"
+    log.parent.mkdir(parents=True)
+    log.write_text("- we should never cache prices\n", "utf-8")
+    (cli.project / ".claude-memories" / "MEMORY.md").mkdir()
+    done = cli("distill", "--yes", "--json")
+    assert (done.code, done.out) == (1, "")
 
 
 def test_notes_are_counted_and_problems_named_by_line(cli: Any, scratch_home: Path) -> None:

@@ -45,6 +45,49 @@ def test_nothing_asked_is_answered_with_help(cli: Any) -> None:
         (["forget", "m123", "--erase", "--undo"], "exclude"),
         (["config", "get"], "KEY"),
         (["init", "--layout", "odd"], "private"),
+        (["install", "--scope", "odd"], "user"),
+        (["install", "--agent", "odd"], "codex"),
+        (["uninstall", "--agent", "odd"], "codex"),
+        (["recall", "x", "--agent", "odd"], "claude-code"),
+        (["import", "--agent", "odd"], "claude-code"),
+        (["import", "--from", "odd"], "claude-mem"),
+        (["summarize", "x.jsonl", "--agent", "odd"], "claude-code"),
+        (["summarize", "x.jsonl", "--provider", "odd"], "rules"),
+        (["export", "task", "--format", "odd"], "html"),
+        (["search", "x", "--since", "someday"], "--since"),
+        (["search", "x", "--until", ""], "--until"),
+        (["search", "x", "--min-relevance", "nan"], "--min-relevance"),
+        (["recall", "--until", "someday"], "--until"),
+        (["import", "--since", "someday"], "--since"),
+        (["ledger", "--since", "someday"], "--since"),
+        (["intend", "set", "x", "--at", "someday"], "--at"),
+        (["intend", "set", "x", "--in", "friday"], "--in"),
+        (["intend", "set", "x", "--deadline", "someday"], "--deadline"),
+        (["intend", "set", "x", "--at", "friday", "--in", "2h"], "exclude"),
+        (["intend", "snooze", "i123", "someday"], "TIME"),
+        (["conversation", "id:odd"], "RANGE"),
+        (["conversation", ":3"], "RANGE"),
+        (["cleanup", "--days", "-1"], "--days"),
+        (["cleanup", "--days", "99999999999"], "--days"),
+        (["context", "--max-tokens", "-4"], "--max-tokens"),
+        (["scratchpad", "task", "--restore", "0"], "--restore"),
+        (["scratchpad", "task", "--content", "x", "--file", "y"], "exclude"),
+        (["scratchpad", "task", "--content", "x", "--edit"], "exclude"),
+        (["scratchpad", "task", "--history", "--restore", "1"], "exclude"),
+        (["plan", "task", "--content", "x", "--from-scratchpad"], "exclude"),
+        (["append", "task"], "text"),
+        (["append", "task", "x", "--file", "y"], "exclude"),
+        (["consolidate", "--dry-run", "--undo"], "exclude"),
+        (["summary", "save"], "--session"),
+        (["log", "--json", "add", "x"], "--json"),
+        (["buffer", "--json", "clear", "--yes"], "--json"),
+        (["--home", "", "search", "x"], "--home"),
+        (["--home=", "search", "x"], "--home"),
+        (["search", "stats", "--home"], "--home"),
+        (["import", ""], "path"),
+        (["backup", "create", ""], "path"),
+        (["recall", "--cwd", ""], "--cwd"),
+        (["scratchpad", "task", "--file", ""], "--file"),
     ],
 )
 def test_wrong_usage_is_told_in_a_line(cli: Any, arguments: list[str], hint: str) -> None:
@@ -64,7 +107,6 @@ def test_wrong_usage_is_told_in_a_line(cli: Any, arguments: list[str], hint: str
         ["forget", "mnothing"],
         ["why", "mnothing", "--query", "x"],
         ["timeline", "--around", "mnothing"],
-        ["search", "x", "--since", "someday"],
         ["remember", "   "],
         ["remember", "x", "--supersedes", "mnothing"],
         ["config", "get", "nonsense"],
@@ -72,9 +114,9 @@ def test_wrong_usage_is_told_in_a_line(cli: Any, arguments: list[str], hint: str
         ["backup", "verify", "/nonexistent.zip"],
         ["backup", "restore", "/nonexistent.zip"],
         ["search", "x", "--project", "/no/such/folder"],
-        ["search", "x", "--min-relevance", "nan"],
-        ["--home", "", "search", "x"],
-        ["--home=", "search", "x"],
+        ["export", "task", "--output", "/"],
+        ["scratchpad", "task", "--edit"],
+        ["show", "m" * 50_000],
         ["remember", "<private>all of it</private>"],
     ],
 )
@@ -85,6 +127,70 @@ def test_a_failed_request_is_told_in_a_line(cli: Any, arguments: list[str]) -> N
     assert done.err.startswith("claude-memory: ")
     assert len(done.err.splitlines()) == 1
     assert "Traceback" not in done.err
+    assert "unexpected" not in done.err
+    assert len(done.err) < 1200
+
+
+def test_a_group_without_its_command_says_which_there_are(cli: Any) -> None:
+    done = cli("config")
+    assert done.code == 2
+    assert done.out == ""
+    assert "unset" in done.err
+
+
+@pytest.mark.parametrize("stream", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("remember -", 1),
+        ("buffer clear", 1),
+        ("recall", 0),
+        ("stats --json", 0),
+        ("version", 0),
+        ("show m1", 1),
+    ],
+)
+def test_a_closed_stream_is_one_that_nobody_reads(cli: Any, stream: int, command: str, code: int) -> None:
+    close = f"exec {stream}{'<' if stream == 0 else '>'}&-"
+    done = subprocess.run(
+        ["bash", "-c", f'{close}; exec "$@"', "bash", *cli.command(), *command.split()],
+        cwd=cli.project, env={**os.environ, "CLAUDE_MEMORY_HOME": str(cli.home)}, capture_output=True, text=True,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == code
+    assert len(done.stderr.splitlines()) <= 1
+    assert "unexpected" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["version", "version --json", "stats"])
+def test_a_full_disk_is_told_in_a_line(cli: Any, command: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*cli.command(), *command.split()],
+            cwd=cli.project, env={**os.environ, "CLAUDE_MEMORY_HOME": str(cli.home)},
+            stdout=full, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == "claude-memory: No space left on device\n"
+
+
+@pytest.mark.parametrize("command", ["stats", "status", "mcp"])
+def test_a_folder_that_is_gone_is_told_in_a_line(cli: Any, command: str) -> None:
+    done = subprocess.run(
+        ["bash", "-c", 'mkdir gone; cd gone; rmdir ../gone; exec "$@"', "bash", *cli.command(), command],
+        cwd=cli.project, env={**os.environ, "CLAUDE_MEMORY_HOME": str(cli.home)}, capture_output=True, text=True,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == "claude-memory: the current folder is gone: go to another one\n"
+
+
+def test_an_editor_that_cannot_be_started_is_named(cli: Any) -> None:
+    for editor in ("no-such-editor", "'never closed"):
+        done = cli("scratchpad", "task", "--edit", EDITOR=editor)
+        assert done.code == 1
+        assert len(done.err.splitlines()) == 1
+        assert "cannot start the editor" in done.err
 
 
 def test_a_traceback_is_shown_on_request_only(cli: Any) -> None:
@@ -109,6 +215,7 @@ def test_a_home_that_is_a_file_is_told_in_a_line(cli: Any, tmp_path: Path) -> No
     done = cli("search", "x", "--home", str(tmp_path / "file"))
     assert done.code == 1
     assert len(done.err.splitlines()) == 1
+    assert "Errno" not in done.err
 
 
 @pytest.mark.parametrize("command", [["search", "anything"], ["timeline"], ["stats"], ["backup", "list"]])
@@ -230,6 +337,33 @@ def test_an_interrupt_ends_quietly_with_130(cli: Any) -> None:
     )
     assert done.returncode == 130
     assert done.stderr == "claude-memory: interrupted\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize(
+    ("key", "code", "words"), [(b"\x03", 130, "interrupted"), (b"\x04", 1, "nothing done"), (b"n\n", 1, "nothing done")]
+)  # fmt: skip
+def test_a_question_can_be_left(cli: Any, key: bytes, code: int, words: str) -> None:
+    import pty
+    import signal
+
+    script = '"$@" > out; echo "code=$?" >&2'
+    child, terminal = pty.fork()
+    if not child:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # started in the background, it would be ignored
+        os.chdir(cli.project)
+        os.environ["CLAUDE_MEMORY_HOME"] = str(cli.home)
+        os.execvp("bash", ["bash", "-c", script, "bash", *cli.command(), "buffer", "clear"])
+    shown = b""
+    while b"code=" not in shown:
+        asking = b"[y/N]" in shown
+        shown += os.read(terminal, 4096)
+        if b"[y/N]" in shown and not asking:
+            os.write(terminal, key)
+    os.waitpid(child, 0)
+    os.close(terminal)
+    assert shown.decode().splitlines()[-2:] == [f"claude-memory: {words}", f"code={code}"]
+    assert (cli.project / "out").read_bytes() == b""
 
 
 def test_an_unexpected_error_is_one_line_and_its_place_is_logged(cli: Any) -> None:

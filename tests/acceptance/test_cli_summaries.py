@@ -90,7 +90,7 @@ def test_a_model_that_cannot_be_reached_leaves_the_summary_by_rules(place: Path)
 
 def test_an_agents_own_summary_is_checked_cleaned_kept_and_found(place: Path) -> None:
     text = json.dumps(SUMMARY)
-    assert run(place, "summary", "save", given=text).returncode == 1
+    assert run(place, "summary", "save", given=text).returncode == 2
     done = run(place, "summary", "save", "--session", "s1", given=text)
     assert done.stdout.strip() == "saved s1/001", done.stderr
     assert run(place, "summary", "save", "--session", "s1", given=text).stdout.strip() == "saved s1/001"

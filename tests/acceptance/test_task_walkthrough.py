@@ -224,7 +224,7 @@ def test_exports_parse_in_the_narrowest_terminal_and_through_pipes(cli: Any) -> 
     cli.ok("export", task, "--output", "backup.json")
     assert json.loads((cli.project / "backup.json").read_text("utf-8"))["task"] == task
     unknown = cli("export", task, "--format", "pdf")
-    assert (unknown.code, "json, md, html" in unknown.err) == (1, True)
+    assert (unknown.code, "'json', 'md', 'html'" in unknown.err) == (2, True)
 
 
 def on_a_terminal(cli: Any, *arguments: str, columns: int) -> str:

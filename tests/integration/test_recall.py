@@ -179,12 +179,12 @@ def test_nothing_found_is_no_failure(command: Callable[..., tuple[int, str, str]
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [(["--agent", "nobody"], "unknown agent"), (["--since", "blue"], "cannot read the time")],
+    [(["--agent", "nobody"], "is not one of 'claude-code'"), (["--since", "blue"], "cannot read the time")],
 )
 def test_a_wrong_filter_is_told_in_one_line(
     command: Callable[..., tuple[int, str, str]], arguments: list[str], said: str
 ) -> None:
     code, _, err = command("coupon", *arguments)
-    assert code == 1
+    assert code == 2
     assert said in err
     assert len(err.splitlines()) == 1

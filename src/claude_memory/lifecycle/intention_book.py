@@ -50,8 +50,8 @@ class IntentionBook:
             self._project,
             self._clean(text),
             now=moment,
-            at=self._when(at, moment) if at else self._after(in_, moment) if in_ else None,
-            deadline=self._when(deadline, moment, end=True) if deadline else None,
+            at=self.when(at, moment) if at else self.after(in_, moment) if in_ else None,
+            deadline=self.when(deadline, moment, end=True) if deadline else None,
             files=files,
             topics=topics,
             codebase=codebase,
@@ -88,7 +88,17 @@ class IntentionBook:
         """Put it off for a span or until a time."""
         moment = now or datetime.now(UTC)
         old = intentions.find(self._kept, self._project, id_)
-        return self._put(intentions.snoozed(old, self._when(until, moment), moment))
+        return self._put(intentions.snoozed(old, self.when(until, moment), moment))
+
+    def when(self, text: str, now: datetime | None = None, *, end: bool = False) -> datetime:
+        """The moment that a time or a span means to this person."""
+        return upcoming(text, now=now or datetime.now(UTC), zone=self._zone, end=end)
+
+    def after(self, text: str, now: datetime | None = None) -> datetime:
+        """The moment at the end of a span."""
+        if span(text) is None:
+            raise InvalidInput(f"cannot read the span {text!r}: try 2h, 90 minutes, 3 days")
+        return self.when(text, now)
 
     def _closed(self, id_: str, status: IntentionStatus, now: datetime | None) -> Intention:
         old = intentions.find(self._kept, self._project, id_)
@@ -97,11 +107,3 @@ class IntentionBook:
     def _put(self, changed: Intention) -> Intention:
         self._kept.put_intention(changed)
         return changed
-
-    def _when(self, text: str, now: datetime, *, end: bool = False) -> datetime:
-        return upcoming(text, now=now, zone=self._zone, end=end)
-
-    def _after(self, text: str, now: datetime) -> datetime:
-        if span(text) is None:
-            raise InvalidInput(f"cannot read the span {text!r}: try 2h, 90 minutes, 3 days")
-        return upcoming(text, now=now, zone=self._zone)

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from claude_memory import times
-from claude_memory.errors import InvalidInput
 from claude_memory.project import root_of
 from claude_memory.surfaces.cli import documents, output
-from claude_memory.surfaces.cli.request import Json, opened, place, said
+from claude_memory.surfaces.cli.request import Json, one_of, opened, place, since_when
 
 if TYPE_CHECKING:
     from claude_memory.install.installer import Step
 
-Agent = Annotated[
-    str, typer.Option("--agent", help="Which agent: claude, codex, gemini, cursor, opencode, copilot.")
-]
-SCOPES = ("user", "project")
+
+class InstallScope(StrEnum):
+    """For whom an agent gets the memory."""
+
+    USER = "user"
+    PROJECT = "project"
 
 
 def register(app: typer.Typer) -> None:
@@ -31,10 +32,23 @@ def register(app: typer.Typer) -> None:
     app.command()(ledger)
 
 
+def _installable(agent: str | None) -> str | None:
+    from claude_memory.install.agents import AGENTS
+
+    return None if agent is None else one_of(agent, AGENTS)
+
+
 def install(
     context: typer.Context,
-    agent: Agent = "claude",
-    scope: Annotated[str, typer.Option(help="For you everywhere (user), or for this project.")] = "user",
+    agent: Annotated[
+        str,
+        typer.Option(
+            callback=_installable, help="Which agent: claude, codex, gemini, cursor, opencode, copilot."
+        ),
+    ] = "claude",
+    scope: Annotated[
+        InstallScope, typer.Option(metavar="SCOPE", help="For you everywhere (user), or for this project.")
+    ] = InstallScope.USER,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be written into each file, change nothing.")
     ] = False,
@@ -43,10 +57,8 @@ def install(
     """Give an agent this memory: its hooks and the MCP server. Twice is once."""
     from claude_memory.install.installer import install as run
 
-    if scope not in SCOPES:
-        raise InvalidInput(f"unknown scope {scope!r}: user or project")
     where = place(context)
-    steps = run(where.home_folder, agent, scope, root_of(where.project_folder), dry_run=dry_run)
+    steps = run(where.home_folder, agent, scope.value, root_of(where.project_folder), dry_run=dry_run)
     if json:
         output.document([documents.plain(step) for step in steps])
         return
@@ -68,7 +80,9 @@ def _told(step: Step, *, dry_run: bool) -> Iterator[output.Line]:
 
 def uninstall(
     context: typer.Context,
-    agent: Annotated[str | None, typer.Option("--agent", help="Only this agent; default all.")] = None,
+    agent: Annotated[
+        str | None, typer.Option(callback=_installable, help="Only this agent; default all.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Take the memory out of agents; their files come back as they were, your memories stay."""
@@ -107,12 +121,17 @@ def mcp(
 
 def ledger(
     context: typer.Context,
-    since: Annotated[str | None, typer.Option(help="From this time on, such as `yesterday` or `7d`.")] = None,
+    since: Annotated[
+        datetime | None,
+        typer.Option(
+            metavar="WHEN", parser=since_when, help="From this time on, such as `yesterday` or `7d`."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show what hooks gave to agents, in tokens, by day and session."""
     with opened(context) as memory:
-        found = memory.ledger(since=times.moment(said(since), now=datetime.now(UTC)) if since else None)
+        found = memory.ledger(since=since)
     if json:
         output.document([documents.plain(line) for line in found])
         return

@@ -11,14 +11,16 @@ import typer
 
 from claude_memory.surfaces.cli import documents, output, views
 from claude_memory.surfaces.cli.output import Line
-from claude_memory.surfaces.cli.request import Json, Yes, opened, place
+from claude_memory.surfaces.cli.request import Json, Yes, opened, path_named, place
 
 if TYPE_CHECKING:
     from claude_memory.transfer.backup import BackupReport
 
 app = typer.Typer(help="Carry the whole memory to one file and back.", no_args_is_help=True)
 
-Archive = Annotated[Path, typer.Argument(metavar="FILE", help="A backup made by `backup create`.")]
+Archive = Annotated[
+    Path, typer.Argument(metavar="FILE", parser=path_named, help="A backup made by `backup create`.")
+]
 
 
 def register(program: typer.Typer) -> None:
@@ -30,7 +32,10 @@ def register(program: typer.Typer) -> None:
 def create(
     context: typer.Context,
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="Where to; default the home's folder backups.")
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]", parser=path_named, help="Where to; default the home's folder backups."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -15,7 +15,16 @@ from claude_memory import times
 from claude_memory.errors import NotFound
 from claude_memory.surfaces.cli import documents, output
 from claude_memory.surfaces.cli.output import Line
-from claude_memory.surfaces.cli.request import Json, opened
+from claude_memory.surfaces.cli.request import (
+    Json,
+    agent_name,
+    one_of,
+    opened,
+    path_named,
+    reading,
+    said,
+    since_when,
+)
 
 if TYPE_CHECKING:
     from claude_memory.ingest.importer import Imported, Progress
@@ -34,32 +43,45 @@ def register(app: typer.Typer) -> None:
     app.command()(conversation)
 
 
+def _other(name: str | None) -> str | None:
+    return None if name is None else one_of(name, ("claude-mem",))
+
+
 def import_(
     context: typer.Context,
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[PATH]...", help="Files or folders; default: all known places.", show_default=False
+            metavar="[PATH]...",
+            parser=path_named,
+            help="Files or folders; default: all known places.",
+            show_default=False,
         ),
     ] = None,
     agent: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only this agent's, such as claude-code or codex.")
+        str | None,
+        typer.Option(
+            metavar="NAME", callback=agent_name, help="Only this agent's, such as claude-code or codex."
+        ),
     ] = None,
     since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Only what changed since: 2026-11-01, 2 weeks ago.")
+        datetime | None,
+        typer.Option(
+            metavar="TIME", parser=since_when, help="Only what changed since: 2026-11-01, 2 weeks ago."
+        ),
     ] = None,
     from_: Annotated[
         str | None,
-        typer.Option("--from", metavar="KIND", help="Read another memory's database: claude-mem."),
+        typer.Option(
+            "--from", metavar="KIND", callback=_other, help="Read another memory's database: claude-mem."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
     """Read what agents keep of their conversations; only what is new."""
     from claude_memory.ingest.importer import Request, sources
-    from claude_memory.times import moment
 
-    start = moment(since, now=datetime.now().astimezone()) if since else None
-    request = Request(tuple(paths or ()), agent, start, wait_seconds=WAIT_SECONDS)
+    request = Request(tuple(paths or ()), agent, since, wait_seconds=WAIT_SECONDS)
     with opened(context) as memory:
         if from_ is not None:
             done: Any = memory.import_memories(from_, request.paths)
@@ -161,7 +183,8 @@ def conversation(
     """Print one archived conversation."""
     from claude_memory.conversations import split_range
 
-    id_, first, last = split_range(named)
+    with reading("ID[:RANGE]"):
+        id_, first, last = split_range(said(named))
     with opened(context) as memory:
         found = memory.conversation(id_)
         messages = memory.archive.messages(found.number, first=first, last=last)

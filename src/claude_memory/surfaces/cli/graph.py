@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from claude_memory.surfaces.cli import documents, output, views
-from claude_memory.surfaces.cli.request import Json, opened, said
+from claude_memory.surfaces.cli.request import Json, opened, path_named, said
 
 if TYPE_CHECKING:
     from claude_memory.graph.knowledge import Decision, Knowledge, Rule
@@ -31,7 +31,11 @@ def graph(
     hops: Annotated[int, typer.Option(min=1, max=4, metavar="N", help="How far to go.")] = 2,
     write: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also write it: .svg, .mmd (Mermaid) or .graphml, by its ending."),
+        typer.Option(
+            metavar="FILE",
+            parser=path_named,
+            help="Also write it: .svg, .mmd (Mermaid) or .graphml, by its ending.",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -69,7 +73,7 @@ def graph(
 
 def knowledge(
     context: typer.Context,
-    topic: Annotated[str | None, typer.Argument(metavar="TOPIC", help="Only what concerns this.")] = None,
+    topic: Annotated[str | None, typer.Argument(metavar="[TOPIC]", help="Only what concerns this.")] = None,
     json: Json = False,
 ) -> None:
     """Show decisions with their reasons, and rules with how often and since when they came up."""

@@ -10,7 +10,7 @@ import typer
 from claude_memory import times
 from claude_memory.store.lifecycle_protocol import Intention, IntentionStatus, Priority
 from claude_memory.surfaces.cli import documents, output, views
-from claude_memory.surfaces.cli.request import Json, opened, said, said_all, whole_text
+from claude_memory.surfaces.cli.request import Json, one_at_most, opened, reading, said, said_all, whole_text
 
 if TYPE_CHECKING:
     from claude_memory.lifecycle.intentions import Due
@@ -56,7 +56,16 @@ def set_(
     json: Json = False,
 ) -> None:
     """Keep an intention; without a condition it comes up at the next chance."""
+    one_at_most(("--at", at), ("--in", in_))
     with opened(context) as memory:
+        for option, read, given in (
+            ("--at", memory.intentions.when, at),
+            ("--in", memory.intentions.after, in_),
+            ("--deadline", memory.intentions.when, deadline),
+        ):
+            if given is not None:
+                with reading(option):
+                    read(said(given))
         made = memory.intentions.set(
             whole_text(text),
             at=said(at) if at else None,
@@ -126,6 +135,8 @@ def snooze(
 ) -> None:
     """Put an intention off."""
     with opened(context) as memory:
+        with reading("TIME"):
+            memory.intentions.when(said(" ".join(until)))
         later = memory.intentions.snooze(said(id_), said(" ".join(until)))
     _answer("snoozed", later, json=json)
 

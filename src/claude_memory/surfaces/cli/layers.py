@@ -55,6 +55,7 @@ def log(
 ) -> None:
     """Show what the last sessions were, or add one."""
     if context.invoked_subcommand is not None:
+        _refuse_early(json)
         return
     from claude_memory.layers import session_log
 
@@ -173,8 +174,10 @@ def decide(
 @buffer_app.callback()
 def buffer(context: typer.Context, json: Json = False) -> None:
     """Show, add to or clear the working buffer."""
-    if context.invoked_subcommand is None:
-        _show_buffer(context, json=json)
+    if context.invoked_subcommand is not None:
+        _refuse_early(json)
+        return
+    _show_buffer(context, json=json)
 
 
 @buffer_app.command("show")
@@ -200,7 +203,7 @@ def buffer_add(context: typer.Context, text: Text, json: Json = False) -> None:
 
 
 @buffer_app.command("clear")
-def buffer_clear(context: typer.Context, yes: Yes = False) -> None:
+def buffer_clear(context: typer.Context, yes: Yes = False, json: Json = False) -> None:
     """Empty the marked blocks of the working buffer; what a person wrote around them stays."""
     from claude_memory.layers import buffer as buffers
 
@@ -210,6 +213,9 @@ def buffer_clear(context: typer.Context, yes: Yes = False) -> None:
             raise typer.Abort
         _indexed(memory)  # what was said stays remembered
         changed = buffers.clear(files, memory.home)
+    if json:
+        output.document({"file": str(files.buffer), "cleared": changed})
+        return
     output.lines([[("cleared" if changed else "nothing to clear", "")]])
 
 
@@ -226,25 +232,24 @@ def distill(
         files = _files(memory)
         since = datetime.now().astimezone().date() - timedelta(days=days - 1)
         proposal = distilling.propose(files, since=since)
-        if json:
-            output.document(
-                {
-                    "file": str(files.memory),
-                    "proposed": list(proposal.lines),
-                    "diff": proposal.diff,
-                    "applied": yes,
-                }
-            )
-        elif not proposal.lines:
-            output.lines([[("nothing new in the daily logs", "")]])
-        else:
-            output.lines([[(line, _diff_style(line))] for line in proposal.diff.splitlines()])
-        if not proposal.lines or (json and not yes):
-            return
-        if not output.confirmed(f"apply this to {files.memory}?", yes=yes):
-            raise typer.Abort
-        distilling.apply(files, memory.home, proposal)
-        _indexed(memory)
+        if not json:
+            told = proposal.diff.splitlines() if proposal.lines else ["nothing new in the daily logs"]
+            output.lines([[(line, _diff_style(line))] for line in told])
+        wanted = bool(proposal.lines) and (yes or not json)
+        if wanted:
+            if not output.confirmed(f"apply this to {files.memory}?", yes=yes):
+                raise typer.Abort
+            distilling.apply(files, memory.home, proposal)
+            _indexed(memory)
+    if json:
+        output.document(
+            {
+                "file": str(files.memory),
+                "proposed": list(proposal.lines),
+                "diff": proposal.diff,
+                "applied": wanted,
+            }
+        )
 
 
 @notes_app.command("sync")
@@ -297,6 +302,12 @@ def notes_status(context: typer.Context, json: Json = False) -> None:
     for row in rows:
         told = f"{row['notes']} notes, {row['indexed']} indexed in {row['pieces']} pieces"
         output.lines([[(f"{row['folder']}  ", "bold"), (told if row["exists"] else "no such folder", "")]])
+
+
+def _refuse_early(json: bool) -> None:
+    """Before the inner command it would be lost in silence, and a program would not get its document."""
+    if json:
+        raise typer.BadParameter("it stands after the inner command", param_hint="'--json'")
 
 
 def _show_buffer(context: typer.Context, *, json: bool) -> None:

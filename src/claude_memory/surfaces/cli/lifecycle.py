@@ -8,7 +8,7 @@ import typer
 
 from claude_memory.surfaces.cli import documents, output
 from claude_memory.surfaces.cli.memories import Ids
-from claude_memory.surfaces.cli.request import Json, opened, said_all
+from claude_memory.surfaces.cli.request import Json, one_at_most, opened, said_all
 
 GATE_SECONDS = 20.0  # for memories that came while no model was at hand; the rest waits for the next time
 
@@ -30,9 +30,8 @@ def strength(
     json: Json = False,
 ) -> None:
     """Show how firmly memories are held, or say that they matter more or less."""
+    one_at_most(("--confirm", confirm), ("--promote", promote), ("--demote", demote))
     chosen = [name for name, wanted in _moves(confirm, promote, demote) if wanted]
-    if len(chosen) > 1:
-        raise typer.BadParameter("give one of --confirm, --promote, --demote")
     with opened(context) as memory:
         found = memory.find(said_all(ids))
         standing = memory.lifecycle.review(found, chosen[0]) if chosen else memory.lifecycle.standing(found)
@@ -60,6 +59,7 @@ def consolidate(
     json: Json = False,
 ) -> None:
     """Let waiting memories meet their neighbours, link what is alike, archive what faded; nothing is lost."""
+    one_at_most(("--dry-run", dry_run), ("--undo", undo))
     with opened(context) as memory:
         if undo:
             undone = memory.undo_consolidation()

@@ -9,7 +9,16 @@ import typer
 from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind, NewMemory, Scope, StoredMemory
 from claude_memory.surfaces.cli import documents, output, views
-from claude_memory.surfaces.cli.request import KINDS, Json, Yes, opened, said, said_all, whole_text
+from claude_memory.surfaces.cli.request import (
+    KINDS,
+    Json,
+    Yes,
+    one_at_most,
+    opened,
+    said,
+    said_all,
+    whole_text,
+)
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids, or their unique beginnings.")]
 Topics = Annotated[list[str] | None, typer.Option("--topic", metavar="TOPIC", help="A topic; repeatable.")]
@@ -165,8 +174,7 @@ def forget(
     json: Json = False,
 ) -> None:
     """Hide memories (undo with --undo), or erase them for good."""
-    if erase and undo:
-        raise typer.BadParameter("--erase and --undo exclude each other")
+    one_at_most(("--erase", erase), ("--undo", undo))
     with opened(context) as memory:
         wanted = said_all(ids)
         if not erase:

@@ -16,7 +16,15 @@ import typer
 from claude_memory import times
 from claude_memory.surfaces.cli import documents, output, views
 from claude_memory.surfaces.cli.output import Line
-from claude_memory.surfaces.cli.request import Json, opened, said
+from claude_memory.surfaces.cli.request import (
+    Json,
+    agent_name,
+    opened,
+    path_named,
+    said,
+    since_when,
+    until_when,
+)
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
@@ -43,14 +51,23 @@ def recall(
         ),
     ] = None,
     agent: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only this agent's, such as claude-code or codex.")
+        str | None,
+        typer.Option(
+            metavar="NAME", callback=agent_name, help="Only this agent's, such as claude-code or codex."
+        ),
     ] = None,
     since: Annotated[
-        str | None, typer.Option(metavar="WHEN", help="Not before a date, `yesterday`, `2 weeks ago`.")
+        datetime | None,
+        typer.Option(
+            metavar="WHEN", parser=since_when, help="Not before a date, `yesterday`, `2 weeks ago`."
+        ),
     ] = None,
-    until: Annotated[str | None, typer.Option(metavar="WHEN", help="Not after it; same forms.")] = None,
+    until: Annotated[
+        datetime | None, typer.Option(metavar="WHEN", parser=until_when, help="Not after it; same forms.")
+    ] = None,
     cwd: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Only what was said in this folder or below it.")
+        Path | None,
+        typer.Option(metavar="DIR", parser=path_named, help="Only what was said in this folder or below it."),
     ] = None,
     limit: Annotated[
         int, typer.Option(metavar="N", min=1, max=500, help="How many conversations at most.")
@@ -78,19 +95,13 @@ def recall(
         raise typer.Exit(go_on(chosen, only_print=print_))
 
 
-def _within(agent: str | None, since: str | None, until: str | None, cwd: Path | None) -> ConversationFilter:
-    from claude_memory.errors import InvalidInput
+def _within(
+    agent: str | None, since: datetime | None, until: datetime | None, cwd: Path | None
+) -> ConversationFilter:
     from claude_memory.store.archive_protocol import ConversationFilter
-    from claude_memory.transcripts.places import AGENTS
 
-    if agent is not None and agent not in AGENTS:
-        raise InvalidInput(f"unknown agent {said(agent)!r}: one of {', '.join(AGENTS)}")
-    now = datetime.now().astimezone()
     return ConversationFilter(
-        agent=agent,
-        since=times.moment(said(since), now=now) if since else None,
-        until=times.moment(said(until), now=now, end=True) if until else None,
-        folder=_folder(cwd) if cwd else "",
+        agent=agent, since=since, until=until, folder=_folder(cwd) if cwd is not None else ""
     )
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from claude_memory import settings
+from claude_memory import settings, times
 from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind
+from claude_memory.project import current_folder
 from claude_memory.surfaces.cli import output
 
 if TYPE_CHECKING:
@@ -41,7 +45,7 @@ class Place:
     def project_folder(self) -> Path:
         """The folder the command is about, by default the current one."""
         if self.project is None:
-            return Path.cwd()
+            return current_folder()
         if not self.project.is_dir():
             raise InvalidInput(f"no such folder: {self.project}")
         return self.project
@@ -72,6 +76,60 @@ def said(text: str) -> str:
 def said_all(texts: list[str] | None) -> list[str]:
     """Every value of an option that may be repeated."""
     return [said(text) for text in texts or []]
+
+
+@contextmanager
+def reading(parameter: str) -> Iterator[None]:
+    """A value that cannot be read is wrong usage, told with the name of its option or argument."""
+    try:
+        yield
+    except InvalidInput as fault:
+        raise typer.BadParameter(str(fault), param_hint=f"'{parameter}'") from None
+
+
+def one_of(value: str, allowed: Collection[str]) -> str:
+    """The value, which must be one of these."""
+    if value not in allowed:
+        raise typer.BadParameter(f"{said(value)!r} is not one of {', '.join(map(repr, allowed))}.")
+    return value
+
+
+def one_at_most(*options: tuple[str, object]) -> None:
+    """Options of which no two can be meant together; None and False stand for one that was not given."""
+    given = [name for name, value in options if value is not None and value is not False]
+    if len(given) > 1:
+        raise typer.BadParameter(f"{' and '.join(given)} exclude each other")
+
+
+def path_named(text: str) -> Path:
+    """A path; a variable that is not set must not name the current folder."""
+    if not text:
+        raise typer.BadParameter("it wants a path, not an empty text")
+    return Path(text)
+
+
+def since_when(text: str) -> datetime:
+    """The moment meant; a day begins at midnight."""
+    return _moment(text, end=False)
+
+
+def until_when(text: str) -> datetime:
+    """The moment meant; a day is included."""
+    return _moment(text, end=True)
+
+
+def _moment(text: str, *, end: bool) -> datetime:
+    try:
+        return times.moment(said(text), now=datetime.now().astimezone(), end=end)
+    except InvalidInput as fault:
+        raise typer.BadParameter(str(fault)) from None
+
+
+def agent_name(value: str | None) -> str | None:
+    """The name of an agent whose conversations can be read."""
+    from claude_memory.transcripts.places import AGENTS
+
+    return None if value is None else one_of(value, AGENTS)
 
 
 def whole_text(words: list[str]) -> str:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from claude_memory import times
 from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind
 from claude_memory.surfaces.cli import documents, output, views
-from claude_memory.surfaces.cli.request import KINDS, Json, opened, said, said_all
+from claude_memory.surfaces.cli.request import (
+    KINDS,
+    Json,
+    one_at_most,
+    opened,
+    said,
+    said_all,
+    since_when,
+    until_when,
+)
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
@@ -28,6 +37,12 @@ def register(app: typer.Typer) -> None:
     app.command()(search)
     app.command()(timeline)
     app.command()(why)
+
+
+def _a_number(value: float | None) -> float | None:
+    if value is not None and math.isnan(value):  # no range leaves it out
+        raise typer.BadParameter(f"{value} is not a number.")
+    return value
 
 
 def search(
@@ -47,19 +62,26 @@ def search(
     ] = None,
     task: Annotated[str | None, typer.Option(metavar="TASK", help="Only this task.")] = None,
     session: Session = None,
-    since: Annotated[str | None, typer.Option(metavar="WHEN", help=f"Not before {_WHEN}.")] = None,
-    until: Annotated[str | None, typer.Option(metavar="WHEN", help="Not after it; same forms.")] = None,
+    since: Annotated[
+        datetime | None, typer.Option(metavar="WHEN", parser=since_when, help=f"Not before {_WHEN}.")
+    ] = None,
+    until: Annotated[
+        datetime | None, typer.Option(metavar="WHEN", parser=until_when, help="Not after it; same forms.")
+    ] = None,
     min_relevance: Annotated[
         float | None,
         typer.Option(
-            metavar="R", min=0.0, max=1.0, help="Leave out hits below this relevance; 0 shows every hit."
+            metavar="R",
+            min=0.0,
+            max=1.0,
+            callback=_a_number,
+            help="Leave out hits below this relevance; 0 shows every hit.",
         ),
     ] = None,
     all_projects: Annotated[bool, typer.Option("--all-projects", help="Search every project.")] = False,
     json: Json = False,
 ) -> None:
     """Find memories by words and meaning, best first."""
-    now = datetime.now().astimezone()
     with opened(context) as memory:
         hits = memory.search(
             said(" ".join(query)),
@@ -69,8 +91,8 @@ def search(
             files=said_all(file),
             task=said(task) if task else None,
             session=said(session) if session else None,
-            since=times.moment(said(since), now=now) if since else None,
-            until=times.moment(said(until), now=now, end=True) if until else None,
+            since=since,
+            until=until,
             min_relevance=min_relevance,
             all_projects=all_projects,
         )
@@ -104,8 +126,7 @@ def timeline(
     json: Json = False,
 ) -> None:
     """Show what happened when: lately, or around a memory."""
-    if around and query:
-        raise typer.BadParameter("--around and --query exclude each other")
+    one_at_most(("--around", around), ("--query", query))
     with opened(context) as memory:
         entries = memory.timeline(
             around=said(around) if around else None,

@@ -16,13 +16,14 @@ import typer
 from claude_memory import times
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.output import Line
-from claude_memory.surfaces.cli.request import Json, opened
+from claude_memory.surfaces.cli.request import Json, agent_name, one_of, opened, path_named
 
 if TYPE_CHECKING:
     from claude_memory.compaction.model import KeptSummary
     from claude_memory.memory import Memory
 
 MAX_BYTES = 4 << 20
+PROVIDERS = ("rules", "anthropic", "claude", "endpoint")
 
 
 def register(app: typer.Typer) -> None:
@@ -90,16 +91,27 @@ def summary(
     output.lines(_shown(kept))
 
 
+def _provider(name: str | None) -> str | None:
+    if name is not None:
+        one_of(name.partition(":")[0], PROVIDERS)
+    return name
+
+
 def summarize(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A transcript of any known agent.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", parser=path_named, help="A transcript of any known agent.")
+    ],
     agent: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Whose it is, where that cannot be told.")
+        str | None,
+        typer.Option(metavar="NAME", callback=agent_name, help="Whose it is, where that cannot be told."),
     ] = None,
     provider: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="rules, anthropic, claude or endpoint:URL; default the setting `summariser`."
+            metavar="NAME",
+            callback=_provider,
+            help="rules, anthropic, claude or endpoint:URL; default the setting `summariser`.",
         ),
     ] = None,
     json: Json = False,
@@ -152,7 +164,7 @@ def _saved(memory: Memory, session: str | None) -> KeptSummary:
 
     owner = session or os.environ.get("CLAUDE_MEMORY_SESSION")
     if not owner:
-        raise InvalidInput("whose summary is it? Give --session, or run it in an agent's shell")
+        raise typer.BadParameter("whose summary is it? Give --session, or run it in an agent's shell")
     raw = sys.stdin.buffer.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
         raise InvalidInput(f"a summary takes at most {MAX_BYTES:,} bytes")

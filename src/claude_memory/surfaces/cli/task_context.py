@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
 def context_(
     context: typer.Context,
     max_tokens: Annotated[
-        int, typer.Option(metavar="N", help="The budget, about 4 characters a token.")
+        int, typer.Option(metavar="N", min=1, help="The budget, about 4 characters a token.")
     ] = 500,
     json: Json = False,
 ) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from claude_memory.errors import InvalidInput
-from claude_memory.surfaces.cli.request import place, said
+from claude_memory.surfaces.cli.request import one_at_most, path_named, place, said
 
 if TYPE_CHECKING:
     from claude_memory.tasks.api import MemoryAPI
@@ -20,7 +20,10 @@ TEXT_BYTES = 16 * 1024 * 1024
 
 Task = Annotated[str, typer.Argument(metavar="TASK", help="The task's name.", callback=said)]
 File = Annotated[
-    Path | None, typer.Option("--file", metavar="FILE", help="Take the text from a file; `-` is stdin.")
+    Path | None,
+    typer.Option(
+        "--file", metavar="FILE", parser=path_named, help="Take the text from a file; `-` is stdin."
+    ),
 ]
 InSession = Annotated[
     str | None, typer.Option("--session", metavar="ID", help="The session, instead of the task's own.")
@@ -42,8 +45,7 @@ def api(context: typer.Context, by: str | None = None) -> MemoryAPI:
 
 def given_text(content: str | None, file: Path | None, *, stdin: bool = True) -> str | None:
     """The text as it was handed in: as an argument, in a file, or piped; None when it was not."""
-    if content is not None and file is not None:
-        raise InvalidInput("give the text or a file, not both")
+    one_at_most(("a text", content), ("--file", file))
     if content == "-" or (file is not None and str(file) == "-"):
         return _from_stdin()
     if content is not None:
@@ -60,14 +62,18 @@ def edited(text: str) -> str:
     import subprocess
     import tempfile
 
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ("notepad" if os.name == "nt" else "vi")
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor and not sys.stdin.isatty():
+        raise InvalidInput("there is no terminal to edit on: give the text with --content or --file")
+    editor = editor or ("notepad" if os.name == "nt" else "vi")
     with tempfile.TemporaryDirectory(prefix="claude-memory-") as folder:
         path = Path(folder) / "text.md"
         path.write_text(text, "utf-8")
         try:
             code = subprocess.run([*shlex.split(editor), str(path)], check=False).returncode
-        except OSError as fault:
-            raise InvalidInput(f"cannot start the editor {editor!r}: {fault.strerror}; set EDITOR") from None
+        except (OSError, ValueError) as fault:  # the latter for a quote that is never closed
+            reason = getattr(fault, "strerror", None) or fault
+            raise InvalidInput(f"cannot start the editor {editor!r}: {reason}; set EDITOR") from None
         if code:
             raise InvalidInput(f"the editor {editor!r} ended with code {code}; nothing was saved")
         return _bounded(path.read_bytes())

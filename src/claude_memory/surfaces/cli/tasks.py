@@ -14,7 +14,7 @@ import typer
 
 from claude_memory.errors import InvalidInput
 from claude_memory.surfaces.cli import output, task_context, task_sessions, task_views
-from claude_memory.surfaces.cli.request import Json, Yes, said
+from claude_memory.surfaces.cli.request import Json, Yes, one_at_most, one_of, path_named, said
 from claude_memory.surfaces.cli.task_request import By, File, InSession, Task, api, edited, given_text
 
 if TYPE_CHECKING:
@@ -43,13 +43,15 @@ def scratchpad(
     file: File = None,
     history: Annotated[bool, typer.Option("--history", help="List the earlier texts.")] = False,
     restore: Annotated[
-        int | None, typer.Option(metavar="N", help="Make an earlier text the present one.")
+        int | None, typer.Option(metavar="N", min=1, help="Make an earlier text the present one.")
     ] = None,
     session: InSession = None,
     by: By = None,
     json: Json = False,
 ) -> None:
     """Explore: write a task's scratchpad, or show it. The text before is kept."""
+    writing = (("--content", content), ("--file", file), ("--edit", edit))
+    one_at_most(*writing, ("--history", history), ("--restore", restore))
     tasks = api(context, by)
     if history:
         task_views.history(tasks.scratchpad_history(task, session=session), json=json)
@@ -82,6 +84,8 @@ def plan(
     json: Json = False,
 ) -> None:
     """Plan: written once, then read-only; shown when no text is given."""
+    one_at_most(("--content", content), ("--file", file), ("--edit", edit))
+    one_at_most(("--content", content), ("--file", file), ("--from-scratchpad", from_scratchpad))
     tasks = api(context, by)
     if amend is not None:
         more = given_text(content, file, stdin=False) or ""
@@ -112,7 +116,7 @@ def append(
     tasks = api(context, by)
     entry = given_text(" ".join(text) if text else None, file)
     if entry is None:
-        raise InvalidInput("an entry needs some text")
+        raise typer.BadParameter("an entry needs some text: give it, or --file, or `-` for standard input")
     marks = _in_order(tasks, task, "progress", force=force)
     task_views.written(tasks.append_progress(task, entry, session=session, marks=marks), "added", json=json)
 
@@ -148,18 +152,29 @@ def status(
         raise typer.Exit(1)  # what is wrong was printed; a script must hear of it, too
 
 
+def _format(name: str) -> str:
+    from claude_memory.tasks.export import FORMATS
+
+    return one_of(name, FORMATS)
+
+
 def export(
     context: typer.Context,
     task: Task,
-    format: Annotated[str, typer.Option("--format", metavar="F", help="json, md or html.")] = "json",  # noqa: A002
+    format: Annotated[  # noqa: A002
+        str, typer.Option("--format", metavar="F", callback=_format, help="json, md or html.")
+    ] = "json",
     to: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", parser=path_named, help="Write to a file."),
     ] = None,
     session: InSession = None,
 ) -> None:
     """Print everything a task holds as one document."""
     from claude_memory.files import write_atomically
 
+    if to is not None and to.is_dir():
+        raise InvalidInput(f"{to} is a folder: name a file")
     data = api(context).export_task(task, format, session=session)
     if to is not None:
         write_atomically(to, task_views.exported(data))
@@ -174,7 +189,10 @@ def export(
 
 def cleanup(
     context: typer.Context,
-    days: Annotated[int, typer.Option("--days", metavar="N", help="Sessions untouched for so long.")] = 30,
+    days: Annotated[
+        int,
+        typer.Option("--days", metavar="N", min=0, max=36_500, help="Sessions untouched for so long."),
+    ] = 30,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
     yes: Yes = False,
     json: Json = False,
