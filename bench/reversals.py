@@ -44,6 +44,7 @@ SETS = (
     "reversals fourth_a",
     "reversals fourth_b",
     "reversals fourth_c",
+    "reversals seventh",
     "sessions",
     "sessions_second",
 )
@@ -159,7 +160,7 @@ def _corrected_at_once(session: dict[str, Any], old: Episode, new: Episode) -> b
 
 
 def _turns(old: Episode, own: frozenset[int]) -> set[int]:
-    return {*old.ends, *(word.index for word in taken_up(old, own))}
+    return {*old.decided, *(word.index for word in taken_up(old, own))}
 
 
 def senses(files: list[str]) -> dict[str, comparing.Sense | None]:

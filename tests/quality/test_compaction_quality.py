@@ -32,8 +32,8 @@ HALVES = ("dev", "held")
 # Where a reversal is labelled: long sessions with everything in them, short ones made of changed decisions.
 NOTED, FINAL, LIVING, FALSE = 0.65, 0.75, 0.35, 0.22  # at least, at least, at most, at most
 FOURTH_B = ("reversals fourth_b", "dev")
-FIFTH = ("reversals fifth", "held")
-NOTED_AT_LEAST = {FOURTH_B: 0.45}  # many are only talked about, or an agent's own choice
+SIXTH = ("reversals sixth", "held")
+NOTED_AT_LEAST = {FOURTH_B: 0.45, SIXTH: 0.55}  # many are only talked about, or an agent's own choice
 REVERSED = (
     ("long_sessions", "dev"),
     ("long_sessions", "held"),
@@ -46,8 +46,10 @@ REVERSED = (
     ("reversals fourth_a", "dev"),
     FOURTH_B,
     ("reversals fourth_c", "dev"),
-    ("reversals fourth", "held"),  # looked at once, as a total: 19 of 26 noted, 25 in final form
-    FIFTH,  # looked at once, as a total: 18 of 26 noted, 24 in final form
+    ("reversals seventh", "dev"),
+    ("reversals fourth", "held"),  # these three looked at only as totals
+    ("reversals fifth", "held"),
+    SIXTH,
 )
 
 

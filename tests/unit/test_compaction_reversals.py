@@ -11,6 +11,7 @@ from claude_memory.compaction.abridge import abridged
 from claude_memory.compaction.memories import memories
 from claude_memory.compaction.model import Decision, KeptSummary, Summary, as_json
 from claude_memory.compaction.summarise import summarise
+from claude_memory.compaction.talk import condensed
 from claude_memory.compaction.undoing import Ledger, Work
 from claude_memory.distil.turns import Origin, Turn
 from claude_memory.model import Kind, ProjectId, SessionId, Status
@@ -176,6 +177,67 @@ def test_less_room_keeps_the_sentence_that_decides() -> None:
     assert abridged(text, 60) == "Let us use an inbox table in SQL Server instead."
     assert abridged(text, 1_000) == text
     assert len(abridged("word " * 200, 80)) <= 80
+
+
+def test_less_room_keeps_what_was_then_done() -> None:
+    text = (
+        "The proofs came back from the three readers with 14 remarks on `index.md`. "
+        "Plain millimetres, and a ruler inside the cover. They must like it, it is not the last print."
+    )
+    core = "Plain millimetres, and a ruler inside the cover."
+    assert core not in abridged(text, 80)
+    assert core in abridged(text, 80, core=core)
+
+
+def test_a_summary_with_less_room_keeps_the_sentence_that_the_code_shows() -> None:
+    talk = timeouts()
+    talk.person(
+        "The partner wrote again and they will not give us any promise about their night window of 2026. "
+        "Jitter of a quarter on every retry. Their operator should not want our calls, only mails."
+    )
+    talk.edit("retry.py", "pause()", "pause(jitter=quarter, every=retry)").agent("In.")
+    decision = next(one for one in talk.decisions if "Jitter" in one.decision)
+    assert decision.core == "Jitter of a quarter on every retry."
+
+
+def bundle() -> Talk:
+    talk = Talk().person("I need a backup for the six boxes, propose something boring.").run("ls")
+    talk.agent(
+        "I suggest this:\n- restic, one repository per host\n- nightly at 02:00 by a timer\n"
+        "- target: the NAS over sftp"
+    )
+    talk.person("ok to all of it").write("backup.yml", "restic nightly 02:00 target: nas sftp")
+    talk.agent("The role is there.").person(
+        "The NAS is dying, so no sftp: make the target the object storage at the colo, s3."
+    )
+    return talk.edit("backup.yml", "target: nas sftp", "target: s3 colo object storage").agent(
+        "It is in the bucket."
+    )
+
+
+def test_of_a_proposal_that_was_taken_as_a_whole_a_part_can_be_taken_back() -> None:
+    decisions = bundle().decisions
+    [changed] = [one for one in decisions if one.reverses]
+    assert "NAS over sftp" in changed.reverses
+    assert "nightly" not in changed.reverses
+    assert changed.reversed_messages == (3, 4)  # the proposal, and the consent to it
+    assert any("nightly at 02:00" in one.decision for one in decisions)
+
+
+def test_the_items_of_a_list_stay_apart() -> None:
+    told = condensed("I suggest:\n- restic per host\n- nightly at 02:00\n\nShall I?")
+    assert told == "I suggest: restic per host · nightly at 02:00 · Shall I?"
+
+
+def test_what_the_agent_repeats_of_a_request_is_no_choice_of_its_own() -> None:
+    talk = Talk().person("Start the saturation plugin.").agent("How much oversampling?")
+    talk.person("8x, polyphase iir. cpu is cheap").write("os.h", "factor = 8; polyphase iir")
+    talk.agent("8x with the polyphase IIR half-bands: the alias floor is at -104 dB.")
+    talk.person("crackles everywhere on the laptop. 4x is plenty, nobody hears -104")
+    talk.edit("os.h", "factor = 8", "factor = 4").agent("No crackles.")
+    [changed] = [one for one in talk.decisions if one.reverses]
+    assert changed.reversed_messages == (3,)
+    assert "8x, polyphase iir" in changed.reverses
 
 
 def test_a_request_and_the_consent_to_how_it_was_understood_take_back_together() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from claude_memory.compaction.talk import ORDERING, SETTLING
+from claude_memory.compaction.wording import CONCLUDING
 from claude_memory.distil.exchange import terms
 from claude_memory.distil.sentences import spoken
 
@@ -22,10 +23,10 @@ def clip(text: str, characters: int) -> str:
     return line[: characters - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
 
 
-def abridged(text: str, characters: int, about: str = "") -> str:
+def abridged(text: str, characters: int, about: str = "", core: str = "") -> str:
     """At most so many characters, by leaving out what tells least: first the answer, then sentences.
 
-    What speaks of the same as `about`, which was given up, tells most.
+    The sentence `core` tells most; next, what speaks of the same as `about`, which was given up.
     """
     said, joint, answer = text.partition(JOINT)
     if len(text) <= characters:
@@ -34,7 +35,7 @@ def abridged(text: str, characters: int, about: str = "") -> str:
         room = characters - len(said) - len(joint)
         return f"{said}{joint}{clip(answer, room)}" if room > 60 else said
     sentences = _sentences(said) if len(terms(said)) > 2 else []
-    kept = _most_telling(sentences, characters, terms(about))
+    kept = _most_telling(sentences, characters, terms(about), core)
     return " ".join(kept) if kept else clip(text, characters)
 
 
@@ -52,11 +53,11 @@ def _sentences(text: str) -> list[str]:
     return [" ".join(sentence.said.split()) for sentence in spoken(text)]
 
 
-def _most_telling(sentences: list[str], characters: int, about: frozenset[str]) -> list[str]:
+def _most_telling(sentences: list[str], characters: int, about: frozenset[str], core: str = "") -> list[str]:
     """As many sentences as fit, the most telling first, in the order they were said."""
     kept: set[int] = set()
     room = characters
-    score = [_telling(one) + min(6, 3 * len(terms(one) & about)) for one in sentences]
+    score = [_telling(one) + min(3, 3 * len(terms(one) & about)) + 12 * (one == core) for one in sentences]
     for place in sorted(range(len(sentences)), key=lambda place: (-score[place], -place)):
         if len(sentences[place]) < room:
             kept.add(place)
@@ -69,4 +70,6 @@ def _most_telling(sentences: list[str], characters: int, about: frozenset[str]) 
 def _telling(sentence: str) -> int:
     score = min(len(terms(sentence)), _MAX_TERMS)
     score += 4 * bool(SETTLING.search(sentence)) + 3 * bool(ORDERING.search(sentence))
-    return score + 3 * bool(_TELLING.search(sentence)) - 4 * bool(_REASON.match(sentence))
+    concludes = CONCLUDING.search(sentence) is not None
+    score += 4 * concludes + 3 * bool(_TELLING.search(sentence))
+    return score if concludes else score - 4 * bool(_REASON.match(sentence))

@@ -25,7 +25,8 @@ WORTH_READING = -4.5  # by words; below it a judge's word changes nothing
 MOST_READ = 120  # pairs of a session, the latest; 12 to 50 ms each
 UNREAD = -4.0
 CERTAIN = 4.0
-ADDED = 1.4  # how much more an answer has to show than the request, to be what is given up
+SHOWN = 1.0  # how much an answer has to show to be what is given up, in place of the request
+ADDED = 4.0  # how much more an answer has to show than the request, to be what is given up
 EMBEDDED = 80  # requests, the latest
 TEXT_CHARACTERS = 600
 
@@ -138,7 +139,7 @@ class Comparing:
             if not FAILING.search(one)  # what it found was no choice
         ]
         most, _, turn = max(added, default=(0.0, "", 0))
-        if most > ADDED * max(scores, default=0.0):
+        if most > max(SHOWN, ADDED * max(scores, default=0.0)):
             part = tuple(one for score, one, index in added if index == turn and score >= most / 2)
             return Link(new.index, old.index, likely, part, turn)
         return Link(new.index, old.index, likely, self._part(pair, scores))
@@ -190,7 +191,8 @@ def _shown(pair: Pair, text: str) -> float:
 
 
 def sentences_of(one: Episode) -> list[str]:
-    """What a person said, sentence by sentence; an answer that lives from a proposal is one."""
-    if one.adopted and len(one.own) <= FEW:
-        return [one.said.text]
-    return list(one.sentences)
+    """What was settled, sentence by sentence: a person's words, or the proposal that they only consent to."""
+    if not one.adopted or len(one.own) > FEW:
+        return list(one.sentences)
+    proposed = clauses_of(one.taken_up)
+    return list(proposed) if one.bare and len(proposed) > 1 else [one.said.text]

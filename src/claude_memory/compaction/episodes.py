@@ -35,7 +35,7 @@ CONSENT = 8  # words of a consent that says nothing else
 NEWS = 3  # words of a consent that neither the request nor the answer to it had
 FEW = 3  # words of a person so short that they live from what they answer
 _CHOICES = re.compile(r"\b(?:options?|either|alternatives?|versus|vs)\b", re.IGNORECASE)
-_CLAUSE = re.compile(r"(?:,|;)? (?:but|while|whereas|though) |; ", re.IGNORECASE)
+_CLAUSE = re.compile(r"(?:,|;)? (?:but|while|whereas|though) |; | · ", re.IGNORECASE)
 _OR = re.compile(r"\b(?:or|versus|vs)\b", re.IGNORECASE)
 _UNSURE = re.compile(r"\W*(?:hm+|ugh)\b", re.IGNORECASE)
 _SHORT = 24  # characters of a clause that lives from the one before
@@ -83,6 +83,19 @@ class Episode:
         """The turns in which it was said."""
         confirmed = (self.confirmed.index,) if self.confirmed else ()
         return (self.index, *self.along, *confirmed)
+
+    @property
+    def decided(self) -> tuple[int, ...]:
+        """The turns in which it was decided: a consent with the proposal that it takes up."""
+        taken = self.proposal is not None and (self.bare or bool(self.own & subjects(self.adopted)))
+        return (*((self.proposal.index,) if self.proposal and taken else ()), *self.ends)
+
+    @property
+    def bare(self) -> bool:
+        """Whether the person takes what was proposed, and says nothing of their own."""
+        if not self.adopted or not self.own:
+            return bool(self.adopted)
+        return self.said.assents and len(self.own) == 1 and not any(map(str.isdigit, *self.own))
 
     @property
     def index(self) -> int:

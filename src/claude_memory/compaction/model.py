@@ -33,6 +33,7 @@ class Decision:
     reverses: str = ""
     messages: tuple[int, ...] = ()
     reversed_messages: tuple[int, ...] = ()
+    core: str = ""  # the sentence that says most of what was then done; not written down by itself
 
 
 @dataclass(frozen=True, slots=True)

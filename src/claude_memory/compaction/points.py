@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from claude_memory.compaction.abridge import JOINT, abridged
 from claude_memory.compaction.abridge import clip as shortened
 from claude_memory.compaction.comparing import Link, Sense, sentences_of
-from claude_memory.compaction.episodes import Episode, episodes
+from claude_memory.compaction.episodes import Episode, episodes, subjects
 from claude_memory.compaction.model import Decision, Remark, Solution
 from claude_memory.compaction.reversals import links
 from claude_memory.compaction.talk import Word, words
@@ -156,6 +156,7 @@ class _Reader:
             rationale=clip(_joined(*(one.text for one in parts))),
             files=self.files_after(word.index),
             messages=self.at(*indexes),
+            core=self._core(word.index),
         )
         self.candidates.append(_Candidate(word.index, decision))
 
@@ -191,7 +192,7 @@ class _Reader:
         part = " ".join(link.part)
         because = old.adopted if len(part) < 60 and not was.reverses else ""
         kept = clip(_joined(decision.reverses, was.reverses, part, because), 260)
-        given_up = old.ends if link.added is None else (link.added,)
+        given_up = old.decided if link.added is None else (link.added,)
         mine, theirs = self.at(*self.requests[link.new].ends), self.at(*given_up)
         messages = tuple(sorted({*mine, *theirs, *was.messages[-2:], *decision.messages}))
         earlier = tuple(sorted({*decision.reversed_messages, *was.reversed_messages, *theirs}))
@@ -209,7 +210,7 @@ class _Reader:
         left = [
             one
             for one in sentences_of(self.requests[link.old])
-            if one not in link.part and one in was.decision
+            if one not in link.part and one in _joined(was.decision, self.requests[link.old].adopted)
         ]
         if not left:
             for end in self.requests[link.old].ends:
@@ -223,12 +224,30 @@ class _Reader:
         text = word.text if len(word.terms) > 3 or proposal is None else proposal.text
         return title_of(text)[:60]
 
+    def _core(self, index: int) -> str:
+        """The sentence of a request that says most of what was written for it, and was not said before."""
+        request = self.requests.get(index)
+        if request is None:
+            return ""
+        before = [self.requests[link.old].chosen for link in self.taken_back.get(index, ())]
+        came = request.written.difference(*before)
+        said = [(len(subjects(one) & came), place, one) for place, one in enumerate(request.sentences)]
+        most = max(said, default=(0, 0, ""))
+        return most[2] if most[0] else ""
+
     def chosen_alone(self, word: Word) -> None:
         """What the agent chose by itself, and was changed later or is such a change."""
         text = self.requests[word.index].said.text
         files = self.files_after(word.index)
         messages = self.at(*self.requests[word.index].ends)
-        decision = Decision(title_of(text)[:60], clip(text), files=files, messages=messages)
+        core = self._core(word.index)
+        decision = Decision(
+            title_of(text)[:60],
+            abridged(text, MAX_WORDS, core=core),
+            files=files,
+            messages=messages,
+            core=core,
+        )
         self.candidates.append(_Candidate(word.index, decision))
 
     def agent(self, word: Word, *, last: bool) -> None:

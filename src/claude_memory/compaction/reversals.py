@@ -20,7 +20,6 @@ from claude_memory.compaction.talk import Word
 T = TypeVar("T")
 AT_LEAST = 0.4
 BESIDE = 0.5  # a second earlier decision counts if it is nearly as likely
-NEVER = -math.inf
 AT_MOST = 2  # earlier decisions taken back by one
 
 
@@ -45,7 +44,9 @@ def links(
         likely = chances(list(weighed.values()))
         for one, old in best([(one, old) for one, (old, _) in zip(likely, olds, strict=True)]):
             heir = heirs.get(old.place)
-            followed = heir is not None and weighed.get(heir.place, NEVER) > 0  # likely by itself
+            if heir is not None and heir.place not in weighed:
+                continue  # what took its place is not for this one to change
+            followed = heir is not None and weighed[heir.place] > 0  # likely by itself
             taken = heir if heir is not None and followed else old
             linked.append(comparing.link(new, taken, one))
             heirs[taken.place] = new

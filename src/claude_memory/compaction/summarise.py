@@ -180,7 +180,9 @@ def _shorter(name: str, fields: Sequence[str], characters: int) -> Cut:
 
 
 def _abridged_decisions(characters: int) -> Cut:
-    return _each_decision(lambda one: replace(one, decision=abridged(one.decision, characters, one.reverses)))
+    return _each_decision(
+        lambda one: replace(one, decision=abridged(one.decision, characters, one.reverses, one.core))
+    )
 
 
 def _shorter_reasons(characters: int) -> Cut:

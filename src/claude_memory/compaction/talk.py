@@ -129,6 +129,7 @@ OFFERING_ELSE = re.compile(
 SUGGESTING = re.compile(
     r"\b(?:i['’]d|i would|i suggest|i propose|i recommend|shall (?:i|we)|we could)\b", re.IGNORECASE
 )
+_ENDED = re.compile(r"[.!?;:,…)\"'”’]$")  # an item of a list has no end of its own
 LITTLE = 3  # words that say nothing by themselves
 MAX_SENTENCES = 12
 
@@ -255,7 +256,7 @@ def condensed(text: str) -> str:
     said = [" ".join(sentence.said.split()) for sentence in spoken(text)]
     if len(said) > MAX_SENTENCES:  # what matters stands at the beginning and at the end
         said = [*said[: MAX_SENTENCES // 2], *said[-MAX_SENTENCES // 2 :]]
-    return " ".join(said)
+    return " ".join([one if _ENDED.search(one) else f"{one} ·" for one in said[:-1]] + said[-1:])
 
 
 def chosen_alone(text: str) -> str:
