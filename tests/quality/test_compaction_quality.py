@@ -32,8 +32,8 @@ HALVES = ("dev", "held")
 # Where a reversal is labelled: long sessions with everything in them, short ones made of changed decisions.
 NOTED, FINAL, LIVING, FALSE = 0.65, 0.75, 0.35, 0.22  # at least, at least, at most, at most
 FOURTH_B = ("reversals fourth_b", "dev")
-SIXTH = ("reversals sixth", "held")
-NOTED_AT_LEAST = {FOURTH_B: 0.45, SIXTH: 0.55}  # many are only talked about, or an agent's own choice
+EIGHTH = ("reversals eighth", "held")
+NOTED_AT_LEAST = {FOURTH_B: 0.45, EIGHTH: 0.55}  # many are only talked about, or an agent's own choice
 REVERSED = (
     ("long_sessions", "dev"),
     ("long_sessions", "held"),
@@ -46,10 +46,11 @@ REVERSED = (
     ("reversals fourth_a", "dev"),
     FOURTH_B,
     ("reversals fourth_c", "dev"),
+    ("reversals sixth", "dev"),
     ("reversals seventh", "dev"),
     ("reversals fourth", "held"),  # these three looked at only as totals
     ("reversals fifth", "held"),
-    SIXTH,
+    EIGHTH,
 )
 
 

@@ -11,7 +11,7 @@ from claude_memory.compaction.abridge import abridged
 from claude_memory.compaction.memories import memories
 from claude_memory.compaction.model import Decision, KeptSummary, Summary, as_json
 from claude_memory.compaction.summarise import summarise
-from claude_memory.compaction.talk import condensed
+from claude_memory.compaction.talk import chosen_alone, condensed
 from claude_memory.compaction.undoing import Ledger, Work
 from claude_memory.distil.turns import Origin, Turn
 from claude_memory.model import Kind, ProjectId, SessionId, Status
@@ -222,6 +222,27 @@ def test_of_a_proposal_that_was_taken_as_a_whole_a_part_can_be_taken_back() -> N
     assert "nightly" not in changed.reverses
     assert changed.reversed_messages == (3, 4)  # the proposal, and the consent to it
     assert any("nightly at 02:00" in one.decision for one in decisions)
+
+
+def test_what_took_the_place_of_a_decision_is_not_given_up_with_it() -> None:
+    talk = (
+        timeouts()
+        .person("Retries: three, with a pause of 2 s.")
+        .edit("retry.py", "retries = 0", "retries = 3")
+    )
+    talk.agent("Three retries.").person("the partner now answers at once. make the http timeout 3 s")
+    talk.edit("client.py", "timeout=15", "timeout=3").agent("Short again.")
+    told = {one.decision: one.reverses for one in talk.decisions}
+    assert any("Retries: three" in one for one in told)
+    [last] = [taken for one, taken in told.items() if "timeout 3 s" in one]
+    assert "15 s" in last
+
+
+@pytest.mark.parametrize(
+    "text", ["My choices: Alpine as the base image.", "I am putting in 0.15 s of coyote time."]
+)
+def test_an_agent_may_tell_what_it_chose_in_many_ways(text: str) -> None:
+    assert chosen_alone(text) == text
 
 
 def test_the_items_of_a_list_stay_apart() -> None:

@@ -164,27 +164,14 @@ class _Reader:
         """Decisions in order; what a later one takes back stands no more by itself."""
         standing: dict[int, Decision] = {}
         known: dict[int, Decision] = {}
-        heir: dict[int, int] = {}  # what took the place of a decision that is gone altogether
         for new in sorted(self.candidates, key=lambda one: one.index):
             decision = known[new.index] = new.decision
-            for found in self.taken_back.get(new.index, ()):
-                link = self._followed(found, heir)
+            for link in self.taken_back.get(new.index, ()):
                 if link.old in known and link.old != new.index:
                     decision = self._instead(decision, known[link.old], link)
                     self._give_up(standing, link)
-                    if link.old not in standing and len(sentences_of(self.requests[link.old])) == 1:
-                        heir[link.old] = new.index
             standing[new.index] = known[new.index] = decision
         self.points.decisions = [standing[index] for index in sorted(standing)]
-
-    def _followed(self, link: Link, heir: Mapping[int, int]) -> Link:
-        """To go back to the first form takes back what replaced it, not the first form."""
-        old = link.old
-        while old in heir and heir[old] != link.new:
-            old = heir[old]
-        return (
-            link if old == link.old else replace(link, old=old, part=tuple(sentences_of(self.requests[old])))
-        )
 
     def _instead(self, decision: Decision, was: Decision, link: Link) -> Decision:
         """The later decision, with what it took back and where that stands."""
@@ -192,7 +179,8 @@ class _Reader:
         part = " ".join(link.part)
         because = old.adopted if len(part) < 60 and not was.reverses else ""
         kept = clip(_joined(decision.reverses, was.reverses, part, because), 260)
-        given_up = old.decided if link.added is None else (link.added,)
+        added = () if link.added is None else (link.added,)
+        given_up = (*added, *(old.decided if old.confirmed or not added else ()))
         mine, theirs = self.at(*self.requests[link.new].ends), self.at(*given_up)
         messages = tuple(sorted({*mine, *theirs, *was.messages[-2:], *decision.messages}))
         earlier = tuple(sorted({*decision.reversed_messages, *was.reversed_messages, *theirs}))

@@ -98,7 +98,8 @@ _POLITE = re.compile(
 _NAMED_ERROR = re.compile(r"\b(?:E[A-Z]{3,}|[A-Z]\w*(?:Error|Exception))\b|\berror\b")
 _CHOSEN_ALONE = re.compile(
     r"\bi(?:['’]ve|['’]m| have)?(?: (?!would|could|can|will)\w+){0,2}? (?:chose|choose|picked|pick|took|take|decided|decide|went|settled|set|used|kept|left|put|opted|defaulted|assumed|gave|made)\b"
-    r"|\bmy (?:own )?(?:choice|pick|call|decision|default|guess|assumption)\b",
+    r"|\bi(?:['’]m| am) (?:putting|using|going with|taking|setting|choosing|picking|starting with)\b"
+    r"|\bmy (?:own )?(?:choices?|picks?|calls?|decisions?|defaults?|guess(?:es)?|assumptions?)\b",
     re.IGNORECASE,
 )
 _REVISED_ALONE = re.compile(

@@ -15,9 +15,10 @@ from claude_memory.settings import Settings
 
 def open_end(path: Path, settings: Settings, *, agent: str | None = None) -> Material:
     """What was said since the last compaction; all of it, where nothing was said since."""
-    if not path.expanduser().is_file():
-        raise InvalidInput(f"no such file: {path}")
-    transcript = read(path.expanduser(), settings, agent=agent)
+    file = path.expanduser()
+    if not file.is_file():
+        raise InvalidInput(f"{'not a file' if file.exists() else 'no such file'}: {path}")
+    transcript = read(file, settings, agent=agent)
     messages = transcript.messages
     boundaries = [one.ordinal for one in messages if is_boundary(one)]
     first = boundaries[-1] + 1 if boundaries and boundaries[-1] < len(messages) - 1 else 1

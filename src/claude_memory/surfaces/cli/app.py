@@ -105,9 +105,11 @@ def run(arguments: list[str]) -> int:
 
 def ended(fault: Exception) -> int:
     """The exit code for what ended a command, after saying why in one line."""
-    if isinstance(fault, BrokenPipeError):
-        # The reader (head, less) has had enough. Python would complain when it flushes at exit.
+    try:
+        sys.stdout.flush()
+    except OSError:  # it can no longer be written; Python would complain when it flushes at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(fault, BrokenPipeError):  # the reader (head, less) has had enough
         return 0
     if settings.debugging():
         raise fault
