@@ -63,7 +63,6 @@ class Pair:
         """All that speaks for, and against, the later one taking the earlier one back."""
         new, old, traces, subject = self.new, self.old, self.traces, self.subject
         number, in_code = traces.numbers(old.text)
-        countered = self._countered()
         return Signs(
             subject=subject,
             close=self.close,
@@ -80,15 +79,13 @@ class Pair:
             alternative=self._alternative() if traces.share else 0.0,
             left_before=self._alternative(named_in(old)),
             option=self._option(),
-            countered=countered if self.last else 0.0,
-            rescued=0.0 if self.last else countered,
+            rescued=0.0 if self.last else self._countered(),
             gives_way=self._gives_way(),
             refused=self._told(refused(new.settled)),
             concludes=subject * bool(CONCLUDING.search(new.settled)),
             recalled=self._recalled(),
             narrowed=subject * self._narrowed(),
             did_it=subject * bool(DID_IT.search(new.said.text) or YOU_DID_IT.search(new.adopted)),
-            own=subject * (new.alone and (old.alone or (bool(old.adopted) and len(old.own) <= FEW))),
             opening=float(old.place == 0 and old.proposal is None),
             wonders=float("?" in new.said.text),
             staying=self.weight(old.chosen & new.staying) / (self.weight(old.chosen & new.own) + 0.01),

@@ -33,10 +33,8 @@ class Signs:
     left_before: float = 0.0  # the same of a thing with a name, whether or not a change shows it
     option: float = 0.0  # asked to choose, the person had taken one thing, and now takes another
     # an agent that tried
-    countered: float = 0.0  # it finds fault with the request right before, and its other way is taken
-    rescued: float = 0.0  # the same of an earlier one
+    rescued: float = 0.0  # it finds fault with a request, not the last one, and its other way is taken
     gives_way: float = 0.0  # the person consents to a proposal that does away with it
-    own: float = 0.0  # an agent changes what it had chosen itself
     # what the person says
     refused: float = 0.0  # plainly that they will not have what was chosen
     concludes: float = 0.0  # a conclusion: “so …”, “make it …”
