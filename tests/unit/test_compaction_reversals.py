@@ -220,8 +220,9 @@ def test_of_a_proposal_that_was_taken_as_a_whole_a_part_can_be_taken_back() -> N
     [changed] = [one for one in decisions if one.reverses]
     assert "NAS over sftp" in changed.reverses
     assert "nightly" not in changed.reverses
+    assert "restic" not in changed.reverses
     assert changed.reversed_messages == (3, 4)  # the proposal, and the consent to it
-    assert any("nightly at 02:00" in one.decision for one in decisions)
+    assert any("one repository per host · nightly at 02:00" in one.decision for one in decisions)
 
 
 def test_what_took_the_place_of_a_decision_is_not_given_up_with_it() -> None:

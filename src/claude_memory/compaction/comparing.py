@@ -149,13 +149,14 @@ class Comparing:
         """The sentences of the earlier request that are given up; a sentence that still holds shows it.
 
         A reason for what is given up goes with it: what stays has a number or something in files to show.
+        Of a proposal that was taken as a whole, all stays that does not show otherwise.
         """
         new, old = pair.new, pair.old
         stands = (old.written | old.gone) - new.gone - new.written
         return tuple(
             sentence
             for sentence, score in zip(sentences_of(old), scores, strict=True)
-            if score >= max(scores) / 2 or not _holds(pair, sentence, stands)
+            if score >= max(scores) / 2 or not (old.bare or _holds(pair, sentence, stands))
         )
 
 

@@ -176,8 +176,9 @@ class _Reader:
     def _instead(self, decision: Decision, was: Decision, link: Link) -> Decision:
         """The later decision, with what it took back and where that stands."""
         old = self.requests[link.old]
-        part = " ".join(link.part)
-        because = old.adopted if len(part) < 60 and not was.reverses else ""
+        part = _listed(link.part, old)
+        own_words = part not in old.adopted
+        because = old.adopted if own_words and len(part) < 60 and not was.reverses else ""
         kept = clip(_joined(decision.reverses, was.reverses, part, because), 260)
         added = () if link.added is None else (link.added,)
         given_up = (*added, *(old.decided if old.confirmed or not added else ()))
@@ -204,8 +205,8 @@ class _Reader:
             for end in self.requests[link.old].ends:
                 standing.pop(end, None)
         else:
-            text = clip(" ".join(left))
-            topic, messages = title_of(text)[:60], self.at(link.old)
+            text = clip(_listed(left, self.requests[link.old]))
+            topic, messages = title_of(text)[:60], self.at(*self.requests[link.old].decided)
             standing[link.old] = Decision(topic, text, files=was.files, messages=messages)
 
     def _topic(self, word: Word, proposal: Word | None) -> str:
@@ -305,6 +306,11 @@ def points(
 def clip(text: str, characters: int = MAX_WORDS) -> str:
     """At most so many characters, cut at a word."""
     return shortened(text, characters)
+
+
+def _listed(sentences: Sequence[str], request: Episode) -> str:
+    """Sentences one after the other; the points of a proposal stay apart."""
+    return (" · " if request.bare else " ").join(sentences)
 
 
 def _joined(*parts: str) -> str:
