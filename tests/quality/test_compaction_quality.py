@@ -171,7 +171,8 @@ def rests_on(decision: Decision, fact: dict[str, Any], session: dict[str, Any]) 
 def reversing_turn(fact: dict[str, Any], session: dict[str, Any]) -> int:
     """Where the person takes it back; where none does, the agent changed what it had chosen itself."""
     evidence = fact["evidence_turns"]
-    said = [index for index in evidence if session["turns"][index]["role"] == "user"]
+    after = max(fact.get("reversed_turns", [-1]))
+    said = [index for index in evidence if index > after and session["turns"][index]["role"] == "user"]
     return max(said or evidence)
 
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from claude_memory.compaction import points
 from claude_memory.compaction.abridge import abridged
+from claude_memory.compaction.comparing import Link
 from claude_memory.compaction.memories import memories
 from claude_memory.compaction.model import Decision, KeptSummary, Summary, as_json
 from claude_memory.compaction.summarise import summarise
@@ -225,18 +227,19 @@ def test_of_a_proposal_that_was_taken_as_a_whole_a_part_can_be_taken_back() -> N
     assert any("one repository per host · nightly at 02:00" in one.decision for one in decisions)
 
 
-def test_what_took_the_place_of_a_decision_is_not_given_up_with_it() -> None:
-    talk = (
-        timeouts()
-        .person("Retries: three, with a pause of 2 s.")
-        .edit("retry.py", "retries = 0", "retries = 3")
-    )
-    talk.agent("Three retries.").person("the partner now answers at once. make the http timeout 3 s")
-    talk.edit("client.py", "timeout=15", "timeout=3").agent("Short again.")
-    told = {one.decision: one.reverses for one in talk.decisions}
-    assert any("Retries: three" in one for one in told)
-    [last] = [taken for one, taken in told.items() if "timeout 3 s" in one]
-    assert "15 s" in last
+def test_what_took_the_place_of_a_decision_is_not_given_up_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = Talk().person("The shop needs invoices.").agent("Which format, and where do they go?")
+    talk.person("Invoices as docx, by mail.").agent("Docx by mail.")
+    talk.person("pdf for invoices after all").agent("Pdf.")
+    talk.person("invoices go to the portal").agent("To the portal.")
+    known = [
+        Link(4, 2, 0.9, ("Invoices as docx, by mail.",)),
+        Link(6, 2, 0.9, ("Invoices as docx, by mail.",)),
+    ]
+    monkeypatch.setattr(points, "links", lambda *_: known)
+    told = [one.decision for one in talk.decisions]
+    assert any("pdf for invoices" in one for one in told)
+    assert any("portal" in one for one in told)
 
 
 @pytest.mark.parametrize(
@@ -253,13 +256,16 @@ def test_the_items_of_a_list_stay_apart() -> None:
 
 def test_what_the_agent_repeats_of_a_request_is_no_choice_of_its_own() -> None:
     talk = Talk().person("Start the saturation plugin.").agent("How much oversampling?")
-    talk.person("8x, polyphase iir. cpu is cheap").write("os.h", "factor = 8; polyphase iir")
-    talk.agent("8x with the polyphase IIR half-bands: the alias floor is at -104 dB.")
-    talk.person("crackles everywhere on the laptop. 4x is plenty, nobody hears -104")
-    talk.edit("os.h", "factor = 8", "factor = 4").agent("No crackles.")
+    talk.person("8x oversampling. cpu is cheap").write(
+        "os.h", "Oversampler os { factor = 8, polyphase, iir }"
+    )
+    talk.agent("Oversampler runs at 8x with the polyphase IIR filters.")
+    talk.person("and a bypass switch").write("bypass.h", "bool bypass;").agent("Added.")
+    talk.person("crackles everywhere on the laptop. 4x is plenty, linear phase")
+    talk.edit("os.h", "factor = 8, polyphase, iir", "factor = 4, linear").agent("No crackles.")
     [changed] = [one for one in talk.decisions if one.reverses]
     assert changed.reversed_messages == (3,)
-    assert "8x, polyphase iir" in changed.reverses
+    assert "8x oversampling" in changed.reverses
 
 
 def test_a_request_and_the_consent_to_how_it_was_understood_take_back_together() -> None:
