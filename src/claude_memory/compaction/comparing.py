@@ -110,7 +110,7 @@ class Comparing:
 
         def read(new: Episode, old: Episode, signs: Signs) -> Signs:
             one = min(CERTAIN, max(UNREAD, known.get((new.place, old.place), UNREAD)))
-            written = old.work.added or old.work.removed
+            written = old.built.added or old.built.removed
             return replace(signs, turned=one, only_said=0.0 if written else max(0.0, one))
 
         if likely and not told:
@@ -152,7 +152,7 @@ class Comparing:
         Of a proposal that was taken as a whole, all stays that does not show otherwise.
         """
         new, old = pair.new, pair.old
-        stands = (old.written | old.gone) - new.gone - new.written
+        stands = (old.built.written | old.built.gone) - new.gone - new.written
         return tuple(
             sentence
             for sentence, score in zip(sentences_of(old), scores, strict=True)

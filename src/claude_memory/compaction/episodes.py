@@ -24,10 +24,10 @@ from claude_memory.compaction.talk import (
     proposed,
     revised_alone,
 )
-from claude_memory.compaction.undoing import Ledger, Work, stem
+from claude_memory.compaction.undoing import Ledger, Work, stem, words_written
 from claude_memory.distil.exchange import terms
 from claude_memory.distil.sentences import spoken
-from claude_memory.distil.turns import PERSON, Turn
+from claude_memory.distil.turns import PERSON, TOOL, Turn
 
 SMALL = 30  # turns of talk below which a word that is said twice is no common one
 RECENT = 4  # turns of talk that lead up to a request
@@ -65,6 +65,7 @@ class Episode:
     lone: bool = False  # the proposal tells what the agent had chosen by itself
     since: int = -1  # for an agent that changes its own choice: the turn after which it did so
     along: tuple[int, ...] = ()  # and the turns in which it says so on the way
+    inside: Episode | None = None  # for a choice of the agent's own: the request that it was made for
 
     @property
     def alone(self) -> bool:
@@ -175,6 +176,21 @@ class Episode:
         return subjects(self.answer.text) if self.answer else frozenset()
 
     @cached_property
+    def built(self) -> Work:
+        """What was done for it; for a choice of the agent's own with what was done for the request."""
+        if self.inside is None:
+            return self.work
+        both = Work()
+        both.include(self.inside.work)
+        both.include(self.work)
+        return both
+
+    @cached_property
+    def doers(self) -> frozenset[int]:
+        """The places of the requests whose work it is part of."""
+        return frozenset({self.place} if self.inside is None else {self.place, self.inside.place})
+
+    @cached_property
     def written(self) -> frozenset[str]:
         return self.work.written
 
@@ -220,7 +236,7 @@ def episodes(turns: Sequence[Turn], said: Sequence[Word]) -> list[Episode]:
         if not word.person:
             after = said[number + 1] if number + 1 < len(said) else None
             if before is not None and (after is None or after.person):
-                found += _own_choices(_run(said, number), len(found))
+                found += _own_choices(_run(said, number), turns, len(found))
             continue
         before = before if before is not None and not before.person else None
         after = said[number + 1] if number + 1 < len(said) and not said[number + 1].person else None
@@ -246,7 +262,7 @@ def _run(said: Sequence[Word], last: int) -> list[Word]:
     return list(said[first : last + 1])
 
 
-def _own_choices(run: Sequence[Word], place: int) -> list[Episode]:
+def _own_choices(run: Sequence[Word], turns: Sequence[Turn], place: int) -> list[Episode]:
     """What the agent says that it chose, or changed, without being asked, while it worked."""
     before, own = run[0], [word for word in run[1:] if not word.asks]
     if not own:
@@ -256,8 +272,25 @@ def _own_choices(run: Sequence[Word], place: int) -> list[Episode]:
     if revised_alone(text, at_work=at_work) or _failed_before(own):
         along = tuple(word.index for word in own[:-1])
         return [Episode(place, replace(own[-1], text=text), since=before.index, along=along)]
-    chosen = [replace(word, text=chosen_alone(word.text)) for word in own]
-    return [Episode(place + number, word) for number, word in enumerate(one for one in chosen if one.text)]
+    told = [chosen_alone(word.text, at_once=_acted(word, turns)) for word in own]
+    if not any(told) and before.asks:
+        told[0] = _told(own[0].text, turns[: before.index])
+    chosen = [replace(word, text=one) for word, one in zip(own, told, strict=True) if one]
+    return [Episode(place + number, word) for number, word in enumerate(chosen)]
+
+
+def _acted(word: Word, turns: Sequence[Turn]) -> bool:
+    """Whether the agent changed something right after it, without waiting for an answer."""
+    after = itertools.takewhile(lambda turn: turn.role == TOOL, turns[word.index + 1 :])
+    return any(turn.changed_file for turn in after)
+
+
+def _told(text: str, turns: Sequence[Turn]) -> str:
+    """The sentences of an answer with a value that only the agent had chosen: it stands in what it wrote."""
+    by_person = frozenset().union(*(subjects(turn.text) for turn in turns if turn.role == PERSON))
+    wrote = frozenset().union(*(words_written(turn) for turn in turns)) - by_person
+    values = frozenset(word for word in wrote if word[0].isdigit() and len(word) > 1)
+    return " ".join(one for one in clauses_of(text) if subjects(one) & values)
 
 
 def _failed_before(own: Sequence[Word]) -> bool:
@@ -291,12 +324,13 @@ def _confirms(word: Word, before: Word, request: Episode) -> bool:
     return at_once and word.assents and not (DIFFICULTY.search(before.text) or _CHOICES.search(before.text))
 
 
-def _do(turns: Sequence[Turn], found: Sequence[Episode]) -> None:
+def _do(turns: Sequence[Turn], found: list[Episode]) -> None:
     """Give each request what was done for it; what an agent took out by itself is its own."""
     ledger = Ledger()
     begun = [(one.begun, one) for one in found if one.begun is not None]
     waiting = sorted(begun, key=lambda one: -one[0])
     revising = [one for one in reversed(found) if one.since >= 0]
+    alone = {one.index: one for one in found if one.alone and one.since < 0}
     current: Episode | None = None
     for index, turn in enumerate(turns):
         while waiting and waiting[-1][0] <= index:
@@ -305,14 +339,16 @@ def _do(turns: Sequence[Turn], found: Sequence[Episode]) -> None:
                 current = following
         while revising and revising[-1].index < index and turn.role == PERSON:
             revising.pop()
+        if index in alone:
+            found[alone[index].place] = replace(alone[index], inside=current)
         if current is None:
             continue
         work = Work()
         ledger.note(turn, current.place, work)
-        alone = bool(revising) and revising[-1].since < index
-        if alone:
+        by_itself = bool(revising) and revising[-1].since < index
+        if by_itself:
             revising[-1].work.include(work)
-        if not (alone and work.undone):
+        if not (by_itself and work.undone):
             current.work.include(work)
 
 

@@ -75,7 +75,7 @@ class Pair:
             replaced=traces.gone * traces.came,
             swapped=traces.swapped(),
             slot=traces.slot(),
-            same_file=subject * bool(old.files & new.files),
+            same_file=subject * bool(old.built.files & new.files),
             alternative=self._alternative() if traces.share else 0.0,
             left_before=self._alternative(named_in(old)),
             option=self._option(),

@@ -102,6 +102,10 @@ _CHOSEN_ALONE = re.compile(
     r"|\bmy (?:own )?(?:choices?|picks?|calls?|decisions?|defaults?|guess(?:es)?|assumptions?)\b",
     re.IGNORECASE,
 )
+_WOULD_CHOOSE = re.compile(
+    r"\bi(?:['’]d| would|['’]ll| will) (?:\w+ )?(?:pick|use|take|choose|go (?:with|for)|put|set|keep|start with)\b",
+    re.IGNORECASE,
+)
 _REVISED_ALONE = re.compile(
     r"\bi (?:have |now )?(?:take|took|taken) (?:it|that|this|mine|\w+) (?:back|out again)\b|\bi(?:['’]ve| have)? (?:revised|reconsidered|undid|undone|changed my|went back|gone back)\b|\bi was wrong\b|\bcorrect myself\b"
     r"|\bmy (?:own |first |earlier )?(?:choice|pick|call|decision|default|guess|assumption|idea) (?:was|is|did|does|turned)\b|\bmy own (?:choice|pick|decision)\b",
@@ -260,10 +264,17 @@ def condensed(text: str) -> str:
     return " ".join([one if _ENDED.search(one) else f"{one} ·" for one in said[:-1]] + said[-1:])
 
 
-def chosen_alone(text: str) -> str:
-    """The sentences in which an agent says that it chose something itself; empty if it says nothing such."""
+def chosen_alone(text: str, *, at_once: bool = False) -> str:
+    """The sentences in which an agent says that it chose something itself; empty if it says nothing such.
+
+    “I'd pick …” is a choice if it is done `at_once`, without waiting for an answer.
+    """
     said = [" ".join(sentence.said.split()) for sentence in spoken(text)]
-    return " ".join(one for one in said if _CHOSEN_ALONE.search(one) and not one.endswith("?"))
+    return " ".join(one for one in said if _chooses(one, at_once=at_once) and not one.endswith("?"))
+
+
+def _chooses(text: str, *, at_once: bool) -> bool:
+    return _CHOSEN_ALONE.search(text) is not None or (at_once and _WOULD_CHOOSE.search(text) is not None)
 
 
 def revised_alone(text: str, *, at_work: bool) -> bool:

@@ -28,7 +28,7 @@ class Traces:
     @property
     def undone(self) -> int:
         """Words written for the earlier request that the later one takes out."""
-        return self.new.work.undone[self.old.place]
+        return sum(self.new.work.undone[place] for place in self.old.doers - self.new.doers)
 
     @property
     def share(self) -> float:
@@ -40,7 +40,7 @@ class Traces:
     @property
     def erased(self) -> float:
         """How much of what was written for the earlier one is taken out."""
-        return min(1.0, 2 * self.undone / (len(self.old.written) + 1))
+        return min(1.0, 2 * self.undone / (len(self.old.built.written) + 1))
 
     @property
     def gone(self) -> float:
