@@ -55,7 +55,10 @@ def read(sessions: bool) -> list[judge.Pair]:
     found = []
     listed = labelled.talks()
     if sessions:
-        listed = [*labelled.sessions(), *(talk for talk in listed if talk["set"] in BESIDE)]
+        listed = [
+            *labelled.sessions((*labelled.SETS, *labelled.LEANING)),
+            *(talk for talk in listed if talk["set"] in BESIDE),
+        ]
     rows = labelled.rows_of(listed, {})[0]
     for group in labelled.groups(rows):
         told = [rows[place] for place in group]

@@ -9,11 +9,12 @@ import pytest
 
 from claude_memory.compaction import points
 from claude_memory.compaction.abridge import abridged
-from claude_memory.compaction.comparing import Link
+from claude_memory.compaction.comparing import Comparing, Link
+from claude_memory.compaction.episodes import episodes
 from claude_memory.compaction.memories import memories
 from claude_memory.compaction.model import Decision, KeptSummary, Summary, as_json
 from claude_memory.compaction.summarise import summarise
-from claude_memory.compaction.talk import chosen_alone, condensed
+from claude_memory.compaction.talk import chosen_alone, condensed, words
 from claude_memory.compaction.undoing import Ledger, Work
 from claude_memory.distil.turns import Origin, Turn
 from claude_memory.model import Kind, ProjectId, SessionId, Status
@@ -249,6 +250,60 @@ def test_an_agent_may_tell_what_it_chose_in_many_ways(text: str) -> None:
     assert chosen_alone(text) == text
 
 
+def compressed() -> Talk:
+    talk = Talk().person("The export fills the disk, find out why.").agent("The dump is not compressed.")
+    talk.person("one after the other please, and look at the size each time")
+    talk.agent("First the dump. I'd use gzip for it, there is nothing to install.")
+    return talk.edit("dump.sh", "pg_dump shop", "pg_dump shop | gzip").run("du -h dump")
+
+
+def test_a_proposal_that_the_agent_carries_out_at_once_is_its_choice() -> None:
+    talk = compressed().person("11 GB. hm, the quota is 8")
+    talk.agent("gzip does not get below 11 GB. I take it back: zstd at level 12 fits into 7 GB.")
+    talk.person("agreed").edit("dump.sh", "| gzip", "| zstd -12").agent("7 GB.")
+    [change] = [one for one in talk.decisions if one.reverses]
+    assert "zstd" in change.decision
+    assert "gzip" in change.reverses
+    assert 4 in change.reversed_messages
+
+
+def test_a_proposal_that_waits_for_an_answer_is_no_choice() -> None:
+    talk = compressed()
+    waiting = [*talk.turns[:4], *talk.turns[6:]]
+    assert [one.index for one in episodes(talk.turns, words(talk.turns)) if one.alone] == [3]
+    assert not [one for one in episodes(waiting, words(waiting)) if one.alone]
+
+
+def test_what_an_agent_chose_rests_on_the_work_of_its_request() -> None:
+    talk = compressed().person("and drop the old ones").run("rm -f old.dump").agent("Gone.")
+    [asked, chosen] = [one for one in episodes(talk.turns, words(talk.turns)) if one.index in (2, 3)]
+    assert "gzip" in asked.written
+    assert chosen.inside == asked
+    assert "gzip" in chosen.built.written
+
+
+def test_a_choice_and_its_change_in_one_go_are_two() -> None:
+    talk = Talk().person("Store the token safely.").agent("Where is it now?").person("in a plain file. go on")
+    talk.write("auth.ts", "keytar.setPassword(token)").agent("I used keytar for it.").run("npm install")
+    talk.edit("auth.ts", "keytar.setPassword(token)", "safeStorage.encryptString(token)")
+    talk.agent("keytar does not build here, so I moved it to safeStorage.")
+    [chosen, changed] = [one for one in episodes(talk.turns, words(talk.turns)) if one.alone]
+    assert (chosen.ends, changed.ends) == ((4,), (7,))
+    assert changed.since == 4
+
+
+def test_a_question_about_another_thing_does_not_speak_against_a_change() -> None:
+    def wonders(text: str) -> float:
+        talk = Talk().person("A small game.").agent("How many levels?").person("twelve levels, drawn by hand")
+        talk.agent("Twelve.").person(text)
+        said = words(talk.turns)
+        [*_, (new, olds)] = Comparing.of(episodes(talk.turns, said), said, None).all()
+        return next(signs.wonders for old, signs in olds if old.index == 2)
+
+    assert wonders("make it five levels. are the hearts drawn anywhere?") < 0.5
+    assert wonders("are five levels enough?") == 1.0
+
+
 def test_the_items_of_a_list_stay_apart() -> None:
     told = condensed("I suggest:\n- restic per host\n- nightly at 02:00\n\nShall I?")
     assert told == "I suggest: restic per host · nightly at 02:00 · Shall I?"
@@ -264,7 +319,7 @@ def test_what_the_agent_repeats_of_a_request_is_no_choice_of_its_own() -> None:
     talk.person("crackles everywhere on the laptop. 4x is plenty, linear phase")
     talk.edit("os.h", "factor = 8, polyphase, iir", "factor = 4, linear").agent("No crackles.")
     [changed] = [one for one in talk.decisions if one.reverses]
-    assert changed.reversed_messages == (3,)
+    assert changed.reversed_messages == (3, 5)  # where it was wanted, and where the agent told it
     assert "8x oversampling" in changed.reverses
 
 

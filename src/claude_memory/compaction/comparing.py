@@ -20,9 +20,9 @@ Near = Callable[[Sequence[str]], Sequence[Sequence[float]]]  # texts to unit vec
 Turned = Callable[[Sequence[tuple[str, str]]], Sequence[float]]  # each later one against its earlier one
 Compared = list[tuple[Episode, list[tuple[Episode, Signs]]]]
 LOOKED_BACK = 40  # requests
-READ = 2  # earlier requests that are read against a later one, the likeliest
-WORTH_READING = -4.5  # by words; below it a judge's word changes nothing
-MOST_READ = 120  # pairs of a session, the latest; 12 to 50 ms each
+READ = 4  # earlier requests that are read against a later one, the likeliest
+WORTH_READING = -6.0  # by words; below it a judge's word changes nothing
+MOST_READ = 120  # pairs of a session, the likeliest; 12 to 50 ms each
 UNREAD = -4.0
 CERTAIN = 4.0
 SHOWN = 1.0  # how much an answer has to show to be what is given up, in place of the request
@@ -42,7 +42,7 @@ class Sense(NamedTuple):
 class Link:
     """A request that takes an earlier one back, both by their turn; `part` is what of it, in its words.
 
-    `added`: the part is what the agent had added to it, in this turn.
+    `added`: the part is what the agent had added to it, in this turn; `told`: it had told it in this turn.
     """
 
     new: int
@@ -50,6 +50,7 @@ class Link:
     likely: float
     part: tuple[str, ...] = ()
     added: int | None = None
+    told: int | None = None
 
 
 def _vectors(found: Sequence[Episode], near: Near | None) -> dict[int, Vectors]:
@@ -91,7 +92,7 @@ class Comparing:
             if not new.said.states or new.only_stays or (new.begun is None and new.since < 0):
                 continue
             earlier_ones = self.found[max(0, new.place - LOOKED_BACK) : new.place]
-            olds = [one for one in earlier_ones if not one.said.asks and _may_change(one, new)]
+            olds = [one for one in earlier_ones if _may_change(one, new)]
             if olds:
                 pairs.append((new, [(old, self.pair(new, old).signs()) for old in olds]))
         return pairs
@@ -99,12 +100,13 @@ class Comparing:
     def read(self, pairs: Compared, turned: Turned, prior: Callable[[Signs], float]) -> Compared:
         """The same, with what a judge says of the likeliest pairs; nothing if it cannot be asked."""
         own = own_choices(self.found)
-        likely = [
-            (new, old)
+        ranked = [
+            (prior(signs), new, old)
             for new, olds in pairs
             for old, signs in sorted(olds, key=lambda one: -prior(one[1]))[:READ]
             if prior(signs) >= WORTH_READING
-        ][-MOST_READ:]
+        ]
+        likely = [(new, old) for _, new, old in sorted(ranked, key=lambda one: -one[0])[:MOST_READ]]
         told = turned([(earlier(old, own), later(new)) for new, old in likely])
         known = {(new.place, old.place): one for (new, old), one in zip(likely, told, strict=False)}
 
@@ -142,7 +144,8 @@ class Comparing:
         if most > max(SHOWN, ADDED * max(scores, default=0.0)):
             part = tuple(one for score, one, index in added if index == turn and score >= most / 2)
             return Link(new.index, old.index, likely, part, turn)
-        return Link(new.index, old.index, likely, self._part(pair, scores))
+        told = turn if most > max([SHOWN, *scores]) else None
+        return Link(new.index, old.index, likely, self._part(pair, scores), told=told)
 
     @staticmethod
     def _part(pair: Pair, scores: Sequence[float]) -> tuple[str, ...]:

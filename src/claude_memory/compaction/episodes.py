@@ -24,7 +24,7 @@ from claude_memory.compaction.talk import (
     proposed,
     revised_alone,
 )
-from claude_memory.compaction.undoing import Ledger, Work, stem, words_written
+from claude_memory.compaction.undoing import Ledger, Work, stem
 from claude_memory.distil.exchange import terms
 from claude_memory.distil.sentences import spoken
 from claude_memory.distil.turns import PERSON, TOOL, Turn
@@ -270,27 +270,27 @@ def _own_choices(run: Sequence[Word], turns: Sequence[Turn], place: int) -> list
     text = " ".join(word.text for word in own)
     at_work = len(own) > 1 or own[0].index > before.index + 1
     if revised_alone(text, at_work=at_work) or _failed_before(own):
-        along = tuple(word.index for word in own[:-1])
-        return [Episode(place, replace(own[-1], text=text), since=before.index, along=along)]
+        return _revised(own, before.index, place)
     told = [chosen_alone(word.text, at_once=_acted(word, turns)) for word in own]
-    if not any(told) and before.asks:
-        told[0] = _told(own[0].text, turns[: before.index])
     chosen = [replace(word, text=one) for word, one in zip(own, told, strict=True) if one]
     return [Episode(place + number, word) for number, word in enumerate(chosen)]
+
+
+def _revised(own: Sequence[Word], since: int, place: int) -> list[Episode]:
+    """A change of the agent's own choice, after that choice where it was told in the same go."""
+    first = [one for one in own[:-1] if chosen_alone(one.text) and not FAILING.search(one.text)]
+    after = [one for one in own if not first or one.index > first[-1].index]
+    chosen = [replace(one, text=chosen_alone(one.text)) for one in first]
+    said = replace(after[-1], text=" ".join(one.text for one in after))
+    along = tuple(one.index for one in after[:-1])
+    change = Episode(place + len(first), said, since=first[-1].index if first else since, along=along)
+    return [*(Episode(place + number, one) for number, one in enumerate(chosen)), change]
 
 
 def _acted(word: Word, turns: Sequence[Turn]) -> bool:
     """Whether the agent changed something right after it, without waiting for an answer."""
     after = itertools.takewhile(lambda turn: turn.role == TOOL, turns[word.index + 1 :])
     return any(turn.changed_file for turn in after)
-
-
-def _told(text: str, turns: Sequence[Turn]) -> str:
-    """The sentences of an answer with a value that only the agent had chosen: it stands in what it wrote."""
-    by_person = frozenset().union(*(subjects(turn.text) for turn in turns if turn.role == PERSON))
-    wrote = frozenset().union(*(words_written(turn) for turn in turns)) - by_person
-    values = frozenset(word for word in wrote if word[0].isdigit() and len(word) > 1)
-    return " ".join(one for one in clauses_of(text) if subjects(one) & values)
 
 
 def _failed_before(own: Sequence[Word]) -> bool:

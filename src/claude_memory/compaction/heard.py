@@ -11,7 +11,7 @@ from claude_memory.compaction.abridge import clip
 from claude_memory.compaction.episodes import Episode
 from claude_memory.compaction.talk import Word
 
-SAID, TAKEN_UP, BEFORE, CONFIRMED = 300, 160, 200, 80  # characters
+SAID, TAKEN_UP, BEFORE, CONFIRMED = 300, 280, 200, 80  # characters
 
 
 def earlier(old: Episode, own: Collection[int] = ()) -> str:

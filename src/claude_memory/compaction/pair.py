@@ -87,10 +87,11 @@ class Pair:
             narrowed=subject * self._narrowed(),
             did_it=subject * bool(DID_IT.search(new.said.text) or YOU_DID_IT.search(new.adopted)),
             opening=float(old.place == 0 and old.proposal is None),
-            wonders=float("?" in new.said.text),
+            wonders=self._wonders(),
             staying=self.weight(old.chosen & new.staying) / (self.weight(old.chosen & new.own) + 0.01),
             rule=_rules(new),
             corrects=self._corrects(),
+            asked=float(old.said.asks),
             unsettled=_unsettled(new, old),
         )
 
@@ -118,6 +119,16 @@ class Pair:
             return 0.0
         found = [_near(one, other) for one in mine[1:] for other in theirs[1:]]
         return max(found, default=_near(mine[0], theirs[0]))
+
+    def _wonders(self) -> float:
+        """How much of what both say is only asked."""
+        new, old = self.new, self.old
+        asked = [one for one in new.clauses if "?" in one]
+        if not asked or len(asked) == len(new.clauses):
+            return float(bool(asked))
+        both = (old.chosen | subjects(old.question)) & new.own
+        told = subjects(" . ".join(one for one in new.clauses if "?" not in one))
+        return self.weight(both - told) / (self.weight(both) + 0.01) if both else 0.5
 
     def _alternative(self, among: frozenset[str] | None = None) -> float:
         """How telling a word is that was offered, left by the earlier request, and taken by the later one."""

@@ -130,16 +130,6 @@ class Ledger:
         work.added.setdefault(path, set()).update(added)
 
 
-def words_written(turn: Turn) -> frozenset[str]:
-    """The words that an edit leaves in a file."""
-    if turn.role != TOOL or turn.failed or not turn.changed_file:
-        return frozenset()
-    edits = turn.given.get("edits")
-    listed = [turn.given, *(edits if isinstance(edits, list) else ())]
-    texts = [one.get(key) for one in listed if isinstance(one, Mapping) for key in ("content", "new_string")]
-    return frozenset().union(*(code_words(one) for one in texts if isinstance(one, str)))
-
-
 def code_words(text: str) -> frozenset[str]:
     """Names and numbers in code: whole in lower case, and each part of a joined name."""
     found: set[str] = set()
