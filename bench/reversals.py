@@ -68,7 +68,7 @@ RIDGE = 6.0
 STEPS = 15
 FOLDS = 8
 SHUFFLES = 4
-AGAINST = ("rule", "corrects", "unsettled", "opening", "wonders", "staying", "asked")
+AGAINST = ("rule", "corrects", "unsettled", "opening", "wonders", "staying", "asked", "unasked")
 SIGNS = [one.name for one in fields(Signs)]
 DIRECTION = np.array([-1.0 if name in AGAINST else 1.0 for name in SIGNS] + [0.0])
 
@@ -327,7 +327,7 @@ def rows_of(
                         -1 if _corrected_at_once(session, old, new) else verdict(old, new, labels, own),
                         [getattr(signs, name) for name in SIGNS],
                         frozenset(notes),
-                        (heard.earlier(old, own), heard.later(new)),
+                        heard.both(old, new, own),
                     )
                 )
         wanted += [session["id"]] * len(labels.wanted)

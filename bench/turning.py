@@ -1,13 +1,16 @@
-"""Trains the judge that tells whether a request takes an earlier one back, from labelled talks and sessions.
+"""Trains the judge that tells whether a request takes an earlier one back, from labelled turns of sessions.
 
     python bench/turning.py --keep FILE                                 from all talks
+    python bench/turning.py --start FILE --families 1 --keep FILE       go on with talks and families
     python bench/turning.py --start FILE --sessions --left NAME …       go on with sessions, without these
     python bench/turning.py --start FILE --sessions --write             … with all, into the package
 
 Begins with what the write gate's judge learnt of notes, and goes on with pairs of requests as the summariser
 puts them together (`compaction/heard.py`). Few pairs are a reversal: each epoch has all of them and twice as
-many others, other ones each time. Two judges that were each left without one half of the sessions read that
-half for `bench/reversals.py`, which fits the weights of all signs. Held sessions are never opened here.
+many others, other ones each time. A family (`sets/turning_families`) is one decision, told in three ways (D),
+with turns that take it back (C) and turns that do not (N). Two judges that were each left without one half of
+the sessions read that half for `bench/reversals.py`, which fits the weights of all signs. Held sessions are
+never opened here.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ import sys
 import time
 from multiprocessing.pool import Pool
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +35,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import judge
 import reversals as labelled
+from claude_memory.compaction import heard
+from claude_memory.compaction.abridge import clip
 from claude_memory.embed import bundled
 
 RATE = 6e-4
@@ -39,6 +45,9 @@ LIKELIEST = 4  # of the earlier requests, for each later one
 SMOOTHED = 0.04
 WORTH = (0.75, 1.5)
 BESIDE = "qrstu"  # talks that are learnt again with sessions
+FAMILIES = Path(__file__).parent / "sets" / "turning_families"
+FAMILY_WORTH = 0.7
+DISTRACTED = 0.5  # how often what led to a turn is a remark from elsewhere in the talk
 
 
 def beginning() -> judge.Params:
@@ -68,19 +77,75 @@ def read(sessions: bool) -> list[judge.Pair]:
     return found
 
 
+class Turn(NamedTuple):
+    """A line of a family: what led to it, what was said, what the agent made of it; empty where nothing."""
+
+    after: str
+    said: str
+    answer: str
+
+    def told(self) -> str:
+        limits = (heard.ROOM - heard.SAID, heard.SAID, heard.LEAST)
+        return heard.told(*(clip(text, room) for text, room in zip(self, limits, strict=True)))
+
+
+class Family(NamedTuple):
+    """One decision: how it may have been told, what takes it back, what does not."""
+
+    decided: list[Turn]
+    changed: list[Turn]
+    others: list[Turn]
+
+
+def families() -> list[Family]:
+    found: list[Family] = []
+    for path in sorted(FAMILIES.glob("*.txt")):
+        for line in path.read_text("utf-8").splitlines():
+            kind, *parts = line.split(" || ")
+            if line.startswith("#"):
+                found.append(Family([], [], []))
+            elif parts:
+                turn = Turn(*(part.removeprefix("AGENT: ").strip("-").strip() for part in parts))
+                found[-1]["DCN".index(kind)].append(turn)
+    return found
+
+
+def drawn(listed: list[Family], share: float, chance: random.Random) -> list[judge.Pair]:
+    """Each turn of some families against one way in which its decision was told."""
+    found = []
+    for family in chance.sample(listed, round(share * len(listed))):
+        remarks = [turn.answer for turn in family.others if turn.answer]
+        for goal, turns in enumerate((family.others, family.changed)):
+            for turn in turns:
+                if not turn.after and remarks and chance.random() < DISTRACTED:
+                    turn = turn._replace(after=chance.choice(remarks))
+                old, worth = chance.choice(family.decided).told(), FAMILY_WORTH * WORTH[goal]
+                found.append(judge.Pair(old, turn.told(), goal, "families", worth))
+    return found
+
+
 def trained(
-    pool: Pool, pairs: list[judge.Pair], given: list[int], params: judge.Params, epochs: int, pace: float
+    pool: Pool,
+    pairs: list[judge.Pair],
+    given: list[int],
+    params: judge.Params,
+    epochs: int,
+    pace: float,
+    share: float,
 ) -> judge.Params:
     turned = [place for place in given if pairs[place].goal]
     others = [place for place in given if not pairs[place].goal]
     each = min(len(others), OTHERS * len(turned))
-    chance = random.Random(0)
-    descent = judge.Descent(params, epochs * ((len(turned) + each) // judge.BATCH + 1), pace)
+    chance, listed = random.Random(0), families()
+    size = len(turned) + each + len(drawn(listed, share, random.Random(0)))
+    descent = judge.Descent(params, epochs * (size // judge.BATCH + 1), pace)
     began = time.monotonic()
     for epoch in range(epochs):
         order, lost = [*turned, *chance.sample(others, each)], 0.0
-        for places in judge.batches(pairs, order, chance):
-            jobs = [_job(params, [pairs[place] for place in places], half, descent.step) for half in (0, 1)]
+        every = [*(pairs[place] for place in order), *drawn(listed, share, chance)]
+        order = list(range(len(every)))
+        for places in judge.batches(every, order, chance):
+            jobs = [_job(params, [every[place] for place in places], half, descent.step) for half in (0, 1)]
             told = pool.map(judge.slopes, [job for job in jobs if job is not None], chunksize=1)
             lost += sum(loss for loss, _ in told)
             descent.follow({name: sum(own[name] for _, own in told) for name in params})
@@ -125,6 +190,7 @@ def main() -> None:
     parser.add_argument("--left", nargs="*", default=[], help="sets to leave out and to measure on")
     parser.add_argument("--sessions", action="store_true", help="sessions and some talks, not all talks")
     parser.add_argument("--epochs", type=int, default=7)
+    parser.add_argument("--families", type=float, default=0.0, help="which share of them in each epoch")
     parser.add_argument("--start", type=Path, help="go on from what --keep kept")
     parser.add_argument("--keep", type=Path, help="keep what was learnt in full precision, to go on from")
     parser.add_argument("--rate", type=float, default=RATE, help="how far a step goes at most")
@@ -138,7 +204,7 @@ def main() -> None:
     with multiprocessing.get_context("fork").Pool(2) as pool:
         params = dict(np.load(chosen.start)) if chosen.start else beginning()
         params["figures"] = np.zeros((1, 2), np.float32)  # the gate's judge learns those beside the texts
-        params = trained(pool, pairs, given, params, chosen.epochs, chosen.rate)
+        params = trained(pool, pairs, given, params, chosen.epochs, chosen.rate, chosen.families)
         if chosen.keep:
             np.savez(chosen.keep, **{name: value for name, value in params.items() if name != "figures"})
         for name in chosen.left:

@@ -9,7 +9,7 @@ from tests.unit.test_compaction_reversals import Talk
 
 from claude_memory.compaction.comparing import MOST_READ, READ, WORTH_READING, Comparing, Sense
 from claude_memory.compaction.episodes import Episode, episodes
-from claude_memory.compaction.heard import earlier, later, own_choices
+from claude_memory.compaction.heard import ROOM, both, focused, own_choices
 from claude_memory.compaction.reversals import by_words, links
 from claude_memory.compaction.talk import Word, words
 
@@ -96,13 +96,14 @@ def test_a_person_takes_back_what_they_wanted_by_consenting_to_an_agents_change(
     assert ("2000" in change.written) is changes  # what is done after the consent is done for the change
 
 
-def test_a_request_is_read_with_what_the_agent_made_of_it() -> None:
+def test_a_request_is_read_with_what_led_to_it_and_what_the_agent_made_of_it() -> None:
     talk = Talk().person("Start the app.").agent("Which format for the takes?").person("FLAC")
     talk.agent("Takes are written as FLAC.").person("And a level meter.").agent("It redraws at 30 fps.")
     first, second, third = requests(talk)
-    assert earlier(second) == "FLAC → Takes are written as FLAC. | after: Which format for the takes?"
-    assert later(third) == "And a level meter. → It redraws at 30 fps. | after: Takes are written as FLAC."
-    assert earlier(first) == "Start the app."  # a question is no answer
+    told, later = both(second, third)
+    assert told == "Which format for the takes? » FLAC → Takes are written as FLAC."
+    assert later == "Takes are written as FLAC. » And a level meter. → It redraws at 30 fps."
+    assert both(first, third)[0] == "Start the app."  # a question is no answer
 
 
 def test_what_the_agent_chose_stands_for_itself() -> None:
@@ -111,7 +112,26 @@ def test_what_the_agent_chose_stands_for_itself() -> None:
     )
     found = requests(talk)
     assert own_choices(found) == {1}
-    assert earlier(found[0], own_choices(found)) == "Write the import."
+    assert both(found[0], found[-1], own_choices(found))[0] == "Write the import."
+
+
+def test_of_a_long_remark_is_read_what_is_about_the_other_request() -> None:
+    talk = Talk().person("An app for takes.").agent("Which format?").person("FLAC for the takes.").agent("ok")
+    wishes = [f"Then I want screen number {number} with a frame around it." for number in range(9)]
+    talk.person(" ".join([*wishes[:6], "The takes become WAV.", *wishes[6:]])).agent("All done. " * 60)
+    found = requests(talk)
+    told, later = both(found[1], found[-1])
+    assert "WAV" in later
+    assert "number 5" in later  # with what stands around it
+    assert "number 0" not in later
+    assert len(told) <= len(later) <= ROOM + 20
+
+
+def test_where_nothing_is_about_it_the_beginning_is_read_or_the_end() -> None:
+    text = "First the garden is dug. Then it rains for a week. At last the roses are planted."
+    assert focused(text, 30, frozenset({"disk"})) == "First the garden is dug.…"
+    assert focused(text, 30, frozenset({"disk"}), end=True) == "last the roses are planted."
+    assert focused(text, 40, frozenset({"rain"})) == "Then it rains for a week."
 
 
 class Asked:

@@ -300,8 +300,32 @@ def test_a_question_about_another_thing_does_not_speak_against_a_change() -> Non
         [*_, (new, olds)] = Comparing.of(episodes(talk.turns, said), said, None).all()
         return next(signs.wonders for old, signs in olds if old.index == 2)
 
-    assert wonders("make it five levels. are the hearts drawn anywhere?") < 0.5
-    assert wonders("are five levels enough?") == 1.0
+    assert wonders("Twelve was a dream, it is five levels now. are the hearts drawn anywhere?") < 0.5
+    assert wonders("The disk of the tablet is small. are five levels enough?") > 0.9
+
+
+def test_of_a_long_request_stays_what_the_agent_took_up() -> None:
+    tale = "Then I have to use my lunch break for the parrot, and it should not only be fed."
+    wish = "Both floors agreed: logs live ninety days, the last part of an address zeroed."
+    answer = "Logs live ninety days, addresses are zeroed."
+    assert abridged(f"{tale} {wish} → {answer}", 100) == wish
+    assert abridged(f"{tale} {wish}", 100) == tale  # nobody said which of the two was done
+
+
+def test_an_agent_may_change_by_itself_how_it_did_what_was_wanted() -> None:
+    talk = Talk().person("A model of the heat in the lake.").agent("How many cells?")
+    talk.person("The lake is 40 m deep, so take 200 cells and write hourly means of the temperature.")
+    talk.write("model.jl", "laplacian = zeros(200, 200)").agent("The Laplacian is a dense matrix for now.")
+    talk.person("write the flux as well").edit("model.jl", "zeros(200, 200)", "Tridiagonal(a, b, c)")
+    talk.agent("The flux is there. The dense matrix was slow, so I replaced it with a Tridiagonal.")
+    said = words(talk.turns)
+    found = episodes(talk.turns, said)
+    comparing = Comparing.of(found, said, None)
+    [(new, olds)] = [(new, olds) for new, olds in comparing.all() if new.alone]
+    wanted = next(old for old, signs in olds if old.index == 2 and signs.unasked == 1.0)
+    link = comparing.link(new, wanted, 0.9)
+    assert link.added == 4  # where it had told so; what the person wanted stays
+    assert "dense" in " ".join(link.part)
 
 
 def test_the_items_of_a_list_stay_apart() -> None:

@@ -13,6 +13,7 @@ JOINT = " → "
 _TELLING = re.compile(r"\d|`|\w[_=./]\w")
 _REASON = re.compile(r"\W*(?:i'?m?|it'?s?|that'?s?|this|because|since|they)\b|.*\bbecause\b", re.IGNORECASE)
 _MAX_TERMS = 8
+ECHOED = 9  # at most, for words that the agent's answer takes up
 
 
 def clip(text: str, characters: int) -> str:
@@ -35,7 +36,7 @@ def abridged(text: str, characters: int, about: str = "", core: str = "") -> str
         room = characters - len(said) - len(joint)
         return f"{said}{joint}{clip(answer, room)}" if room > 60 else said
     sentences = _sentences(said) if len(terms(said)) > 2 else []
-    kept = _most_telling(sentences, characters, terms(about), core)
+    kept = _most_telling(sentences, characters, terms(about), core, terms(answer))
     return " ".join(kept) if kept else clip(text, characters)
 
 
@@ -53,11 +54,23 @@ def _sentences(text: str) -> list[str]:
     return [" ".join(sentence.said.split()) for sentence in spoken(text)]
 
 
-def _most_telling(sentences: list[str], characters: int, about: frozenset[str], core: str = "") -> list[str]:
+def _most_telling(
+    sentences: list[str],
+    characters: int,
+    about: frozenset[str],
+    core: str = "",
+    answered: frozenset[str] = frozenset(),
+) -> list[str]:
     """As many sentences as fit, the most telling first, in the order they were said."""
     kept: set[int] = set()
     room = characters
-    score = [_telling(one) + min(3, 3 * len(terms(one) & about)) + 12 * (one == core) for one in sentences]
+    score = [
+        _telling(one)
+        + min(3, 3 * len(terms(one) & about))
+        + min(ECHOED, 3 * len(terms(one) & answered))
+        + 12 * (one == core)
+        for one in sentences
+    ]
     for place in sorted(range(len(sentences)), key=lambda place: (-score[place], -place)):
         if len(sentences[place]) < room:
             kept.add(place)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from claude_memory.compaction.episodes import FEW, Episode, clauses_of, rarity, subjects
-from claude_memory.compaction.heard import earlier, later, own_choices, taken_up
+from claude_memory.compaction.heard import both, own_choices, taken_up
 from claude_memory.compaction.pair import Pair, Vectors
 from claude_memory.compaction.signs import Signs
 from claude_memory.compaction.talk import FAILING, Word
@@ -87,12 +87,12 @@ class Comparing:
 
     def all(self) -> Compared:
         """Each request that may take something back, with what speaks for each earlier one."""
-        pairs = []
+        pairs, own = [], own_choices(self.found)
         for new in self.found:
             if not new.said.states or new.only_stays or (new.begun is None and new.since < 0):
                 continue
             earlier_ones = self.found[max(0, new.place - LOOKED_BACK) : new.place]
-            olds = [one for one in earlier_ones if _may_change(one, new)]
+            olds = [one for one in earlier_ones if _may_change(one, new, own)]
             if olds:
                 pairs.append((new, [(old, self.pair(new, old).signs()) for old in olds]))
         return pairs
@@ -107,7 +107,7 @@ class Comparing:
             if prior(signs) >= WORTH_READING
         ]
         likely = [(new, old) for _, new, old in sorted(ranked, key=lambda one: -one[0])[:MOST_READ]]
-        told = turned([(earlier(old, own), later(new)) for new, old in likely])
+        told = turned([both(old, new, own) for new, old in likely])
         known = {(new.place, old.place): one for (new, old), one in zip(likely, told, strict=False)}
 
         def read(new: Episode, old: Episode, signs: Signs) -> Signs:
@@ -141,7 +141,7 @@ class Comparing:
             if not FAILING.search(one)  # what it found was no choice
         ]
         most, _, turn = max(added, default=(0.0, "", 0))
-        if most > max(SHOWN, ADDED * max(scores, default=0.0)):
+        if most > max(SHOWN, ADDED * max(scores, default=0.0)) or (added and pair.unasked):
             part = tuple(one for score, one, index in added if index == turn and score >= most / 2)
             return Link(new.index, old.index, likely, part, turn)
         told = turn if most > max([SHOWN, *scores]) else None
@@ -163,13 +163,12 @@ class Comparing:
         )
 
 
-def _may_change(old: Episode, new: Episode) -> bool:
-    """A person may change anything, or consent to it; an agent, unasked, what was its own idea."""
-    return (
-        new.begun is not None
-        or old.alone
-        or (bool(old.adopted) and new.index not in {w.index for w in old.replies})
-    )
+def _may_change(old: Episode, new: Episode, own: frozenset[int]) -> bool:
+    """A person may change anything, or consent to it; an agent, unasked, its idea and how it did something."""
+    if new.begun is not None or old.alone:
+        return True
+    at_once = new.index in {word.index for word in old.replies}
+    return not at_once and bool(old.adopted or taken_up(old, own))
 
 
 def _holds(pair: Pair, sentence: str, stands: frozenset[str]) -> bool:

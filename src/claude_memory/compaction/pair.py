@@ -92,8 +92,14 @@ class Pair:
             rule=_rules(new),
             corrects=self._corrects(),
             asked=float(old.said.asks),
+            unasked=float(self.unasked),
             unsettled=_unsettled(new, old),
         )
+
+    @property
+    def unasked(self) -> bool:
+        """Whether an agent changes by itself how it had done what a person wanted."""
+        return self.new.begun is None and not (self.old.alone or self.old.adopted)
 
     @cached_property
     def subject(self) -> float:
@@ -237,10 +243,10 @@ def named_in(old: Episode) -> frozenset[str]:
 
 def _unsettled(new: Episode, old: Episode) -> float:
     """An idea: nothing was done for it, it orders nothing, and the person goes on to answer themselves."""
+    if old.question or old.alone or old.said.asks:
+        return 0.0
     if "?" in old.said.text:
         return 1.0
-    if old.question or old.alone:
-        return 0.0
     if not old.work.added and IDEA.search(old.said.text):
         return 2.0
     if old.work.added or old.work.removed or old.said.orders or old.said.assents:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """What speaks for one request taking an earlier one back; the last seven speak against it."""
+    """What speaks for one request taking an earlier one back; the last eight speak against it."""
 
     # the same thing again
     subject: float = 0.0  # how far both are about the same thing
@@ -48,6 +48,7 @@ class Signs:
     rule: float = 0.0  # how much of the later one is a rule
     corrects: float = 0.0  # it sets right what the agent did by itself
     asked: float = 0.0  # the earlier one was a question: what counts is what the agent answered
+    unasked: float = 0.0  # an agent changes by itself how it did what a person wanted
     unsettled: float = 0.0  # the earlier one was an idea that nobody took up
 
 
