@@ -117,10 +117,10 @@ def drawn(listed: list[Family], share: float, chance: random.Random) -> list[jud
         remarks = [turn.answer for turn in family.others if turn.answer]
         for goal, turns in enumerate((family.others, family.changed)):
             for turn in turns:
-                if not turn.after and remarks and chance.random() < DISTRACTED:
-                    turn = turn._replace(after=chance.choice(remarks))
+                distracted = not turn.after and remarks and chance.random() < DISTRACTED
+                new = turn._replace(after=chance.choice(remarks)) if distracted else turn
                 old, worth = chance.choice(family.decided).told(), FAMILY_WORTH * WORTH[goal]
-                found.append(judge.Pair(old, turn.told(), goal, "families", worth))
+                found.append(judge.Pair(old, new.told(), goal, "families", worth))
     return found
 
 

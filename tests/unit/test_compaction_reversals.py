@@ -297,7 +297,7 @@ def test_a_question_about_another_thing_does_not_speak_against_a_change() -> Non
         talk = Talk().person("A small game.").agent("How many levels?").person("twelve levels, drawn by hand")
         talk.agent("Twelve.").person(text)
         said = words(talk.turns)
-        [*_, (new, olds)] = Comparing.of(episodes(talk.turns, said), said, None).all()
+        [*_, (_, olds)] = Comparing.of(episodes(talk.turns, said), said, None).all()
         return next(signs.wonders for old, signs in olds if old.index == 2)
 
     assert wonders("Twelve was a dream, it is five levels now. are the hearts drawn anywhere?") < 0.5

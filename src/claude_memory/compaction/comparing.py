@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from claude_memory.compaction.episodes import FEW, Episode, clauses_of, rarity, subjects
 from claude_memory.compaction.heard import both, own_choices, taken_up
-from claude_memory.compaction.pair import Pair, Vectors
+from claude_memory.compaction.pair import Pair, Vectors, nearness
 from claude_memory.compaction.signs import Signs
 from claude_memory.compaction.talk import FAILING, Word
 from claude_memory.compaction.wording import REASON, RULING, alike, given_up, slots
@@ -27,6 +27,7 @@ UNREAD = -4.0
 CERTAIN = 4.0
 SHOWN = 1.0  # how much an answer has to show to be what is given up, in place of the request
 ADDED = 4.0  # how much more an answer has to show than the request, to be what is given up
+CLEAR, ABOVE = 0.3, 0.1  # the same where only meaning can show it
 EMBEDDED = 80  # requests, the latest
 TEXT_CHARACTERS = 600
 
@@ -74,6 +75,7 @@ class Comparing:
     rare: Mapping[str, float]
     vectors: Mapping[int, Vectors]
     corrected: frozenset[int]
+    near: Near | None = None
 
     @classmethod
     def of(
@@ -83,7 +85,8 @@ class Comparing:
         sense: Sense | None,
         corrected: frozenset[int] = frozenset(),
     ) -> Comparing:
-        return cls(found, rarity(said), _vectors(found, sense.near if sense else None), corrected)
+        near = sense.near if sense else None
+        return cls(found, rarity(said), _vectors(found, near), corrected, near)
 
     def all(self) -> Compared:
         """Each request that may take something back, with what speaks for each earlier one."""
@@ -131,21 +134,41 @@ class Comparing:
         )
 
     def link(self, new: Episode, old: Episode, likely: float) -> Link:
+        """What of the earlier one is given up: of what was wanted, or of what the agent made of it."""
         pair = self.pair(new, old)
-        scores = [_given_up(pair, sentence) for sentence in sentences_of(old)]
-        added = [
-            (_given_up(pair, one), one, word.index)
+        wanted = sentences_of(old)
+        told = [
+            (one, word.index)
             for word in taken_up(old, own_choices(self.found))
             if word != new.proposal
             for one in clauses_of(word.text)
             if not FAILING.search(one)  # what it found was no choice
         ]
+        texts = [*wanted, *(one for one, _ in told)]
+        shown, clear = [_given_up(pair, one) for one in texts], SHOWN
+        if max(shown, default=0.0) < SHOWN:  # no word says it: its meaning may
+            shown, clear = self._meant(new, texts) or shown, CLEAR
+        scores = shown[: len(wanted)]
+        added = [(score, *one) for score, one in zip(shown[len(wanted) :], told, strict=True)]
         most, _, turn = max(added, default=(0.0, "", 0))
-        if most > max(SHOWN, ADDED * max(scores, default=0.0)) or (added and pair.unasked):
+        above = ADDED * max(scores, default=0.0) if clear == SHOWN else max(scores, default=0.0) + ABOVE
+        if added and (pair.unasked or most > max(clear, above)):
             part = tuple(one for score, one, index in added if index == turn and score >= most / 2)
+            # What was proposed and taken is told again: it is given up where it stands, too.
+            part += tuple(
+                one for score, one in zip(scores, wanted, strict=True) if old.bare and score >= most / 2
+            )
             return Link(new.index, old.index, likely, part, turn)
-        told = turn if most > max([SHOWN, *scores]) else None
-        return Link(new.index, old.index, likely, self._part(pair, scores), told=told)
+        repeated = turn if most > max([clear, *scores]) else None
+        return Link(new.index, old.index, likely, self._part(pair, scores), told=repeated)
+
+    def _meant(self, new: Episode, texts: Sequence[str]) -> list[float]:
+        """How near in meaning each text is to the nearest thing that the later request says."""
+        if self.near is None or not texts:
+            return []
+        mine = self.vectors.get(new.place, ())
+        theirs = self.near(texts)
+        return [max((nearness(one, other) for one in mine), default=0.0) for other in theirs]
 
     @staticmethod
     def _part(pair: Pair, scores: Sequence[float]) -> tuple[str, ...]:
@@ -164,7 +187,7 @@ class Comparing:
 
 
 def _may_change(old: Episode, new: Episode, own: frozenset[int]) -> bool:
-    """A person may change anything, or consent to it; an agent, unasked, its idea and how it did something."""
+    """A person may change anything, or consent to it; an agent, unasked, its ideas and how it did things."""
     if new.begun is not None or old.alone:
         return True
     at_once = new.index in {word.index for word in old.replies}

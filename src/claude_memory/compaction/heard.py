@@ -57,7 +57,7 @@ def _about(one: Episode) -> frozenset[str]:
 
 
 def focused(text: str, characters: int, about: frozenset[str], *, end: bool = False) -> str:
-    """At most so many characters around the sentence that is most about it; else the beginning, or the end."""
+    """At most so many characters around the sentence most about it; else the beginning, or the end."""
     line = " ".join(text.split())
     if len(line) <= characters:
         return line

@@ -115,7 +115,7 @@ class Pair:
         same = min(1.0, (shared + 0.4 * around + 0.4 * leading) / 2)
         if not all(self.vectors):
             return same
-        return 0.5 * same + 0.5 * max(_near(self.vectors[0][0], self.vectors[1][0]), self.close)
+        return 0.5 * same + 0.5 * max(nearness(self.vectors[0][0], self.vectors[1][0]), self.close)
 
     @cached_property
     def close(self) -> float:
@@ -123,8 +123,8 @@ class Pair:
         mine, theirs = self.vectors
         if not mine or not theirs:
             return 0.0
-        found = [_near(one, other) for one in mine[1:] for other in theirs[1:]]
-        return max(found, default=_near(mine[0], theirs[0]))
+        found = [nearness(one, other) for one in mine[1:] for other in theirs[1:]]
+        return max(found, default=nearness(mine[0], theirs[0]))
 
     def _wonders(self) -> float:
         """How much of what both say is only asked."""
@@ -230,7 +230,7 @@ def _rules(new: Episode) -> float:
     return len(ruling) / len(new.clauses) if new.clauses else 0.0
 
 
-def _near(one: Sequence[float], other: Sequence[float]) -> float:
+def nearness(one: Sequence[float], other: Sequence[float]) -> float:
     """0 for what has nothing to do with each other, 1 for the same."""
     cosine: float = sum(map(mul, one, other))
     return min(1.0, max(0.0, (cosine - 0.5) * 4))

@@ -182,7 +182,7 @@ class _Reader:
         kept = clip(_joined(decision.reverses, was.reverses, part, because), 260)
         added = () if link.added is None else (link.added,)
         told = () if link.told is None else (link.told,)
-        given_up = (*added, *told, *(old.decided if old.confirmed or not added else ()))
+        given_up = (*added, *told, *(old.decided if old.confirmed or old.adopted or not added else ()))
         mine, theirs = self.at(*self.requests[link.new].ends), self.at(*given_up)
         messages = tuple(sorted({*mine, *theirs, *was.messages[-2:], *decision.messages}))
         earlier = tuple(sorted({*decision.reversed_messages, *was.reversed_messages, *theirs}))
