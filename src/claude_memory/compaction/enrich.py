@@ -42,7 +42,11 @@ TASK = (
 
 
 class OverBudget(ProviderDown):
-    """The day's tokens are spent."""
+    """What is left of the day's tokens is too little; nothing was asked."""
+
+
+class Unusable(ProviderDown):
+    """These messages cannot be summed up, or not by this model; others may be."""
 
 
 class Enricher:
@@ -57,45 +61,71 @@ class Enricher:
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self.provider, self.ledger, self.now, self.pause = provider, ledger, now, pause
+        self.system = SYSTEM + json.dumps(schema()["properties"]["summary"])
+        self.dearer = 1.0  # than estimated: a program may add pages of its own to each request
 
     def summary(self, turns: Sequence[Turn], rules: Summary, named: str) -> dict[str, Any]:
         """The model's summary, valid by the schema. Raises ProviderDown where there is none."""
-        found = [self._piece(piece, named) for piece in pieces(turns)]
-        if not found:
-            raise ProviderDown("nothing to sum up", lasting=True)
+        asked, began = list(pieces(turns)), self.ledger.spent(self.now)
+        if not asked:
+            raise Unusable("nothing to sum up")
+        found: list[dict[str, Any]] = []
+        try:
+            for place, piece in enumerate(asked):
+                self._afford(asked[place:])
+                found.append(self._piece(piece, named))
+        except OverBudget:
+            if self.ledger.spent(self.now) > began:
+                raise Unusable("it takes more than is left of the day's tokens") from None
+            raise
         return merged(found, as_json(rules))
 
+    def _afford(self, rest: Sequence[str]) -> None:
+        """All that is left to ask must fit into the day: half an answer is paid for nothing."""
+        needed = int(self.dearer * sum(self._expected(TASK + piece) for piece in rest))
+        if needed > self.ledger.daily_tokens:
+            raise Unusable("it takes more than a day's tokens")
+        if not self.ledger.allows(needed, self.now):
+            raise OverBudget("the day's tokens are spent", lasting=True)
+
+    def _expected(self, prompt: str) -> int:
+        return about_tokens(self.system + prompt) + ANSWER_TOKENS
+
     def _piece(self, piece: str, named: str) -> dict[str, Any]:
-        system = SYSTEM + json.dumps(schema()["properties"]["summary"])
         prompt = TASK + piece
-        reply = self._asked(system, prompt, named)
-        answer, wrong = _checked(reply.text)
+        answer, wrong = _checked(self._asked(prompt, named).text)
         if wrong:  # once: a model that cannot do it twice will not do it at all
             again = (
                 f"{prompt}\n\nYour last answer did not fit: {'; '.join(wrong[:8])}. Answer again, JSON only."
             )
-            answer, wrong = _checked(self._asked(system, again, named).text)
+            answer, wrong = _checked(self._asked(again, named).text)
         if wrong or answer is None:
-            raise ProviderDown(f"the model's answer does not fit the schema: {'; '.join(wrong[:2])}")
+            raise Unusable(f"the model's answer does not fit the schema: {'; '.join(wrong[:2])}")
         return answer
 
-    def _asked(self, system: str, prompt: str, named: str) -> Reply:
+    def _asked(self, prompt: str, named: str) -> Reply:
         prompt = redact(prompt).text
-        expected = about_tokens(system + prompt) + ANSWER_TOKENS
+        expected = self._expected(prompt)
         for attempt in range(TRIES):
             if not self.ledger.allows(expected, self.now):
                 raise OverBudget("the day's tokens are spent", lasting=True)
             try:
-                reply = self.provider.complete(system, prompt, ANSWER_TOKENS)
+                reply = self.provider.complete(self.system, prompt, ANSWER_TOKENS)
             except ProviderDown as fault:
+                if fault.cost is not None:
+                    self._note(fault.cost, named)
                 if fault.lasting or attempt == TRIES - 1:
                     raise
                 self.pause(FIRST_PAUSE_SECONDS * 2**attempt)
             else:
-                name, model = self.provider.name, self.provider.model
-                self.ledger.note(name, model, named, reply.input_tokens, reply.output_tokens, now=self.now)
+                self._note(reply, named)
+                self.dearer = max(self.dearer, (reply.input_tokens + reply.output_tokens) / expected)
                 return reply
         raise ProviderDown("unreachable")
+
+    def _note(self, reply: Reply, named: str) -> None:
+        name, model = self.provider.name, self.provider.model
+        self.ledger.note(name, model, named, reply.input_tokens, reply.output_tokens, now=self.now)
 
 
 def pieces(turns: Sequence[Turn]) -> Iterator[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from claude_memory.compaction.providers import http
 from claude_memory.compaction.providers.protocol import ProviderDown, Reply
 
@@ -23,7 +26,7 @@ class AnthropicApi:
         timeout_seconds: float = 60.0,
     ) -> None:
         self.model = model or USUAL_MODEL
-        self._key, self._base, self._timeout = key, base.rstrip("/"), timeout_seconds
+        self._key, self._base, self._timeout = key.strip(), base, timeout_seconds
 
     def complete(self, system: str, prompt: str, max_tokens: int) -> Reply:
         """One answer, put together from its stream."""
@@ -37,19 +40,16 @@ class AnthropicApi:
             "stream": True,
         }
         headers = {"x-api-key": self._key, "anthropic-version": VERSION}
-        text, read, written, ended = [], 0, 0, False
-        for event in http.stream(f"{self._base}/v1/messages", body, headers, self._timeout):
-            kind = event.get("type")
-            if kind == "message_start":
-                message = event.get("message")
-                read = http.number(
-                    message.get("usage") if isinstance(message, dict) else None, "input_tokens"
-                )
-            elif kind == "content_block_delta" and isinstance(event.get("delta"), dict):
-                text.append(str(event["delta"].get("text") or ""))
-            elif kind == "message_delta":
-                written = http.number(event.get("usage"), "output_tokens")
-            ended = ended or kind == "message_stop"
-        if not ended:
-            raise ProviderDown("the answer broke off")
-        return Reply("".join(text), read, written)
+        place = (self._base, "/v1/messages")
+        return http.answer(place, body, headers, _take, timeout_seconds=self._timeout)
+
+
+def _take(event: Mapping[str, Any], got: http.Answer) -> None:
+    kind, delta, message = event.get("type"), event.get("delta"), event.get("message")
+    if kind == "message_start" and isinstance(message, dict):
+        got.read = http.tokens_read(message.get("usage"))
+    elif kind == "content_block_delta" and isinstance(delta, dict):
+        got.parts.append(str(delta.get("text") or ""))
+    elif kind == "message_delta":
+        got.written = http.number(event.get("usage"), "output_tokens")
+    got.ended = got.ended or kind == "message_stop"

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import tempfile
+from typing import Any
 
 from claude_memory.compaction.model import about_tokens
 from claude_memory.compaction.providers import http
@@ -52,17 +53,33 @@ class ClaudeCommand:
                 )
         except FileNotFoundError:
             raise ProviderDown(f"{self._command!r} is not installed", lasting=True) from None
-        except (OSError, subprocess.SubprocessError) as fault:
+        except subprocess.TimeoutExpired:
+            cost = Reply("", about_tokens(system + prompt), 0)
+            raise ProviderDown(f"{self._command!r} took too long", cost=cost) from None
+        except (OSError, ValueError, subprocess.SubprocessError) as fault:
             raise ProviderDown(f"{self._command!r} failed: {type(fault).__name__}") from None
-        if done.returncode:
-            raise ProviderDown(f"{self._command!r} ended with {done.returncode}")
-        try:
-            found = json.loads(done.stdout)
-        except ValueError:
-            raise ProviderDown(f"{self._command!r} answered no JSON") from None
-        text = found.get("result") if isinstance(found, dict) else None
+        return self._reply(done, system + prompt)
+
+    def _reply(self, done: subprocess.CompletedProcess[bytes], asked: str) -> Reply:
+        found = _document(done.stdout)
+        text, usage = found.get("result"), found.get("usage")
+        told = text if isinstance(text, str) else ""
+        read, written = http.tokens_read(usage), http.number(usage, "output_tokens")
+        cost = Reply(told, read or about_tokens(asked), written or about_tokens(told))
+        if done.returncode:  # before it asked a model, as without a login, it counts nothing
+            reason = f"{self._command!r} ended with {done.returncode}"
+            raise ProviderDown(reason, cost=cost if read else None)
+        if not found:
+            raise ProviderDown(f"{self._command!r} answered no JSON", cost=cost)
         if not isinstance(text, str) or found.get("is_error"):
-            raise ProviderDown(f"{self._command!r} reported an error")
-        usage = found.get("usage")
-        read, written = http.number(usage, "input_tokens"), http.number(usage, "output_tokens")
-        return Reply(text, read or about_tokens(prompt), written or about_tokens(text))
+            raise ProviderDown(f"{self._command!r} reported an error", cost=cost if read else None)
+        return cost
+
+
+def _document(raw: bytes) -> dict[str, Any]:
+    """The JSON object that a program printed; empty if it printed none."""
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

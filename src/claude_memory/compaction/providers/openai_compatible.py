@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from claude_memory.compaction.model import about_tokens
+from collections.abc import Mapping
+from typing import Any
+
 from claude_memory.compaction.providers import http
-from claude_memory.compaction.providers.protocol import ProviderDown, Reply
+from claude_memory.compaction.providers.protocol import Reply
 
 
 class OpenAiCompatible:
@@ -14,7 +16,7 @@ class OpenAiCompatible:
 
     def __init__(self, base: str, model: str, key: str = "", timeout_seconds: float = 60.0) -> None:
         self.model = model or "default"
-        self._key, self._base, self._timeout = key, base.rstrip("/"), timeout_seconds
+        self._key, self._base, self._timeout = key.strip(), base, timeout_seconds
 
     def complete(self, system: str, prompt: str, max_tokens: int) -> Reply:
         """One answer, put together from its stream; an endpoint that counts nothing is estimated."""
@@ -28,19 +30,17 @@ class OpenAiCompatible:
             "response_format": {"type": "json_object"},
         }
         headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
-        parts: list[str] = []
-        read = written = 0
-        ended = False
-        for event in http.stream(f"{self._base}/chat/completions", body, headers, self._timeout):
-            for choice in event.get("choices") or ():
-                if isinstance(choice, dict):
-                    piece = choice.get("delta") or choice.get("message") or {}
-                    parts.append(str(piece.get("content") or "") if isinstance(piece, dict) else "")
-                    ended = ended or bool(choice.get("finish_reason"))
-            usage = event.get("usage")
-            read = http.number(usage, "prompt_tokens") or read
-            written = http.number(usage, "completion_tokens") or written
-        if not ended:
-            raise ProviderDown("the answer broke off")
-        text = "".join(parts)
-        return Reply(text, read or about_tokens(system + prompt), written or about_tokens(text))
+        place = (self._base, "/chat/completions")
+        return http.answer(place, body, headers, _take, timeout_seconds=self._timeout)
+
+
+def _take(event: Mapping[str, Any], got: http.Answer) -> None:
+    choices = event.get("choices")
+    for choice in choices if isinstance(choices, list) else ():
+        if isinstance(choice, dict):
+            piece = choice.get("delta") or choice.get("message") or {}
+            got.parts.append(str(piece.get("content") or "") if isinstance(piece, dict) else "")
+            got.ended = got.ended or bool(choice.get("finish_reason"))
+    usage = event.get("usage")
+    got.read = http.number(usage, "prompt_tokens") or got.read
+    got.written = http.number(usage, "completion_tokens") or got.written

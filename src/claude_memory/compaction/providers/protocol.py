@@ -8,14 +8,6 @@ from typing import Protocol
 from claude_memory.errors import MemoryFault
 
 
-class ProviderDown(MemoryFault):
-    """It did not answer. `lasting`: another try in a moment will not help either."""
-
-    def __init__(self, reason: str, *, lasting: bool = False) -> None:
-        super().__init__(reason)
-        self.lasting = lasting
-
-
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What a model said, and what it really cost."""
@@ -23,6 +15,17 @@ class Reply:
     text: str
     input_tokens: int
     output_tokens: int
+
+
+class ProviderDown(MemoryFault):
+    """It did not answer. `lasting`: another try in a moment will not help either.
+
+    `cost` is what came before it broke off, and what that took: a request that fails may be billed.
+    """
+
+    def __init__(self, reason: str, *, lasting: bool = False, cost: Reply | None = None) -> None:
+        super().__init__(reason)
+        self.lasting, self.cost = lasting, cost
 
 
 class Provider(Protocol):
