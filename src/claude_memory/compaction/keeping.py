@@ -193,7 +193,7 @@ class Keeper:
                 trigger = str(event.payload.get("trigger") or "auto")
                 last = first + len(since) - 1
                 stretch = Stretch(session, event.id, first, last, event.timestamp, _trigger(trigger))
-                yield Material(stretch, _placed(session_turns.from_events(since), first), origin, "events")
+                yield Material(stretch, _placed(since, first), origin, "events")
                 first, since = last + 1, []
 
     # --- what is done
@@ -257,7 +257,14 @@ def add_vectors(shelf: Shelf, kept: KeptSummary, embedder: Embedder) -> KeptSumm
         "summary_vector": vectors[0],
         "topic_vectors": dict(zip(topics, vectors[1:], strict=True)),
     }
-    return shelf.replace(kept, {**kept.document, "embeddings": embeddings})
+
+    def change(now: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        return {**now, "embeddings": embeddings} if now.get("summary") == kept.summary else None
+
+    try:
+        return shelf.replace(kept, change) or kept
+    except InvalidInput:  # too large with them, or written by another version: left as it is
+        return kept
 
 
 def add_missing_vectors(home: Path, embedder: Embedder) -> int:
@@ -268,10 +275,7 @@ def add_missing_vectors(home: Path, embedder: Embedder) -> int:
         known = kept.document.get("embeddings")
         if isinstance(known, Mapping) and known.get("model") == embedder.model:
             continue
-        try:
-            made += add_vectors(shelf, kept, embedder) is not kept
-        except InvalidInput:  # written by hand or by another version: left as it is
-            continue
+        made += add_vectors(shelf, kept, embedder) is not kept
     return made
 
 
@@ -279,7 +283,12 @@ def _trigger(named: str) -> str:
     return named if named in ("manual", "auto") else "size_limit"
 
 
-def _placed(turns: Sequence[Turn], first: int) -> list[Turn]:
+def _placed(events: Sequence[Event], first: int) -> list[Turn]:
+    """The turns of events, each with its event's number: those that say nothing count, too."""
+    from claude_memory.ingest import session_turns
+
     return [
-        replace(turn, ref={**turn.ref, "message": place}) for place, turn in enumerate(turns, start=first)
+        replace(turn, ref={**turn.ref, "message": place})
+        for place, event in enumerate(events, start=first)
+        for turn in session_turns.from_events([event])
     ]

@@ -96,16 +96,25 @@ class Shelf:
             self._describe(session, [*known, kept], about)
             return kept, True
 
-    def replace(self, kept: KeptSummary, document: Mapping[str, Any]) -> KeptSummary:
-        """Put a better summary of the same messages in its place."""
-        wrong = faults(document)
-        if wrong:
-            raise InvalidInput(f"no valid summary: {'; '.join(wrong[:3])}")
+    def replace(
+        self, kept: KeptSummary, change: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
+    ) -> KeptSummary | None:
+        """Change a summary as its file holds it now; None if it is gone, or `change` wants nothing."""
+        if not self.folder(kept.session).is_dir():
+            return None  # the lock would bring back what somebody deleted
         with self._lock(kept.session):
+            known = self.of(kept.session)
+            now = next((one for one in known if one.number == kept.number), None)
+            document = change(now.document) if now else None
+            if document is None:
+                return None
+            wrong = faults(document)
+            if wrong:
+                raise InvalidInput(f"no valid summary: {'; '.join(wrong[:3])}")
             better = KeptSummary(kept.session, kept.number, document)
             self._write(better)
-            known = self.of(kept.session)
-            self._describe(kept.session, known, _metadata(self.folder(kept.session)))
+            described = [better if one.number == kept.number else one for one in known]
+            self._describe(kept.session, described, _metadata(self.folder(kept.session)))
             return better
 
     def _numbers(self, session: str) -> list[int]:
@@ -114,7 +123,10 @@ class Shelf:
 
     def _write(self, kept: KeptSummary) -> None:
         path = self.folder(kept.session) / "summaries" / f"compact_{kept.number:03d}.json"
-        write_atomically(path, _as_bytes(kept.document))
+        content = _as_bytes(kept.document)
+        if len(content) > MAX_BYTES:  # it could never be read again
+            raise InvalidInput(f"a summary takes at most {MAX_BYTES:,} bytes, with its vectors")
+        write_atomically(path, content)
 
     def _describe(self, session: str, known: list[KeptSummary], about: Mapping[str, Any]) -> None:
         document = {

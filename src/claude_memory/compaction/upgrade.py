@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from claude_memory import logs
 from claude_memory.compaction.budget import TokenLedger
-from claude_memory.compaction.enrich import Enricher, OverBudget
+from claude_memory.compaction.enrich import Enricher, OverBudget, Unusable
 from claude_memory.compaction.keeping import RULES, Keeper, Material, document_of, rules_summary
 from claude_memory.compaction.model import KeptSummary
 from claude_memory.compaction.providers.protocol import Provider, ProviderDown
-from claude_memory.files import private_folder, write_atomically
+from claude_memory.files import private_folder, try_lock, write_atomically
 
 FIRST_WAIT = timedelta(minutes=5)
 LONGEST_WAIT = timedelta(hours=12)
@@ -66,9 +67,17 @@ def upgrade(
     pause: Callable[[float], None] = time.sleep,
 ) -> list[KeptSummary]:
     """Ask the model about the latest summaries that rules made; those it answered, with their new text."""
-    outage = Outage(keeper.home)
-    if not outage.over(now):
+    if not Outage(keeper.home).over(now):
         return []
+    with try_lock(private_folder(keeper.home / "cache") / "summariser.lock") as free:
+        # Two drains at once would pay for the same summaries.
+        return _upgraded(keeper, provider, now, limit, pause) if free else []
+
+
+def _upgraded(
+    keeper: Keeper, provider: Provider, now: datetime, limit: int, pause: Callable[[float], None]
+) -> list[KeptSummary]:
+    outage = Outage(keeper.home)
     enricher = Enricher(
         provider,
         TokenLedger(keeper.home, keeper.settings.summariser_daily_tokens),
@@ -80,7 +89,11 @@ def upgrade(
         try:
             body = enricher.summary(material.turns, rules_summary(material), kept.id)
         except OverBudget:
-            break
+            continue  # a shorter one may still fit into the day
+        except Unusable as fault:
+            logs.logger("compaction").warning("the rules' summary of %s stands: %s", kept.id, fault)
+            _tried(keeper, kept)
+            continue
         except ProviderDown as fault:
             logs.logger("compaction").warning("the rules' summary stands: %s", fault)
             _tried(keeper, kept)
@@ -88,9 +101,10 @@ def upgrade(
             break
         outage.ended()
         by = {"provider": provider.name, "model": provider.model}
-        written = keeper.shelf.replace(kept, document_of(material, body, by))
-        keeper.remember_more(kept, written, material)
-        better.append(written)
+        written = _put(keeper, kept, document_of(material, body, by))
+        if written is not None:
+            keeper.remember_more(kept, written, material)
+            better.append(written)
     return better
 
 
@@ -101,7 +115,7 @@ def _waiting(keeper: Keeper, limit: int) -> list[tuple[KeptSummary, Material]]:
         kept = {_boundary(one): one for one in keeper.shelf.of(session) if _by_rules(one)}
         if kept:
             for material in keeper.material(session):
-                if material.stretch.boundary in kept:
+                if material.stretch.boundary in kept and material.turns:
                     found.append((kept[material.stretch.boundary], material))
         if len(found) >= limit:
             break
@@ -110,13 +124,25 @@ def _waiting(keeper: Keeper, limit: int) -> list[tuple[KeptSummary, Material]]:
 
 def _by_rules(kept: KeptSummary) -> bool:
     by = kept.document.get("summariser")
-    return isinstance(by, dict) and by.get("provider") == RULES and by.get("tries", 0) < MAX_TRIES
+    if not isinstance(by, dict) or by.get("provider") != RULES:
+        return False
+    # What was erased still stands in the transcript: a model must neither read nor write it again.
+    return not by.get("erased") and by.get("tries", 0) < MAX_TRIES
 
 
 def _tried(keeper: Keeper, kept: KeptSummary) -> None:
     by = dict(kept.document.get("summariser") or {})
-    document = {**kept.document, "summariser": {**by, "tries": int(by.get("tries", 0)) + 1}}
-    keeper.shelf.replace(kept, document)
+    _put(keeper, kept, {"summariser": {**by, "tries": int(by.get("tries", 0)) + 1}})
+
+
+def _put(keeper: Keeper, kept: KeptSummary, changes: Mapping[str, Any]) -> KeptSummary | None:
+    """Write changes of the summary that was read; one that was changed or erased since stays as it is."""
+
+    def change(now: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        same = all(now.get(name) == kept.document.get(name) for name in ("summary", "summariser"))
+        return {**now, **changes} if same else None
+
+    return keeper.shelf.replace(kept, change)
 
 
 def _boundary(kept: KeptSummary) -> str:

@@ -138,7 +138,7 @@ class Writing(Upkeep):
         gone = [*asked, *kin(self.store, asked)]
         erased = self._erase([one.id for one in gone])
         texts = [one.body for one in gone]
-        purge(self.home, texts)
+        purge(self.home, texts, {one.session for one in gone if one.session})
         files = project_files(self.home, self.project.id, self.project_root)
         self._last_search().unlink(missing_ok=True)
         return replace(erased, left=tuple(purge_files(self.home, files, texts)))
