@@ -17,8 +17,12 @@ from claude_memory.compaction.erasing import purge
 from claude_memory.compaction.keeping import Keeper, add_vectors
 from claude_memory.compaction.model import KeptSummary
 from claude_memory.compaction.providers.protocol import Reply
-from claude_memory.compaction.schema import faults
+from claude_memory.compaction.saving import save
+from claude_memory.compaction.schema import faults, schema
+from claude_memory.compaction.store import Shelf
 from claude_memory.compaction.upgrade import upgrade
+from claude_memory.errors import InvalidInput
+from claude_memory.model import Kind, MemoryFilter, SearchScope, StoredMemory
 
 NOW = datetime(2026, 11, 3, 12, tzinfo=UTC)
 RULE = "always write money as Decimal in tests, never floats"
@@ -75,6 +79,11 @@ def made(tmp_path: Path, memory: Memory) -> Keeper:
 def kept(made: Keeper) -> KeptSummary:
     [one] = made.shelf.of(SESSION)
     return one
+
+
+def pointing(summary: KeptSummary) -> dict[str, list[int]]:
+    inner = summary.summary
+    return dict(zip(inner["conventions"], inner["sources"]["conventions"], strict=True))
 
 
 def upgraded(made: Keeper, model: Model) -> list[KeptSummary]:
@@ -140,12 +149,88 @@ def test_nor_is_what_no_summary_quotes_but_the_session_said(made: Keeper) -> Non
 
 
 def test_what_is_left_of_a_list_points_to_its_own_messages(made: Keeper) -> None:
-    def pointing() -> dict[str, list[int]]:
-        summary = kept(made).summary
-        return dict(zip(summary["conventions"], summary["sources"]["conventions"], strict=True))
-
-    before = pointing()
+    before = pointing(kept(made))
     assert len(before) > 1
     assert next(iter(before)).startswith(RULE)
     purge(made.home, [RULE])
-    assert pointing() == {text: places for text, places in before.items() if RULE not in text}
+    assert pointing(kept(made)) == {text: places for text, places in before.items() if RULE not in text}
+
+
+# --- every entry points to its messages
+
+
+def conventions(memory: Memory) -> list[StoredMemory]:
+    found = memory.store.memories(SearchScope((memory.project.id,)), MemoryFilter())
+    return [one for one in found if one.kind is Kind.CONVENTION]
+
+
+def test_what_a_model_says_in_other_words_points_to_the_messages_that_rules_know(
+    memory: Memory, made: Keeper
+) -> None:
+    [own] = [places for text, places in pointing(kept(made)).items() if RULE in text]
+    stored = [one.id for one in conventions(memory)]
+    said = ["Money is Decimal in tests, never a float.", "Reviews happen on Fridays."]
+    told = {"conventions": [[], [2]], "tasks_pending": [[99_999]]}
+    answer = {**ANSWER, "conventions": said, "tasks_pending": ["mail the link"], "sources": told}
+    assert len(upgraded(made, Model(answer))) == 1
+    assert pointing(kept(made)) == {said[0]: own, said[1]: [2]}
+    assert 99_999 not in kept(made).summary["sources"]["tasks_pending"][0]
+    # The first is there already; the second is new, and says where it is from.
+    [new] = [one for one in conventions(memory) if one.id not in stored]
+    assert new.title.startswith("Reviews happen")
+    assert new.provenance["evidence"][0]["message"] == 2  # type: ignore[index]
+
+
+def test_numbers_of_messages_that_are_none_are_left_out(made: Keeper) -> None:
+    decision = {"topic": "queue", "decision": "Use tabs", "rationale": "", "files": []}
+    answer = {
+        **ANSWER,
+        "key_decisions": [{**decision, "messages": [9, 99_999], "reversed_messages": [77_777]}],
+    }
+    upgraded(made, Model(answer))
+    [found] = kept(made).summary["key_decisions"]
+    assert found["messages"] == [9]
+    assert found["reversed_messages"] == []
+
+
+def saved(memory: Memory, **more: Any) -> KeptSummary:
+    lists = {name: [] for name in schema()["properties"]["summary"]["required"] if name != "executive"}
+    body = {"executive": "An agent wrote it.", **lists, **more.pop("summary")}
+    raw = json.dumps({"summary": body, **more}).encode()
+    return save(memory.home, memory.store, memory.project, "s1", raw, now=NOW)
+
+
+@pytest.mark.parametrize("sources", [[3], 3, [["3"]], [[-1]]])
+def test_an_agents_summary_with_sources_of_another_shape_is_refused_before_anything_is_written(
+    memory: Memory, sources: Any
+) -> None:
+    with pytest.raises(InvalidInput, match="sources"):
+        saved(memory, summary={"conventions": ["tabs, not spaces"], "sources": {"conventions": sources}})
+    assert Shelf(memory.home).of("s1") == []
+
+
+def test_an_agents_summary_that_could_not_be_read_again_is_refused(memory: Memory) -> None:
+    with pytest.raises(InvalidInput, match="bytes"):
+        saved(memory, summary={"topics": ["a"] * 600_000})  # each on a line of its own in the file
+    assert list(Shelf(memory.home).folder("s1").rglob("*.json")) == []
+
+
+def test_an_agents_summary_keeps_only_numbers_of_the_messages_it_is_about(memory: Memory) -> None:
+    summary = {"conventions": ["tabs, not spaces"], "sources": {"conventions": [[3, 40]], "more": 5}}
+    assert saved(memory, summary=summary).summary["sources"]["conventions"] == [[3, 40]]
+    about = saved(memory, summary=summary | {"topics": ["b"]}, original_message_range=[1, 11])
+    assert about.summary["sources"]["conventions"] == [[3]]
+
+
+def test_what_hooks_reported_is_counted_with_what_says_nothing(tmp_path: Path, memory: Memory) -> None:
+    session = Session(tmp_path, memory.home, memory.project_root)
+    for text in ["/status"] * 5 + [RULE]:
+        session.count += 1
+        session.report("UserPromptSubmit", prompt=text)
+    session.count += 1
+    session.report("PreCompact", trigger="auto")
+    [found] = keeper(memory).all(now=START + timedelta(minutes=5))
+    first, last = found.document["original_message_range"]
+    places = [place for own in pointing(found).values() for place in own]
+    assert places == [last]
+    assert (first, last) == (1, 6)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from claude_memory.compaction import pointing
 from claude_memory.compaction.budget import TokenLedger
 from claude_memory.compaction.model import Summary, about_tokens, as_json
 from claude_memory.compaction.providers.protocol import Provider, ProviderDown, Reply
@@ -78,7 +79,8 @@ class Enricher:
             if self.ledger.spent(self.now) > began:
                 raise Unusable("it takes more than is left of the day's tokens") from None
             raise
-        return merged(found, as_json(rules))
+        numbers = {turn.ref.get("message", place) for place, turn in enumerate(turns, start=1)}
+        return merged([pointing.within(one, numbers.__contains__) for one in found], as_json(rules))
 
     def _afford(self, rest: Sequence[str]) -> None:
         """All that is left to ask must fit into the day: half an answer is paid for nothing."""
@@ -179,7 +181,7 @@ def merged(found: Sequence[Mapping[str, Any]], rules: Mapping[str, Any]) -> dict
         body["tasks_pending"] = list(found[-1]["tasks_pending"]) or body["tasks_pending"]
     body["files_modified"] = list(rules["files_modified"])
     body["topics"] = list(dict.fromkeys([*body["topics"], *rules["topics"]]))[:12]
-    body["sources"] = {}
+    body["sources"] = pointing.sources(body, rules, found)
     return _clean(body)
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from claude_memory.compaction import pointing
 from claude_memory.compaction.memories import memories
 from claude_memory.compaction.model import KeptSummary, about_tokens
 from claude_memory.compaction.schema import faults, summary_faults
@@ -43,10 +44,15 @@ def save(
     wrong = faults(whole)
     if wrong:
         raise InvalidInput(f"the summary does not fit the schema: {'; '.join(wrong[:5])}")
+    first, last = whole["original_message_range"]
+    if last:  # it says which messages it is about
+        whole["summary"] = pointing.within(body, range(first, last + 1).__contains__)
+    turn = Turn(AGENT, f"{session}:{boundary}", now, str(body["executive"]))
+    origin = Origin(SessionId(session), project.id, project.path, "agent")
+    memories(KeptSummary(session, 0, whole), [turn], origin)  # what leaves no memories leaves no file either
     about = {"project": project.id, "cwd": project.path}
     kept, _ = Shelf(home).keep(session, boundary, lambda: whole, about)
-    turn = Turn(AGENT, f"{session}:{boundary}", now, kept.executive)
-    store.add([], memories(kept, [turn], Origin(SessionId(session), project.id, project.path, "agent")))
+    store.add([], memories(kept, [turn], origin))
     return kept
 
 
