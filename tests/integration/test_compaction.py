@@ -28,40 +28,45 @@ START = datetime(2026, 11, 2, 9, tzinfo=UTC)
 class Session:
     """A Claude Code transcript that grows line by line, and the hooks that report it."""
 
-    def __init__(self, folder: Path, home: Path, project: Path) -> None:
-        self.path = folder / "projects" / "-p" / f"{SESSION}.jsonl"
+    def __init__(self, folder: Path, home: Path, project: Path, id_: str = SESSION) -> None:
+        self.id = id_
+        self.path = folder / "projects" / "-p" / f"{id_}.jsonl"
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.home, self.project, self.count = home, project, 0
+        self.home, self.project, self.count, self.reports = home, project, 0, 0
 
     def line(self, **values: Any) -> None:
         self.count += 1
         at = START + timedelta(seconds=self.count)
         base = {
-            "sessionId": SESSION,
+            "sessionId": self.id,
             "cwd": str(self.project),
-            "uuid": f"u{self.count:04d}",
+            "uuid": f"{self.id}-u{self.count:04d}",
             "timestamp": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         }
         with self.path.open("a") as handle:
             handle.write(json.dumps({**base, **values}) + "\n")
 
     def person(self, text: str) -> None:
-        self.line(type="user", promptId=f"p{self.count}", message={"role": "user", "content": text})
+        self.line(type="user", promptId=f"{self.id}-p{self.count}", message={"role": "user", "content": text})
 
     def agent(self, text: str) -> None:
         block = {"type": "text", "text": text}
-        message = {"id": f"m{self.count}", "role": "assistant", "content": [block]}
+        message = {"id": f"{self.id}-m{self.count}", "role": "assistant", "content": [block]}
         self.line(type="assistant", message=message)
 
     def tool(self, name: str, output: str = "done", *, failed: bool = False, **given: Any) -> None:
-        call = f"toolu_{self.count:012d}"
+        call = f"toolu_{self.id}_{self.count:012d}"
         use = {"type": "tool_use", "id": call, "name": name, "input": given}
-        self.line(type="assistant", message={"id": f"m{self.count}", "role": "assistant", "content": [use]})
+        message = {"id": f"{self.id}-m{self.count}", "role": "assistant", "content": [use]}
+        self.line(type="assistant", message=message)
         result = {"type": "tool_result", "tool_use_id": call, "content": output, "is_error": failed}
         self.line(type="user", message={"role": "user", "content": [result]})
 
     def compact(self, trigger: str = "manual", tokens: int | None = 150_000) -> None:
         self.report("PreCompact", trigger=trigger)
+        self.boundary(trigger, tokens)
+
+    def boundary(self, trigger: str = "manual", tokens: int | None = 150_000) -> None:
         facts = {"trigger": trigger, **({"preTokens": tokens} if tokens else {})}
         self.line(type="system", subtype="compact_boundary", compactMetadata=facts, content="compacted")
         summary = "This session is being continued from a previous conversation.\n\nThe story so far."
@@ -70,13 +75,21 @@ class Session:
     def report(self, event: str, **more: Any) -> None:
         payload = {
             "hook_event_name": event,
-            "session_id": SESSION,
+            "session_id": self.id,
             "cwd": str(self.project),
             "transcript_path": str(self.path),
-            "prompt_id": f"p{self.count}",
+            "prompt_id": f"{self.id}-p{self.count}",
             **more,
         }
-        Spool(self.home).put(event, json.dumps(payload).encode())
+        spooled = Spool(self.home).put(event, json.dumps(payload).encode())
+        spooled.rename(spooled.with_name(self._at_our_time(spooled.name)))
+
+    def _at_our_time(self, name: str) -> str:
+        """A spooled file's name with the time of the transcript: right behind its last line."""
+        version, _, rest = name.split("-", 2)
+        self.reports += 1  # no two at the same time, so that their order is certain
+        now = START + timedelta(seconds=self.count, milliseconds=500 + self.reports)
+        return f"{version}-{int(now.timestamp() * 1e9)}-{rest}"
 
 
 @pytest.fixture

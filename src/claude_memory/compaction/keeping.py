@@ -9,19 +9,29 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from claude_memory import project
+from claude_memory import logs, project
 from claude_memory.compaction import memories as made
 from claude_memory.compaction.model import KeptSummary, Stretch, Summary, about_tokens, as_json
 from claude_memory.compaction.store import Shelf
 from claude_memory.compaction.summarise import size_of, summarise, tokens_of
+from claude_memory.compaction.waiting import EVENTS, Settled, is_done, stand_in, told_before
 from claude_memory.distil.turns import Origin, Turn
-from claude_memory.errors import Conflict, EmbedderUnavailable, InvalidInput
-from claude_memory.files import private_folder, write_atomically
-from claude_memory.model import Event, EventKind, MemoryFilter, ProjectId, SearchScope, SessionId, Status
+from claude_memory.errors import EmbedderUnavailable, InvalidInput, MemoryFault
+from claude_memory.model import (
+    Event,
+    EventKind,
+    Kind,
+    MemoryFilter,
+    ProjectId,
+    SearchScope,
+    SessionId,
+    Status,
+    StoredMemory,
+)
 from claude_memory.settings import Settings
 from claude_memory.store.protocol import EventFilter, Store
 
@@ -31,10 +41,8 @@ if TYPE_CHECKING:
     from claude_memory.store.archive_protocol import Archive
 
 KINDS = (EventKind.COMPACTION_START, EventKind.COMPACTION)
-LOOKED_AT = 400  # events of compactions, the latest
-REMEMBERED = 2_000  # of them that are done
-GIVEN_UP_AFTER = timedelta(hours=1)  # a compaction that left no boundary by then was cancelled
-EVENTS = 4_000
+AT_ONCE = 200  # sessions, the latest; after a large import the others wait for the next drain
+PAGE = 400  # events read at once
 RULES = "rules"
 
 
@@ -68,58 +76,76 @@ class Keeper:
 
     def all(self, *, now: datetime) -> list[KeptSummary]:
         """Sum up every compaction that is not yet; those whose boundary is not written wait."""
-        events = self.store.events(SearchScope(None), EventFilter(kinds=KINDS), limit=LOOKED_AT)
-        done = self._settled()
+        done = set(Settled(self.home).ids())
         waiting: dict[SessionId, list[Event]] = {}
-        for event in reversed(events):
+        for event in self._events(EventFilter(kinds=KINDS)):
             if event.session and event.id not in done:
                 waiting.setdefault(event.session, []).append(event)
-        kept: list[KeptSummary] = []
-        for session, fresh in waiting.items():
-            own = [event for event in events if event.session == session]
-            try:
-                new, boundaries = self.session(session, own)
-            except Conflict:
-                continue
-            kept += new
-            starts = sum(event.kind is EventKind.COMPACTION_START for event in own)
-            if boundaries >= max(starts, 1) or now - fresh[-1].timestamp > GIVEN_UP_AFTER:
-                self._settle([event.id for event in fresh])
-        return kept
+        latest = sorted(waiting, key=lambda session: waiting[session][-1].timestamp, reverse=True)
+        return [kept for session in latest[:AT_ONCE] for kept in self._sum_up(session, waiting[session], now)]
 
-    def session(self, session: SessionId, events: Sequence[Event]) -> tuple[list[KeptSummary], int]:
-        """Sum up a session's compactions: what is new, and how many there are."""
+    def _sum_up(self, session: SessionId, fresh: Sequence[Event], now: datetime) -> list[KeptSummary]:
+        """A session's new summaries; what is wrong with one session never holds up the others."""
+        try:
+            own = self._reported(session)
+            new, boundaries = self.session(session, own)
+        except InvalidInput as fault:  # no later try can do better
+            _warn(fault)
+            self._settle([event.id for event in fresh])
+            return []
+        except (MemoryFault, OSError) as fault:
+            _warn(fault)
+            return []
+        done = [event.id for event in fresh if is_done(event, own, boundaries, now)]
+        if done:
+            self._settle(done)
+        return new
+
+    def session(
+        self, session: SessionId, events: Sequence[Event]
+    ) -> tuple[list[KeptSummary], list[datetime]]:
+        """Sum up a session's compactions: what is new, and when each of them was."""
         cwd = next((event.cwd for event in events if event.cwd), "")
         id_ = events[0].project if events else self.store.project_for(project.identify(cwd)).id
         material = list(self._material(session, id_, cwd, events))
         kept = [self.keep(one) for one in material]
-        return [summary for summary, new in kept if new], len(material)
+        return [summary for summary, new in kept if new], [one.stretch.at for one in material]
 
     def keep(self, material: Material) -> tuple[KeptSummary, bool]:
-        """One compaction as file and memories."""
+        """One compaction as file and memories; a transcript tells more of it than hooks' reports did."""
         stretch, origin = material.stretch, material.origin
-        about = {"project": origin.project, "cwd": origin.cwd}
+        known, reports = self.shelf.of(stretch.session), material.kind == EVENTS
+        told = told_before(known, stretch.at) if reports else None
+        if told is not None:
+            return told, False
+        old = None if reports else stand_in(known, stretch.at)
         kept, new = self.shelf.keep(
             stretch.session,
             stretch.boundary,
             lambda: document_of(material, rules_summary(material, self.embedder())),
-            about,
+            {"project": origin.project, "cwd": origin.cwd},
+            instead_of=old,
         )
-        self.remember(kept, material)
+        if kept.kind == EVENTS and not reports:
+            return kept, False
+        found = self.remember(kept, material)
+        if old is not None and old.number == kept.number:
+            self._retell([one for one in found if one.kind is Kind.SUMMARY], origin.project)
         return kept, new
 
-    def remember(self, kept: KeptSummary, material: Material) -> None:
+    def remember(self, kept: KeptSummary, material: Material) -> list[StoredMemory]:
         """The memories of a summary; those it says were taken back are no longer valid, if stored before."""
         found = made.memories(kept, material.turns, material.origin)
         self.store.add([], found)
         gone = {one.id: one for one in found if one.status is Status.SUPERSEDED}
         if not gone:
-            return
+            return found
         scope = SearchScope((material.origin.project,))
         for known in self.store.memories(scope, MemoryFilter(statuses=(Status.ACTIVE,)), ids=list(gone)):
             if known.provenance.get("source") in ("distilled", "compaction"):  # no person has changed it
                 later = gone[known.id].superseded_by
                 self.store.update(replace(known, status=Status.SUPERSEDED, superseded_by=later))
+        return found
 
     def remember_more(self, before: KeptSummary, better: KeptSummary, material: Material) -> None:
         """What a better summary says beyond the one before, and its text in the place of that one's."""
@@ -129,10 +155,15 @@ class Keeper:
         self.store.add(
             [], [one for one in found if not any((one.kind, place) in covered for place in made.places(one))]
         )
-        told = {one.id: one for one in found if one.id in known and one.body != known[one.id].body}
-        scope, wanted = SearchScope((material.origin.project,)), MemoryFilter(statuses=(Status.ACTIVE,))
-        for old in self.store.memories(scope, wanted, ids=list(told)) if told else ():
-            now = told[old.id]
+        told = [one for one in found if one.id in known and one.body != known[one.id].body]
+        self._retell(told, material.origin.project)
+
+    def _retell(self, told: Sequence[StoredMemory], id_: ProjectId) -> None:
+        """Give memories that are stored already the text of a better summary."""
+        by_id = {one.id: one for one in told}
+        scope, wanted = SearchScope((id_,)), MemoryFilter(statuses=(Status.ACTIVE,))
+        for old in self.store.memories(scope, wanted, ids=list(by_id)) if by_id else ():
+            now = by_id[old.id]
             self.store.update(replace(old, title=now.title, body=now.body, topics=now.topics))
 
     # --- where the messages are
@@ -140,7 +171,7 @@ class Keeper:
     def material(self, session: str) -> list[Material]:
         """What each compaction of a session took, while it can still be read."""
         id_ = SessionId(session)
-        events = self.store.events(SearchScope(None), EventFilter(session=id_, kinds=KINDS), limit=LOOKED_AT)
+        events = self._reported(id_)
         cwd = next((event.cwd for event in events if event.cwd), "")
         return list(self._material(id_, events[0].project, cwd, events)) if events else []
 
@@ -174,18 +205,19 @@ class Keeper:
         if not kept or self.archive is None:
             return None
         messages = tuple(self.archive.messages(kept[0].number))
-        return ranges.Transcript(session, kept[0].cwd, messages, {}, "archive")
+        # The archive has no figures; the file it was read from does, while the agent keeps it.
+        figures = ranges.reported(Path(kept[0].path)) if kept[0].path.endswith(".jsonl") else {}
+        return ranges.Transcript(session, kept[0].cwd, messages, figures, "archive")
 
     def _from_events(self, session: SessionId, id_: ProjectId, cwd: str) -> Iterator[Material]:
         """Without any transcript, hooks' own reports are the messages, counted from 1."""
         from claude_memory.ingest import session_turns
 
         wanted = EventFilter(session=session, kinds=(*session_turns.KINDS, EventKind.COMPACTION_START))
-        events = self.store.events(SearchScope(None), wanted, limit=EVENTS, newest_first=False)
         origin = Origin(session, id_, cwd, "hook")
         since: list[Event] = []
         first = 1
-        for event in events:
+        for event in self._events(wanted):
             if event.kind is not EventKind.COMPACTION_START:
                 since.append(event)
                 continue
@@ -193,25 +225,33 @@ class Keeper:
                 trigger = str(event.payload.get("trigger") or "auto")
                 last = first + len(since) - 1
                 stretch = Stretch(session, event.id, first, last, event.timestamp, _trigger(trigger))
-                yield Material(stretch, _placed(since, first), origin, "events")
+                yield Material(stretch, _placed(since, first), origin, EVENTS)
                 first, since = last + 1, []
 
-    # --- what is done
+    # --- what was reported
 
-    def _state(self) -> Path:
-        return self.home / "cache" / "compactions.json"
+    def _reported(self, session: SessionId) -> list[Event]:
+        """The latest reports of a session's compactions, newest first."""
+        wanted = EventFilter(session=session, kinds=KINDS)
+        return self.store.events(SearchScope(None), wanted, limit=PAGE)
 
-    def _settled(self) -> set[str]:
-        try:
-            found = json.loads(self._state().read_bytes())
-        except (OSError, ValueError):
-            return set()
-        return set(found) if isinstance(found, list) else set()
+    def _events(self, wanted: EventFilter) -> Iterator[Event]:
+        """All events that fit, oldest first, read a page at a time."""
+        seen: set[str] = set()
+        while True:
+            page = self.store.events(SearchScope(None), wanted, limit=PAGE, newest_first=False)
+            fresh = [event for event in page if event.id not in seen]
+            yield from fresh
+            if len(page) < PAGE or not fresh:
+                return
+            wanted, seen = replace(wanted, since=page[-1].timestamp), {event.id for event in page}
 
     def _settle(self, events: Sequence[str]) -> None:
-        private_folder(self._state().parent)
-        known = [one for one in sorted(self._settled()) if one not in events]
-        write_atomically(self._state(), json.dumps([*known, *events][-REMEMBERED:]).encode())
+        Settled(self.home).add(events)
+
+
+def _warn(fault: Exception) -> None:
+    logs.logger("compaction").warning("a session's compactions are not summed up now: %s", fault)
 
 
 def rules_summary(material: Material, embedder: Embedder | None = None) -> Summary:

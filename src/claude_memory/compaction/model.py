@@ -13,7 +13,6 @@ from typing import Any
 from claude_memory.model import SessionId
 
 CHARACTERS_PER_TOKEN = 3.6  # the same careful estimate that contexts are measured by
-TRIGGERS = ("manual", "auto", "size_limit")
 
 
 def about_tokens(text: str) -> int:
@@ -185,6 +184,18 @@ class KeptSummary:
     def summary(self) -> Mapping[str, Any]:
         found = self.document.get("summary")
         return found if isinstance(found, Mapping) else {}
+
+    @property
+    def kind(self) -> str:
+        """Where the messages were read: transcript, archive, events or agent."""
+        source = self.document.get("source")
+        return str(source.get("kind") or "") if isinstance(source, Mapping) else ""
+
+    @property
+    def erased(self) -> bool:
+        """Whether something was taken out of it that must not come back."""
+        by = self.document.get("summariser")
+        return isinstance(by, Mapping) and bool(by.get("erased"))
 
     @property
     def executive(self) -> str:

@@ -26,7 +26,7 @@ from claude_memory.store.archive_protocol import Message, NewMessage
 from claude_memory.transcripts import places
 from claude_memory.transcripts.model import moment_of
 
-BOUNDARY, SUMMARY = "note", "summary"
+NOTE, SUMMARY = "note", "summary"
 _COMPACTED = "compacted"
 _BOUNDARY_LINE = b"compact_boundary"
 
@@ -55,7 +55,7 @@ def read(path: Path, settings: Settings, *, agent: str | None = None) -> Transcr
     own = [message for message in new if message.session == main]
     messages = tuple(_message(number, one) for number, one in enumerate(own, start=1))
     cwd = next((one.cwd for one in own if one.cwd), "")
-    return Transcript(main, cwd, messages, _reported(path))
+    return Transcript(main, cwd, messages, reported(path))
 
 
 def _message(number: int, new: NewMessage) -> Message:
@@ -63,7 +63,7 @@ def _message(number: int, new: NewMessage) -> Message:
     return Message(number, 0, number, new.role, new.at, new.text, new.tool, new.call, new.failed, event)
 
 
-def _reported(path: Path) -> dict[str, Mapping[str, Any]]:
+def reported(path: Path) -> dict[str, Mapping[str, Any]]:
     """The agent's own figures of its compactions: numbers only, so nothing needs redaction."""
     found: dict[str, Mapping[str, Any]] = {}
     try:
@@ -89,28 +89,37 @@ def key_of(at: datetime) -> str:
     return at.isoformat(timespec="milliseconds")
 
 
-def is_boundary(message: Message) -> bool:
-    """Whether a session was compacted here."""
-    return message.role == BOUNDARY and message.text.startswith(_COMPACTED)
+def boundaries(messages: Sequence[Message]) -> list[Message]:
+    """Where a session was compacted: at its note; at the summary that was left where no note was written."""
+    found: list[Message] = []
+    noted = False
+    for message in messages:
+        if _is_note(message) or (message.role == SUMMARY and not noted):
+            found.append(message)
+        noted = _is_note(message) or (noted and message.role != SUMMARY)
+    return found
+
+
+def _is_note(message: Message) -> bool:
+    return message.role == NOTE and message.text.startswith(_COMPACTED)
 
 
 def stretches(transcript: Transcript) -> list[Stretch]:
     """One stretch for each compaction: from behind the one before to right before it."""
     found: list[Stretch] = []
     first = 1
-    messages = transcript.messages
-    for index, message in enumerate(messages):
-        if is_boundary(message):
-            found.append(_stretch(transcript, message, first, messages[index + 1 : index + 2]))
-            first = message.ordinal + 1
-        elif message.role == SUMMARY and first == message.ordinal:
-            first = message.ordinal + 1  # what the compaction left is no message of its own
+    messages = {message.ordinal: message for message in transcript.messages}
+    for boundary in boundaries(transcript.messages):
+        following = messages.get(boundary.ordinal + 1)
+        summary = following if following and following.role == SUMMARY and _is_note(boundary) else None
+        found.append(_stretch(transcript, boundary, first, summary or boundary))
+        first = (summary or boundary).ordinal + 1  # what the compaction left is no message of its own
     return [one for one in found if one.last >= one.first]
 
 
-def _stretch(transcript: Transcript, boundary: Message, first: int, following: Sequence[Message]) -> Stretch:
+def _stretch(transcript: Transcript, boundary: Message, first: int, end: Message) -> Stretch:
     facts = transcript.reported.get(key_of(boundary.at), {})
-    left = following[0].text if following and following[0].role == SUMMARY else ""
+    left = end.text if end.role == SUMMARY else ""
     after = _count(facts, "postTokens")
     return Stretch(
         session=transcript.session,
@@ -118,7 +127,7 @@ def _stretch(transcript: Transcript, boundary: Message, first: int, following: S
         first=first,
         last=boundary.ordinal - 1,
         at=boundary.at,
-        trigger=_trigger(boundary.text),
+        trigger=_trigger(boundary.text) if _is_note(boundary) else "auto",
         tokens_before=_count(facts, "preTokens"),
         tokens_after=after if after is not None else (about_tokens(left) if left else None),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
@@ -24,10 +25,8 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 @cache
 def schema() -> dict[str, Any]:
     """The schema of a whole compact_NNN.json."""
-    from importlib import resources  # only what writes a summary checks it; a hook only reads
-
-    text = resources.files("claude_memory.compaction").joinpath("summary.schema.json").read_text("utf-8")
-    found: dict[str, Any] = json.loads(text)
+    # Read beside this file: `importlib.resources` takes longer to load than a hook has.
+    found: dict[str, Any] = json.loads(Path(__file__).with_name("summary.schema.json").read_bytes())
     return found
 
 

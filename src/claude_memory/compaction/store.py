@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -33,15 +33,16 @@ class Shelf:
 
     def folder(self, session: str) -> Path:
         """Where a session's summaries lie; a name that could lead elsewhere is refused."""
-        if not _SESSION.fullmatch(session) or ".." in session:
+        if not _is_session(session):
             raise InvalidInput(f"{session[:60]!r} is no session's id")
         return self.home / "sessions" / f"session_{session}"
 
     def sessions(self) -> list[str]:
-        """Sessions that have summaries, the one that changed last first."""
+        """Sessions that have summaries, the one that changed last first; a copy made by hand is none."""
         found = [path.parent for path in (self.home / "sessions").glob("session_*/summaries")]
-        found.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-        return [path.name.removeprefix("session_") for path in found]
+        found.sort(key=_changed, reverse=True)
+        names = [path.name.removeprefix("session_") for path in found]
+        return [name for name in names if _is_session(name)]
 
     def project_of(self, session: str) -> str:
         """The project that a session's summaries belong to."""
@@ -76,24 +77,34 @@ class Shelf:
         raise NotFound(f"no summary {named!r}; `claude-memory summaries` lists them")
 
     def keep(
-        self, session: str, boundary: str, make: Callable[[], Mapping[str, Any]], about: Mapping[str, Any]
+        self,
+        session: str,
+        boundary: str,
+        make: Callable[[], Mapping[str, Any]],
+        about: Mapping[str, Any],
+        *,
+        instead_of: KeptSummary | None = None,
     ) -> tuple[KeptSummary, bool]:
-        """Keep the summary of a compaction unless it is known: the summary, and whether it is new."""
+        """Keep the summary of a compaction unless it is known: the summary, and whether it is new.
+
+        `instead_of` is an earlier summary of the same compaction; the new one takes its number.
+        """
+        # Summing up may take longer than others wait for the lock; whether it is new is decided inside.
+        made = None if _of_boundary(self.of(session), boundary) else _valid(make())
         with self._lock(session):
             known = self.of(session)
-            for kept in known:
-                if _boundary(kept) == boundary:
-                    self._describe(session, known, about)
-                    return kept, False
-            document = dict(make())
-            wrong = faults(document)
-            if wrong:
-                raise InvalidInput(f"no valid summary: {'; '.join(wrong[:3])}")
+            kept = _of_boundary(known, boundary)
+            if kept is not None:
+                self._describe(session, known, about)
+                return kept, False
+            old = _of_boundary(known, _boundary(instead_of)) if instead_of else None
+            if old is not None and old.erased:
+                return old, False  # the new one would say again what was taken out
             # The numbers of files that cannot be read count too: nothing is ever written over.
-            number = 1 + max(self._numbers(session), default=0)
-            kept = KeptSummary(session, number, document)
+            number = old.number if old else 1 + max(self._numbers(session), default=0)
+            kept = KeptSummary(session, number, made or _valid(make()))  # again: it was removed just now
             self._write(kept)
-            self._describe(session, [*known, kept], about)
+            self._describe(session, self.of(session), about)
             return kept, True
 
     def replace(
@@ -153,6 +164,28 @@ class Shelf:
             time.sleep(0.02)
 
 
+def _is_session(name: str) -> bool:
+    return _SESSION.fullmatch(name) is not None and ".." not in name
+
+
+def _changed(folder: Path) -> float:
+    try:
+        return folder.stat().st_mtime
+    except OSError:  # removed meanwhile
+        return 0.0
+
+
+def _valid(document: Mapping[str, Any]) -> dict[str, Any]:
+    wrong = faults(document)
+    if wrong:
+        raise InvalidInput(f"no valid summary: {'; '.join(wrong[:3])}")
+    return dict(document)
+
+
+def _of_boundary(known: Sequence[KeptSummary], boundary: str) -> KeptSummary | None:
+    return next((kept for kept in known if _boundary(kept) == boundary), None)
+
+
 def _boundary(kept: KeptSummary) -> str:
     source = kept.document.get("source")
     found = source.get("boundary") if isinstance(source, dict) else None
@@ -190,4 +223,5 @@ def _read(session: str, path: Path) -> KeptSummary | None:
         document = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
-    return KeptSummary(session, int(match[1]), document) if isinstance(document, dict) else None
+    # What a person or a newer program made of it may be anything; whoever reads on relies on its form.
+    return None if faults(document) else KeptSummary(session, int(match[1]), document)

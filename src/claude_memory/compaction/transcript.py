@@ -6,7 +6,7 @@ from pathlib import Path
 
 from claude_memory.compaction.keeping import Material
 from claude_memory.compaction.model import Stretch
-from claude_memory.compaction.ranges import is_boundary, read, turns_of
+from claude_memory.compaction.ranges import boundaries, read, turns_of
 from claude_memory.distil.turns import Origin
 from claude_memory.errors import InvalidInput
 from claude_memory.model import ProjectId
@@ -20,8 +20,8 @@ def open_end(path: Path, settings: Settings, *, agent: str | None = None) -> Mat
         raise InvalidInput(f"{'not a file' if file.exists() else 'no such file'}: {path}")
     transcript = read(file, settings, agent=agent)
     messages = transcript.messages
-    boundaries = [one.ordinal for one in messages if is_boundary(one)]
-    first = boundaries[-1] + 1 if boundaries and boundaries[-1] < len(messages) - 1 else 1
+    last = max((one.ordinal for one in boundaries(messages)), default=0)
+    first = last + 1 if last < len(messages) - 1 else 1
     stretch = Stretch(transcript.session, "", first, len(messages), messages[-1].at, "manual")
     origin = Origin(transcript.session, ProjectId(""), transcript.cwd, "transcript")
     return Material(stretch, turns_of(transcript, first, len(messages)), origin, "transcript")

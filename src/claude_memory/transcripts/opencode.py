@@ -29,6 +29,8 @@ class OpenCodeReader(PlainReader):
             text = text_of(part, "text")
             if text.strip() and part.get("synthetic") is not True:
                 role = (Role.TASK if self.parent else Role.USER) if person else Role.ASSISTANT
+                if not person and message.get("summary") is True:
+                    role = Role.SUMMARY  # what a compaction left
                 yield self.turn(role, text, at, own=f"part:{own}" if own else "")
         elif part.get("type") == "compaction":
             yield self.turn(Role.NOTE, "compacted", at, own=f"part:{own}" if own else "")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from claude_memory.compaction.keeping import Keeper
     from claude_memory.compaction.model import KeptSummary
     from claude_memory.memory import Memory
 
@@ -43,30 +44,62 @@ def drain_all(home: str) -> None:
 
 
 def _summaries(memory: Memory) -> list[KeptSummary]:
-    """Sum up what was compacted; a session that cannot be read never holds the drain up."""
-    from datetime import UTC, datetime
-
+    """Sum up what was compacted; what goes wrong with that never holds the drain up."""
     from claude_memory.compaction.keeping import Keeper
 
     keeper = Keeper(memory.home, memory.store, memory.archive, memory.settings, lambda: memory.embedder)
-    kept = keeper.all(now=datetime.now(UTC))
-    if memory.settings.summariser != "rules":
-        from claude_memory.compaction.providers import open_provider
-        from claude_memory.compaction.upgrade import upgrade
+    found = [*_by_rules(keeper), *_by_model(keeper)]
+    return list({one.id: one for one in found}.values())
 
-        provider = open_provider(memory.settings)
-        better = upgrade(keeper, provider, now=datetime.now(UTC)) if provider else []
-        kept = list({one.id: one for one in [*kept, *better]}.values())
-    return kept
+
+def _by_rules(keeper: Keeper) -> list[KeptSummary]:
+    from datetime import UTC, datetime
+
+    from claude_memory.errors import MemoryFault
+
+    try:
+        return keeper.all(now=datetime.now(UTC))
+    except (MemoryFault, OSError) as fault:
+        _warn("compactions are not summed up now", fault)
+        return []
+
+
+def _by_model(keeper: Keeper) -> list[KeptSummary]:
+    from datetime import UTC, datetime
+
+    from claude_memory.errors import MemoryFault
+
+    if keeper.settings.summariser == "rules":
+        return []
+    from claude_memory.compaction.providers import open_provider
+    from claude_memory.compaction.upgrade import upgrade
+
+    try:
+        provider = open_provider(keeper.settings)
+        return upgrade(keeper, provider, now=datetime.now(UTC)) if provider else []
+    except (MemoryFault, OSError) as fault:
+        _warn("the rules' summaries stand", fault)
+        return []
 
 
 def _vectors(memory: Memory, kept: list[KeptSummary]) -> None:
     from claude_memory.compaction.keeping import add_vectors
     from claude_memory.compaction.store import Shelf
+    from claude_memory.errors import MemoryFault
 
-    if memory.embedder is not None:
-        for summary in kept:
+    if memory.embedder is None:
+        return
+    for summary in kept:
+        try:
             add_vectors(Shelf(memory.home), summary, memory.embedder)
+        except (MemoryFault, OSError) as fault:  # `reindex` makes up for it
+            _warn("a summary has no vectors yet", fault)
+
+
+def _warn(what: str, fault: Exception) -> None:
+    from claude_memory import logs
+
+    logs.logger("compaction").warning("%s: %s", what, fault)
 
 
 def start(home: Path) -> None:

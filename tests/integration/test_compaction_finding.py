@@ -1,0 +1,334 @@
+"""Every compaction is found, whoever wrote of it, and nothing odd on the way holds the others up."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.test_compaction import (
+    SESSION,
+    START,
+    Session,
+    compacted,
+    first_part,
+    keeper,
+    keeping_document,
+    second_part,
+)
+
+from claude_memory import Memory
+from claude_memory.compaction import keeping, store
+from claude_memory.compaction.erasing import purge
+from claude_memory.compaction.keeping import Keeper
+from claude_memory.compaction.model import KeptSummary
+from claude_memory.compaction.store import Shelf
+from claude_memory.errors import StoreBusy
+from claude_memory.ingest.importer import Request
+from claude_memory.model import Kind, MemoryFilter, SearchScope
+from claude_memory.spool import Spool
+from claude_memory.surfaces.hooks import background
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    project = tmp_path / "project"
+    project.mkdir()
+    with Memory.open(tmp_path / "home", project, flags={"embedder": "none"}) as opened:
+        yield opened
+
+
+@pytest.fixture
+def session(tmp_path: Path, memory: Memory) -> Session:
+    return Session(tmp_path, memory.home, memory.project_root)
+
+
+def another(session: Session, id_: str) -> Session:
+    return Session(session.path.parents[2], session.home, session.project, id_)
+
+
+def ranges(kept: list[KeptSummary]) -> list[Any]:
+    return [one.document["original_message_range"] for one in kept]
+
+
+# --- what is odd stays by itself
+
+
+def test_a_session_whose_id_names_no_folder_holds_no_other_up(memory: Memory, session: Session) -> None:
+    odd = another(session, "team:42")
+    for one in (odd, session):
+        second_part(one)
+        one.compact()
+    assert [kept.session for kept in compacted(memory)] == [SESSION]
+    with pytest.MonkeyPatch.context() as patch:  # and it is not tried again
+        patch.setattr(Keeper, "session", lambda *_: pytest.fail("nothing waits"))
+        assert compacted(memory) == []
+
+
+def test_a_session_that_cannot_be_written_now_is_tried_again(
+    memory: Memory, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked = another(session, "blocked")
+    for one in (blocked, session):
+        second_part(one)
+        one.compact()
+    write = Shelf._write
+
+    def full_disk(shelf: Shelf, kept: KeptSummary) -> None:
+        if kept.session == "blocked":
+            raise OSError("no space left")
+        write(shelf, kept)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Shelf, "_write", full_disk)
+        assert [kept.session for kept in compacted(memory)] == [SESSION]
+        later = datetime.now(UTC) + timedelta(days=9)
+        assert keeper(memory).all(now=later) == []
+    assert [kept.session for kept in compacted(memory)] == ["blocked"]
+
+
+def test_a_summary_that_lost_its_form_is_as_good_as_unreadable(memory: Memory, session: Session) -> None:
+    first_part(session)
+    session.compact()
+    compacted(memory)
+    [file] = (memory.home / f"sessions/session_{SESSION}/summaries").glob("compact_*.json")
+    broken = json.dumps({**json.loads(file.read_bytes()), "original_message_range": None})
+    file.write_text(broken)
+    second_part(session)
+    session.compact()
+    assert ranges(compacted(memory)) == [[1, 12], [15, 18]]
+    assert file.read_text() == broken
+    assert [kept.number for kept in Shelf(memory.home).of(SESSION)] == [2, 3]
+
+
+def test_a_copy_of_a_sessions_folder_is_no_session(memory: Memory, session: Session) -> None:
+    second_part(session)
+    session.compact()
+    compacted(memory)
+    folder = memory.home / "sessions" / f"session_{SESSION}"
+    shutil.copytree(folder, folder.with_name(f"{folder.name} (copy)"))
+    assert Shelf(memory.home).sessions() == [SESSION]
+    assert purge(memory.home, ["always write money as Decimal in tests, never floats"]) == 1
+
+
+def test_a_summariser_that_does_not_exist_costs_no_summary(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    with Memory.open(tmp_path / "home", project, flags={"embedder": "none", "summariser": "claud"}) as opened:
+        second_part(session := Session(tmp_path, opened.home, project))
+        session.compact()
+        opened.drain()
+        assert [kept.session for kept in background._summaries(opened)] == [SESSION]
+
+
+def test_a_drain_goes_on_when_nothing_can_be_summed_up(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: object, **__: object) -> None:
+        raise StoreBusy("another process holds the store")
+
+    went_on: list[bool] = []
+    monkeypatch.setattr(Keeper, "all", busy)
+    monkeypatch.setattr(Memory, "import_in_slack", lambda *_, **__: went_on.append(True))
+    background.drain_all(str(memory.home))
+    assert went_on == [True]
+
+
+def test_summing_up_keeps_no_other_writer_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "LOCK_SECONDS", 0.1)
+    document, shelf = keeping_document(), Shelf(tmp_path)
+
+    def slow(boundary: str, meanwhile: str) -> dict[str, Any]:
+        shelf.keep(SESSION, meanwhile, lambda: document(meanwhile), {})
+        return dict(document(boundary))
+
+    assert shelf.keep(SESSION, "b", lambda: slow("b", "a"), {})[1]
+    kept, new = shelf.keep(SESSION, "c", lambda: slow("c", "c"), {})
+    assert not new  # another had kept it meanwhile
+    assert [one.document["source"]["boundary"] for one in shelf.of(SESSION)] == ["a", "b", "c"]
+    assert kept.number == 3
+
+
+# --- every compaction is found
+
+
+def test_an_older_boundary_does_not_stand_for_the_one_that_was_reported(
+    memory: Memory, session: Session
+) -> None:
+    first_part(session)
+    session.boundary()  # before there were hooks
+    second_part(session)
+    session.report("PreCompact", trigger="auto")
+    assert ranges(compacted(memory)) == [[1, 12]]
+    session.boundary("auto")
+    assert ranges(compacted(memory)) == [[15, 18]]
+
+
+def test_a_compaction_reported_at_both_ends_is_done_when_its_boundary_is_kept(
+    memory: Memory, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first_part(session)
+    session.compact()
+    session.report("PostCompact", compact_summary="The story so far.")
+    assert ranges(compacted(memory)) == [[1, 12]]
+    monkeypatch.setattr(Keeper, "session", lambda *_: pytest.fail("nothing waits"))
+    assert compacted(memory) == []
+
+
+def test_no_number_of_compactions_hides_another(
+    memory: Memory, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "PAGE", 4)
+    monkeypatch.setattr(keeping, "AT_ONCE", 5)
+    for number in range(9):
+        one = another(session, f"s{number}")
+        one.count = 100 * number
+        second_part(one)
+        one.compact()
+        one.report("PostCompact", compact_summary=f"Story {number}.")
+    assert [kept.session for kept in compacted(memory)] == ["s8", "s7", "s6", "s5", "s4"]
+    assert [kept.session for kept in compacted(memory)] == ["s3", "s2", "s1", "s0"]
+    assert compacted(memory) == []
+
+
+def test_more_than_a_page_of_reports_is_summed_up_to_its_end(
+    memory: Memory, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "PAGE", 5)
+    for number in range(13):
+        session.count += 1
+        session.report("UserPromptSubmit", prompt=f"please look at part {number} of the export")
+    session.report("PreCompact", trigger="auto")
+    assert ranges(compacted(memory)) == [[1, 13]]
+
+
+CODEX = "019a2b3c-0000-7000-8000-000000000001"
+
+
+def codex_rollout(folder: Path, cwd: Path) -> Path:
+    """A rollout that was compacted once, after two messages."""
+
+    def said(second: int, role: str, text: str) -> dict[str, Any]:
+        content = [{"type": "input_text", "text": text}]
+        return item(second, "response_item", {"type": "message", "role": role, "content": content})
+
+    def item(second: int, kind: str, payload: dict[str, Any]) -> dict[str, Any]:
+        return {"timestamp": f"2026-11-02T09:00:{second:02d}.000Z", "type": kind, "payload": payload}
+
+    lines = [
+        item(0, "session_meta", {"id": CODEX, "cwd": str(cwd)}),
+        said(1, "user", "the export of invoices times out, use a queue please"),
+        said(2, "assistant", "I used Procrastinate, the queue is in Postgres."),
+        item(9, "compacted", {"message": "The story so far (in short)."}),
+        said(10, "user", "next please"),
+    ]
+    path = folder / f"rollout-2026-11-02T09-00-00-{CODEX}.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+@pytest.mark.parametrize("way", ["reported", "imported"])
+def test_a_compaction_of_codex_is_summed_up(memory: Memory, tmp_path: Path, way: str) -> None:
+    path = codex_rollout(tmp_path, memory.project_root)
+    if way == "imported":
+        memory.import_history(Request((path,)))
+    else:
+        report = {"hook_event_name": "PreCompact", "session_id": CODEX, "transcript_path": str(path)}
+        Spool(memory.home).put("PreCompact", json.dumps(report).encode(), agent="codex")
+    [kept] = compacted(memory)
+    assert kept.document["original_message_range"] == [1, 2]
+    assert kept.document["compaction_trigger"] == "auto"
+
+
+def test_a_compaction_of_opencode_is_summed_up(memory: Memory, tmp_path: Path) -> None:
+    root, id_ = tmp_path / "opencode" / "storage", "ses_1"
+
+    def write(place: str, document: dict[str, Any]) -> None:
+        (root / place).parent.mkdir(parents=True, exist_ok=True)
+        (root / place).write_text(json.dumps(document))
+
+    write(f"session/pr/{id_}.json", {"id": id_, "directory": str(memory.project_root)})
+    talk: list[tuple[str, dict[str, Any]]] = [
+        ("user", {"type": "text", "text": "the export times out, use a queue please"}),
+        ("assistant", {"type": "text", "text": "I used Procrastinate, in Postgres."}),
+        ("user", {"type": "compaction", "auto": True}),
+        ("assistant", {"type": "text", "text": "The story so far."}),
+        ("user", {"type": "text", "text": "now mail the link"}),
+    ]
+    for number, (role, part) in enumerate(talk):
+        created = int(START.timestamp() * 1000) + number * 1000
+        about = {"id": f"msg_{number}", "sessionID": id_, "role": role, "time": {"created": created}}
+        summary = {"summary": True} if number == 3 else {}
+        write(f"message/{id_}/msg_{number}.json", {**about, **summary})
+        write(f"part/msg_{number}/prt_{number}.json",
+              {"id": f"prt_{number}", "messageID": f"msg_{number}", "sessionID": id_, **part})  # fmt: skip
+    memory.import_history(Request((root / f"session/pr/{id_}.json",)))
+    assert ranges(compacted(memory)) == [[1, 2]]
+
+
+def test_an_imported_compaction_has_the_agents_own_figures(memory: Memory, session: Session) -> None:
+    first_part(session)
+    session.boundary("auto", 180_000)
+    memory.import_history(Request((session.path,), agent="claude-code"))
+    [kept] = compacted(memory)
+    assert kept.document["source"]["kind"] == "archive"
+    assert (kept.document["token_count_before"], kept.document["token_counts"]) == (180_000, "reported")
+
+
+# --- and kept once
+
+
+def reported_only(session: Session) -> Path:
+    """A compaction that hooks reported while its transcript cannot be read; where that is hidden."""
+    session.report("UserPromptSubmit", prompt="we use Postgres for the queue, never Redis")
+    first_part(session)
+    session.compact()
+    return session.path.rename(session.path.with_suffix(".away"))
+
+
+def test_a_transcript_that_comes_later_takes_the_place_of_the_reports(
+    memory: Memory, session: Session
+) -> None:
+    hidden = reported_only(session)
+    [first] = compacted(memory)
+    assert first.kind == "events"
+    hidden.rename(session.path)
+    session.report("PostCompact", compact_summary="The story so far.")
+    [second] = compacted(memory)
+    assert (second.id, second.kind, ranges([second])) == (first.id, "transcript", [[1, 12]])
+    assert [kept.number for kept in Shelf(memory.home).of(SESSION)] == [1]
+    metadata = json.loads((memory.home / f"sessions/session_{SESSION}/metadata.json").read_text())
+    assert [line["original_message_range"] for line in metadata["summaries"]] == [[1, 12]]
+    stored = memory.store.memories(SearchScope(None), MemoryFilter(kinds=(Kind.SUMMARY,)))
+    [told] = [one for one in stored if one.title.startswith("Compaction 1")]
+    assert second.executive in told.body
+
+
+def test_reports_say_nothing_new_of_what_a_transcript_told(memory: Memory, session: Session) -> None:
+    reported_only(session).rename(session.path)
+    [first] = compacted(memory)
+    session.path.unlink()
+    session.report("PostCompact", compact_summary="The story so far.")
+    assert compacted(memory) == []
+    assert [kept.id for kept in Shelf(memory.home).of(SESSION)] == [first.id]
+
+
+def test_what_was_erased_from_the_reports_does_not_come_back_with_the_transcript(
+    memory: Memory, session: Session
+) -> None:
+    session.report("UserPromptSubmit", prompt="always write money as Decimal in tests, never floats")
+    second_part(session)
+    session.compact()
+    hidden = session.path.rename(session.path.with_suffix(".away"))
+    [first] = compacted(memory)
+    assert "Decimal" in json.dumps(first.document)
+    purge(memory.home, ["always write money as Decimal in tests, never floats"])
+    hidden.rename(session.path)
+    session.report("PostCompact", compact_summary="The story so far.")
+    assert compacted(memory) == []
+    [left] = Shelf(memory.home).of(SESSION)
+    assert "Decimal" not in json.dumps(left.document)
