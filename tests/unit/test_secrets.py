@@ -212,6 +212,12 @@ def test_a_second_pass_over_a_document_changes_nothing(document: Any) -> None:
         ('{"password": "My Long Pass 99"}', '{"password": "[secret:password-phrase]"}'),
         ("my password is Kaninchen77!", "my password is [secret:spoken-password]!"),
         ("mysql -u root -pS3cretPw99 db", "mysql -u root -p[secret:mysql-password] db"),
+        ("use password=hunter2SuperSalamander9 there", "use password=[secret:password-assignment] there"),
+        ("password: hunter2SuperSalamander9.", "password: [secret:password-assignment]."),
+        ("set passwd=correct-horse7battery, ok?", "set passwd=[secret:password-assignment], ok?"),
+        ("The API key: hunter2SuperSalamander9 works", "The API key: [secret:worded-secret] works"),
+        ("with token=hunter2SuperSalamander9.", "with token=[secret:worded-secret]."),
+        ("our api key is hunter2SuperSalamander9, yes", "our api key is [secret:spoken-secret], yes"),
     ],
 )
 def test_a_password_goes_to_its_end_however_it_is_written(text: str, left: str) -> None:
@@ -227,6 +233,12 @@ def test_a_password_goes_to_its_end_however_it_is_written(text: str, left: str) 
         "the password is incorrect.",
         "password is required",
         "mysql -u root -p mydb",
+        "password=os.environ['DB2_PASSWORD'] and password: str",
+        "password: Optional[str] = None, password=form2.password",
+        "password=password123 or password=<your-Password-1>",
+        "the token is valid2 and the secret is kept",
+        "token: Token2 | None, secret=settings.secret2",
+        "the api key is wrong, the key is user_id2",
     ],
 )
 def test_talk_about_passwords_stays(text: str) -> None:

@@ -172,4 +172,25 @@ CONTEXTS = (
         "random",
         unless=_OTHER_NAMES,
     ),
+    Rule(
+        "spoken-secret",
+        ("key is", "key was", "token is", "token was", "secret is", "secret was"),
+        r"(?i:\b(?:(?:api|access|secret|private|deploy)[ _-]?key|token|secret)[ \t]+(?:is|was)[ \t]+)"
+        r"(?:now[ \t]+)?[\"'`]?([^\s\"'`,;\x00]{7,}[^\s\"'`,;.!?:)\x00])",
+        "mixed",
+    ),
+    # What a person makes up holds words, which no key does; beside such a name a digit among them tells.
+    Rule(
+        "password-assignment",
+        ("password", "passwd", "pwd", "passphrase"),
+        rf"(?i:password|passwd|pwd|passphrase){_ASSIGN}({_BARE}{{7,}}[^\s\"'`\\,;&|<>().!?:\x00])",
+        "spoken",
+    ),
+    Rule(
+        "worded-secret",
+        tuple(f"{name}{sign}" for name in ("token", "secret", "key") for sign in ("=", ":", " =", " :")),
+        r"(?:^|[\s,;({\[])(?i:token|secret|(?:api|access|secret)[ _-]?key)[ \t]?[=:][ \t]?"
+        r"([^\s\"'`\\,;&|<>()\x00]{7,}[^\s\"'`\\,;&|<>().!?:\x00])(?:[\s,;.!?)}\]]|$)",
+        "mixed",
+    ),
 )
