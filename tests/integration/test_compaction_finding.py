@@ -32,6 +32,8 @@ from claude_memory.ingest.importer import Request
 from claude_memory.model import Kind, MemoryFilter, SearchScope
 from claude_memory.spool import Spool
 from claude_memory.surfaces.hooks import background
+from claude_memory.transcripts.codex import CodexReader
+from claude_memory.transcripts.model import SourceFile
 
 
 @pytest.fixture
@@ -209,7 +211,7 @@ def test_more_than_a_page_of_reports_is_summed_up_to_its_end(
 CODEX = "019a2b3c-0000-7000-8000-000000000001"
 
 
-def codex_rollout(folder: Path, cwd: Path) -> Path:
+def codex_rollout(folder: Path, cwd: Path, left: str = "The story so far (in short).") -> Path:
     """A rollout that was compacted once, after two messages."""
 
     def said(second: int, role: str, text: str) -> dict[str, Any]:
@@ -223,7 +225,7 @@ def codex_rollout(folder: Path, cwd: Path) -> Path:
         item(0, "session_meta", {"id": CODEX, "cwd": str(cwd)}),
         said(1, "user", "the export of invoices times out, use a queue please"),
         said(2, "assistant", "I used Procrastinate, the queue is in Postgres."),
-        item(9, "compacted", {"message": "The story so far (in short)."}),
+        item(9, "compacted", {"message": left}),
         said(10, "user", "next please"),
     ]
     path = folder / f"rollout-2026-11-02T09-00-00-{CODEX}.jsonl"
@@ -231,9 +233,10 @@ def codex_rollout(folder: Path, cwd: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("left", ["The story so far (in short).", ""])
 @pytest.mark.parametrize("way", ["reported", "imported"])
-def test_a_compaction_of_codex_is_summed_up(memory: Memory, tmp_path: Path, way: str) -> None:
-    path = codex_rollout(tmp_path, memory.project_root)
+def test_a_compaction_of_codex_is_summed_up(memory: Memory, tmp_path: Path, way: str, left: str) -> None:
+    path = codex_rollout(tmp_path, memory.project_root, left)
     if way == "imported":
         memory.import_history(Request((path,)))
     else:
@@ -244,7 +247,8 @@ def test_a_compaction_of_codex_is_summed_up(memory: Memory, tmp_path: Path, way:
     assert kept.document["compaction_trigger"] == "auto"
 
 
-def test_a_compaction_of_opencode_is_summed_up(memory: Memory, tmp_path: Path) -> None:
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_compaction_of_opencode_is_summed_up(memory: Memory, tmp_path: Path, marked: bool) -> None:
     root, id_ = tmp_path / "opencode" / "storage", "ses_1"
 
     def write(place: str, document: dict[str, Any]) -> None:
@@ -262,12 +266,23 @@ def test_a_compaction_of_opencode_is_summed_up(memory: Memory, tmp_path: Path) -
     for number, (role, part) in enumerate(talk):
         created = int(START.timestamp() * 1000) + number * 1000
         about = {"id": f"msg_{number}", "sessionID": id_, "role": role, "time": {"created": created}}
-        summary = {"summary": True} if number == 3 else {}
+        summary = {"summary": True} if marked and number == 3 else {}
         write(f"message/{id_}/msg_{number}.json", {**about, **summary})
         write(f"part/msg_{number}/prt_{number}.json",
               {"id": f"prt_{number}", "messageID": f"msg_{number}", "sessionID": id_, **part})  # fmt: skip
     memory.import_history(Request((root / f"session/pr/{id_}.json",)))
     assert ranges(compacted(memory)) == [[1, 2]]
+
+
+def test_a_line_of_codex_that_tells_only_of_a_compaction_renames_nothing_behind_it(tmp_path: Path) -> None:
+    lines = codex_rollout(tmp_path, tmp_path, "").read_bytes().splitlines()
+    other = [line for line in lines if b'"compacted"' not in line]
+
+    def last_name(raw: list[bytes]) -> tuple[str, ...]:
+        reader = CodexReader(SourceFile("codex", tmp_path), {})
+        return [turn for line in raw for turn in reader.turns(json.loads(line))][-1].anchors
+
+    assert last_name(lines) == last_name(other)
 
 
 def test_an_imported_compaction_has_the_agents_own_figures(memory: Memory, session: Session) -> None:

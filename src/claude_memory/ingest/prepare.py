@@ -22,6 +22,7 @@ from claude_memory.model import Event, ProjectId, SessionId, StoredMemory, Trust
 from claude_memory.settings import Settings
 from claude_memory.store.archive_protocol import NewMessage
 from claude_memory.store.packing import packed
+from claude_memory.transcripts.claude import AGENT as CLAUDE
 from claude_memory.transcripts.model import Role, Turn
 
 RESULT_CHARACTERS = 8_000  # of a tool's output: head and tail
@@ -123,13 +124,13 @@ class Preparer:
 
     def _event(self, turn: Turn, whole: str, more: Mapping[str, Any]) -> Event | None:
         """The event a hook would have reported of this turn, in a hook's shape."""
-        name = _event_name(turn)
+        name = _event_name(turn) or self._noted(turn)
         if not name:
             return None
         payload: dict[str, Any] = {"hook_event_name": name, "cwd": turn.cwd, **more}
         payload["session_id"] = session = turn.parent or turn.session
-        if turn.prompt:
-            payload["prompt_id"] = turn.prompt
+        if turn.prompt or turn.role is Role.NOTE:
+            payload["prompt_id"] = turn.prompt or turn.anchors[0]  # two may be compacted in one minute
         if turn.call:
             payload["tool_use_id"] = turn.call
         if turn.subagent:
@@ -153,6 +154,11 @@ class Preparer:
             turn.at,
             payload,
         )
+
+    def _noted(self, turn: Turn) -> str:
+        """A compaction's note stands for its report, but for Claude Code, whose summary always follows."""
+        compacted = turn.role is Role.NOTE and turn.text.startswith("compacted")
+        return "PreCompact" if compacted and self._agent != CLAUDE else ""
 
     def _observed(self, memory: StoredMemory) -> StoredMemory:
         """Words from a history that was not written here are nobody's own words."""

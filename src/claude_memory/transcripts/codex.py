@@ -31,8 +31,7 @@ class CodexReader(PlainReader):
         elif kind == "turn_context":
             self.cwd = text_of(payload, "cwd") or self.cwd
         elif kind == "compacted":
-            if text := text_of(payload, "message").strip():
-                yield self.turn(Role.SUMMARY, text, at)
+            yield self._compacted(text_of(payload, "message").strip(), at)
         elif kind == "response_item":
             yield from self._item(payload, at)
         elif not payload and "id" in document and "instructions" in document:
@@ -61,6 +60,15 @@ class CodexReader(PlainReader):
         elif kind in _OUTPUTS:
             text, failed = _output(item.get("output"))
             yield self.result(text_of(item, "call_id"), text, at, failed=failed)
+
+    def _compacted(self, text: str, at: Any) -> Turn:
+        """What a compaction left; where that is not for reading, only that it took place."""
+        if text:
+            return self.turn(Role.SUMMARY, text, at)
+        before = self.chain.name
+        made = self.turn(Role.NOTE, "compacted", at)
+        self.chain.name = before  # such a line was passed over once: what follows keeps its name
+        return made
 
     def turn(self, role: Role, text: str, at: Any = None, *, own: str = "", **more: Any) -> Turn:
         """One turn; a fork writes its origin's turns at another time, so time is no part of its name."""
