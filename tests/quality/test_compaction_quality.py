@@ -15,10 +15,11 @@ import pytest
 
 from claude_memory import Memory
 from claude_memory.compaction.comparing import Sense
+from claude_memory.compaction.fitting import tokens_of
 from claude_memory.compaction.keeping import Keeper
 from claude_memory.compaction.meaning import sense
 from claude_memory.compaction.model import Decision, Summary, as_json
-from claude_memory.compaction.summarise import size_of, summarise, tokens_of
+from claude_memory.compaction.summarise import size_of, summarise
 from claude_memory.distil.exchange import terms
 from claude_memory.distil.turns import Origin, Turn
 from claude_memory.embed import open_embedder

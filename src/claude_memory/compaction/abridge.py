@@ -65,7 +65,7 @@ def _most_telling(
     kept: set[int] = set()
     room = characters
     score = [
-        _telling(one)
+        telling(one)
         + min(3, 3 * len(terms(one) & about))
         + min(ECHOED, 3 * len(terms(one) & answered))
         + 12 * (one == core)
@@ -80,7 +80,8 @@ def _most_telling(
     return [sentences[place] for place in sorted(kept)]
 
 
-def _telling(sentence: str) -> int:
+def telling(sentence: str) -> int:
+    """How much a sentence seems to settle."""
     score = min(len(terms(sentence)), _MAX_TERMS)
     score += 4 * bool(SETTLING.search(sentence)) + 3 * bool(ORDERING.search(sentence))
     concludes = CONCLUDING.search(sentence) is not None

@@ -6,23 +6,26 @@ that replaced it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 from claude_memory.compaction.abridge import JOINT, abridged
 from claude_memory.compaction.abridge import clip as shortened
 from claude_memory.compaction.comparing import Link, Sense, sentences_of
-from claude_memory.compaction.episodes import Episode, episodes, subjects
+from claude_memory.compaction.episodes import FEW, Episode, episodes, subjects
 from claude_memory.compaction.model import Decision, Remark, Solution
 from claude_memory.compaction.reversals import links
 from claude_memory.compaction.talk import Word, words
 from claude_memory.compaction.wording import CONCLUDING
+from claude_memory.distil.exchange import terms
 from claude_memory.distil.observe import files_in, title_of
 from claude_memory.distil.turns import PERSON, Turn, relative
 from claude_memory.model import Kind
 
 MAX_WORDS = 420  # characters of one text
 MAX_FILES = 3
+_POINTING = re.compile(r"\b(?:that|this|it|so|then|both|one)\b", re.IGNORECASE)
 ASKED_CHARACTERS = 160  # what was asked first stands in the executive text; more of it among the context
 
 
@@ -94,7 +97,8 @@ class _Reader:
 
     def person(self, word: Word, before: Word | None, after: Word | None, recent: Sequence[Word]) -> None:
         """A person's turn: a rule, something put off, a decision, or only the next request."""
-        if word.index not in self.linked and (word.empty or (before is None and not word.rule)):
+        decides = word.rule or self.decided.get(word.index) is Kind.DECISION
+        if word.index not in self.linked and (word.empty or (before is None and not decides)):
             return
         answer = after if after is not None and not after.person else None
         linked = word.index in self.linked
@@ -122,7 +126,9 @@ class _Reader:
 
     @staticmethod
     def _about(word: Word, proposal: Word) -> bool:
-        return proposal.asks or word.assents or bool(word.terms & proposal.terms)
+        if proposal.asks or word.assents or word.terms & proposal.terms:
+            return True
+        return len(word.terms) <= FEW or _POINTING.search(word.text) is not None
 
     @staticmethod
     def _takes(word: Word, proposal: Word | None) -> bool:
@@ -135,13 +141,16 @@ class _Reader:
             one for one in recent if one.person and not one.asks and proposal and one.index < proposal.index
         ]
         because = asked[-1:] or [one for one in why[-1:] if one.index not in self.used]
-        if proposal is not None and proposal.index in self.used and not self._about(word, proposal):
-            proposal = None  # it confirmed the decision before
+        if proposal is not None and not self._about(word, proposal):
+            reasoned = " because " in word.text
+            if reasoned or proposal.index in self.used:  # what confirmed the decision before
+                proposal = None
         parts = [one for one in (*because, proposal) if one is not None]
         if answer is not None and answer.index in self.linked:
             answer = None  # it stands by itself
         confirmed = answer.text if answer and not answer.failed and not answer.announces else ""
-        text = abridged(_joined(word.text, confirmed), MAX_WORDS)
+        said, why_told = (word.text, "") if parts else _with_reason(word.text)
+        text = abridged(_joined(said, confirmed), MAX_WORDS)
         indexes = [one.index for one in parts] + [word.index]
         self.used.add(word.index)  # what was decided is no reason for the next decision
         if confirmed and answer is not None:
@@ -153,7 +162,7 @@ class _Reader:
         decision = Decision(
             topic=self._topic(word, proposal),
             decision=text,
-            rationale=clip(_joined(*(one.text for one in parts))),
+            rationale=clip(_joined(*(one.text for one in parts)) or why_told),
             files=self.files_after(word.index),
             messages=self.at(*indexes),
             core=self._core(word.index),
@@ -179,7 +188,7 @@ class _Reader:
         part = _listed(link.part, old)
         own_words = part not in old.adopted
         because = old.adopted if own_words and len(part) < 60 and not was.reverses else ""
-        kept = clip(_joined(decision.reverses, was.reverses, part, because), 260)
+        kept = clip(_joined(part, decision.reverses, was.reverses, because), 260)
         added = () if link.added is None else (link.added,)
         told = () if link.told is None else (link.told,)
         given_up = (*added, *told, *(old.decided if old.confirmed or old.adopted or not added else ()))
@@ -299,14 +308,37 @@ def points(
     cwd: str,
     decided: Mapping[int, Kind],
     sense: Sense | None = None,
+    start: int = 0,
 ) -> Points:
-    """What the talk of these turns holds; `decided` are turns that are known to decide."""
-    return _Reader(turns, place, cwd, decided, sense).read()
+    """What the talk of these turns holds; `decided` are turns that are known to decide.
+
+    Turns before `start` were summed up before: they only tell what is taken back now.
+    """
+    found = _Reader(turns, place, cwd, decided, sense).read()
+    return found if not start else _since(found, place[start]) if start < len(place) else Points()
+
+
+def _since(found: Points, first: int) -> Points:
+    """What was said from a message on."""
+    lists = {
+        one.name: [entry for entry in getattr(found, one.name) if max(entry.messages, default=0) >= first]
+        for one in fields(Points)
+    }
+    return Points(**lists)
 
 
 def clip(text: str, characters: int = MAX_WORDS) -> str:
     """At most so many characters, cut at a word."""
     return shortened(text, characters)
+
+
+def _with_reason(text: str) -> tuple[str, str]:
+    """What somebody wants, and the reason that they give for it in the same sentence."""
+    said, found, rest = text.partition(" because ")
+    why, stop, after = rest.partition(". ")
+    if not found or len(terms(said)) < FEW:
+        return text, ""
+    return f"{said.rstrip(' ,')}{f'{stop}{after}' if after else '.'}", f"because {why}"
 
 
 def _listed(sentences: Sequence[str], request: Episode) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from claude_memory.compaction.changes import Change
 from claude_memory.compaction.model import Snippet
@@ -74,6 +74,26 @@ def _before_after(turn: Turn) -> tuple[str, str]:
     return str(old), str(new)
 
 
+def _edits(turn: Turn) -> list[tuple[str, str]]:
+    """What one call put in the place of what."""
+    listed = _listed(turn.given.get("edits"))
+    given = [turn.given, *(listed if isinstance(listed, list) else ())]
+    return [
+        (one["old_string"], one["new_string"])
+        for one in given
+        if isinstance(one, Mapping)
+        and isinstance(one.get("old_string"), str)
+        and isinstance(one.get("new_string"), str)
+    ]
+
+
+def _edited(code: str, later: Sequence[tuple[str, str]]) -> str:
+    """Code with the edits that were made to it afterwards."""
+    for old, new in later:
+        code = code.replace(old, new, 1) if old else code
+    return code
+
+
 def _listed(edits: object) -> object:
     """Several edits; the archive keeps them as text."""
     if not isinstance(edits, str):
@@ -97,8 +117,10 @@ def snippets(changes: Sequence[Change], turns: Sequence[Turn], place: Sequence[i
     kept = [change for change in changes if change.action in ("created", "modified", "renamed")]
     found = []
     for change in sorted(kept, key=lambda one: one.action != "created"):
+        later: list[tuple[str, str]] = []
         for index in reversed(change.turns):
-            _, code = _before_after(turns[index])
+            code = _edited(_before_after(turns[index])[1], later)
+            later[:0] = _edits(turns[index])
             names = _DEFINED.findall(code)
             if code.strip() and (names or change.action != "created"):
                 importance = "high" if change.action == "created" and names else "medium"

@@ -35,7 +35,7 @@ SETTLING = re.compile(
     r"\b(?:it is|then|instead|rather|use|keep|stay|take|make it|go with|drop|remove|revert|switch|no more|want|should|has to|have to|must|only|not)\b|\bno \w+",
     re.IGNORECASE,
 )
-_PROPOSING = re.compile(
+PROPOSING = re.compile(
     r"\b(?:i'?d|i would|i'?ll|i will|i can|i could|i suggest|i propose|i recommend|options?|either|instead|we (?:could|can|drop|should|use|take|need)|better|rather|simplest|prefer|so \w+|alternative|shall|should|would|let'?s|adding|trying|\(a\)|works:|take)\b|\?\s*$",
     re.IGNORECASE,
 )
@@ -187,7 +187,7 @@ class Word:
 
     @property
     def proposes(self) -> bool:
-        return not self.person and _PROPOSING.search(self.text) is not None
+        return not self.person and PROPOSING.search(self.text) is not None
 
     @property
     def orders(self) -> bool:
@@ -288,5 +288,5 @@ def revised_alone(text: str, *, at_work: bool) -> bool:
 def proposed(text: str) -> str:
     """The sentences of an agent that propose something, without what it found; all, if that says little."""
     said = [" ".join(sentence.said.split()) for sentence in spoken(text)]
-    found = " ".join(one for one in said if _PROPOSING.search(one))
+    found = " ".join(one for one in said if PROPOSING.search(one))
     return found if len(terms(found)) > LITTLE else text
