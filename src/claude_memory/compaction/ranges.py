@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from claude_memory.compaction import preserved
 from claude_memory.compaction.model import Stretch, about_tokens
+from claude_memory.compaction.preserved import key_of
 from claude_memory.distil.todo_lists import is_list
 from claude_memory.distil.turns import Turn
 from claude_memory.errors import InvalidInput
@@ -64,7 +65,7 @@ def _message(number: int, new: NewMessage) -> Message:
 
 
 def reported(path: Path) -> dict[str, Mapping[str, Any]]:
-    """The agent's own figures of its compactions: numbers only, so nothing needs redaction."""
+    """The agent's own figures of its compactions: numbers and moments, so nothing needs redaction."""
     found: dict[str, Mapping[str, Any]] = {}
     try:
         with path.open("rb") as handle:
@@ -79,14 +80,9 @@ def reported(path: Path) -> dict[str, Mapping[str, Any]]:
                 at = moment_of(line.get("timestamp")) if isinstance(facts, dict) else None
                 if isinstance(facts, dict) and at is not None:
                     found[key_of(at)] = facts
+        return preserved.resolved(path, found)
     except OSError:
         return {}
-    return found
-
-
-def key_of(at: datetime) -> str:
-    """What names a compaction: its moment, which the transcript and the archive both keep."""
-    return at.isoformat(timespec="milliseconds")
 
 
 def boundaries(messages: Sequence[Message]) -> list[Message]:
@@ -105,7 +101,7 @@ def _is_note(message: Message) -> bool:
 
 
 def stretches(transcript: Transcript) -> list[Stretch]:
-    """One stretch for each compaction: from behind the one before to right before it."""
+    """One stretch for each compaction: from behind the one before to right before it or what it kept."""
     found: list[Stretch] = []
     first = 1
     messages = {message.ordinal: message for message in transcript.messages}
@@ -113,7 +109,9 @@ def stretches(transcript: Transcript) -> list[Stretch]:
         following = messages.get(boundary.ordinal + 1)
         summary = following if following and following.role == SUMMARY and _is_note(boundary) else None
         found.append(_stretch(transcript, boundary, first, summary or boundary))
-        first = (summary or boundary).ordinal + 1  # what the compaction left is no message of its own
+        kept = found[-1].last < boundary.ordinal - 1  # the next compaction takes what this one kept
+        # What the compaction left is no message of its own.
+        first = found[-1].last + 1 if kept else (summary or boundary).ordinal + 1
     return [one for one in found if one.last >= one.first]
 
 
@@ -121,11 +119,13 @@ def _stretch(transcript: Transcript, boundary: Message, first: int, end: Message
     facts = transcript.reported.get(key_of(boundary.at), {})
     left = end.text if end.role == SUMMARY else ""
     after = _count(facts, "postTokens")
+    before = [one for one in transcript.messages if first <= one.ordinal < boundary.ordinal]
+    last = preserved.last_taken(before, facts)
     return Stretch(
         session=transcript.session,
         boundary=key_of(boundary.at),
         first=first,
-        last=boundary.ordinal - 1,
+        last=boundary.ordinal - 1 if last is None else last,
         at=boundary.at,
         trigger=_trigger(boundary.text) if _is_note(boundary) else "auto",
         tokens_before=_count(facts, "preTokens"),
