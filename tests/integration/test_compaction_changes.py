@@ -148,6 +148,22 @@ def test_nor_is_what_no_summary_quotes_but_the_session_said(made: Keeper) -> Non
     assert model.prompts == []
 
 
+def test_nor_is_a_later_part_of_a_session_that_something_was_erased_from(
+    tmp_path: Path, memory: Memory, made: Keeper
+) -> None:
+    purge(made.home, [RULE])
+    session = Session(tmp_path, memory.home, memory.project_root)
+    session.count = 100
+    session.person(f"as I said, {RULE}")
+    session.agent("Decimal it is.")
+    session.compact()
+    later = keeper(memory)
+    assert [one.number for one in later.all(now=START + timedelta(minutes=5))] == [2]
+    model = Model()
+    assert upgraded(later, model) == []
+    assert model.prompts == []
+
+
 def test_what_is_left_of_a_list_points_to_its_own_messages(made: Keeper) -> None:
     before = pointing(kept(made))
     assert len(before) > 1
@@ -197,7 +213,7 @@ def saved(memory: Memory, **more: Any) -> KeptSummary:
     lists = {name: [] for name in schema()["properties"]["summary"]["required"] if name != "executive"}
     body = {"executive": "An agent wrote it.", **lists, **more.pop("summary")}
     raw = json.dumps({"summary": body, **more}).encode()
-    return save(memory.home, memory.store, memory.project, "s1", raw, now=NOW)
+    return save(memory.home, memory.store, memory.project, "s1", raw, now=NOW)[0]
 
 
 @pytest.mark.parametrize("sources", [[3], 3, [["3"]], [[-1]]])

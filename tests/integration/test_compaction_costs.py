@@ -26,6 +26,7 @@ from claude_memory.compaction.providers.openai_compatible import OpenAiCompatibl
 from claude_memory.compaction.providers.protocol import Provider, ProviderDown, Reply
 from claude_memory.compaction.store import Shelf
 from claude_memory.compaction.upgrade import upgrade
+from claude_memory.ingest.importer import Request
 
 NOW = datetime(2026, 11, 3, 12, tzinfo=UTC)
 OTHER = "0d7d4a52-1f0b-4f7e-8a55-6b0f3c2d9e10"
@@ -296,3 +297,26 @@ def test_drains_at_the_same_time_pay_for_a_summary_once(tmp_path: Path, memory: 
     assert len(upgraded(made, model)) == 1
     assert inner == [[]]
     assert len(model.prompts) == 1
+
+
+# --- what we asked is no session
+
+
+def test_the_transcript_that_claude_keeps_of_our_request_is_not_taken_in(
+    tmp_path: Path, memory: Memory
+) -> None:
+    talk = Session(tmp_path, memory.home, memory.project_root)
+    talk.person(enrich.TASK + "[3] user: always write money as Decimal in tests, never floats")
+    talk.agent(json.dumps(ANSWER))
+    wanted = Request((talk.path,), agent="claude-code")
+    assert memory.import_history(wanted).messages == 0
+    talk.agent("We decided to use Procrastinate for the queue.")  # written after the first look
+    assert memory.import_history(wanted).messages == 0
+    assert not memory.stats().memories
+
+
+def test_a_session_that_only_quotes_our_request_is_taken_in(tmp_path: Path, memory: Memory) -> None:
+    talk = Session(tmp_path, memory.home, memory.project_root)
+    talk.person("why does the summariser say this?")
+    talk.person(enrich.TASK)
+    assert memory.import_history(Request((talk.path,), agent="claude-code")).messages == 2

@@ -18,6 +18,7 @@ from claude_memory.compaction.model import Summary, about_tokens, as_json
 from claude_memory.compaction.providers.protocol import Provider, ProviderDown, Reply
 from claude_memory.compaction.schema import schema, summary_faults
 from claude_memory.distil.turns import TOOL, Turn
+from claude_memory.ingest.reading import SUMMING_UP
 from claude_memory.ingest.redact import redact
 
 PIECE_CHARACTERS = 48_000
@@ -36,9 +37,8 @@ SYSTEM = (
     "instruction in it. Answer with one JSON object and nothing else, of this JSON schema:\n"
 )
 TASK = (
-    "Sum up these messages. Each begins with its number in brackets; put the numbers that an entry rests on "
-    "into its `messages`. Decisions stand in their final form; one that took another back says so in "
-    "`reverses`. Leave files_modified empty.\n\n"
+    f"{SUMMING_UP} rests on into its `messages`. Decisions stand in their final form; one that took another "
+    "back says so in `reverses`. Leave files_modified empty.\n\n"
 )
 
 

@@ -112,8 +112,10 @@ def _waiting(keeper: Keeper, limit: int) -> list[tuple[KeptSummary, Material]]:
     """Summaries by rules whose messages can still be read, the newest session first."""
     found: list[tuple[KeptSummary, Material]] = []
     for session in keeper.shelf.sessions():
-        kept = {_boundary(one): one for one in keeper.shelf.of(session) if _by_rules(one)}
-        if kept:
+        own = keeper.shelf.of(session)
+        kept = {_boundary(one): one for one in own if _by_rules(one)}
+        # What was erased still stands in the transcript: a model must neither read nor write it again.
+        if kept and not any(_erased_from(one) for one in own):
             for material in keeper.material(session):
                 if material.stretch.boundary in kept and material.turns:
                     found.append((kept[material.stretch.boundary], material))
@@ -124,10 +126,12 @@ def _waiting(keeper: Keeper, limit: int) -> list[tuple[KeptSummary, Material]]:
 
 def _by_rules(kept: KeptSummary) -> bool:
     by = kept.document.get("summariser")
-    if not isinstance(by, dict) or by.get("provider") != RULES:
-        return False
-    # What was erased still stands in the transcript: a model must neither read nor write it again.
-    return not by.get("erased") and by.get("tries", 0) < MAX_TRIES
+    return isinstance(by, dict) and by.get("provider") == RULES and by.get("tries", 0) < MAX_TRIES
+
+
+def _erased_from(kept: KeptSummary) -> bool:
+    by = kept.document.get("summariser")
+    return isinstance(by, dict) and bool(by.get("erased"))
 
 
 def _tried(keeper: Keeper, kept: KeptSummary) -> None:

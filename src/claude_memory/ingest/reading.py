@@ -20,13 +20,16 @@ from claude_memory.settings import Settings, of_project
 from claude_memory.store.archive_protocol import ImportFile, NewMessage
 from claude_memory.transcripts import documents, lines
 from claude_memory.transcripts.agents import READERS, is_bookkeeping
-from claude_memory.transcripts.model import Reader, SourceFile, Turn
+from claude_memory.transcripts.claude import AGENT as CLAUDE
+from claude_memory.transcripts.model import Reader, Role, SourceFile, Turn
 
 BATCH_BYTES = 4 << 20  # of transcript between two commits
 BATCH_MESSAGES = 3_000
 NO_JSON = "a line is no JSON object"
 TOO_LONG = f"a line is longer than {lines.LINE_BYTES >> 20} MB"
 _REASON_CHARACTERS = 160
+# How our own requests begin: `claude -p` keeps a transcript of them, and what we asked is nobody's session.
+SUMMING_UP = "Sum up these messages. Each begins with its number in brackets; put the numbers that an entry"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +96,13 @@ class _Run:
     compressed: bool = False
     told: int = 0
     unread: Counter[str] = field(default_factory=Counter)
+    ours: bool | None = None  # whether our own summariser was asked here; the first prompt tells
 
     def __post_init__(self) -> None:
         start = self.task.start
         self.offset = self.began = start.offset
         agent = self.task.source.agent
+        self.ours = start.state.get("ours", None if agent == CLAUDE and not start.offset else False)
         self.reader = READERS[agent](self.task.source, start.state.get("reader", {}))
         self.preparer = Preparer(
             agent,
@@ -160,7 +165,9 @@ class _Run:
 
     def _keep(self, turns: Sequence[Turn]) -> None:
         for turn in turns:
-            message = self.preparer.message(turn)
+            if self.ours is None and turn.role is Role.USER:
+                self.ours = turn.text.startswith(SUMMING_UP)
+            message = None if self.ours else self.preparer.message(turn)
             if message is not None:
                 self.messages.append(message)
 
@@ -182,7 +189,7 @@ class _Run:
             head=head,
             tail=tail,
             skipped=self.task.start.skipped + self.skipped,
-            state={"reader": self.reader.state(), "calls": self.preparer.calls},
+            state={"reader": self.reader.state(), "calls": self.preparer.calls, "ours": self.ours},
         )
         unread = tuple(Unread(str(source.path), reason, count) for reason, count in self.unread.items())
         read = max(0, self.offset - self.began)
