@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from claude_memory import logs, project
 from claude_memory.compaction import memories as made
+from claude_memory.compaction.fitting import tokens_of
 from claude_memory.compaction.model import KeptSummary, Stretch, Summary, about_tokens, as_json
 from claude_memory.compaction.store import Shelf
-from claude_memory.compaction.summarise import size_of, summarise, tokens_of
+from claude_memory.compaction.summarise import size_of, summarise
 from claude_memory.compaction.waiting import EVENTS, Settled, is_done, stand_in, told_before
 from claude_memory.distil.turns import Origin, Turn
 from claude_memory.errors import EmbedderUnavailable, InvalidInput, MemoryFault
