@@ -93,7 +93,10 @@ def test_an_agents_own_summary_is_checked_cleaned_kept_and_found(place: Path) ->
     assert run(place, "summary", "save", given=text).returncode == 2
     done = run(place, "summary", "save", "--session", "s1", given=text)
     assert done.stdout.strip() == "saved s1/001", done.stderr
-    assert run(place, "summary", "save", "--session", "s1", given=text).stdout.strip() == "saved s1/001"
+    again = json.dumps({"summary": SUMMARY, "original_message_range": [1, 9]})
+    assert (
+        "s1/001 says the same already" in run(place, "summary", "save", "--session", "s1", given=again).stdout
+    )
     assert "k7Qw2ZrT9b" not in run(place, "summary", "s1/001", "--json").stdout
     assert "Procrastinate" in run(place, "search", "which queue did we choose").stdout
 
@@ -108,6 +111,19 @@ def test_an_agents_own_summary_is_checked_cleaned_kept_and_found(place: Path) ->
             json.dumps({**SUMMARY, "files_modified": [{"path": "a", "action": "eaten", "purpose": ""}]}),
             "one of created",
         ),
+        (
+            json.dumps({"summary": SUMMARY, "original_message_range": [40, 1]}),
+            "original_message_range [40, 1]",
+        ),
+        (json.dumps({"summary": SUMMARY, "original_message_range": [0, 3]}), "counted from 1"),
+        (json.dumps({"summary": SUMMARY, "timestamp": "yesterday at noon"}), "ISO 8601"),
+        (
+            json.dumps(
+                {"summary": SUMMARY, "embeddings": {"summary_vector": [float("nan")], "topic_vectors": {}}}
+            ),
+            "NaN is no number",
+        ),
+        (json.dumps({"summary": SUMMARY, "more": 1}).replace(": 1}", ": 1e999}"), "1e999 is no number"),
     ],
 )
 def test_what_does_not_fit_the_schema_is_refused_in_one_line(place: Path, given: str, reason: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,19 +19,20 @@ from claude_memory.errors import InvalidInput
 from claude_memory.ingest.redact import redact_document
 from claude_memory.model import Project, SessionId
 from claude_memory.store.protocol import Store
+from claude_memory.transcripts.model import moment_of
 
 
 def save(
     home: Path, store: Store, project: Project, session: str, raw: bytes, *, now: datetime
-) -> KeptSummary:
-    """Keep it under the session's next number; the same text is kept once."""
+) -> tuple[KeptSummary, bool]:
+    """Keep it under the session's next number; the same text is kept once: the summary, and if it is new."""
     document = _read(raw)
     body = document["summary"]
     boundary = (
         "agent:" + hashlib.blake2b(json.dumps(body, sort_keys=True).encode(), digest_size=12).hexdigest()
     )
     whole = {
-        "timestamp": now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "timestamp": _written(now),
         "compaction_trigger": "manual",
         "token_count_before": 0,
         "token_count_after": about_tokens(json.dumps(body, ensure_ascii=False)),
@@ -44,22 +46,44 @@ def save(
     wrong = faults(whole)
     if wrong:
         raise InvalidInput(f"the summary does not fit the schema: {'; '.join(wrong[:5])}")
-    first, last = whole["original_message_range"]
+    whole["timestamp"] = _written(_moment(whole["timestamp"]))
+    first, last = _range(whole["original_message_range"])
     if last:  # it says which messages it is about
         whole["summary"] = pointing.within(body, range(first, last + 1).__contains__)
     turn = Turn(AGENT, f"{session}:{boundary}", now, str(body["executive"]))
     origin = Origin(SessionId(session), project.id, project.path, "agent")
     memories(KeptSummary(session, 0, whole), [turn], origin)  # what leaves no memories leaves no file either
     about = {"project": project.id, "cwd": project.path}
-    kept, _ = Shelf(home).keep(session, boundary, lambda: whole, about)
+    kept, new = Shelf(home).keep(session, boundary, lambda: whole, about)
     store.add([], memories(kept, [turn], origin))
-    return kept
+    return kept, new
+
+
+def _written(at: datetime) -> str:
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _moment(text: str) -> datetime:
+    at = moment_of(text)
+    if at is None:
+        raise InvalidInput(f"timestamp {text[:60]!r} is no time in ISO 8601, such as 2026-11-02T09:30:00Z")
+    return at
+
+
+def _range(given: list[int]) -> tuple[int, int]:
+    """The first and the last message; 0 and 0 where it is not known which they are."""
+    first, last = given
+    if (first, last) != (0, 0) and not 1 <= first <= last:
+        raise InvalidInput(
+            f"original_message_range {given} must name the first and the last message, counted from 1"
+        )
+    return first, last
 
 
 def _read(raw: bytes) -> dict[str, Any]:
     """The document, without secrets; a bare `summary` object is one, too."""
     try:
-        found = json.loads(raw.decode("utf-8", "replace"))
+        found = json.loads(raw.decode("utf-8", "replace"), parse_constant=_number, parse_float=_number)
     except (ValueError, RecursionError) as fault:
         raise InvalidInput(f"no JSON on standard input: {fault}") from None
     if isinstance(found, dict) and "summary" not in found:
@@ -71,3 +95,11 @@ def _read(raw: bytes) -> dict[str, Any]:
     if wrong:
         raise InvalidInput(f"the summary does not fit the schema: {'; '.join(wrong[:5])}")
     return clean
+
+
+def _number(text: str) -> float:
+    """A number that JSON can hold: Python also reads and writes NaN and infinities, which nobody else can."""
+    found = float(text)
+    if not math.isfinite(found):
+        raise ValueError(f"{text} is no number")
+    return found

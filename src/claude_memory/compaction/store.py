@@ -1,4 +1,4 @@
-"""Summaries as files: `sessions/session_<id>/summaries/compact_NNN.json`, and `metadata.json` beside them.
+"""Summaries as files: `sessions/session_<id>/summaries/compact_NNN.json`, and `metadata.json` above them.
 
 One writer a session at a time, numbers without gaps, whole files only. A compaction is kept once: what is
 known of it is told by its boundary. Never reads a transcript, never sums up.

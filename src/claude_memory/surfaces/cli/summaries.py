@@ -80,8 +80,9 @@ def summary(
 
     with opened(context) as memory:
         if named == "save":
-            kept = _saved(memory, session)
-            output.document({"saved": kept.id}) if json else output.lines([[(f"saved {kept.id}", "")]])
+            kept, new = _saved(memory, session)
+            said = f"saved {kept.id}" if new else f"{kept.id} says the same already: nothing was saved"
+            output.document({"saved": kept.id, "new": new}) if json else output.lines([[(said, "")]])
             return
         _catch_up(memory)
         kept = Shelf(memory.home).one(named)
@@ -158,7 +159,7 @@ def _catch_up(memory: Memory) -> None:
         return
 
 
-def _saved(memory: Memory, session: str | None) -> KeptSummary:
+def _saved(memory: Memory, session: str | None) -> tuple[KeptSummary, bool]:
     from claude_memory.compaction.saving import save
     from claude_memory.errors import InvalidInput
 
