@@ -55,10 +55,15 @@ def test_what_was_compacted_is_listed_and_shown_in_full(place: Path) -> None:
     [row] = json.loads(run(place, "summaries", "--json").stdout)
     assert row["id"] == f"{SESSION}/001"
     assert SESSION in run(place, "summaries", "--session", SESSION[:6]).stdout
-    assert json.loads(run(place, "summaries", "--session", "other", "--json").stdout) == []
     other = place / "other"
     other.mkdir()
     assert json.loads(run(place, "summaries", "--project", str(other), "--json").stdout) == []
+    unknown = run(place, "summaries", "--session", "zzz")
+    assert (unknown.returncode, unknown.stdout) == (1, "")
+    assert "no session zzz" in unknown.stderr
+    elsewhere = run(place, "summaries", "--session", SESSION[:6], "--project", str(other), "--json")
+    assert elsewhere.returncode == 1
+    assert "--all-projects" in elsewhere.stderr
     assert (
         len(json.loads(run(place, "summaries", "--project", str(other), "--all-projects", "--json").stdout))
         == 1
@@ -134,8 +139,39 @@ def test_what_does_not_fit_the_schema_is_refused_in_one_line(place: Path, given:
 
 
 def test_a_name_that_is_none_is_refused_in_one_line(place: Path) -> None:
-    for named in ("nothing", "gone/001", "../../etc/001"):
+    for named in ("gone/001", "../../etc/001", f"gone/{'9' * 5000}"):
         done = run(place, "summary", named)
         assert done.returncode == 1
         assert len(done.stderr.splitlines()) == 1
     assert run(place, "summarize", "/nowhere.jsonl").returncode == 1
+
+
+@pytest.mark.parametrize("named", ["nothing", "gone/x", "gone/²"])
+def test_a_name_that_cannot_be_read_is_wrong_usage(place: Path, named: str) -> None:
+    done = run(place, "summary", named)
+    assert done.returncode == 2
+    assert "say SESSION/NNN" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("provider", ["wrong", "endpoint", "endpoint:"])
+def test_a_provider_that_is_none_is_wrong_usage_and_told_how_to_say_it(place: Path, provider: str) -> None:
+    done = run(place, "summarize", "x.jsonl", "--provider", provider)
+    assert done.returncode == 2
+    assert "endpoint:URL" in done.stderr
+
+
+def test_what_cannot_be_read_of_a_transcript_is_said(place: Path) -> None:
+    session = Session(place, place / "home", place / "project")
+    session.person("we use tabs, not spaces")
+    with session.path.open("a") as handle:
+        handle.write('{"type": "user", "mess\n')
+    session.agent("Tabs it is.")
+    done = run(place, "summarize", str(session.path), "--json")
+    assert json.loads(done.stdout)["original_message_range"] == [1, 2]
+    assert "1 line of" in done.stderr
+    assert "could not be read" in done.stderr
+    empty = place / "empty.jsonl"
+    empty.touch()
+    done = run(place, "summarize", str(empty))
+    assert done.returncode == 1
+    assert "is empty" in done.stderr

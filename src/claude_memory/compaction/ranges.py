@@ -41,6 +41,7 @@ class Transcript:
     messages: tuple[Message, ...]
     reported: Mapping[str, Mapping[str, Any]]  # what the agent says of each boundary, by its time
     kind: str = "transcript"
+    unread: int = 0  # lines that are no JSON, or too long
 
 
 def read(path: Path, settings: Settings, *, agent: str | None = None) -> Transcript:
@@ -49,14 +50,16 @@ def read(path: Path, settings: Settings, *, agent: str | None = None) -> Transcr
     if not sources:
         raise InvalidInput(f"no agent is known to write such a file: {path}")
     task = Task(sources[0], Start())
-    new = [message for batch in batches(task, settings) for message in batch.messages]
+    parts = list(batches(task, settings))
+    new = [message for part in parts for message in part.messages]
     if not new:
         raise InvalidInput(f"nothing was said in {path}")
     main = next((message.session for message in new if not message.parent), new[0].session)
     own = [message for message in new if message.session == main]
     messages = tuple(_message(number, one) for number, one in enumerate(own, start=1))
     cwd = next((one.cwd for one in own if one.cwd), "")
-    return Transcript(main, cwd, messages, reported(path))
+    unread = sum(part.skipped for part in parts)
+    return Transcript(main, cwd, messages, reported(path), unread=unread)
 
 
 def _message(number: int, new: NewMessage) -> Message:

@@ -60,19 +60,14 @@ class Shelf:
 
     def one(self, named: str) -> KeptSummary:
         """The summary that SESSION/NNN names; the beginning of a session's id is enough."""
-        start, slash, number = named.strip().rpartition("/")
-        digits = number.removeprefix("compact_").removesuffix(".json")
-        if not slash or not digits.isdigit():
-            raise InvalidInput(
-                f"cannot read {named!r}: say SESSION/NNN, as `claude-memory summaries` shows it"
-            )
+        start, number = place_of(named)
         matching = [session for session in self.sessions() if session.startswith(start)]
         exact = [session for session in matching if session == start]
         if len(matching) > 1 and not exact:
             raise InvalidInput(f"{start!r} could be {', '.join(matching[:4])}: give more of the id")
         for session in exact or matching:
             for kept in self.of(session):
-                if kept.number == int(digits):
+                if kept.number == number:
                     return kept
         raise NotFound(f"no summary {named!r}; `claude-memory summaries` lists them")
 
@@ -162,6 +157,15 @@ class Shelf:
             if time.monotonic() > deadline:
                 raise Conflict("another process writes this session's summaries; try again in a moment")
             time.sleep(0.02)
+
+
+def place_of(named: str) -> tuple[str, int]:
+    """The session and the number that SESSION/NNN names."""
+    start, slash, number = named.strip().rpartition("/")
+    digits = number.removeprefix("compact_").removesuffix(".json")
+    if not slash or not digits.isdecimal() or not digits.isascii():
+        raise InvalidInput(f"cannot read {named!r}: say SESSION/NNN, as `claude-memory summaries` shows it")
+    return start, int(digits[:20])
 
 
 def _is_session(name: str) -> bool:

@@ -16,14 +16,14 @@ import typer
 from claude_memory import times
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.output import Line
-from claude_memory.surfaces.cli.request import Json, agent_name, one_of, opened, path_named
+from claude_memory.surfaces.cli.request import Json, agent_name, one_of, opened, path_named, reading, said
 
 if TYPE_CHECKING:
     from claude_memory.compaction.model import KeptSummary
     from claude_memory.memory import Memory
 
 MAX_BYTES = 4 << 20
-PROVIDERS = ("rules", "anthropic", "claude", "endpoint")
+PROVIDERS = ("rules", "anthropic", "claude", "endpoint:URL")
 
 
 def register(app: typer.Typer) -> None:
@@ -49,16 +49,25 @@ def summaries(
     with opened(context) as memory:
         _catch_up(memory)
         shelf = Shelf(memory.home)
-        wanted = [one for one in shelf.sessions() if one.startswith(session or "")]
-        if not all_projects:
-            wanted = [one for one in wanted if shelf.project_of(one) == memory.project.id]
+        named = [one for one in shelf.sessions() if one.startswith(session or "")]
+        wanted = [one for one in named if all_projects or shelf.project_of(one) == memory.project.id]
         found = [kept for one in wanted for kept in shelf.of(one)]
+    if session and not wanted:
+        raise _unknown(session, elsewhere=bool(named))
     if json:
         output.document([_row(kept) for kept in found])
         return
     output.lines(line for kept in found for line in _listed(kept))
     if not found:
         output.note("no compaction was summed up yet")
+
+
+def _unknown(session: str, *, elsewhere: bool) -> Exception:
+    from claude_memory.errors import NotFound
+
+    if elsewhere:
+        return NotFound(f"session {said(session)} is of another project: give --all-projects")
+    return NotFound(f"no session {said(session)} has summaries; `claude-memory summaries` lists them")
 
 
 def summary(
@@ -76,13 +85,16 @@ def summary(
     json: Json = False,
 ) -> None:
     """Print one summary in full, or `save` one that an agent wrote: JSON on stdin, checked by the schema."""
-    from claude_memory.compaction.store import Shelf
+    from claude_memory.compaction.store import Shelf, place_of
 
+    if named != "save":
+        with reading("SESSION/NNN"):
+            place_of(said(named))
     with opened(context) as memory:
         if named == "save":
             kept, new = _saved(memory, session)
-            said = f"saved {kept.id}" if new else f"{kept.id} says the same already: nothing was saved"
-            output.document({"saved": kept.id, "new": new}) if json else output.lines([[(said, "")]])
+            done = f"saved {kept.id}" if new else f"{kept.id} says the same already: nothing was saved"
+            output.document({"saved": kept.id, "new": new}) if json else output.lines([[(done, "")]])
             return
         _catch_up(memory)
         kept = Shelf(memory.home).one(named)
@@ -94,7 +106,8 @@ def summary(
 
 def _provider(name: str | None) -> str | None:
     if name is not None:
-        one_of(name.partition(":")[0], PROVIDERS)
+        kind, _, place = name.partition(":")
+        one_of(f"{kind}:URL" if kind == "endpoint" and place else kind, PROVIDERS)
     return name
 
 
@@ -127,7 +140,7 @@ def summarize(
     from claude_memory.compaction.transcript import open_end
 
     with opened(context) as memory:
-        material = open_end(path, memory.settings, agent=agent)
+        material = open_end(path, memory.settings, agent=agent, note=output.note)
         document = document_of(material, rules_summary(material, memory.embedder))
         wanted = replace(memory.settings, summariser=provider or memory.settings.summariser)
         asked = open_provider(wanted)
