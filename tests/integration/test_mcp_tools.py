@@ -21,6 +21,7 @@ from tests.integration.mcp_talk import (
 )
 
 from claude_memory import Memory, NewMemory
+from claude_memory.compaction.model import Summary, as_json
 from claude_memory.context.budget import tokens
 from claude_memory.spool import Spool
 from claude_memory.surfaces.mcp.connections import MOST_SHARED
@@ -372,10 +373,15 @@ def test_summaries_of_this_projects_sessions(home: Path, project: Path, tmp_path
         folder = home / "sessions" / f"session_{session}" / "summaries"
         folder.mkdir(parents=True)
         for number in (1, 2):
+            said = as_json(Summary(f"{session} did part {number}"))
             document = {
                 "timestamp": f"2026-11-0{number}T10:00:00Z",
-                "summary": {"executive": f"{session} did part {number}", "key_decisions": []},
-                "embeddings": {"summary_vector": [0.5] * 1000},
+                "compaction_trigger": "auto",
+                "token_count_before": 9000,
+                "token_count_after": 90,
+                "original_message_range": [1, 9],
+                "summary": said,
+                "embeddings": {"summary_vector": [0.5] * 1000, "topic_vectors": {}},
             }
             (folder / f"compact_00{number}.json").write_text(json.dumps(document))
         (folder / "compact_003.json").write_text("{half")
