@@ -45,6 +45,8 @@ KINDS = (EventKind.COMPACTION_START, EventKind.COMPACTION)
 AT_ONCE = 200  # sessions, the latest; after a large import the others wait for the next drain
 PAGE = 400  # events read at once
 RULES = "rules"
+# What an agent saves may be megabytes, and embedding takes a second for a few thousand characters.
+EMBEDDED_CHARACTERS, EMBEDDED_TOPICS, TOPIC_CHARACTERS = 4_000, 50, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,15 +290,16 @@ def document_of(
 
 def add_vectors(shelf: Shelf, kept: KeptSummary, embedder: Embedder) -> KeptSummary:
     """The summary with the vectors of its text and its topics; nothing changes without a model."""
-    topics = [str(topic) for topic in kept.summary.get("topics", ())]
+    topics = [str(topic) for topic in kept.summary.get("topics", ()) if len(str(topic)) <= TOPIC_CHARACTERS]
+    texts = [kept.executive[:EMBEDDED_CHARACTERS], *topics[:EMBEDDED_TOPICS]]
     try:
-        vectors = [list(memoryview(one).cast("b")) for one in embedder.embed([kept.executive, *topics])]
+        vectors = [list(memoryview(one).cast("b")) for one in embedder.embed(texts)]
     except EmbedderUnavailable:
         return kept
     embeddings = {
         "model": embedder.model,
         "summary_vector": vectors[0],
-        "topic_vectors": dict(zip(topics, vectors[1:], strict=True)),
+        "topic_vectors": dict(zip(texts[1:], vectors[1:], strict=True)),
     }
 
     def change(now: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -313,11 +316,15 @@ def add_missing_vectors(home: Path, embedder: Embedder) -> int:
     shelf = Shelf(home)
     made = 0
     for kept in [one for session in shelf.sessions() for one in shelf.of(session)]:
-        known = kept.document.get("embeddings")
-        if isinstance(known, Mapping) and known.get("model") == embedder.model:
-            continue
-        made += add_vectors(shelf, kept, embedder) is not kept
+        if not has_vectors(kept, embedder.model):
+            made += add_vectors(shelf, kept, embedder) is not kept
     return made
+
+
+def has_vectors(kept: KeptSummary, model: str) -> bool:
+    """Whether a summary has the vectors of a model."""
+    known = kept.document.get("embeddings")
+    return isinstance(known, Mapping) and known.get("model") == model
 
 
 def _trigger(named: str) -> str:

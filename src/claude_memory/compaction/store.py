@@ -37,9 +37,13 @@ class Shelf:
             raise InvalidInput(f"{session[:60]!r} is no session's id")
         return self.home / "sessions" / f"session_{session}"
 
-    def sessions(self) -> list[str]:
-        """Sessions that have summaries, the one that changed last first; a copy made by hand is none."""
-        found = [path.parent for path in (self.home / "sessions").glob("session_*/summaries")]
+    def sessions(self, *, since: float = 0.0) -> list[str]:
+        """Sessions that have summaries, the one that changed last first; a copy made by hand is none.
+
+        `since` leaves out those in which no summary was written after that time.
+        """
+        folders = (self.home / "sessions").glob("session_*/summaries")
+        found = [path.parent for path in folders if not since or _changed(path) >= since]
         found.sort(key=_changed, reverse=True)
         names = [path.name.removeprefix("session_") for path in found]
         return [name for name in names if _is_session(name)]

@@ -35,6 +35,7 @@ def drain_all(home: str) -> None:
                 if free:  # one process embeds at a time; two would only share the same cores
                     memory.embed_pending(budget_seconds=EMBED_SECONDS)
                     _vectors(memory, kept)
+                    _missing_vectors(memory)
                     memory.judge_pending(budget_seconds=JUDGE_SECONDS)
             memory.upkeep()
             memory.consolidate_in_slack()
@@ -94,6 +95,14 @@ def _vectors(memory: Memory, kept: list[KeptSummary]) -> None:
             add_vectors(Shelf(memory.home), summary, memory.embedder)
         except (MemoryFault, OSError) as fault:  # `reindex` makes up for it
             _warn("a summary has no vectors yet", fault)
+
+
+def _missing_vectors(memory: Memory) -> None:
+    """Those of summaries that a command wrote: it leaves embedding, which is slow, to us."""
+    from claude_memory.compaction.vectors import fill
+
+    if memory.embedder is not None:
+        fill(memory.home, memory.embedder)
 
 
 def _warn(what: str, fault: Exception) -> None:
