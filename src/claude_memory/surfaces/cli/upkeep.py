@@ -106,7 +106,11 @@ def hook(
     event: Annotated[str, typer.Argument(metavar="EVENT", help="The agent's name for it, such as Stop.")],
     agent: Annotated[str, typer.Option(metavar="NAME", help="Which agent reports it.")] = "claude-code",
 ) -> None:
-    """Capture the event on standard input, as an agent's hook does."""
+    """Capture the event on standard input, and no more.
+
+    It prints nothing and starts no drain; the next command stores it. The hooks that `install` sets up also
+    answer with context and start the drain.
+    """
     import os
 
     from claude_memory.surfaces.cli import hook as run_hook
