@@ -1,19 +1,17 @@
 """Fits the weights by which a decision is known to take an earlier one back, and says how well they do.
 
-Run: python bench/reversals.py [FIRST SECOND]: with the bundled model, and two files of `bench/turning.py`:
-a judge that was left without the sets of HALF, one without the others; each reads what it has not seen.
-Reads labelled sessions of tests/quality/data. Folds are by session, then each set is judged by weights
-learnt without it (each set has a writer of its own); the direction of every sign is fixed beforehand.
+Run: python bench/reversals.py [--words]: with the bundled model and its judge, which has never seen a
+session, or by words alone. Reads labelled sessions of tests/quality/data. Each set is judged by weights that
+were learnt without it (each set has a writer of its own); the direction of nearly every sign is fixed.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
-import random
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,29 +46,19 @@ SETS = (
     "sessions",
     "sessions_second",
 )
-# Sets that each lean to one way in which decisions change taught the judge. Fitted to as well, they make the
-# weights flatter, and fewer reversals are noted in the others.
+# Sets that each lean to one way in which decisions change: not fitted to, only reported.
 LEANING = tuple(
     f"reversals {name}_{letter}"
     for name, letters in (("ninth", "abcdef"), ("tenth", "abcd"), ("eleventh", "abcde"))
     for letter in letters
 )
-HALF = (
-    "long_sessions",
-    "reversals second",
-    "reversals third_b",
-    "reversals fourth_a",
-    "reversals fourth_b",
-    "sessions",
-    *(name for name in LEANING if name[-1] in "ac" or name.endswith("ninth_e")),
-)
+WORTH = {"long_sessions": 3.0}  # of a request; these are as long as what is compacted
 RIDGE = 6.0
 STEPS = 15
-FOLDS = 8
-SHUFFLES = 4
 AGAINST = ("rule", "corrects", "unsettled", "opening", "wonders", "staying", "asked", "unasked")
+EITHER = ("turned_task",)
 SIGNS = [one.name for one in fields(Signs)]
-DIRECTION = np.array([-1.0 if name in AGAINST else 1.0 for name in SIGNS] + [0.0])
+DIRECTION = np.array([0.0 if name in EITHER else -1.0 if name in AGAINST else 1.0 for name in SIGNS] + [0.0])
 
 
 def sessions(sets: Sequence[str] = SETS) -> list[dict[str, Any]]:
@@ -171,21 +159,16 @@ def _turns(old: Episode, own: frozenset[int]) -> set[int]:
     return {*old.decided, *(word.index for word in taken_up(old, own))}
 
 
-def senses(files: list[str]) -> dict[str, comparing.Sense | None]:
-    """For each set what a model tells that has not seen it."""
-    if not files:
-        return {}
+def model() -> comparing.Sense | None:
+    """What the bundled model tells, with its judge."""
     from claude_memory.compaction.meaning import sense
-    from claude_memory.embed.bundled import BundledModel, BundledPairs
-    from claude_memory.embed.local import LocalEmbedder, LocalJudge, LocalPairs
+    from claude_memory.embed import open_embedder
+    from claude_memory.settings import Settings
 
-    cache = Path(tempfile.gettempdir(), "claude-memory-bench")
-    pairs = LocalPairs(lambda: BundledPairs(cache))
-    opened = [sense(LocalEmbedder(BundledModel(cache), None, LocalJudge(pairs, Path(one)))) for one in files]
-    return {name: opened[name not in HALF] for name in (*SETS, *LEANING)}
+    return sense(open_embedder(Settings(), Path(tempfile.gettempdir(), "claude-memory-bench")))
 
 
-def fitted(x: np.ndarray, y: np.ndarray, groups: list[np.ndarray]) -> np.ndarray:
+def fitted(x: np.ndarray, y: np.ndarray, groups: list[np.ndarray], worth: list[float]) -> np.ndarray:
     """A choice among the earlier requests and none, with a ridge; by groups of rows, one for each request.
 
     A sign whose weight has the wrong direction is left out.
@@ -193,7 +176,7 @@ def fitted(x: np.ndarray, y: np.ndarray, groups: list[np.ndarray]) -> np.ndarray
     used = np.ones(x.shape[1], bool)
     weights = np.zeros(x.shape[1])
     for _ in range(6):
-        weights = _solved(x, y, groups, used)
+        weights = _solved(x, y, groups, worth, used)
         wrong = weights * DIRECTION < 0
         if not wrong.any():
             break
@@ -201,22 +184,24 @@ def fitted(x: np.ndarray, y: np.ndarray, groups: list[np.ndarray]) -> np.ndarray
     return weights
 
 
-def _solved(x: np.ndarray, y: np.ndarray, groups: list[np.ndarray], used: np.ndarray) -> np.ndarray:
+def _solved(
+    x: np.ndarray, y: np.ndarray, groups: list[np.ndarray], worth: list[float], used: np.ndarray
+) -> np.ndarray:
     """Newton's method on the signs in use."""
     weights = np.zeros(x.shape[1])
     ridge = np.eye(x.shape[1]) * RIDGE
     ridge[-1, -1] = 1e-3
     for _ in range(STEPS):
         slope, bend = ridge @ weights, ridge.copy()
-        for group in groups:
+        for group, counts in zip(groups, worth, strict=True):
             part = x[group]
             p = np.array(reversals.chances(list(part @ weights)))
             aim = p * y[group]
             if aim.any():
                 aim /= aim.sum()
-            slope += part.T @ (p - aim)
+            slope += counts * part.T @ (p - aim)
             mean = part.T @ p
-            bend += (part * p[:, None]).T @ part - np.outer(mean, mean)
+            bend += counts * ((part * p[:, None]).T @ part - np.outer(mean, mean))
         step = np.zeros_like(weights)
         step[used] = np.linalg.solve(bend[np.ix_(used, used)], slope[used])
         weights -= np.clip(step, -3, 3)
@@ -226,24 +211,15 @@ def _solved(x: np.ndarray, y: np.ndarray, groups: list[np.ndarray], used: np.nda
 
 
 def main() -> None:
-    by_set = senses(sys.argv[1:])
-    rows, wanted = rows_of(sessions(), by_set)
-    names = list(dict.fromkeys(row.session for row in rows))
+    told = None if "--words" in sys.argv[1:] else model()
+    rows, wanted = rows_of(sessions((*SETS, *LEANING)), told)
     print(f"{len(rows)} pairs of requests, {len(wanted)} labelled reversals")
-    _tell(_learnt(rows))
+    _tell(_learnt([row for row in rows if row.set in SETS]))
     guessed = np.zeros(len(rows))
-    for seed in range(SHUFFLES):
-        random.Random(seed).shuffle(names)
-        folds = [set(names[fold::FOLDS]) for fold in range(FOLDS)]
-        guessed = _unseen(rows, [[row.session in fold for row in rows] for fold in folds])
-        _report(f"folds {seed}", rows, guessed, wanted)
-    for name in SETS:
-        guessed = _unseen(rows, [[row.set == name for row in rows]])
-        _report(f"without {name}", rows, guessed, wanted, name)
-    others, more = rows_of(sessions(LEANING), by_set)
-    guessed = _unseen([*rows, *others], [[row.set in LEANING for row in (*rows, *others)]])
-    for name in LEANING:
-        _report(f"beside {name}", others, guessed[len(rows) :], more, name)
+    for names in (*((name,) for name in SETS), LEANING):
+        guessed += _unseen(rows, [row.set in names for row in rows])
+        _report(f"without {', '.join(names)}", rows, guessed, wanted, names)
+    _report("all that was fitted to", rows, guessed, wanted, SETS)
 
 
 def groups(rows: list[Row]) -> list[list[int]]:
@@ -259,19 +235,22 @@ def _learnt(rows: list[Row]) -> np.ndarray:
     x = np.array([row.signs for row in known])
     spread = x.std(0) + 1e-9
     y = np.array([float(row.verdict) for row in known])
-    weights = fitted(np.c_[x / spread, np.ones(len(x))], y, [np.array(one) for one in groups(known)])
+    listed = [np.array(one) for one in groups(known)]
+    worth = [WORTH.get(known[one[0]].set, 1.0) for one in listed]
+    weights = fitted(np.c_[x / spread, np.ones(len(x))], y, listed, worth)
     return np.append(weights[:-1] / spread, weights[-1])
 
 
-def _unseen(rows: list[Row], folds: list[list[bool]]) -> np.ndarray:
-    """How likely each pair is by weights that were learnt from the other folds."""
+def _unseen(rows: list[Row], held: list[bool]) -> np.ndarray:
+    """How likely each of these pairs is by weights that were learnt from the others; 0 for the others."""
     guessed = np.zeros(len(rows))
-    for held in folds:
-        weights = _learnt([row for row, out in zip(rows, held, strict=True) if not out])
-        for group in groups(rows):
-            if held[group[0]]:
-                weighed = [float(np.append(rows[place].signs, 1.0) @ weights) for place in group]
-                guessed[group] = reversals.chances(weighed)
+    weights = _learnt(
+        [row for row, out in zip(rows, held, strict=True) if not out and row.set not in LEANING]
+    )
+    for group in groups(rows):
+        if held[group[0]]:
+            weighed = [float(np.append(rows[place].signs, 1.0) @ weights) for place in group]
+            guessed[group] = reversals.chances(weighed)
     return guessed
 
 
@@ -293,16 +272,14 @@ class Row(NamedTuple):
     texts: tuple[str, str]
 
 
-def rows_of(
-    listed: list[dict[str, Any]], by_set: Mapping[str, comparing.Sense | None]
-) -> tuple[list[Row], list[str]]:
+def rows_of(listed: list[dict[str, Any]], sense: comparing.Sense | None) -> tuple[list[Row], list[str]]:
     """Each earlier with each later request, and the session of all that is to be noted."""
     rows: list[Row] = []
     wanted: list[str] = []
     for session in listed:
         turns = turns_of(session)
         said = words(turns)
-        labels, sense = labelled(session), by_set.get(session["set"])
+        labels = labelled(session)
         origin = Origin(SessionId(session["id"]), ProjectId("p"), session.get("cwd", ""))
         kinds = spoken_kinds(turns, origin)
         corrected = frozenset(index for index, kind in kinds.items() if kind is Kind.CORRECTION)
@@ -334,9 +311,9 @@ def rows_of(
     return rows, wanted
 
 
-def _report(name: str, rows: list[Row], guessed: np.ndarray, wanted: list[str], only: str = "") -> None:
+def _report(name: str, rows: list[Row], guessed: np.ndarray, wanted: list[str], only: Sequence[str]) -> None:
     """As `links` chooses; a note is wrong if nothing of what it names was labelled."""
-    rest = {row.session for row in rows if not only or row.set == only}
+    rest = {row.session for row in rows if row.set in only}
     notes = [
         [rows[place] for _, place in reversals.best([(guessed[place], place) for place in group])]
         for group in groups(rows)

@@ -68,7 +68,7 @@ def read(sessions: bool) -> list[judge.Pair]:
             *labelled.sessions((*labelled.SETS, *labelled.LEANING)),
             *(talk for talk in listed if talk["set"] in BESIDE),
         ]
-    rows = labelled.rows_of(listed, {})[0]
+    rows = labelled.rows_of(listed, None)[0]
     for group in labelled.groups(rows):
         told = [rows[place] for place in group]
         some = sorted((row for row in told if row.verdict == 0), key=lambda row: -row.signs[0])[:LIKELIEST]

@@ -12,11 +12,13 @@ import pytest
 
 from claude_memory import Memory
 from claude_memory.compaction.keeping import EMBEDDED_CHARACTERS, EMBEDDED_TOPICS, add_missing_vectors
+from claude_memory.compaction.memories import MOST_CHARACTERS
 from claude_memory.compaction.saving import save
 from claude_memory.compaction.schema import schema
 from claude_memory.compaction.store import Shelf
 from claude_memory.compaction.vectors import fill
 from claude_memory.errors import EmbedderUnavailable
+from claude_memory.model import MemoryFilter, SearchScope
 from claude_memory.surfaces.hooks import background
 
 NOW = datetime(2026, 11, 3, 12, tzinfo=UTC)
@@ -66,6 +68,8 @@ def test_a_long_summary_is_cut_before_it_is_embedded(memory: Memory) -> None:
     assert len(kept.document["embeddings"]["topic_vectors"]) == EMBEDDED_TOPICS
     assert "topic 0" in kept.document["embeddings"]["topic_vectors"]
     assert len(kept.executive) > 400_000
+    stored = memory.store.memories(SearchScope(None), MemoryFilter())
+    assert sum(len(one.body) for one in stored) <= 2 * MOST_CHARACTERS
 
 
 def test_a_drain_fills_the_vectors_of_summaries_that_a_command_wrote(

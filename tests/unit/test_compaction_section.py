@@ -107,7 +107,7 @@ def test_a_decision_is_told_with_what_it_took_back(store: Store, tmp_path: Path)
         "files": [],
         "reverses": "Celery with Redis",
     }
-    document = {**kept.document, "summary": {**kept.summary, "key_decisions": [decision]}}
-    Shelf(tmp_path).replace(kept, document)
+    summary = {**kept.summary, "key_decisions": [decision]}
+    Shelf(tmp_path).replace(kept, lambda document: {**document, "summary": summary})
     text = told(store, tmp_path, "resume")
     assert "Decided: “Procrastinate in Postgres” (no longer “Celery with Redis”)" in text

@@ -115,8 +115,14 @@ class Comparing:
 
         def read(new: Episode, old: Episode, signs: Signs) -> Signs:
             one = min(CERTAIN, max(UNREAD, known.get((new.place, old.place), UNREAD)))
-            written = old.built.added or old.built.removed
-            return replace(signs, turned=one, only_said=0.0 if written else max(0.0, one))
+            written, spoken_for = old.built.added or old.built.removed, max(0.0, one)
+            return replace(
+                signs,
+                turned=one,
+                turned_for=spoken_for,
+                turned_task=signs.opening * spoken_for,
+                only_said=0.0 if written else spoken_for,
+            )
 
         if likely and not told:
             return []

@@ -18,6 +18,7 @@ from claude_memory.model import Kind, Status, StoredMemory, Trust, memory_id
 from claude_memory.text import query_terms
 
 BODY_CHARACTERS = 4_000
+MOST_CHARACTERS = 20_000  # of any memory: an agent may save megabytes, and all of a memory is embedded
 ASKED_CHARACTERS = 600
 _CHOOSING = (Kind.DECISION, Kind.CORRECTION, Kind.PREFERENCE)
 
@@ -155,7 +156,7 @@ class _Maker:
             project=self.origin.project,
             kind=Kind.SUMMARY,
             title=title_of(f"Compaction {self.kept.number}: {self.kept.executive}"),
-            body=body,
+            body=body[:MOST_CHARACTERS],
             created_at=self.last.at,
             updated_at=self.last.at,
             trust=_agent(self.origin),
@@ -185,7 +186,7 @@ class _Maker:
             project=self.origin.project,
             kind=kind,
             title=title_of(title),
-            body=body,
+            body=body[:MOST_CHARACTERS],
             created_at=turn.at,
             updated_at=turn.at,
             trust=trust or _agent(self.origin),

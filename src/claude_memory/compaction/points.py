@@ -97,7 +97,7 @@ class _Reader:
 
     def person(self, word: Word, before: Word | None, after: Word | None, recent: Sequence[Word]) -> None:
         """A person's turn: a rule, something put off, a decision, or only the next request."""
-        decides = word.rule or self.decided.get(word.index) is Kind.DECISION
+        decides = word.rule or word.orders or self.decided.get(word.index) is Kind.DECISION
         if word.index not in self.linked and (word.empty or (before is None and not decides)):
             return
         answer = after if after is not None and not after.person else None
@@ -136,15 +136,15 @@ class _Reader:
 
     def decide(self, word: Word, proposal: Word | None, answer: Word | None, recent: Sequence[Word]) -> None:
         """One decision: the person's words, what they answered, and how the agent took them up."""
+        if proposal is not None and not (proposal.asks or word.terms & proposal.terms):
+            reasoned = " because " in word.text  # then the reason is its own
+            if reasoned or (proposal.index in self.used and not self._about(word, proposal)):
+                proposal = None
         asked = [one for one in recent if one.person and one.asks and proposal and one.index < proposal.index]
         why = [
             one for one in recent if one.person and not one.asks and proposal and one.index < proposal.index
         ]
         because = asked[-1:] or [one for one in why[-1:] if one.index not in self.used]
-        if proposal is not None and not self._about(word, proposal):
-            reasoned = " because " in word.text
-            if reasoned or proposal.index in self.used:  # what confirmed the decision before
-                proposal = None
         parts = [one for one in (*because, proposal) if one is not None]
         if answer is not None and answer.index in self.linked:
             answer = None  # it stands by itself
@@ -336,7 +336,7 @@ def _with_reason(text: str) -> tuple[str, str]:
     """What somebody wants, and the reason that they give for it in the same sentence."""
     said, found, rest = text.partition(" because ")
     why, stop, after = rest.partition(". ")
-    if not found or len(terms(said)) < FEW:
+    if not found or len(terms(said)) < 2:
         return text, ""
     return f"{said.rstrip(' ,')}{f'{stop}{after}' if after else '.'}", f"because {why}"
 
