@@ -181,6 +181,28 @@ def test_a_summary_tells_decisions_in_their_final_form_files_tasks_and_fixes(
     assert "OOM command not allowed" in summary["error_solutions"][0]["error"]
 
 
+def test_a_decision_that_the_window_before_had_taken_is_noted_as_taken_back(
+    memory: Memory, session: Session
+) -> None:
+    path = str(session.project / "queue.py")
+    session.person("Make the export of the orders faster.")
+    session.agent("It blocks the request. A queue would help.")
+    session.person("Use a background queue with Redis for the export.")
+    session.tool("Write", file_path=path, content="queue = redis.Redis()")
+    session.agent("The export goes through a Redis queue now.")
+    session.compact()
+    session.person("Ops will not run Redis. Use a Postgres table as the queue for the export instead.")
+    session.tool("Edit", file_path=path, old_string="redis.Redis()", new_string="postgres.Table()")
+    session.agent("The queue is a Postgres table now.")
+    session.compact()
+    memory.drain()
+    _, second = Keeper(memory.home, memory.store, memory.archive, memory.settings).all(now=START)
+    [decision] = second.summary["key_decisions"]
+    assert "Postgres" in decision["decision"]
+    assert "Redis" in decision["reverses"]
+    assert decision["reversed_messages"][0] < second.document["original_message_range"][0]
+
+
 def test_renames_and_removals_in_a_shell_count(memory: Memory, session: Session) -> None:
     second_part(session)
     session.compact()

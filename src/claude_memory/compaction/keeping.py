@@ -57,6 +57,7 @@ class Material:
     turns: Sequence[Turn]
     origin: Origin
     kind: str
+    earlier: Sequence[Turn] = ()  # what the compaction before took: it may be taken back
 
 
 def _no_embedder() -> Embedder | None:
@@ -188,9 +189,11 @@ class Keeper:
         from claude_memory.compaction import ranges
 
         origin = Origin(session, id_, transcript.cwd or cwd, transcript.kind)
+        earlier: Sequence[Turn] = ()
         for stretch in ranges.stretches(transcript):
             turns = ranges.turns_of(transcript, stretch.first, stretch.last)
-            yield Material(stretch, turns, origin, transcript.kind)
+            yield Material(stretch, turns, origin, transcript.kind, earlier)
+            earlier = turns
 
     def _transcript(self, session: SessionId, events: Sequence[Event]) -> Transcript | None:
         """The agent's own file while there is one, else the archive."""
@@ -219,6 +222,7 @@ class Keeper:
         wanted = EventFilter(session=session, kinds=(*session_turns.KINDS, EventKind.COMPACTION_START))
         origin = Origin(session, id_, cwd, "hook")
         since: list[Event] = []
+        earlier: Sequence[Turn] = ()
         first = 1
         for event in self._events(wanted):
             if event.kind is not EventKind.COMPACTION_START:
@@ -228,8 +232,9 @@ class Keeper:
                 trigger = str(event.payload.get("trigger") or "auto")
                 last = first + len(since) - 1
                 stretch = Stretch(session, event.id, first, last, event.timestamp, _trigger(trigger))
-                yield Material(stretch, _placed(since, first), origin, EVENTS)
-                first, since = last + 1, []
+                turns = _placed(since, first)
+                yield Material(stretch, turns, origin, EVENTS, earlier)
+                first, since, earlier = last + 1, [], turns
 
     # --- what was reported
 
@@ -261,7 +266,7 @@ def rules_summary(material: Material, embedder: Embedder | None = None) -> Summa
     """The summary that rules make of a compaction's messages; an embedder tells what belongs together."""
     from claude_memory.compaction.meaning import sense
 
-    return summarise(material.turns, material.origin, sense=sense(embedder))
+    return summarise(material.turns, material.origin, sense=sense(embedder), earlier=material.earlier)
 
 
 def document_of(

@@ -54,10 +54,10 @@ class Signs:
     unsettled: float = 0.0  # the earlier one was an idea that nobody took up
 
 
-# Of 285 labelled reversals in twelve sets, by weights learnt without the set and a judge that has never seen a
-# session, 228 are noted, and 34 of 282 notes are wrong; by words alone 210 and 39 of 270. The short sessions,
-# where people correct agents, hardly have any and only show what is none. In fifteen sets that mostly lean to one
-# way of changing a decision, and that nothing here was fitted to, 221 of 462 and 74 of 319 wrong.
+# Of 285 labelled reversals in twelve sets, by weights learnt without the set and a judge that has never seen
+# a session, 228 are noted, and 34 of 282 notes are wrong; by words alone 210 and 39 of 270. The short
+# sessions, where people correct agents, hardly have any and only show what is none. In fifteen sets that
+# mostly lean to one way of changing a decision, and that were not fitted to, 221 of 462 and 74 of 319.
 WORDS = Signs(
     overlap=7.95,
     number=0.25,
