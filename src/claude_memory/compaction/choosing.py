@@ -6,6 +6,7 @@ Pure. A person who only consents leaves it to the proposal to say what was decid
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from claude_memory.compaction.abridge import JOINT, clip, telling
@@ -32,10 +33,21 @@ class Piece(NamedTuple):
     score: float
 
 
-def pick(one: Decision, characters: int, told: set[str]) -> tuple[str, str]:
-    """The decision and its reason within so many characters together, without what was told before."""
-    pieces = [piece for piece in _pieces(one) if piece.part == 0 or piece.text not in told]
-    told.update(piece.text for piece in pieces)
+def proposals(decisions: Iterable[Decision]) -> frozenset[str]:
+    """The clauses that a decision consents to: they are told there, and not as an answer before."""
+    return frozenset(text for one in decisions for text in _clauses(one.rationale.split(JOINT)[-1]))
+
+
+def pick(
+    one: Decision, characters: int, told: set[str], elsewhere: frozenset[str] = frozenset()
+) -> tuple[str, str]:
+    """The decision and its reason within so many characters together, without what is told elsewhere."""
+    pieces = [
+        piece
+        for piece in _pieces(one)
+        if piece.part == 0 or piece.text not in (elsewhere if piece.part == 1 else told)
+    ]
+    told.update(piece.text for piece in pieces if piece.part > 1)
     if len(one.decision) + len(one.rationale) <= characters:
         return one.decision, one.rationale
     own = max((piece for piece in pieces if piece.part == 0), key=lambda piece: piece.score)

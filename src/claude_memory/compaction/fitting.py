@@ -12,12 +12,12 @@ from functools import lru_cache
 
 from claude_memory.compaction.abridge import JOINT, abridged, gist
 from claude_memory.compaction.abridge import clip as cut_at_word
-from claude_memory.compaction.choosing import label, pick
+from claude_memory.compaction.choosing import label, pick, proposals
 from claude_memory.compaction.model import Decision, Remark, Solution, Summary, about_tokens, as_json
 from claude_memory.compaction.points import clip
 from claude_memory.distil.exchange import terms
 
-ASKED = 0.6  # of a decision's room, for what ends with a question
+CHANGED, ASKED = 1.3, 0.6  # of a decision's room: for one that takes back, for what ends with a question
 FIRST = 8  # how much more telling what is found at the beginning is: it says what was there
 STEPS = 7  # halvings on the way to what just fits
 
@@ -103,11 +103,11 @@ def fitted(summary: Summary, max_tokens: int) -> Summary:
 
 
 def _within(summary: Summary, room: Room) -> Summary:
-    citing, told = round(room.citing), set[str]()
+    citing, told, elsewhere = round(room.citing), set[str](), proposals(summary.key_decisions)
     return replace(
         summary,
         executive=_executive(summary.executive, round(room.executive)),
-        key_decisions=tuple(_decision(one, room, citing, told) for one in summary.key_decisions),
+        key_decisions=tuple(_decision(one, room, citing, told, elsewhere) for one in summary.key_decisions),
         files_modified=tuple(
             replace(
                 one, purpose=cut_at_word(one.purpose, round(room.purpose)), messages=one.messages[-citing:]
@@ -121,9 +121,10 @@ def _within(summary: Summary, room: Room) -> Summary:
     )
 
 
-def _decision(one: Decision, room: Room, citing: int, told: set[str]) -> Decision:
+def _decision(one: Decision, room: Room, citing: int, told: set[str], elsewhere: frozenset[str]) -> Decision:
     asks = one.decision.partition(JOINT)[0].rstrip().endswith("?")
-    said, reasons = pick(one, round(room.choice * (ASKED if asks else 1)), told)
+    share = CHANGED if one.reverses else ASKED if asks else 1.0
+    said, reasons = pick(one, round(room.choice * share), told, elsewhere)
     return replace(
         one,
         topic=label(one, round(room.topic)),

@@ -162,7 +162,10 @@ class _Reader:
         decision = Decision(
             topic=self._topic(word, proposal),
             decision=text,
-            rationale=clip(_joined(*(one.text for one in parts)) or why_told),
+            rationale=_joined(
+                *(clip(one.text, MAX_WORDS if one is proposal else ASKED_CHARACTERS) for one in parts)
+            )
+            or why_told,
             files=self.files_after(word.index),
             messages=self.at(*indexes),
             core=self._core(word.index),
