@@ -15,11 +15,11 @@ from claude_memory.compaction.talk import PROPOSING
 from claude_memory.distil.exchange import terms
 from claude_memory.distil.sentences import spoken
 
-LONG = 110  # characters of a sentence that is cut into clauses
-LITTLE = 4  # words of somebody who leaves it to the proposal to say what was decided
+LONG = 80  # characters of a sentence that is cut into clauses
+LITTLE = 7  # words of somebody who leaves it to the proposal to say what was decided
 # How much more a clause tells: the person's own, the one that was then done, words that the answer takes up …
-OWN, CORE, ECHOED, TAKEN_UP, CONSENTED, PROPOSED, RESULT, ASIDE = 6.0, 6.0, 9.0, 3.0, 7.0, 4.0, 3.0, -4.0
-COST = 1 / 60  # for each character
+OWN, CORE, ECHOED, TAKEN_UP, CONSENTED, PROPOSED, RESULT, ASIDE = 6.0, 7.0, 11.0, 3.5, 3.0, 3.5, 4.5, -7.0
+COST = 1 / 36  # for each character
 _CLAUSE = re.compile(r"(?<=;) |(?<=,) (?=(?:so|but|and|because|which|while|then|with) )")
 _FIGURE = re.compile(r"\d")
 _WORD = re.compile(r"[\w./@+-]*\w")
