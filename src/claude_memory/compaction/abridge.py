@@ -40,16 +40,6 @@ def abridged(text: str, characters: int, about: str = "", core: str = "") -> str
     return " ".join(kept) if kept else clip(text, characters)
 
 
-def gist(text: str, characters: int, about: str = "") -> str:
-    """At most so many characters of reasons and proposals: their most telling sentences."""
-    if len(text) <= characters:
-        return text
-    parts = [_sentences(part) for part in text.split(JOINT)]
-    kept = _most_telling([one for part in parts for one in part], characters, terms(about))
-    told = [" ".join(one for one in part if one in kept) for part in parts]
-    return JOINT.join(part for part in told if part) or clip(text, characters)
-
-
 def _sentences(text: str) -> list[str]:
     return [" ".join(sentence.said.split()) for sentence in spoken(text)]
 

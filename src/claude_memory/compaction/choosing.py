@@ -21,6 +21,7 @@ LITTLE = 7  # words of somebody who leaves it to the proposal to say what was de
 OWN, CORE, ECHOED, TAKEN_UP, CONSENTED, PROPOSED, RESULT, ASIDE = 6.0, 7.0, 11.0, 3.5, 3.0, 3.5, 4.5, -7.0
 COST = 1 / 36  # for each character
 _CLAUSE = re.compile(r"(?<=;) |(?<=,) (?=(?:so|but|and|because|which|while|then|with) )")
+_NAMED = re.compile(r"\d|`|\w[_./(]\w|[a-z][A-Z]")
 _FIGURE = re.compile(r"\d")
 _WORD = re.compile(r"[\w./@+-]*\w")
 
@@ -59,6 +60,23 @@ def pick(
     parts = {part: " ".join(p.text for p in pieces if p.part == part and p in kept) for part in range(9)}
     said = JOINT.join(text for part, text in parts.items() if part < 2 and text)
     return clip(said, characters), JOINT.join(text for part, text in parts.items() if part > 1 and text)
+
+
+def gathered(text: str, characters: int, about: str = "") -> str:
+    """The clauses of a text that tell most, within so many characters, in their order."""
+    if len(text) <= characters:
+        return text
+    words, clauses = terms(about), _clauses(text.replace(" [", ". ["))
+    score = {
+        one: _score(one) + TAKEN_UP * min(2, len(terms(one) & words)) + RESULT * bool(_NAMED.search(one))
+        for one in clauses
+    }
+    kept, room = set[str](), characters
+    for one in sorted(score, key=lambda one: -score[one]):
+        if len(one) < room:
+            kept.add(one)
+            room -= len(one) + 1
+    return " ".join(one for one in clauses if one in kept) or clip(text, characters)
 
 
 def _pieces(one: Decision) -> list[Piece]:

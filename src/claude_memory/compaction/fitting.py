@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
-from claude_memory.compaction.abridge import JOINT, abridged, gist
+from claude_memory.compaction.abridge import JOINT, abridged
 from claude_memory.compaction.abridge import clip as cut_at_word
-from claude_memory.compaction.choosing import label, pick, proposals
+from claude_memory.compaction.choosing import gathered, label, pick, proposals
 from claude_memory.compaction.model import Decision, Remark, Solution, Summary, about_tokens, as_json
 from claude_memory.compaction.points import clip
 from claude_memory.distil.exchange import terms
@@ -53,7 +53,7 @@ LEAST = Room(
     reverses=55,
     problem=240,
     error=50,
-    purpose=16,
+    purpose=24,
     convention=220,
     context=300,
     contexts=2,
@@ -66,7 +66,7 @@ MOST = Room(
     choice=350,
     topic=60,
     reverses=200,
-    problem=300,
+    problem=400,
     error=140,
     purpose=160,
     convention=400,
@@ -145,7 +145,7 @@ def _cited(messages: tuple[int, ...], kept: Sequence[int], most: int) -> tuple[i
 
 def _solution(one: Solution, room: Room, citing: int) -> Solution:
     error = clip(one.error, round(room.error))
-    solution = gist(one.solution, max(40, round(room.problem) - len(error)), one.error)
+    solution = gathered(one.solution, max(40, round(room.problem) - len(error)), one.error)
     return replace(one, error=error, solution=solution, files=one.files[: max(1, citing // 3)])
 
 
@@ -157,7 +157,7 @@ def _remarks(listed: Sequence[Remark], most: int, characters: int) -> tuple[Rema
     """The most telling of them, in their order."""
     weight = {one: _weight(one.text) + FIRST * (place < 2) for place, one in enumerate(listed)}
     best = sorted(listed, key=lambda one: -weight[one])[:most]
-    return tuple(replace(one, text=gist(one.text, characters)) for one in listed if one in best)
+    return tuple(replace(one, text=gathered(one.text, characters)) for one in listed if one in best)
 
 
 @lru_cache(maxsize=4_000)
