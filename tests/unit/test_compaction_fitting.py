@@ -11,6 +11,7 @@ from claude_memory.compaction.fitting import fitted, tokens_of
 from claude_memory.compaction.model import Decision, FileChange, Remark, Solution, Summary, about_tokens
 from claude_memory.compaction.purposes import snippets
 from claude_memory.compaction.summarise import summarise
+from claude_memory.compaction.wording import slots
 from claude_memory.distil.turns import Origin
 from claude_memory.model import ProjectId, SessionId
 
@@ -62,6 +63,18 @@ def test_even_a_tiny_budget_is_kept() -> None:
     assert tokens_of(short) <= 900
     assert len(short.key_decisions) >= 3
     assert short.key_decisions[-1].messages == (59,)  # the oldest go first
+
+
+def test_thousands_of_files_do_not_burst_the_budget() -> None:
+    files = tuple(FileChange(f"src/deep/folder/file{n}.py", "modified", "renamed") for n in range(3_000))
+    short = fitted(replace(many(3), files_modified=files), 6_000)
+    assert tokens_of(short) <= 6_000
+    assert short.files_modified[-1] == files[-1]
+    assert len(short.files_modified) > 100
+
+
+def test_a_table_of_numbers_is_not_compared_number_by_number() -> None:
+    assert len(slots(" ".join(f"row {n} {n * 7}" for n in range(900)))) == 40
 
 
 def test_somebody_who_only_consents_leaves_it_to_the_proposal() -> None:

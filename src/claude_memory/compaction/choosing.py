@@ -51,7 +51,8 @@ def pick(
     told.update(piece.text for piece in pieces if piece.part > 1)
     if len(one.decision) + len(one.rationale) <= characters:
         return one.decision, one.rationale
-    own = max((piece for piece in pieces if piece.part == 0), key=lambda piece: piece.score)
+    words = [piece for piece in pieces if piece.part == 0]
+    own = max(words, key=lambda piece: piece.score) if words else Piece(0, "", 0.0)
     kept, room = {own}, characters - len(own.text)
     for piece in sorted(pieces, key=lambda piece: -piece.score):
         if piece not in kept and len(piece.text) < room and piece.score > 0:

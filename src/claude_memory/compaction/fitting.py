@@ -185,6 +185,7 @@ def _fewer(summary: Summary, max_tokens: int) -> Summary:
         _without("key_decisions", 3),
         _without("conventions", 2),
         _without("tasks_pending", 3),
+        _without("files_modified", 20),
     )
     for cut in cuts:
         while tokens_of(summary) > max_tokens:
@@ -200,6 +201,7 @@ def _without(name: str, least: int) -> Callable[[Summary], Summary | None]:
         listed = getattr(summary, name)
         if len(listed) <= least:
             return None
-        return replace(summary, **{name: listed[1:]})
+        some = max(1, (len(listed) - least) // 10)  # thousands of them go in few steps
+        return replace(summary, **{name: listed[some:]})
 
     return cut

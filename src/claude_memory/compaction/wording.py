@@ -16,6 +16,7 @@ from claude_memory.compaction.undoing import stem
 from claude_memory.distil.exchange import STOPWORDS
 
 _AROUND = 6  # words on each side of a number
+_MOST = 40  # numbers of one text; a pasted table has no end of them
 _NAME = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z][\w+-]+|\b\w+[a-z][A-Z]\w*|`[^`]+`")
 _PIECE = re.compile(r"[A-Za-z_]+|\d+(?:\.\d+)*")
 _DROPPING = re.compile(
@@ -98,6 +99,8 @@ def slots(text: str) -> list[tuple[str, str, str, frozenset[str]]]:
         around = tokens[max(0, place - _AROUND) : place + _AROUND + 1]
         words = frozenset(stem(one) for one in around if one not in STOPWORDS and not one[0].isdigit())
         found.append((token, unit, label, words))
+        if len(found) == _MOST:
+            break
     return found
 
 
