@@ -28,7 +28,12 @@ CONSENT = Decision(
 
 def many(number: int) -> Summary:
     decisions = tuple(
-        Decision(f"choice {n}", f"We take option {n} for part {n}, it is the simplest. " * 3, messages=(n,))
+        Decision(
+            f"choice {n}",
+            f"We take option {n} for part {n}. "
+            + " ".join(f"It was a long day, number {day} of this kind." for day in range(9)),
+            messages=(n,),
+        )
         for n in range(number)
     )
     return Summary(

@@ -24,6 +24,17 @@ def clip(text: str, characters: int) -> str:
     return line[: characters - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
 
 
+def telegraphic(text: str, characters: int, known: str = "") -> str:
+    """At most so many characters: without small words, and without words that stand in `known` anyway."""
+    line = " ".join(text.split())
+    if len(line) <= characters:
+        return line
+    told = [
+        word for word in line.split() if terms(word) and word.strip("`.,;:()'\"").lower() not in known.lower()
+    ]
+    return clip(" ".join(told or line.split()), characters)
+
+
 def abridged(text: str, characters: int, about: str = "", core: str = "") -> str:
     """At most so many characters, by leaving out what tells least: first the answer, then sentences.
 

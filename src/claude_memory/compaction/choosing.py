@@ -16,9 +16,9 @@ from claude_memory.distil.exchange import terms
 from claude_memory.distil.sentences import spoken
 
 LONG = 80  # characters of a sentence that is cut into clauses
-LITTLE = 7  # words of somebody who leaves it to the proposal to say what was decided
+LITTLE = 8  # words of somebody who leaves it to the proposal to say what was decided
 # How much more a clause tells: the person's own, the one that was then done, words that the answer takes up …
-OWN, CORE, ECHOED, TAKEN_UP, CONSENTED, PROPOSED, RESULT, ASIDE = 6.0, 7.0, 11.0, 3.5, 3.0, 3.5, 4.5, -7.0
+OWN, CORE, ECHOED, TAKEN_UP, CONSENTED, PROPOSED, RESULT, ASIDE = 10.0, 5.0, 15.0, 4.0, 2.0, 3.5, 3.0, -7.0
 COST = 1 / 36  # for each character
 _CLAUSE = re.compile(r"(?<=;) |(?<=,) (?=(?:so|but|and|because|which|while|then|with) )")
 _NAMED = re.compile(r"\d|`|\w[_./(]\w|[a-z][A-Z]")
@@ -36,7 +36,8 @@ class Piece(NamedTuple):
 
 def proposals(decisions: Iterable[Decision]) -> frozenset[str]:
     """The clauses that a decision consents to: they are told there, and not as an answer before."""
-    return frozenset(text for one in decisions for text in _clauses(one.rationale.split(JOINT)[-1]))
+    short = (one for one in decisions if len(terms(one.decision.partition(JOINT)[0])) <= LITTLE)
+    return frozenset(text for one in short for text in _clauses(one.rationale.split(JOINT)[-1]))
 
 
 def pick(
@@ -69,7 +70,9 @@ def gathered(text: str, characters: int, about: str = "") -> str:
         return text
     words, clauses = terms(about), _clauses(text.replace(" [", ". ["))
     score = {
-        one: _score(one) + TAKEN_UP * min(2, len(terms(one) & words)) + RESULT * bool(_NAMED.search(one))
+        one: _score(one)
+        + TAKEN_UP * min(2, len(terms(one) & words))
+        + (ASIDE if one.startswith("[") else RESULT * bool(_NAMED.search(one)))  # the code says it again
         for one in clauses
     }
     kept, room = set[str](), characters

@@ -10,15 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
-from claude_memory.compaction.abridge import JOINT, abridged
-from claude_memory.compaction.abridge import clip as cut_at_word
+from claude_memory.compaction.abridge import JOINT, abridged, telegraphic
 from claude_memory.compaction.choosing import gathered, label, pick, proposals
 from claude_memory.compaction.model import Decision, Remark, Solution, Summary, about_tokens, as_json
 from claude_memory.compaction.points import clip
 from claude_memory.distil.exchange import terms
 
-CHANGED, ASKED = 1.3, 0.4  # of a decision's room: for one that takes back, for what ends with a question
-FIRST = 11  # how much more telling what is found at the beginning is: it says what was there
+CHANGED, ASKED = 1.3, 0.3  # of a decision's room: for one that takes back, for what ends with a question
+FIRST = 16  # how much more telling what is found at the beginning is: it says what was there
 STEPS = 7  # halvings on the way to what just fits
 
 
@@ -46,17 +45,17 @@ class Room:
         return Room(*(getattr(self, n) + share * (getattr(other, n) - getattr(self, n)) for n in names))
 
 
-# Chosen on thirty labelled sessions, of which ten had no part in anything before.
+# Chosen on forty labelled sessions; six more tell how well that holds (docs/compaction.md).
 LEAST = Room(
-    choice=210,
-    topic=16,
+    choice=250,
+    topic=12,
     reverses=55,
-    problem=240,
-    error=50,
-    purpose=24,
+    problem=320,
+    error=70,
+    purpose=60,
     convention=220,
-    context=300,
-    contexts=2,
+    context=500,
+    contexts=3,
     done=40,
     dones=2,
     executive=240,
@@ -68,7 +67,7 @@ MOST = Room(
     reverses=200,
     problem=400,
     error=140,
-    purpose=160,
+    purpose=240,
     convention=400,
     context=220,
     contexts=30,
@@ -111,7 +110,9 @@ def _within(summary: Summary, room: Room) -> Summary:
         key_decisions=tuple(_decision(one, room, citing, told, elsewhere) for one in summary.key_decisions),
         files_modified=tuple(
             replace(
-                one, purpose=cut_at_word(one.purpose, round(room.purpose)), messages=one.messages[-citing:]
+                one,
+                purpose=telegraphic(one.purpose, round(room.purpose), one.path),
+                messages=one.messages[-citing:],
             )
             for one in summary.files_modified
         ),
@@ -144,7 +145,7 @@ def _cited(messages: tuple[int, ...], kept: Sequence[int], most: int) -> tuple[i
 
 
 def _solution(one: Solution, room: Room, citing: int) -> Solution:
-    error = clip(one.error, round(room.error))
+    error = telegraphic(one.error, round(room.error))
     solution = gathered(one.solution, max(40, round(room.problem) - len(error)), one.error)
     return replace(one, error=error, solution=solution, files=one.files[: max(1, citing // 3)])
 

@@ -138,7 +138,7 @@ class _Reader:
         """One decision: the person's words, what they answered, and how the agent took them up."""
         if proposal is not None and not (proposal.asks or word.terms & proposal.terms):
             reasoned = " because " in word.text  # then the reason is its own
-            if reasoned or (proposal.index in self.used and not self._about(word, proposal)):
+            if reasoned or not self._about(word, proposal):
                 proposal = None
         asked = [one for one in recent if one.person and one.asks and proposal and one.index < proposal.index]
         why = [

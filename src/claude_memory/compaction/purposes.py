@@ -23,7 +23,7 @@ _DEFINED = re.compile(
     re.MULTILINE,
 )
 _ASSIGNED = re.compile(r"^\s*[\"']?([A-Za-z_][\w.-]{2,40})[\"']?\s*(?::?=|:)(?!=)", re.MULTILINE)
-_NOISE = frozenset("import from return if else for while with try self this".split())
+_NOISE = frozenset("import from return if else for while with try self this func err one out".split())
 
 
 def purpose(change: Change, turns: Sequence[Turn]) -> str:
