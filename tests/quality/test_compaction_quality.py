@@ -34,11 +34,11 @@ LONG = (
     ("long_sessions", "dev"),
     ("long_sessions", "held"),
     ("long_sessions second_a", "held"),
-    ("long_sessions second_b", "held"),  # looked at only as totals
+    ("long_sessions second_b", "held"),
+    ("long_sessions third", "held"),  # looked at only as totals
 )
 # Where a reversal is labelled: long sessions with everything in them, short ones made of changed decisions.
-NOTED, FINAL, LIVING, FALSE = 0.65, 0.75, 0.35, 0.25  # at least, at least, at most, at most
-FOURTH_B = ("reversals fourth_b", "dev")
+NOTED, FINAL, LIVING, FALSE = 0.65, 0.75, 0.4, 0.25  # at least, at least, at most, at most
 EIGHTH = ("reversals eighth", "held")
 ELEVENTH = ("reversals eleventh", "held")
 NOTED_AT_LEAST = {
@@ -46,21 +46,14 @@ NOTED_AT_LEAST = {
     EIGHTH: 0.55,
     ELEVENTH: 0.55,
 }  # much is only talked about, or an agent's own
-# Ten long sessions in which nothing was looked at: most of what is missing there had no room.
-UNREAD = ("long_sessions second_b", "held")
-SECOND = (("long_sessions second_a", "held"), UNREAD)
-FACTS_AT_LEAST = {UNREAD: 0.7}
+# Long sessions that were not fitted to.
+LATER = tuple(one for one in LONG if one[0] != "long_sessions")
 REVERSED = (
     *LONG,
     ("reversals", "dev"),
     ("reversals", "held"),
     ("reversals second", "held"),
-    ("reversals third_a", "dev"),
-    ("reversals third_b", "dev"),
     ("reversals third", "held"),
-    ("reversals fourth_a", "dev"),
-    FOURTH_B,
-    ("reversals fourth_c", "dev"),
     ("reversals sixth", "dev"),
     ("reversals seventh", "dev"),
     ("reversals fourth", "held"),  # these looked at only as totals
@@ -125,7 +118,7 @@ def test_four_of_five_key_facts_stand_in_the_summary(name: str, half: str) -> No
             anywhere.append(all(term in whole for term in fact["key_terms"]))
             in_one_entry.append(any(all(term in text for term in fact["key_terms"]) for text in texts))
     print(f"{name} {half}: {share(anywhere):.1%} in the summary, {share(in_one_entry):.1%} in one entry")
-    assert share(anywhere) >= FACTS_AT_LEAST.get((name, half), 0.8)
+    assert share(anywhere) >= 0.8
 
 
 @pytest.mark.parametrize(("name", "half"), LONG)
@@ -256,10 +249,10 @@ def test_a_reversed_decision_stands_in_its_final_form_and_the_reversal_is_noted(
         f"{sum(found.named)} with what they gave up, {sum(found.final)} in their final form, "
         f"{sum(found.living)} live on, {found.notes.count(False)} of {len(found.notes)} notes false"
     )
-    assert share(found.noted) >= (0.6 if (name, half) in SECOND else NOTED_AT_LEAST.get((name, half), NOTED))
-    assert share(found.final) >= (0.6 if (name, half) in SECOND else FINAL)
+    assert share(found.noted) >= (0.6 if (name, half) in LATER else NOTED_AT_LEAST.get((name, half), NOTED))
+    assert share(found.final) >= (0.6 if (name, half) in LATER else FINAL)
     assert share(found.living) <= LIVING
-    assert found.notes.count(False) <= (0.3 if (name, half) in SECOND else FALSE) * len(found.notes)
+    assert found.notes.count(False) <= (0.3 if (name, half) in LATER else FALSE) * len(found.notes)
 
 
 def write_transcript(session: dict[str, Any], folder: Path, cwd: Path) -> tuple[Path, dict[int, int]]:
