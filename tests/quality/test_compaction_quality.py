@@ -41,11 +41,7 @@ LONG = (
 NOTED, FINAL, LIVING, FALSE = 0.65, 0.75, 0.4, 0.25  # at least, at least, at most, at most
 EIGHTH = ("reversals eighth", "held")
 ELEVENTH = ("reversals eleventh", "held")
-NOTED_AT_LEAST = {
-    FOURTH_B: 0.45,
-    EIGHTH: 0.55,
-    ELEVENTH: 0.55,
-}  # much is only talked about, or an agent's own
+NOTED_AT_LEAST = {EIGHTH: 0.55, ELEVENTH: 0.55}  # much is only talked about, or an agent's own
 # Long sessions that were not fitted to.
 LATER = tuple(one for one in LONG if one[0] != "long_sessions")
 REVERSED = (
