@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -90,19 +89,6 @@ class Session:
         self.reports += 1  # no two at the same time, so that their order is certain
         now = START + timedelta(seconds=self.count, milliseconds=500 + self.reports)
         return f"{version}-{int(now.timestamp() * 1e9)}-{rest}"
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    project = tmp_path / "project"
-    project.mkdir()
-    with Memory.open(tmp_path / "home", project, flags={"embedder": "none"}) as opened:
-        yield opened
-
-
-@pytest.fixture
-def session(tmp_path: Path, memory: Memory) -> Session:
-    return Session(tmp_path, memory.home, memory.project_root)
 
 
 def first_part(session: Session) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -34,19 +33,6 @@ from claude_memory.spool import Spool
 from claude_memory.surfaces.hooks import background
 from claude_memory.transcripts.codex import CodexReader
 from claude_memory.transcripts.model import SourceFile
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    project = tmp_path / "project"
-    project.mkdir()
-    with Memory.open(tmp_path / "home", project, flags={"embedder": "none"}) as opened:
-        yield opened
-
-
-@pytest.fixture
-def session(tmp_path: Path, memory: Memory) -> Session:
-    return Session(tmp_path, memory.home, memory.project_root)
 
 
 def another(session: Session, id_: str) -> Session:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,19 +11,6 @@ from claude_memory import Memory
 from claude_memory.compaction.model import KeptSummary
 from claude_memory.compaction.store import Shelf
 from claude_memory.ingest.importer import Request
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    project = tmp_path / "project"
-    project.mkdir()
-    with Memory.open(tmp_path / "home", project, flags={"embedder": "none"}) as opened:
-        yield opened
-
-
-@pytest.fixture
-def session(tmp_path: Path, memory: Memory) -> Session:
-    return Session(tmp_path, memory.home, memory.project_root)
 
 
 def ids(*numbers: int) -> list[str]:

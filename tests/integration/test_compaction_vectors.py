@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,14 +37,6 @@ class Embedder:
             raise EmbedderUnavailable("away")
         self.texts += texts
         return [b"\x01\x02" for _ in texts]
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    project = tmp_path / "project"
-    project.mkdir()
-    with Memory.open(tmp_path / "home", project, flags={"embedder": "none"}) as opened:
-        yield opened
 
 
 def saved(memory: Memory, session: str = "s1", **more: Any) -> None:
