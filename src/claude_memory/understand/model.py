@@ -1,0 +1,121 @@
+"""What is understood of a conversation: exchanges and the session's record. Values only.
+
+An exchange is one request of a person, the work it led to, and how it ended. Everything in it comes
+from archived messages, which are redacted already; ordinals count messages within their conversation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from claude_memory.model import SessionId
+
+
+class Outcome(StrEnum):
+    """How an exchange ended."""
+
+    ANSWERED = "answered"  # the agent had the last word
+    INTERRUPTED = "interrupted"  # the person stopped the agent
+    REJECTED = "rejected"  # the person refused the last step, and nothing came after it
+    OPEN = "open"  # nothing came after the request, or the agent was still at it
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """Words of a person: what they typed themselves, and how they came to say it."""
+
+    ordinal: int
+    at: datetime
+    words: str  # their own words, without what they pasted
+    manner: str = "typed"
+    pasted: str = ""  # what they pasted, cut to its first lines
+    question: str = ""  # what they answered, where that is known
+    event: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command that was run."""
+
+    ordinal: int
+    command: str
+    failed: bool = False
+    error: str = ""  # the lines of its output that say what was wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit that went through."""
+
+    ordinal: int
+    hash: str
+    subject: str
+    branch: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskItem:
+    """A task of the agent's own list, as it stood at the end of the exchange."""
+
+    title: str
+    status: str  # pending, in_progress, completed, deleted
+    ordinal: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request, its work, its outcome."""
+
+    session: SessionId
+    key: str  # names the exchange wherever it is read: its first message's event, else session and ordinal
+    first: int
+    last: int
+    began: datetime
+    ended: datetime
+    branch: str = ""
+    cwd: str = ""
+    asked: tuple[Utterance, ...] = ()  # the request first, then what was added while the agent worked
+    plan: str = ""  # an accepted plan that this exchange carries out: the agent's words
+    handed: str = ""  # what the harness handed on instead of a person: a command, a notification
+    files_read: tuple[str, ...] = ()
+    files_edited: tuple[tuple[str, int], ...] = ()  # with the number of edits, most edited first
+    commands: tuple[Command, ...] = ()
+    commits: tuple[Commit, ...] = ()
+    pull_requests: tuple[str, ...] = ()
+    tasks: tuple[TaskItem, ...] = ()
+    said: tuple[str, ...] = ()  # what the agent told on the way
+    closing: str = ""  # its last words
+    outcome: Outcome = Outcome.OPEN
+    uncommitted: tuple[str, ...] = ()  # edited after the last commit of this exchange
+    failing: tuple[Command, ...] = ()  # checks whose last run in this exchange failed
+
+    @property
+    def request(self) -> str:
+        """What the person asked for first, in their own words; empty if no person asked."""
+        return self.asked[0].words if self.asked else ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """A whole session in brief; grows with it."""
+
+    session: SessionId
+    title: str
+    began: datetime
+    ended: datetime
+    branches: tuple[str, ...] = ()  # latest last
+    exchanges: int = 0
+    first_request: str = ""
+    last_request: str = ""
+    answered: bool = True  # whether the last request was
+    commits: tuple[Commit, ...] = ()
+    pull_requests: tuple[str, ...] = ()
+    files: tuple[tuple[str, int], ...] = ()  # by number of edits
+    uncommitted: tuple[str, ...] = ()  # edited after the last commit
+    open_tasks: tuple[TaskItem, ...] = ()
+    failing: tuple[Command, ...] = ()
+    checks: tuple[str, ...] = ()  # commands that check the work, by how often they were run
+    closing: str = ""
+    agents: tuple[str, ...] = field(default=())  # sub-agents that worked for it
