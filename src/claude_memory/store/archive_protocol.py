@@ -104,6 +104,9 @@ class Message:
     call: str = ""
     failed: bool = False
     event: str = ""
+    speaker: str = ""  # person, agent, tool, harness
+    manner: str = ""  # how it came about: typed, queued, answer, rejection, closing, …
+    branch: str = ""
 
 
 @dataclass(frozen=True, slots=True)
