@@ -57,18 +57,12 @@ def judge_of(embedder: Embedder | None) -> Judge | None:
     return getattr(embedder, "judge", None)
 
 
-def turning_of(embedder: Embedder | None) -> Judge | None:
-    """What tells whether a request takes an earlier one back; nothing is loaded for this."""
-    return getattr(embedder, "turning", None)
-
-
 def _bundled(cache: Path, progress: Callable[[str], None] | None) -> Embedder:
-    from claude_memory.embed.bundled import JUDGE, TURNING, BundledModel, BundledPairs
+    from claude_memory.embed.bundled import JUDGE, BundledModel, BundledPairs
     from claude_memory.embed.local import LocalEmbedder, LocalJudge, LocalPairs
 
     pairs = LocalPairs(lambda: BundledPairs(cache, progress))
-    judges = (LocalJudge(pairs, path) for path in (JUDGE, TURNING))
-    return LocalEmbedder(BundledModel(cache, progress), *judges)
+    return LocalEmbedder(BundledModel(cache, progress), LocalJudge(pairs, JUDGE))
 
 
 def _package(name: str, cache: Path, progress: Callable[[str], None] | None) -> Embedder:

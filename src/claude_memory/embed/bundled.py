@@ -33,7 +33,6 @@ _WINDOW_TOKENS = 512
 _RECIPE = 1  # of the conversion; another number rebuilds the cache
 _PAIRS_ID = "granite-embedding-30m-pairs-1"
 JUDGE = Path(__file__).with_name("judge.npz")  # made by bench/judge.py
-TURNING = Path(__file__).with_name("turning.npz")  # made by bench/turning.py
 _MODEL, _TOKENIZER, _MANIFEST = "model.onnx", "tokenizer.json", "manifest.json"
 _SAMPLES, _SAMPLE_BYTES = 64, 4096
 _LOCK_WAIT_SECONDS = 60.0

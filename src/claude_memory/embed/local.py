@@ -27,12 +27,9 @@ _KEPT_QUERIES = 256  # one is 384 bytes; the same question comes back while an a
 class LocalEmbedder:
     """Loads its model once, on first use, whichever thread comes first."""
 
-    def __init__(
-        self, source: ModelSource, judge: LocalJudge | None = None, turning: LocalJudge | None = None
-    ) -> None:
+    def __init__(self, source: ModelSource, judge: LocalJudge | None = None) -> None:
         self._source = source
         self.judge = judge
-        self.turning = turning
         self._lock = threading.Lock()
         self._begun: OnnxModel | None = None
         self._loaded: OnnxModel | None = None
@@ -76,9 +73,8 @@ class LocalEmbedder:
         """Give the model's memory back; the next text loads it again."""
         with self._lock:
             self._begun = self._loaded = None
-        for judge in (self.judge, self.turning):
-            if judge is not None:
-                judge.release()
+        if self.judge is not None:
+            self.judge.release()
         _return_memory()
 
     def _query(self, text: str) -> bytes:

@@ -24,14 +24,13 @@ class Embedder(Protocol):
 
 
 class Judge(Protocol):
-    """Reads an older and a newer text at once; an embedder may bring along a `judge` and a `turning`."""
+    """Reads an older and a newer text at once; an embedder may bring one along as its `judge`."""
 
     def told(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, ...]]:
         """For each pair some numbers, on any scale on which a sum with other evidence makes sense.
 
-        The `judge` reads two notes: what speaks for nothing in common, for the same again, for a change,
-        for a conflict. The `turning` reads two requests: what speaks against and for the later one taking
-        the earlier one back.
+        It reads two notes: what speaks for nothing in common, for the same again, for a change, for a
+        conflict.
 
         Raises EmbedderUnavailable when the model cannot be used now.
         """
