@@ -10,9 +10,9 @@ from typing import Any
 
 from claude_memory.distil.observe import is_spoken
 from claude_memory.distil.turns import AGENT, CHANGING_TOOLS, PERSON, RUNNING_TOOLS, TOOL, Turn
-from claude_memory.ingest.prepare import given_of as read_back
 from claude_memory.model import Event, EventKind, SessionId
 from claude_memory.store.archive_protocol import Message
+from claude_memory.understand.tools import given_of as read_back
 
 KINDS = (EventKind.PROMPT, EventKind.REPLY, EventKind.TOOL_USE, EventKind.TOOL_FAILURE)
 OUTPUT_CHARACTERS = 12_000

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from claude_memory.distil.observe import says_something, title_of
-from claude_memory.distil.todo_lists import DONE, DROPPED, is_list, items
 from claude_memory.layers.triggers import scan
 from claude_memory.model import Event, EventKind
+from claude_memory.understand.tools import DONE, DROPPED, is_list, items
 
 SETTLING = ("decision", "architecture", "correction")
 EDITING_TOOLS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
