@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from claude_memory.distil.observe import observe
+from claude_memory.distil.observe import MANNER, SPEAKER, observe
 from claude_memory.ingest.bound import bound_text
 from claude_memory.ingest.parse import event_kind, identity
 from claude_memory.ingest.redact import may_hold, redact, redact_document
@@ -22,6 +22,7 @@ from claude_memory.store.archive_protocol import NewMessage
 from claude_memory.store.packing import packed
 from claude_memory.transcripts.claude import AGENT as CLAUDE
 from claude_memory.transcripts.model import Role, Turn
+from claude_memory.understand.speaker import Speaker
 from claude_memory.understand.tools import rendered
 
 RESULT_CHARACTERS = 8_000  # of a tool's output: head and tail
@@ -114,6 +115,8 @@ class Preparer:
             failed=turn.failed,
             parent=turn.parent[:_ID_CHARACTERS],
             path=self._path,
+            speaker=turn.speaker.value,
+            manner=turn.manner.value,
             packed=_packed(text),
             event=event,
             memories=tuple(map(self._observed, observe(event))) if event else (),
@@ -141,6 +144,9 @@ class Preparer:
         id_ = identity(kind, payload, turn.at)
         if key:
             payload[key] = bound_text(whole, self._settings.event_max_kb * 1024)
+        if turn.speaker is not Speaker.PERSON and turn.role is Role.USER:
+            # A record tells more than a hook's payload; after the id, which both must share.
+            payload |= {SPEAKER: turn.speaker.value, MANNER: turn.manner.value}
         return Event(
             id_,
             kind,

@@ -13,12 +13,14 @@ from datetime import timedelta
 from claude_memory.model import SessionId
 from claude_memory.understand import tools
 from claude_memory.understand.model import Exchange, Outcome, Utterance
+from claude_memory.understand.pasted import typed_words
 from claude_memory.understand.work import FILES, Message, Tasks, Work, clip
 
 SAME_WORK = timedelta(minutes=10)  # of 38 prompts after an interruption 37 came sooner, 32 on the same work
 TEXT_CHARACTERS = 4_000  # of what the agent said at one time
 CLOSING_CHARACTERS = 8_000
 HANDED_CHARACTERS = 600
+PASTED_CHARACTERS = 600
 COMMANDS = 200
 SHORT_REPLY = 80
 QUESTION_WITHIN = 1_500  # of the words before it
@@ -178,7 +180,9 @@ def _exchange(
 def _utterances(message: Message) -> list[Utterance]:
     text = message.text.strip()
     if message.manner != "answer":
-        return [Utterance(message.ordinal, message.at, text, message.manner, event=message.event)]
+        words, pasted = typed_words(text)
+        shown = clip("\n".join(pasted), PASTED_CHARACTERS)
+        return [Utterance(message.ordinal, message.at, words, message.manner, shown, event=message.event)]
     pairs = [part.partition("\n→ ")[::2] for part in text.split("\n\n")] if "\n→ " in text else []
     pairs = [pair for pair in pairs if pair[1]] or _ANSWERS.findall(text) or [("", text)]
     return [
