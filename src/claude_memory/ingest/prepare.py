@@ -7,13 +7,11 @@ get the same id, so that they meet in one row. Nothing unredacted leaves here, i
 from __future__ import annotations
 
 import hashlib
-import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from claude_memory.distil.observe import observe
+from claude_memory.distil.observe import MANNER, SPEAKER, observe
 from claude_memory.ingest.bound import bound_text
 from claude_memory.ingest.parse import event_kind, identity
 from claude_memory.ingest.redact import may_hold, redact, redact_document
@@ -24,6 +22,8 @@ from claude_memory.store.archive_protocol import NewMessage
 from claude_memory.store.packing import packed
 from claude_memory.transcripts.claude import AGENT as CLAUDE
 from claude_memory.transcripts.model import Role, Turn
+from claude_memory.understand.speaker import Speaker
+from claude_memory.understand.tools import rendered
 
 RESULT_CHARACTERS = 8_000  # of a tool's output: head and tail
 CALL_CHARACTERS = 6_000
@@ -31,8 +31,6 @@ OPEN_CALLS = 100  # calls whose result has not been seen yet
 _MARGIN = 8 << 10  # longer than any secret that a cut could halve
 _SLIM = {"command": 1000, "file_path": 500, "notebook_path": 500, "path": 500, "description": 200}
 _ID_CHARACTERS = 200
-_BESIDE_COMMAND = re.compile(r"\n(description|timeout|run_in_background|workdir|cwd|justification): ")
-_MEMBER = re.compile(r"(?:^|\n)([a-zA-Z_]\w{0,40}): ")
 _EVENTS = {
     Role.USER: "UserPromptSubmit",
     Role.ASSISTANT: "Stop",
@@ -117,6 +115,8 @@ class Preparer:
             failed=turn.failed,
             parent=turn.parent[:_ID_CHARACTERS],
             path=self._path,
+            speaker=turn.speaker.value,
+            manner=turn.manner.value,
             packed=_packed(text),
             event=event,
             memories=tuple(map(self._observed, observe(event))) if event else (),
@@ -144,6 +144,9 @@ class Preparer:
         id_ = identity(kind, payload, turn.at)
         if key:
             payload[key] = bound_text(whole, self._settings.event_max_kb * 1024)
+        if turn.speaker is not Speaker.PERSON and turn.role is Role.USER:
+            # A record tells more than a hook's payload; after the id, which both must share.
+            payload |= {SPEAKER: turn.speaker.value, MANNER: turn.manner.value}
         return Event(
             id_,
             kind,
@@ -214,35 +217,6 @@ def _is_plain(given: Mapping[str, Any]) -> bool:
     shown = "\n".join(f'{key}="{value}"' for key, value in given.items() if isinstance(value, str))
     flat = all(isinstance(value, str | int | float | None) for value in given.values())
     return flat and "private" not in shown.lower() and not may_hold(shown)
-
-
-def rendered(given: Mapping[str, Any]) -> str:
-    """A tool's input as a person reads it: the command first, everything else by name."""
-    command = given.get("command")
-    parts = [f"$ {command}"] if isinstance(command, str) else []
-    for key, value in given.items():
-        if key != "command" or not parts:
-            parts.append(f"{key}: {value if isinstance(value, str) else _as_json(value)}")
-    return "\n".join(parts)
-
-
-def given_of(text: str) -> dict[str, str]:
-    """The input that `rendered` showed: the command, and each member as text. Long ones may be cut."""
-    if text.startswith("$ "):
-        command, *rest = _BESIDE_COMMAND.split(text[2:])
-        return {"command": command, **dict(zip(rest[::2], rest[1::2], strict=True))}
-    _, *rest = _MEMBER.split(text)
-    members: dict[str, str] = {}
-    for key, value in zip(rest[::2], rest[1::2], strict=True):
-        members.setdefault(key, value)  # a text that looks like a member stands behind the real ones
-    return members
-
-
-def _as_json(value: Any) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False)[: 4 * CALL_CHARACTERS]
-    except (RecursionError, ValueError, TypeError):
-        return "[nested too deeply]"
 
 
 def _keys(agent: str, turn: Turn, text: str) -> tuple[int, ...]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from claude_memory.distil.observe import is_spoken
+from claude_memory.distil.observe import is_spoken, of_event
 from claude_memory.distil.turns import AGENT, CHANGING_TOOLS, PERSON, RUNNING_TOOLS, TOOL, Turn
-from claude_memory.ingest.prepare import given_of as read_back
 from claude_memory.model import Event, EventKind, SessionId
 from claude_memory.store.archive_protocol import Message
+from claude_memory.understand.speaker import Speaker
+from claude_memory.understand.tools import given_of as read_back
 
 KINDS = (EventKind.PROMPT, EventKind.REPLY, EventKind.TOOL_USE, EventKind.TOOL_FAILURE)
 OUTPUT_CHARACTERS = 12_000
@@ -31,13 +32,19 @@ def _from_event(event: Event) -> Turn | None:
     if event.kind in _SAID:
         role, key = _SAID[event.kind]
         text = _text(event.payload, key)
-        if not text.strip() or (role == PERSON and not is_spoken(text)):
+        if role == PERSON:
+            said = of_event(event)
+            text = said.words if said.speaker is Speaker.PERSON else ""
+        if not text.strip():
             return None
         return Turn(role, event.id, event.timestamp, text, ref=ref)
     if event.kind not in (EventKind.TOOL_USE, EventKind.TOOL_FAILURE):
         return None
     if event.payload.get("is_interrupt") is True or event.payload.get("agent_id"):
         return None  # cut short by the person, or a sub-agent's own work
+    said = of_event(event)
+    if said.speaker is Speaker.PERSON:  # an answer to the agent's question, or why a tool was refused
+        return Turn(PERSON, event.id, event.timestamp, said.words, ref=ref)
     given = event.payload.get("tool_input")
     failed = event.kind is EventKind.TOOL_FAILURE
     output = _text(event.payload, "error") if failed else _response(event.payload.get("tool_response"))

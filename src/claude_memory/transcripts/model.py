@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
+from claude_memory.understand.speaker import Manner, Speaker
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Role(StrEnum):
-    """Who speaks in a turn."""
+    """What a turn is in the archive's format. Who speaks in it is its `speaker`."""
 
-    USER = "user"  # a person
+    USER = "user"  # what the agent was given as a prompt, by whomever
     ASSISTANT = "assistant"
     CALL = "call"  # the agent calls a tool
     RESULT = "result"  # what the tool answered
@@ -51,6 +53,8 @@ class Turn:
     role: Role
     text: str
     at: datetime
+    speaker: Speaker = Speaker.HARNESS
+    manner: Manner = Manner.REMINDER
     cwd: str = ""
     branch: str = ""
     anchors: tuple[str, ...] = ()
@@ -63,6 +67,11 @@ class Turn:
     prompt: str = ""  # the agent's id of the prompt it belongs to
     subagent: str = ""
     parent: str = ""  # the session that a sub-agent works for
+
+
+def closing(turn: Turn) -> Turn:
+    """An agent's text that turned out to be its last word to a prompt."""
+    return replace(turn, final=True, manner=Manner.CLOSING)
 
 
 class Reader(Protocol):
