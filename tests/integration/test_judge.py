@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from claude_memory import Memory, NewMemory
-from claude_memory.embed import judge_of, open_embedder, turning_of
-from claude_memory.embed.bundled import JUDGE, TURNING, container_path
+from claude_memory.embed import judge_of, open_embedder
+from claude_memory.embed.bundled import JUDGE, container_path
 from claude_memory.embed.container import Container
 from claude_memory.embed.local import LocalEmbedder
-from claude_memory.embed.protocol import Embedder, Judge
 from claude_memory.errors import EmbedderUnavailable
 from claude_memory.lifecycle.gate import Action
 from claude_memory.settings import Settings
@@ -40,25 +39,19 @@ def waiting(memory: Memory) -> list[str]:
     return [item.body for item in lifecycle_of(memory.store).unjudged(100)]
 
 
-@pytest.mark.parametrize(("of", "file", "answers"), [(judge_of, JUDGE, 4), (turning_of, TURNING, 2)])
-def test_its_numbers_are_those_of_the_encoder_with_what_was_learnt(
-    model_cache: Path, of: Callable[[Embedder | None], Judge | None], file: Path, answers: int
-) -> None:
-    judge = of(open_embedder(Settings(), model_cache))
+def test_its_numbers_are_those_of_the_encoder_with_what_was_learnt(model_cache: Path) -> None:
+    judge = judge_of(open_embedder(Settings(), model_cache))
     assert judge is not None
     [told] = judge.told([(YARN, PNPM)])
-    assert len(told) == answers
-    assert np.allclose(told, reference(YARN, PNPM, file), atol=2e-3)
+    assert len(told) == 4
+    assert np.allclose(told, reference(YARN, PNPM, JUDGE), atol=2e-3)
 
 
-def test_one_model_serves_both_judges_and_is_let_go_of(model_cache: Path) -> None:
+def test_its_model_is_let_go_of(model_cache: Path) -> None:
     embedder = open_embedder(Settings(), model_cache)
     assert isinstance(embedder, LocalEmbedder)
     assert embedder.judge is not None
-    assert embedder.turning is not None
     before = embedder.judge.told([(YARN, PNPM)])
-    embedder.turning.told([(YARN, PNPM)])
-    assert embedder.judge.pairs is embedder.turning.pairs
     embedder.release()
     assert embedder.judge.told([(YARN, PNPM)]) == before
 
