@@ -7,25 +7,23 @@ import random
 import subprocess
 import sys
 import time
-from datetime import timedelta
 from pathlib import Path
 
-from tests.integration.test_compaction import SESSION, START, Session, first_part, second_part
+from tests.integration.test_compaction import SESSION, Session, first_part, second_part
 
 from claude_memory import Memory
-from claude_memory.compaction.keeping import Keeper
-from claude_memory.compaction.store import Shelf
+from claude_memory.summaries.shelf import Shelf
+from claude_memory.summaries.waiting import compactions
 
 PROGRAM = """
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from claude_memory import Memory
-from claude_memory.compaction.keeping import Keeper
+from claude_memory.summaries.waiting import compactions
 with Memory.open(Path(sys.argv[1]), Path(sys.argv[2]), flags={"embedder": "none"}) as memory:
     memory.drain()
     print("drained", flush=True)
-    Keeper(memory.home, memory.store, memory.archive, memory.settings).all(now=datetime.now(UTC))
+    compactions(memory.home, memory.store, memory.archive, memory.settings).sum_up()
 """
 KILLS = 8
 
@@ -50,7 +48,7 @@ def made(place: Path, name: str) -> tuple[Path, Path]:
 def settle(home: Path, project: Path) -> None:
     with Memory.open(home, project, flags={"embedder": "none"}) as memory:
         memory.drain()
-        Keeper(home, memory.store, memory.archive, memory.settings).all(now=START + timedelta(hours=2))
+        compactions(home, memory.store, memory.archive, memory.settings).sum_up()
 
 
 def test_a_drain_that_is_killed_again_and_again_leaves_the_same_files(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,14 +12,15 @@ from typing import Any
 
 import pytest
 
-from claude_memory import Memory
-from claude_memory.compaction import keeping, store
-from claude_memory.compaction.keeping import Keeper
-from claude_memory.compaction.schema import faults
-from claude_memory.compaction.store import Shelf
+from claude_memory import Memory, NewMemory
 from claude_memory.errors import InvalidInput, NotFound
-from claude_memory.model import Kind
+from claude_memory.model import Kind, MemoryFilter, ProjectId, SearchScope, SessionId
 from claude_memory.spool import Spool
+from claude_memory.summaries import keeper
+from claude_memory.summaries.model import KeptSummary, Stretch
+from claude_memory.summaries.schema import faults
+from claude_memory.summaries.shelf import Shelf
+from claude_memory.summaries.waiting import Compactions, compactions
 
 SESSION = "5f0c1c1e-7a52-4a1e-9d1e-0b6a3f1f9c01"
 START = datetime(2026, 11, 2, 9, tzinfo=UTC)
@@ -117,13 +119,13 @@ def second_part(session: Session) -> None:
     session.agent("Renamed app/tasks.py to app/jobs.py and removed app/old.py.")
 
 
-def keeper(memory: Memory) -> Keeper:
+def drained(memory: Memory) -> Compactions:
     memory.drain()
-    return Keeper(memory.home, memory.store, memory.archive, memory.settings)
+    return compactions(memory.home, memory.store, memory.archive, memory.settings)
 
 
-def compacted(memory: Memory) -> list[Any]:
-    return keeper(memory).all(now=START + timedelta(minutes=5))
+def compacted(memory: Memory) -> list[KeptSummary]:
+    return drained(memory).sum_up()
 
 
 def test_each_compaction_is_summed_up_with_exactly_its_own_messages(memory: Memory, session: Session) -> None:
@@ -149,44 +151,18 @@ def test_each_compaction_is_summed_up_with_exactly_its_own_messages(memory: Memo
     ]
 
 
-def test_a_summary_tells_decisions_in_their_final_form_files_tasks_and_fixes(
-    memory: Memory, session: Session
-) -> None:
+def test_a_summary_tells_what_was_asked_done_and_left_open(memory: Memory, session: Session) -> None:
     first_part(session)
     session.compact()
     summary = compacted(memory)[0].summary
-    [decision] = [one for one in summary["key_decisions"] if "procrastinate" in one["decision"]]
-    assert "celery" in decision["reverses"].lower()
-    assert not any(one["decision"] == "ok celery then" for one in summary["key_decisions"])
-    assert 9 in decision["messages"]
+    told = [one for one in summary["important_context"] if "procrastinate" in one.lower()]
+    assert told
     assert [(one["path"], one["action"]) for one in summary["files_modified"]] == [
         ("app/tasks.py", "created")
     ]
-    assert summary["tasks_pending"] == ["mail with the link"]
+    assert "mail with the link" in summary["tasks_pending"]
     assert "background task" in summary["tasks_completed"]
-    assert "OOM command not allowed" in summary["error_solutions"][0]["error"]
-
-
-def test_a_decision_that_the_window_before_had_taken_is_noted_as_taken_back(
-    memory: Memory, session: Session
-) -> None:
-    path = str(session.project / "queue.py")
-    session.person("Make the export of the orders faster.")
-    session.agent("It blocks the request. A queue would help.")
-    session.person("Use a background queue with Redis for the export.")
-    session.tool("Write", file_path=path, content="queue = redis.Redis()")
-    session.agent("The export goes through a Redis queue now.")
-    session.compact()
-    session.person("Ops will not run Redis. Use a Postgres table as the queue for the export instead.")
-    session.tool("Edit", file_path=path, old_string="redis.Redis()", new_string="postgres.Table()")
-    session.agent("The queue is a Postgres table now.")
-    session.compact()
-    memory.drain()
-    _, second = Keeper(memory.home, memory.store, memory.archive, memory.settings).all(now=START)
-    [decision] = second.summary["key_decisions"]
-    assert "Postgres" in decision["decision"]
-    assert "Redis" in decision["reverses"]
-    assert decision["reversed_messages"][0] < second.document["original_message_range"][0]
+    assert "62 tests pass" in summary["executive"]
 
 
 def test_renames_and_removals_in_a_shell_count(memory: Memory, session: Session) -> None:
@@ -195,7 +171,7 @@ def test_renames_and_removals_in_a_shell_count(memory: Memory, session: Session)
     summary = compacted(memory)[0].summary
     changes = {(one["path"], one["action"], one.get("from")) for one in summary["files_modified"]}
     assert changes == {("app/jobs.py", "renamed", "app/tasks.py"), ("app/old.py", "deleted", None)}
-    assert any("Decimal" in text for text in summary["conventions"])
+    assert any("Decimal" in text for text in summary["important_context"])
 
 
 def test_trying_again_changes_nothing(memory: Memory, session: Session) -> None:
@@ -204,8 +180,9 @@ def test_trying_again_changes_nothing(memory: Memory, session: Session) -> None:
     compacted(memory)
     folder = memory.home / f"sessions/session_{SESSION}"
     before = {path: path.read_bytes() for path in folder.rglob("*.json")}
+    assert not (memory.home / "cache" / "compactions.json").exists()
     count = memory.stats().memories
-    (memory.home / "cache" / "compactions.json").unlink()
+    Shelf(memory.home).note(SESSION, reports=0)  # as if it were new
     assert compacted(memory) == []
     assert {path: path.read_bytes() for path in folder.rglob("*.json")} == before
     assert memory.stats().memories == count
@@ -226,10 +203,10 @@ def test_a_kill_at_any_moment_leaves_the_same_files_in_the_end(
         raise KeyboardInterrupt
 
     target: Any = {
-        "before the file": (store.Shelf, "_write"),
-        "after the file": (store.Shelf, "_describe"),
-        "before the memories": (keeping.made, "memories"),
-        "before the mark": (Keeper, "_settle"),
+        "before the file": (Shelf, "_write"),
+        "after the file": (Shelf, "_describe"),
+        "before the memories": (keeper, "memories"),
+        "before the mark": (Shelf, "note"),
     }[point]
     with monkeypatch.context() as patch:
         patch.setattr(*target, killed)
@@ -239,8 +216,8 @@ def test_a_kill_at_any_moment_leaves_the_same_files_in_the_end(
     kept = Shelf(memory.home).of(SESSION)
     assert [one.document["original_message_range"] for one in kept] == [[1, 12], [15, 18]]
     assert not list((memory.home / "sessions").rglob("*.tmp"))
-    kinds = [one.kind for one in memory.show([hit.id for hit in memory.search("Procrastinate Celery")])]
-    assert Kind.DECISION in kinds or Kind.CORRECTION in kinds
+    stored = memory.store.memories(SearchScope(None), MemoryFilter(kinds=(Kind.SUMMARY,)))
+    assert sorted(one.title[:12] for one in stored) == ["Compaction 1", "Compaction 2"]
 
 
 def test_a_boundary_that_no_hook_reported_is_found_by_the_import(memory: Memory, session: Session) -> None:
@@ -256,32 +233,78 @@ def test_a_boundary_that_no_hook_reported_is_found_by_the_import(memory: Memory,
     assert kept.document["original_message_range"] == [1, 12]
 
 
-def test_without_a_transcript_the_hooks_own_reports_are_summed_up(memory: Memory, session: Session) -> None:
-    session.report("UserPromptSubmit", prompt="we use Postgres for the queue, never Redis")
-    session.count += 1
+def story(current: str) -> str:
+    """What an agent writes of its session, in the form of Claude Code."""
+    return (
+        "Summary:\n1. Primary Request and Intent:\n   Move the export out of the request.\n\n"
+        "4. Errors and fixes:\n   - **OOM in Redis**: 64 MB are too few. Fixed by dropping Celery.\n"
+        '   - **User feedback on tests**: User said "no floats".\n\n'
+        f"7. Pending Tasks:\n   - Mail the link\n\n8. Current Work:\n   {current}\n\n"
+        "9. Optional Next Step:\n   Write the mail."
+    )
+
+
+def test_a_compaction_is_summed_up_before_it_is_over_and_better_when_it_is(
+    memory: Memory, session: Session
+) -> None:
+    first_part(session)
     session.report("PreCompact", trigger="auto")
-    [kept] = compacted(memory)
-    assert kept.document["source"]["kind"] == "events"
-    assert kept.document["original_message_range"] == [1, 1]
+    [early] = compacted(memory)
+    assert (early.kind, early.document["original_message_range"]) == ("open", [1, 12])
+    assert early.document["compaction_trigger"] == "auto"
+    assert "mail with the link" in early.summary["tasks_pending"]
+    session.boundary("auto")
+    session.report("PostCompact", compact_summary="The story so far.")
+    [better] = compacted(memory)
+    assert (better.id, better.kind) == (early.id, "transcript")
+    assert better.document["token_counts"] == "reported"
+    assert [kept.number for kept in Shelf(memory.home).of(SESSION)] == [1]
 
 
-def test_a_compaction_whose_boundary_is_not_written_yet_waits(memory: Memory, session: Session) -> None:
+def test_the_report_that_it_is_over_is_proof_enough(memory: Memory, session: Session) -> None:
     first_part(session)
     session.report("PreCompact", trigger="manual")
+    [early] = compacted(memory)
+    session.report("PostCompact", compact_summary=story("The mail is half written."))
+    [better] = compacted(memory)  # no boundary was ever written
+    assert better.id == early.id
+    assert "half written" in better.executive
+    assert better.summary["tasks_pending"][:2] == ["Mail the link", "Next: Write the mail."]
+    assert any("OOM" in one["error"] for one in better.summary["error_solutions"])
+    stored = memory.store.memories(SearchScope(None), MemoryFilter(kinds=(Kind.SUMMARY,)))
+    told = [one.body for one in stored if one.title.startswith("Compaction 1")]
+    assert ["half written" in body for body in told] == [True]
     assert compacted(memory) == []
-    session.line(
-        type="system", subtype="compact_boundary", compactMetadata={"trigger": "manual"}, content="c"
-    )
+
+
+def test_one_that_was_called_off_stands_for_the_next(memory: Memory, session: Session) -> None:
+    first_part(session)
+    session.report("PreCompact", trigger="manual")
     assert len(compacted(memory)) == 1
+    second_part(session)
+    session.compact("auto")
+    [kept] = compacted(memory)
+    assert (kept.number, kept.document["original_message_range"]) == (1, [1, 16])
+
+
+def test_the_agents_own_summary_in_the_transcript_is_taken_in(memory: Memory, session: Session) -> None:
+    first_part(session)
+    session.report("PreCompact", trigger="auto")
+    session.line(type="system", subtype="compact_boundary", compactMetadata={"trigger": "auto"}, content="c")
+    text = "This session is being continued from a previous conversation.\n\n" + story("Half way.")
+    session.line(type="user", isCompactSummary=True, message={"role": "user", "content": text})
+    [kept] = compacted(memory)
+    assert kept.document["source"]["agent_summary"] is True
+    assert "Half way." in kept.executive
+    assert faults(dict(kept.document)) == []
 
 
 def test_writers_at_the_same_time_leave_no_gap_and_nothing_twice(tmp_path: Path) -> None:
     document = keeping_document()
 
     def write(number: int) -> None:
-        Shelf(tmp_path).keep(
-            SESSION, f"boundary {number % 5}", lambda: document(f"boundary {number % 5}"), {}
-        )
+        name = f"boundary {number % 5}"
+        Shelf(tmp_path).keep(SESSION, lambda: document(name), {}, instead_of=of(name))
 
     threads = [threading.Thread(target=write, args=(number,)) for number in range(20)]
     for thread in threads:
@@ -294,19 +317,19 @@ def test_writers_at_the_same_time_leave_no_gap_and_nothing_twice(tmp_path: Path)
 
 
 def keeping_document() -> Any:
-    from claude_memory.compaction.model import Stretch
-    from claude_memory.distil.turns import Origin, Turn
-    from claude_memory.model import ProjectId, SessionId
-
-    turns = [Turn("user", "k", START, "hello there, we use tabs")]
     stretch = Stretch(SessionId(SESSION), "", 1, 1, START)
-    material = keeping.Material(stretch, turns, Origin(None, ProjectId("p")), "events")
+    material = keeper.Material(stretch, [], 10, "archive", ProjectId("p"))
 
     def made(boundary: str) -> dict[str, Any]:
         own = replace(material, stretch=replace(stretch, boundary=boundary))
-        return keeping.document_of(own, keeping.rules_summary(own))
+        return keeper.document(own, keeper.by_rules(own))
 
     return made
+
+
+def of(boundary: str) -> Callable[[Sequence[KeptSummary]], KeptSummary | None]:
+    """Finds the summary of a boundary among those that are known."""
+    return lambda known: next((one for one in known if one.boundary == boundary), None)
 
 
 def test_no_secret_and_nothing_private_reaches_a_summary(memory: Memory, session: Session) -> None:
@@ -336,27 +359,9 @@ def test_what_is_erased_goes_from_the_summaries_too(memory: Memory, session: Ses
     session.compact()
     [kept] = compacted(memory)
     assert "Decimal" in json.dumps(kept.document)
-    rules = [hit for hit in memory.search("money as Decimal in tests", limit=20) if "Decimal" in hit.title]
-    assert rules
-    memory.erase([hit.id for hit in rules])
+    rule = "always write money as Decimal in tests, never floats"
+    memory.erase(memory.remember_many([NewMemory(rule, session=SESSION)]))
     [left] = Shelf(memory.home).of(SESSION)
     assert "always write money" not in json.dumps(left.document)
     assert faults(dict(left.document)) == []
     assert any("jobs.py" in json.dumps(entry) for entry in left.document["summary"]["files_modified"])
-
-
-def test_reindex_gives_vectors_to_summaries_that_have_none(tmp_path: Path, model_cache: Path) -> None:
-    project, home = tmp_path / "project", tmp_path / "home"
-    project.mkdir()
-    (home / "cache").mkdir(parents=True)
-    (home / "cache" / "models").symlink_to(model_cache)
-    with Memory.open(home, project) as opened:
-        first_part(talk := Session(tmp_path, home, project))
-        talk.compact()
-        compacted(opened)
-        assert Shelf(home).of(SESSION)[0].document["embeddings"]["model"] is None
-        opened.reindex()
-        found = Shelf(home).of(SESSION)[0].document["embeddings"]
-        assert opened.embedder is not None
-        assert found["model"] == opened.embedder.model
-        assert len(found["summary_vector"]) == opened.embedder.dimensions

@@ -12,21 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.test_compaction import SESSION, START, Session, first_part, keeper
+from tests.integration.test_compaction import SESSION, Session, drained, first_part
 
 from claude_memory import Memory
-from claude_memory.compaction import enrich
-from claude_memory.compaction.budget import TokenLedger
-from claude_memory.compaction.keeping import Keeper
-from claude_memory.compaction.model import KeptSummary
-from claude_memory.compaction.providers import open_provider
-from claude_memory.compaction.providers.anthropic_api import AnthropicApi
-from claude_memory.compaction.providers.claude_command import ClaudeCommand
-from claude_memory.compaction.providers.openai_compatible import OpenAiCompatible
-from claude_memory.compaction.providers.protocol import Provider, ProviderDown, Reply
-from claude_memory.compaction.store import Shelf
-from claude_memory.compaction.upgrade import upgrade
 from claude_memory.ingest.importer import Request
+from claude_memory.summaries import asking
+from claude_memory.summaries.ledger import TokenLedger
+from claude_memory.summaries.model import KeptSummary
+from claude_memory.summaries.providers import open_provider
+from claude_memory.summaries.providers.anthropic_api import AnthropicApi
+from claude_memory.summaries.providers.claude_command import ClaudeCommand
+from claude_memory.summaries.providers.openai_compatible import OpenAiCompatible
+from claude_memory.summaries.providers.protocol import Provider, ProviderDown, Reply
+from claude_memory.summaries.shelf import Shelf
+from claude_memory.summaries.upgrading import Upgrade
+from claude_memory.summaries.waiting import Compactions
 
 NOW = datetime(2026, 11, 3, 12, tzinfo=UTC)
 OTHER = "0d7d4a52-1f0b-4f7e-8a55-6b0f3c2d9e10"
@@ -58,7 +58,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         yield opened
 
 
-def compacted(tmp_path: Path, memory: Memory, session: str = SESSION, **more: Any) -> Keeper:
+def compacted(tmp_path: Path, memory: Memory, session: str = SESSION, **more: Any) -> Compactions:
     talk = Session(tmp_path, memory.home, memory.project_root)
     talk.path = talk.path.with_name(f"{session}.jsonl")
     talk.count = 0 if session == SESSION else 300
@@ -71,13 +71,14 @@ def compacted(tmp_path: Path, memory: Memory, session: str = SESSION, **more: An
         talk.path.write_text(talk.path.read_text().replace(SESSION, session))
         for spooled in (memory.home / "spool" / "new").iterdir():
             spooled.write_bytes(spooled.read_bytes().replace(SESSION.encode(), session.encode()))
-    made = keeper(memory)
-    made.all(now=START + timedelta(minutes=5))
+    made = drained(memory)
+    made.sum_up()
     return made
 
 
-def upgraded(made: Keeper, model: Provider, now: datetime = NOW) -> list[KeptSummary]:
-    return upgrade(made, model, now=now, pause=lambda _: None)
+def upgraded(made: Compactions, model: Provider, now: datetime = NOW) -> list[KeptSummary]:
+    daily = made.settings.summariser_daily_tokens
+    return Upgrade(made.keeper, model, made.materials, daily, pause=lambda _: None).run(now)
 
 
 def by(memory: Memory, session: str = SESSION) -> dict[str, Any]:
@@ -219,7 +220,7 @@ def test_every_attempt_that_was_billed_is_in_the_ledger(tmp_path: Path, memory: 
 
 
 def test_a_session_too_long_for_what_is_left_of_the_day_is_not_begun(tmp_path: Path, memory: Memory) -> None:
-    made = compacted(tmp_path, memory, long=60)
+    made = compacted(tmp_path, memory, long=120)
     TokenLedger(memory.home, 0).note("fake", "m", "x", 150_000, 0, now=NOW)
     model = Model()
     assert upgraded(made, model) == []
@@ -229,7 +230,7 @@ def test_a_session_too_long_for_what_is_left_of_the_day_is_not_begun(tmp_path: P
 
 
 def test_a_session_too_long_for_any_day_is_given_up_without_a_request(tmp_path: Path, memory: Memory) -> None:
-    made = compacted(tmp_path, memory, long=60)
+    made = compacted(tmp_path, memory, long=120)
     small = replace(made, settings=replace(made.settings, summariser_daily_tokens=30_000))
     model = Model()
     assert upgraded(small, model) == []
@@ -240,7 +241,7 @@ def test_a_session_too_long_for_any_day_is_given_up_without_a_request(tmp_path: 
 def test_a_model_that_takes_more_than_expected_is_stopped_after_one_piece(
     tmp_path: Path, memory: Memory
 ) -> None:
-    made = compacted(tmp_path, memory, long=60)
+    made = compacted(tmp_path, memory, long=120)
     model = Model(tokens=60_000)
     assert upgraded(made, model) == []
     assert len(model.prompts) == 1
@@ -249,7 +250,7 @@ def test_a_model_that_takes_more_than_expected_is_stopped_after_one_piece(
 
 def test_a_long_session_does_not_keep_the_day_from_a_short_one(tmp_path: Path, memory: Memory) -> None:
     compacted(tmp_path, memory, OTHER)
-    made = compacted(tmp_path, memory, long=60)
+    made = compacted(tmp_path, memory, long=120)
     TokenLedger(memory.home, 0).note("fake", "m", "x", 150_000, 0, now=NOW)
     assert [one.session for one in upgraded(made, Model())] == [OTHER]
 
@@ -269,14 +270,14 @@ def test_messages_without_anything_said_are_never_asked_about(tmp_path: Path, me
     talk = Session(tmp_path, memory.home, memory.project_root)
     talk.person("<command-name>/compact</command-name>")
     talk.compact()
-    made = keeper(memory)
-    assert len(made.all(now=START + timedelta(minutes=5))) == 1
+    made = drained(memory)
+    assert len(made.sum_up()) == 1
     model = Model()
     assert upgraded(made, model) == []
     assert model.prompts == []
     assert by(memory) == {"provider": "rules"}
-    with pytest.raises(enrich.Unusable):
-        enrich.Enricher(model, TokenLedger(memory.home, 10**6), now=NOW).summary([], None, "x")  # type: ignore[arg-type]
+    with pytest.raises(asking.Unusable):
+        asking.Asker(model, TokenLedger(memory.home, 10**6), now=NOW).summary([], None, "x")  # type: ignore[arg-type]
 
 
 # --- several at once
@@ -306,7 +307,7 @@ def test_the_transcript_that_claude_keeps_of_our_request_is_not_taken_in(
     tmp_path: Path, memory: Memory
 ) -> None:
     talk = Session(tmp_path, memory.home, memory.project_root)
-    talk.person(enrich.TASK + "[3] user: always write money as Decimal in tests, never floats")
+    talk.person(asking.TASK + "[3] user: always write money as Decimal in tests, never floats")
     talk.agent(json.dumps(ANSWER))
     wanted = Request((talk.path,), agent="claude-code")
     assert memory.import_history(wanted).messages == 0
@@ -318,5 +319,5 @@ def test_the_transcript_that_claude_keeps_of_our_request_is_not_taken_in(
 def test_a_session_that_only_quotes_our_request_is_taken_in(tmp_path: Path, memory: Memory) -> None:
     talk = Session(tmp_path, memory.home, memory.project_root)
     talk.person("why does the summariser say this?")
-    talk.person(enrich.TASK)
+    talk.person(asking.TASK)
     assert memory.import_history(Request((talk.path,), agent="claude-code")).messages == 2

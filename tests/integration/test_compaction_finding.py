@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +15,21 @@ from tests.integration.test_compaction import (
     Session,
     compacted,
     first_part,
-    keeper,
     keeping_document,
+    of,
     second_part,
 )
 
 from claude_memory import Memory
-from claude_memory.compaction import keeping, store
-from claude_memory.compaction.erasing import purge
-from claude_memory.compaction.keeping import Keeper
-from claude_memory.compaction.model import KeptSummary
-from claude_memory.compaction.store import Shelf
 from claude_memory.errors import StoreBusy
 from claude_memory.ingest.importer import Request
-from claude_memory.model import Kind, MemoryFilter, SearchScope
 from claude_memory.spool import Spool
+from claude_memory.summaries import shelf as shelf_module
+from claude_memory.summaries import waiting
+from claude_memory.summaries.erasing import purge
+from claude_memory.summaries.model import KeptSummary
+from claude_memory.summaries.shelf import Shelf
+from claude_memory.summaries.waiting import Compactions
 from claude_memory.surfaces.hooks import background
 from claude_memory.transcripts.codex import CodexReader
 from claude_memory.transcripts.model import SourceFile
@@ -53,7 +53,7 @@ def test_a_session_whose_id_names_no_folder_holds_no_other_up(memory: Memory, se
         one.compact()
     assert [kept.session for kept in compacted(memory)] == [SESSION]
     with pytest.MonkeyPatch.context() as patch:  # and it is not tried again
-        patch.setattr(Keeper, "session", lambda *_: pytest.fail("nothing waits"))
+        patch.setattr(Compactions, "_session", lambda *_: pytest.fail("nothing waits"))
         assert compacted(memory) == []
 
 
@@ -74,8 +74,7 @@ def test_a_session_that_cannot_be_written_now_is_tried_again(
     with monkeypatch.context() as patch:
         patch.setattr(Shelf, "_write", full_disk)
         assert [kept.session for kept in compacted(memory)] == [SESSION]
-        later = datetime.now(UTC) + timedelta(days=9)
-        assert keeper(memory).all(now=later) == []
+        assert compacted(memory) == []
     assert [kept.session for kept in compacted(memory)] == ["blocked"]
 
 
@@ -110,7 +109,8 @@ def test_a_summariser_that_does_not_exist_costs_no_summary(tmp_path: Path) -> No
         second_part(session := Session(tmp_path, opened.home, project))
         session.compact()
         opened.drain()
-        assert [kept.session for kept in background._summaries(opened)] == [SESSION]
+        background._summaries(opened)
+        assert [kept.session for kept in Shelf(opened.home).of(SESSION)] == [SESSION]
 
 
 def test_a_drain_goes_on_when_nothing_can_be_summed_up(
@@ -120,22 +120,22 @@ def test_a_drain_goes_on_when_nothing_can_be_summed_up(
         raise StoreBusy("another process holds the store")
 
     went_on: list[bool] = []
-    monkeypatch.setattr(Keeper, "all", busy)
+    monkeypatch.setattr(Compactions, "sum_up", busy)
     monkeypatch.setattr(Memory, "import_in_slack", lambda *_, **__: went_on.append(True))
     background.drain_all(str(memory.home))
     assert went_on == [True]
 
 
 def test_summing_up_keeps_no_other_writer_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "LOCK_SECONDS", 0.1)
+    monkeypatch.setattr(shelf_module, "LOCK_SECONDS", 0.1)
     document, shelf = keeping_document(), Shelf(tmp_path)
 
     def slow(boundary: str, meanwhile: str) -> dict[str, Any]:
-        shelf.keep(SESSION, meanwhile, lambda: document(meanwhile), {})
+        shelf.keep(SESSION, lambda: document(meanwhile), {}, instead_of=of(meanwhile))
         return dict(document(boundary))
 
-    assert shelf.keep(SESSION, "b", lambda: slow("b", "a"), {})[1]
-    kept, new = shelf.keep(SESSION, "c", lambda: slow("c", "c"), {})
+    assert shelf.keep(SESSION, lambda: slow("b", "a"), {}, instead_of=of("b"))[1]
+    kept, new = shelf.keep(SESSION, lambda: slow("c", "c"), {}, instead_of=of("c"))
     assert not new  # another had kept it meanwhile
     assert [one.document["source"]["boundary"] for one in shelf.of(SESSION)] == ["a", "b", "c"]
     assert kept.number == 3
@@ -151,9 +151,11 @@ def test_an_older_boundary_does_not_stand_for_the_one_that_was_reported(
     session.boundary()  # before there were hooks
     second_part(session)
     session.report("PreCompact", trigger="auto")
-    assert ranges(compacted(memory)) == [[1, 12]]
+    assert ranges(compacted(memory)) == [[1, 12], [15, 18]]
     session.boundary("auto")
+    session.report("PostCompact", compact_summary="The story so far.")
     assert ranges(compacted(memory)) == [[15, 18]]
+    assert [kept.number for kept in Shelf(memory.home).of(SESSION)] == [1, 2]
 
 
 def test_a_compaction_reported_at_both_ends_is_done_when_its_boundary_is_kept(
@@ -163,15 +165,15 @@ def test_a_compaction_reported_at_both_ends_is_done_when_its_boundary_is_kept(
     session.compact()
     session.report("PostCompact", compact_summary="The story so far.")
     assert ranges(compacted(memory)) == [[1, 12]]
-    monkeypatch.setattr(Keeper, "session", lambda *_: pytest.fail("nothing waits"))
+    monkeypatch.setattr(Compactions, "_session", lambda *_: pytest.fail("nothing waits"))
     assert compacted(memory) == []
 
 
 def test_no_number_of_compactions_hides_another(
     memory: Memory, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "PAGE", 4)
-    monkeypatch.setattr(keeping, "AT_ONCE", 5)
+    monkeypatch.setattr(waiting, "PAGE", 4)
+    monkeypatch.setattr(waiting, "AT_ONCE", 5)
     for number in range(9):
         one = another(session, f"s{number}")
         one.count = 100 * number
@@ -181,17 +183,6 @@ def test_no_number_of_compactions_hides_another(
     assert [kept.session for kept in compacted(memory)] == ["s8", "s7", "s6", "s5", "s4"]
     assert [kept.session for kept in compacted(memory)] == ["s3", "s2", "s1", "s0"]
     assert compacted(memory) == []
-
-
-def test_more_than_a_page_of_reports_is_summed_up_to_its_end(
-    memory: Memory, session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(keeping, "PAGE", 5)
-    for number in range(13):
-        session.count += 1
-        session.report("UserPromptSubmit", prompt=f"please look at part {number} of the export")
-    session.report("PreCompact", trigger="auto")
-    assert ranges(compacted(memory)) == [[1, 13]]
 
 
 CODEX = "019a2b3c-0000-7000-8000-000000000001"
@@ -227,7 +218,10 @@ def test_a_compaction_of_codex_is_summed_up(memory: Memory, tmp_path: Path, way:
         memory.import_history(Request((path,)))
     else:
         report = {"hook_event_name": "PreCompact", "session_id": CODEX, "transcript_path": str(path)}
-        Spool(memory.home).put("PreCompact", json.dumps(report).encode(), agent="codex")
+        spooled = Spool(memory.home).put("PreCompact", json.dumps(report).encode(), agent="codex")
+        version, _, rest = spooled.name.split("-", 2)
+        at = int(datetime(2026, 11, 2, 9, 0, 5, tzinfo=UTC).timestamp() * 1e9)
+        spooled.rename(spooled.with_name(f"{version}-{at}-{rest}"))
     [kept] = compacted(memory)
     assert kept.document["original_message_range"] == [1, 2]
     assert kept.document["compaction_trigger"] == "auto"
@@ -283,53 +277,29 @@ def test_an_imported_compaction_has_the_agents_own_figures(memory: Memory, sessi
 # --- and kept once
 
 
-def reported_only(session: Session) -> Path:
-    """A compaction that hooks reported while its transcript cannot be read; where that is hidden."""
-    session.report("UserPromptSubmit", prompt="we use Postgres for the queue, never Redis")
-    first_part(session)
-    session.compact()
-    return session.path.rename(session.path.with_suffix(".away"))
-
-
-def test_a_transcript_that_comes_later_takes_the_place_of_the_reports(
+def test_a_boundary_that_is_found_first_is_not_summed_up_again_for_a_late_report(
     memory: Memory, session: Session
 ) -> None:
-    hidden = reported_only(session)
+    first_part(session)
+    session.boundary()
+    memory.import_history(Request((session.path,), agent="claude-code"))
     [first] = compacted(memory)
-    assert first.kind == "events"
-    hidden.rename(session.path)
-    session.report("PostCompact", compact_summary="The story so far.")
-    [second] = compacted(memory)
-    assert (second.id, second.kind, ranges([second])) == (first.id, "transcript", [[1, 12]])
-    assert [kept.number for kept in Shelf(memory.home).of(SESSION)] == [1]
-    metadata = json.loads((memory.home / f"sessions/session_{SESSION}/metadata.json").read_text())
-    assert [line["original_message_range"] for line in metadata["summaries"]] == [[1, 12]]
-    stored = memory.store.memories(SearchScope(None), MemoryFilter(kinds=(Kind.SUMMARY,)))
-    [told] = [one for one in stored if one.title.startswith("Compaction 1")]
-    assert second.executive in told.body
-
-
-def test_reports_say_nothing_new_of_what_a_transcript_told(memory: Memory, session: Session) -> None:
-    reported_only(session).rename(session.path)
-    [first] = compacted(memory)
-    session.path.unlink()
-    session.report("PostCompact", compact_summary="The story so far.")
+    session.count -= 2  # the hook was as early as ever, only its report is late
+    session.report("PreCompact", trigger="manual")
     assert compacted(memory) == []
     assert [kept.id for kept in Shelf(memory.home).of(SESSION)] == [first.id]
 
 
-def test_what_was_erased_from_the_reports_does_not_come_back_with_the_transcript(
+def test_what_was_erased_from_an_early_summary_does_not_come_back_with_the_better_one(
     memory: Memory, session: Session
 ) -> None:
-    session.report("UserPromptSubmit", prompt="always write money as Decimal in tests, never floats")
     second_part(session)
-    session.compact()
-    hidden = session.path.rename(session.path.with_suffix(".away"))
-    [first] = compacted(memory)
-    assert "Decimal" in json.dumps(first.document)
+    session.report("PreCompact", trigger="auto")
+    [early] = compacted(memory)
+    assert "Decimal" in json.dumps(early.document)
     purge(memory.home, ["always write money as Decimal in tests, never floats"])
-    hidden.rename(session.path)
-    session.report("PostCompact", compact_summary="The story so far.")
+    session.boundary("auto")
+    session.report("PostCompact", compact_summary="always write money as Decimal in tests, never floats")
     assert compacted(memory) == []
     [left] = Shelf(memory.home).of(SESSION)
     assert "Decimal" not in json.dumps(left.document)

@@ -14,20 +14,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.test_compaction import SESSION, START, Session, first_part, keeper
+from tests.integration.test_compaction import SESSION, Session, drained, first_part
 
 from claude_memory import Memory
-from claude_memory.compaction.budget import TokenLedger
-from claude_memory.compaction.providers import open_provider
-from claude_memory.compaction.providers.anthropic_api import AnthropicApi
-from claude_memory.compaction.providers.claude_command import ClaudeCommand
-from claude_memory.compaction.providers.openai_compatible import OpenAiCompatible
-from claude_memory.compaction.providers.protocol import Provider
-from claude_memory.compaction.schema import faults
-from claude_memory.compaction.store import Shelf
-from claude_memory.compaction.upgrade import upgrade
 from claude_memory.errors import ConfigFault
 from claude_memory.model import Kind, MemoryFilter, SearchScope, StoredMemory
+from claude_memory.summaries.ledger import TokenLedger
+from claude_memory.summaries.providers import open_provider
+from claude_memory.summaries.providers.anthropic_api import AnthropicApi
+from claude_memory.summaries.providers.claude_command import ClaudeCommand
+from claude_memory.summaries.providers.openai_compatible import OpenAiCompatible
+from claude_memory.summaries.providers.protocol import Provider
+from claude_memory.summaries.schema import faults
+from claude_memory.summaries.shelf import Shelf
+from claude_memory.summaries.upgrading import Upgrade
 
 NOW = datetime(2026, 11, 3, 12, tzinfo=UTC)
 ANSWER = {
@@ -130,7 +130,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         session.person(f"the key is {SECRET}, <private>my salary is 90210</private> keep both out")
         first_part(session)
         session.compact()
-        keeper(opened).all(now=START + timedelta(minutes=5))
+        drained(opened).sum_up()
         yield opened
 
 
@@ -146,8 +146,13 @@ def kept(memory: Memory) -> dict[str, Any]:
     return dict(one.document)
 
 
+def asking(memory: Memory, provider: Provider, daily_tokens: int = 200_000) -> Upgrade:
+    made = drained(memory)
+    return Upgrade(made.keeper, provider, made.materials, daily_tokens, pause=lambda _: None)
+
+
 def upgraded(memory: Memory, provider: Provider, now: datetime = NOW) -> int:
-    return len(upgrade(keeper(memory), provider, now=now, pause=lambda _: None))
+    return len(asking(memory, provider).run(now))
 
 
 def stored(memory: Memory) -> list[StoredMemory]:
@@ -172,12 +177,12 @@ def test_a_streamed_answer_takes_the_place_of_the_rules_summary(
 
 
 def test_what_a_model_found_beyond_the_rules_is_searched_for_too(memory: Memory, endpoint: Endpoint) -> None:
-    decisions = {one.title for one in stored(memory) if one.kind is Kind.DECISION}
     upgraded(memory, both(endpoint)[0])
     after = stored(memory)
     assert [one.body for one in after if one.kind is Kind.CONVENTION] == ANSWER["conventions"]
     assert any(one.kind is Kind.SUMMARY and one.body.startswith(str(ANSWER["executive"])) for one in after)
-    assert {one.title for one in after if one.kind is Kind.DECISION} == decisions  # none twice
+    assert upgraded(memory, both(endpoint)[0]) == 0
+    assert stored(memory) == after  # none twice
 
 
 @pytest.mark.parametrize("which", [0, 1])
@@ -233,9 +238,7 @@ def test_an_endpoint_that_is_down_for_long_is_left_alone_longer_and_longer(
 
 
 def test_the_daily_cap_holds_and_a_new_day_begins_anew(memory: Memory, endpoint: Endpoint) -> None:
-    small = keeper(memory)
-    small = replace(small, settings=replace(small.settings, summariser_daily_tokens=100))
-    assert upgrade(small, both(endpoint)[0], now=NOW, pause=lambda _: None) == []
+    assert asking(memory, both(endpoint)[0], daily_tokens=100).run(NOW) == []
     assert endpoint.bodies == []
     TokenLedger(memory.home, 0).note("anthropic", "m", "x", 199_000, 900, now=NOW)
     assert upgraded(memory, both(endpoint)[0]) == 0
@@ -265,11 +268,11 @@ def test_the_users_own_claude_is_asked_without_starting_our_hooks_again(
 def test_a_long_session_is_sent_in_bounded_pieces(memory: Memory, endpoint: Endpoint, tmp_path: Path) -> None:
     session = Session(tmp_path, memory.home, memory.project_root)
     session.count = 500
-    for number in range(60):
+    for number in range(120):
         session.person(f"question {number} " + "about the gateway and its port " * 60)
         session.agent(f"answer {number} " + "the port of the gateway is 8443 " * 60)
     session.compact()
-    keeper(memory).all(now=NOW)
+    drained(memory).sum_up()
     upgraded(memory, both(endpoint)[0])
     assert len(endpoint.bodies) > 4
     assert max(map(len, endpoint.bodies)) < 70_000

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory.compaction.store import Shelf
 from claude_memory.context.builder import Situation, build
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.model import Event, EventId, EventKind, ProjectIdentity, SessionId
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.protocol import Store
+from claude_memory.summaries.shelf import Shelf
 
 SESSION = "0b2e"
 NOW = datetime(2026, 11, 3, tzinfo=UTC)
@@ -45,7 +45,7 @@ def keep(home: Path, number: int) -> None:
         "original_message_range": [number, number],
         "source": {"boundary": str(number)},
     }
-    Shelf(home).keep(SESSION, str(number), lambda: document, {})
+    Shelf(home).keep(SESSION, lambda: document, {}, instead_of=lambda _: None)
 
 
 def told(store: Store, home: Path, source: str) -> str:
@@ -95,19 +95,3 @@ def test_before_the_summary_is_ready_what_was_asked_stands_in(store: Store, tmp_
     store.add([event], [])
     assert "move the export out of the request" in told(store, tmp_path, "compact")
     assert "asked before the compaction" not in told(store, tmp_path, "resume")
-
-
-def test_a_decision_is_told_with_what_it_took_back(store: Store, tmp_path: Path) -> None:
-    keep(tmp_path, 1)
-    kept = Shelf(tmp_path).of(SESSION)[0]
-    decision = {
-        "topic": "queue",
-        "decision": "Procrastinate in Postgres",
-        "rationale": "",
-        "files": [],
-        "reverses": "Celery with Redis",
-    }
-    summary = {**kept.summary, "key_decisions": [decision]}
-    Shelf(tmp_path).replace(kept, lambda document: {**document, "summary": summary})
-    text = told(store, tmp_path, "resume")
-    assert "Decided: “Procrastinate in Postgres” (no longer “Celery with Redis”)" in text

@@ -24,7 +24,6 @@ ASKED = 4
 DECISIONS = 6
 _EXECUTIVE_CHARACTERS = 700
 _LINE_CHARACTERS = 240
-_REVERSED_CHARACTERS = 90
 
 
 def compactions(situation: Situation) -> list[Line]:
@@ -63,17 +62,10 @@ def _open(summary: dict[str, Any]) -> Iterator[str]:
 
 
 def _decisions(summary: dict[str, Any], told: Told = nothing_told) -> str:
-    """What was decided and is not told elsewhere; what took something back stands in any case."""
+    """What was decided and is not told elsewhere."""
     entries = [one for one in summary.get("key_decisions", ()) if isinstance(one, dict)][-DECISIONS:]
-    fresh = [one for one in entries if one.get("reverses") or not told(str(one.get("decision")))]
-    return f"  Decided: {'; '.join(map(_decided, fresh))}" if fresh else ""
-
-
-def _decided(entry: dict[str, Any]) -> str:
-    """A live decision; with what it took back, so that the earlier form is not taken up again."""
-    chosen = _quoted(str(entry.get("decision")))
-    earlier = entry.get("reverses")
-    return f"{chosen} (no longer {_quoted(str(earlier), _REVERSED_CHARACTERS)})" if earlier else chosen
+    fresh = [text for one in entries if not told(text := str(one.get("decision")))]
+    return f"  Decided: {'; '.join(map(_quoted, fresh))}" if fresh else ""
 
 
 def _asked_since(situation: Situation, since: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ over what is there already. Nothing here reads a transcript or depends on the pr
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -22,9 +22,11 @@ from claude_memory.summaries.shelf import Shelf
 from claude_memory.summaries.stretches import tokens_in
 from claude_memory.summaries.summarise import OPEN_STATES, budget, summarise
 from claude_memory.transcripts.model import moment_of
+from claude_memory.understand import tools
 from claude_memory.understand.exchanges import exchanges
 from claude_memory.understand.model import Exchange, TaskItem
 
+CREATED = "File created successfully"  # the result of writing a file that was not there
 LATE = timedelta(minutes=1)  # clocks of a hook and of a transcript may differ by so much
 
 
@@ -41,6 +43,7 @@ class Material:
     earlier: Sequence[Exchange] = ()  # what compactions before took
     open_tasks: Sequence[TaskItem] = ()
     memories: Sequence[StoredMemory] = ()  # typed memories of the same messages
+    created: frozenset[str] = frozenset()  # files that were not there before
 
 
 def material(
@@ -53,7 +56,25 @@ def material(
     whole = exchanges(stretch.session, until, cwd)
     standing = [task for task in (whole[-1].tasks if whole else ()) if task.status in OPEN_STATES]
     earlier = [one for one in whole if one.first < stretch.first]
-    return Material(stretch, own, tokens_in(until, stretch), kind, project, cwd, earlier, standing)
+    return Material(
+        stretch,
+        own,
+        tokens_in(until, stretch),
+        kind,
+        project,
+        cwd,
+        earlier,
+        standing,
+        created=frozenset(_created([one for one in until if one.ordinal >= stretch.first])),
+    )
+
+
+def _created(messages: Sequence[Message]) -> Iterator[str]:
+    """The files that were written and had not been there."""
+    calls = {one.call: one for one in messages if one.role == "call" and one.call}
+    for one in messages:
+        if one.role == "result" and one.text.startswith(CREATED) and one.call in calls:
+            yield from tools.files_of(calls[one.call].text)
 
 
 def document(
@@ -90,6 +111,7 @@ def by_rules(took: Material) -> Summary:
         earlier=took.earlier,
         open_tasks=took.open_tasks,
         memories=took.memories,
+        created=took.created,
         max_tokens=budget(took.tokens),
     )
 

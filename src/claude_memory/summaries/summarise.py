@@ -7,7 +7,7 @@ structure; the rest is told in the words of those who were there, all cut to the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -16,6 +16,7 @@ from claude_memory.summaries import agent_summary as agents
 from claude_memory.summaries.agent_summary import AgentSummary
 from claude_memory.summaries.fitting import clip, fitted
 from claude_memory.summaries.model import Decision, FileChange, Remark, Snippet, Solution, Summary
+from claude_memory.understand import tools
 from claude_memory.understand.model import Exchange, Outcome, TaskItem, Utterance
 
 RATIO = 10.2  # tokens summed up for each token of the summary
@@ -41,15 +42,16 @@ def summarise(
     earlier: Sequence[Exchange] = (),
     open_tasks: Sequence[TaskItem] = (),
     memories: Sequence[StoredMemory] = (),
+    created: Set[str] = frozenset(),
     max_tokens: int = MAX_TOKENS,
 ) -> Summary:
     """What these exchanges leave, within `max_tokens`.
 
     `earlier` are exchanges that compactions before took: work may go on from them. `open_tasks` are those of
-    the agent's list at the end, `memories` typed memories of the same stretch.
+    the agent's list at the end, `memories` typed memories of the same stretch, `created` paths that were new.
     """
     written = agents.read(agent_summary) if agent_summary else AgentSummary({})
-    files = _files(exchanges, written)
+    files = _files(exchanges, written, created)
     pending = list(_once(_pending(exchanges, open_tasks, written)))
     return fitted(
         Summary(
@@ -153,7 +155,7 @@ def _typed_decisions(memories: Sequence[StoredMemory]) -> Iterator[Decision]:
 
 def _decided(one: Exchange) -> Iterator[Decision]:
     """A plan that was accepted, answers, refusals with a reason, and a request that ended in a commit."""
-    files = tuple(_short(path, one.cwd) for path, _ in one.files_edited[:6])
+    files = tuple(path for path, _ in one.files_edited[:6])
     if one.plan:
         title = _title(one.plan)
         yield Decision("Plan", f"Carry out the plan: {title}", files=files, messages=(one.first,))
@@ -173,7 +175,7 @@ def _decided(one: Exchange) -> Iterator[Decision]:
 # --- files and code
 
 
-def _files(exchanges: Sequence[Exchange], written: AgentSummary) -> list[FileChange]:
+def _files(exchanges: Sequence[Exchange], written: AgentSummary, new: Set[str]) -> list[FileChange]:
     """The files that were edited, those still uncommitted first, then by number of edits."""
     counts: dict[str, int] = {}
     places: dict[str, list[int]] = {}
@@ -181,20 +183,23 @@ def _files(exchanges: Sequence[Exchange], written: AgentSummary) -> list[FileCha
     loose: set[str] = set()
     gone: dict[str, str] = {}
     for one in exchanges:
-        edited = {_short(path, one.cwd): count for path, count in one.files_edited}
+        edited = dict(one.files_edited)
         for path, count in edited.items():
             counts[path] = counts.get(path, 0) + count
             places.setdefault(path, []).append(one.first)
             if one.commits:
                 why[path] = one.commits[-1].subject
-        left = {_short(path, one.cwd) for path in one.uncommitted}
-        loose = (loose - set(edited) if one.commits else loose) | left
+        loose = (loose - set(edited) if one.commits else loose) | set(one.uncommitted)
         gone.update(_moved(one))
     said = {section.path: section.text for section in written.sections()}
+    made = {tools.relative(path, one.cwd) for one in exchanges[:1] for path in new}
     order = sorted(counts, key=lambda path: (path not in loose, -counts[path], path))
     found = [
         FileChange(
-            path, "modified", _purpose(path, said) or why.get(path, ""), messages=tuple(places[path][-3:])
+            path,
+            "created" if path in made else "modified",
+            _purpose(path, said) or why.get(path, ""),
+            messages=tuple(places[path][-3:]),
         )
         for path in order
     ]
@@ -207,13 +212,13 @@ def _moved(one: Exchange) -> dict[str, str]:
     for command in one.commands:
         if command.failed:
             continue
-        for step in re.split(r"&&|;|\n", command.command):
-            words = [word for word in step.split() if not word.startswith("-")]
+        for step in tools.segments(command.command):
+            words = [tools.relative(word, one.cwd) for word in step.split() if not word.startswith("-")]
             words = words[1:] if words[:1] == ["git"] else words
             if words[:1] == ["mv"] and len(words) == 3:
-                found[_short(words[1], one.cwd)] = _short(words[2], one.cwd)
+                found[words[1]] = words[2]
             elif words[:1] == ["rm"]:
-                found |= {_short(word, one.cwd): "" for word in words[1:] if "." in word and "*" not in word}
+                found |= {word: "" for word in words[1:] if "." in word and "*" not in word}
     return found
 
 
@@ -225,8 +230,11 @@ def _net(change: FileChange, gone: dict[str, str]) -> FileChange:
 
 
 def _only_moved(gone: dict[str, str], counts: dict[str, int]) -> list[FileChange]:
+    """Files that were never edited, but renamed or removed."""
     return [
-        FileChange(new, "renamed", renamed_from=old) for old, new in gone.items() if new and new not in counts
+        FileChange(new, "renamed", renamed_from=old) if new else FileChange(old, "deleted")
+        for old, new in gone.items()
+        if (new or old) not in counts
     ]
 
 
@@ -284,9 +292,8 @@ def _pending(
         yield Remark(f"Not finished: “{_line(last.request)}”", (last.first,))
     for command in last.failing:
         yield Remark(f"Failing: {_line(command.command)}: {_line(command.error)}", (command.ordinal,))
-    loose = [_short(path, last.cwd) for path in last.uncommitted]
-    if loose:
-        yield Remark(f"Edited and not committed: {', '.join(loose[:12])}", (last.last,))
+    if last.uncommitted:
+        yield Remark(f"Edited and not committed: {', '.join(last.uncommitted[:12])}", (last.last,))
 
 
 def _context(
@@ -355,7 +362,7 @@ def _repaired(one: Exchange) -> Iterator[Solution]:
         later = one.commands[place + 1 :]
         passed = next((each for each in later if each.command == command.command and not each.failed), None)
         if command.failed and command.error and passed:
-            files = tuple(_short(path, one.cwd) for path, _ in one.files_edited[:4])
+            files = tuple(path for path, _ in one.files_edited[:4])
             done = f"passes after changes of {', '.join(files)}" if files else "passes later"
             told = f"`{clip(_line(command.command), 80)}` {done}"
             yield Solution(_line(command.error), told, files, True, (command.ordinal, passed.ordinal))
@@ -407,10 +414,6 @@ def _closing(one: Exchange) -> str:
 
 def _line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _short(path: str, cwd: str) -> str:
-    return path.removeprefix(cwd.rstrip("/\\")).lstrip("/\\") if cwd and path.startswith(cwd) else path
 
 
 def _count(number: int, word: str) -> str:

@@ -131,7 +131,8 @@ def _under_way(found: Transcript, reports: Sequence[Event]) -> Stretch | None:
     That it began is enough to sum it up; the report that it is over brings the agent's own summary.
     """
     ends = [one.at for one in found.stretches]
-    open_ = [one for one in reports if not any(at + LATE >= one.timestamp for at in ends)]
+    slack = {EventKind.COMPACTION_START: timedelta(), EventKind.COMPACTION: LATE}
+    open_ = [one for one in reports if not any(at + slack[one.kind] >= one.timestamp for at in ends)]
     begun = [one for one in open_ if one.kind is EventKind.COMPACTION_START]
     over = [one for one in open_ if one.kind is EventKind.COMPACTION]
     if not open_:
