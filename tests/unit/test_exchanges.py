@@ -41,8 +41,8 @@ class Talk:
     def asks(self, text: str, manner: str = "typed", **more: Any) -> Talk:
         return self.add("user", text, "person", manner, **more)
 
-    def says(self, text: str, **more: Any) -> Talk:
-        return self.add("assistant", text, "agent", "said", **more)
+    def says(self, text: str, manner: str = "closing", **more: Any) -> Talk:
+        return self.add("assistant", text, "agent", manner, **more)
 
     def handed(self, text: str, manner: str) -> Talk:
         return self.add("user", text, "agent" if manner == "plan" else "harness", manner)
@@ -128,6 +128,12 @@ def test_what_is_typed_while_the_agent_works_belongs_to_its_request() -> None:
     assert talk.only.asked[1].manner == "queued"
 
 
+def test_what_is_typed_between_an_announcement_and_its_step_belongs_to_the_request_too() -> None:
+    talk = Talk().asks("Answer the review").says("Now let me reply.", "said")
+    talk.asks("commit first so that you have the hash", "queued").runs("git status").says("All answered.")
+    assert asked(talk) == [["Answer the review", "commit first so that you have the hash"]]
+
+
 def test_what_waited_until_the_agent_was_done_is_the_next_request() -> None:
     talk = (
         Talk()
@@ -174,6 +180,14 @@ def test_a_prompt_right_after_an_interruption_goes_on_with_the_same_request() ->
     assert talk.only.outcome is Outcome.ANSWERED
 
 
+def test_an_interruption_may_be_told_by_the_next_prompt_alone() -> None:
+    talk = Talk().asks("Show the icon").edits("icon.svg").asks("It must be a PNG", "after_interruption")
+    talk.edits("icon.png").says("The icon is a PNG now.")
+    assert asked(talk) == [["Show the icon", "It must be a PNG"]]
+    without = Talk().asks("Show the icon").edits("icon.svg").asks("It must be a PNG").says("It is.")
+    assert len(without.exchanges) == 2
+
+
 def test_a_prompt_long_after_an_interruption_is_a_new_request() -> None:
     talk = Talk().asks("Look at ticket 108").runs("gh issue view 108").interrupted()
     talk.later(hours=3).asks("Update the readme", "after_interruption").says("Updated.")
@@ -187,6 +201,15 @@ def test_go_on_after_a_break_is_no_request_of_its_own() -> None:
     assert talk.only.said == ()
     answered = Talk().asks("Move the tests").says("Step one is done.").asks("continue").says("All is done.")
     assert len(answered.exchanges) == 2
+
+
+def test_a_limit_that_was_reached_is_no_word_of_the_agent() -> None:
+    limit = {"text": "You've hit your limit", "failed": True}
+    talk = Talk().asks("Review it with care").says(**limit).asks("Review it with care").says("It is fine.")
+    assert asked(talk) == [["Review it with care", "Review it with care"]]
+    idle = Talk().asks("Review it").says("Fine.").handed("<command-name>/exit</command-name>", "command")
+    idle.add("assistant", "No response requested.", "harness", "notification", failed=True)
+    assert len(idle.exchanges) == 1
 
 
 def test_two_prompts_before_the_agent_said_a_word_are_one_request() -> None:
@@ -373,6 +396,16 @@ def test_a_quiet_commit_is_known_by_its_message_and_the_log() -> None:
     )
     talk = Talk().asks("Commit it").runs(command, "9f8e7d6 fix(cart): keep coupons\n1a2b3c4 Older work")
     assert [commit.subject for commit in talk.only.commits] == ["fix(cart): keep coupons"]
+    silent = Talk().asks("Commit it").runs('git add -A && git commit -q -m "fix(cart): keep coupons\n\nBody"')
+    assert [(one.hash, one.subject) for one in silent.only.commits] == [("", "fix(cart): keep coupons")]
+    failed = Talk().asks("Commit it").runs('git commit -q -m "fix(cart): keep coupons"', "fatal", failed=True)
+    assert failed.only.commits == ()
+    two = "git commit -q -m 'first'; git commit -q -m 'second'; git log --oneline -2"
+    both = Talk().asks("Commit it").runs(two, "9f8e7d6 second\n1a2b3c4 first")
+    assert [(one.hash, one.subject) for one in both.only.commits] == [
+        ("1a2b3c4", "first"),
+        ("9f8e7d6", "second"),
+    ]
     log = Talk().asks("What was done?").runs("git log --oneline", "9f8e7d6 fix(cart): keep coupons")
     assert log.only.commits == ()
 
@@ -407,6 +440,11 @@ def test_a_pipe_does_not_hide_that_a_check_failed() -> None:
     talk.runs("grep -rn 'FAIL' src | head", "src/a.go: FAIL")
     assert [one.command for one in talk.only.failing] == ["mise run test 2>&1 | tail -3"]
     assert Talk().asks("x").runs("pytest | tail -1", "12 passed, 0 failed").only.failing == ()
+
+
+def test_an_exit_code_that_is_known_is_believed() -> None:
+    talk = Talk().asks("Test it").runs("cd shop && npm test", "Error: this error is expected\n12 passing")
+    assert talk.only.failing == ()
 
 
 def test_a_command_that_was_still_running_ends_in_a_later_call() -> None:
