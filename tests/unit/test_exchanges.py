@@ -115,6 +115,12 @@ def test_messages_are_put_in_order_of_time() -> None:
     assert exchanges(SESSION, shuffled, CWD) == talk.exchanges
 
 
+def test_the_title_of_a_conversation_is_no_part_of_an_exchange() -> None:
+    talk = Talk().asks("Rename the cart").says("Renamed.").later(days=9)
+    plain = talk.exchanges
+    assert talk.add("note", "Cart work", "harness", "title").exchanges == plain
+
+
 def test_an_exchange_is_named_by_its_first_message() -> None:
     talk = Talk().asks("Rename the cart", event="e7").says("Renamed.").asks("And the basket")
     assert [one.key for one in talk.exchanges] == ["e7", "s1:3"]
@@ -406,6 +412,8 @@ def test_a_quiet_commit_is_known_by_its_message_and_the_log() -> None:
         ("1a2b3c4", "first"),
         ("9f8e7d6", "second"),
     ]
+    loop = Talk().asks("Commit it").runs('for i in 1 2; do git commit -q -m "step $i"; done')
+    assert loop.only.commits == ()
     log = Talk().asks("What was done?").runs("git log --oneline", "9f8e7d6 fix(cart): keep coupons")
     assert log.only.commits == ()
 

@@ -38,14 +38,16 @@ _PLAN_HEAD = re.compile(r"\s*Implement the following plan:\s*")
 _APPROVED = re.compile(r"## Approved Plan[^\n]*:\s*\n")
 _ANSWERS = re.compile(r'"([^"\n]+)"="([^"\n]*)"')
 _AGENTS = frozenset(("assistant", "call", "result"))
-_QUIET = frozenset(("reminder", "boundary", "hook", "shell", "title", "pull_request"))
+_QUIET = frozenset(("reminder", "boundary", "hook", "shell", "pull_request"))
 _OPENING = frozenset(("call", "result", "task", "command", "notification", "plan"))
 _ADDED = frozenset(("answer", "rejection"))
 
 
 def exchanges(session: SessionId, messages: Iterable[Message], cwd: str = "") -> list[Exchange]:
     """The exchanges of one conversation, oldest first."""
-    ordered = sorted(messages, key=lambda message: (message.at, message.ordinal))
+    # A title names the conversation; it was given at no moment of it.
+    told = (message for message in messages if message.manner != "title")
+    ordered = sorted(told, key=lambda message: (message.at, message.ordinal))
     calls = {message.call: message for message in ordered if message.role == "call" and message.call}
     tasks = Tasks()
     made: list[Exchange] = []

@@ -303,7 +303,8 @@ def commits_in(command: str, output: str) -> list[tuple[str, str, str]]:
     ]
     if found or "git" not in command or " commit" not in command:
         return found
-    subjects = [next(filter(None, groups)).strip() for groups in _MESSAGE.findall(command)]
+    messages = (next(filter(None, groups)).strip() for groups in _MESSAGE.findall(command))
+    subjects = [message for message in messages if "$" not in message]  # a script's variable is no subject
     logged = {subject: hash_ for hash_, subject in reversed(_LOGGED.findall(output))}
     if not any(subject in logged for subject in subjects) and not _QUIET.search(command):
         return []
