@@ -103,6 +103,7 @@ def test_typed_words_are_a_persons_without_what_stands_around_them(text: str, wo
         ({"planContent": "# Plan"}, "agent", "plan"),
         ({"origin": {"kind": "task-notification"}}, "harness", "notification"),
         ({"origin": {"kind": "something-new"}}, "harness", "notification"),
+        ({"origin": ["human"]}, "harness", "notification"),  # of no shape that is known
         ({"turnOrigin": "scheduled"}, "harness", "notification"),
         ({"promptSource": "system"}, "harness", "notification"),
         ({"source": "poll_event"}, "harness", "notification"),
