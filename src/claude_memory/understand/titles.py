@@ -43,7 +43,7 @@ _EMPTY = STOP_WORDS | frozenset(
 )
 _WORD = re.compile(r"[^\W\d_][\w'’]*")
 _ADDRESS = re.compile(r"https?://\S+")
-_MARKS = re.compile(r"^(?:#{1,6}\s+|[>*•✅✓✔☑🎉-]+\s*|\d+[.)]\s+)+")
+_MARKS = re.compile(r"^(?:#{1,6}\s+|[>*•✅✓✔☑🎉-]\s*|\d+[.)]\s+)+")
 _EMPHASIS = re.compile(r"\*\*|__|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)|`")
 _LINK = re.compile(r"\[([^\]\n]{1,200})\]\([^)\s]{1,400}\)")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"*(\[])")
