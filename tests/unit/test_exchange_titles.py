@@ -30,6 +30,43 @@ def test_a_commit_says_best_what_it_was_about() -> None:
     assert title(replace(made, commits=(), plan="")) == "Coupons are kept now in the cart"
 
 
+def test_an_amended_commit_is_told_by_what_was_added_to_it() -> None:
+    amended = exchange(
+        "the placeholder has no gradient",
+        commits=(Commit(3, "1a2b3c4", "feat: gradients"),),
+        commands=(Command(2, "git commit --amend --no-edit"),),
+        closing="Fixed and committed (`1a2b3c4`).\n\nPending placeholders keep their gradient.",
+    )
+    assert title(amended) == "Pending placeholders keep their gradient"
+    assert title(replace(amended, closing="Amended.", asked=())) == "feat: gradients"
+
+
+def test_a_commit_that_was_made_here_and_amended_at_once_names_it() -> None:
+    commands = (Command(2, "git commit -m 'feat: gradients'"), Command(4, "git commit --amend --no-edit"))
+    made = exchange("commit", commits=(Commit(5, "1a2b3c4", "feat: gradients"),), commands=commands)
+    assert title(replace(made, closing="The placeholder keeps its colour now.")) == "feat: gradients"
+
+
+def test_mere_talk_is_named_by_its_question() -> None:
+    talk = exchange(
+        "why does every worktree share one shadow branch?", closing="Good question. Each has a hash."
+    )
+    assert title(talk) == "Why does every worktree share one shadow branch?"
+    worked = replace(
+        talk, files_edited=(("branch.go", 1),), closing="Each worktree has a branch of its own now."
+    )
+    assert title(worked) == "Each worktree has a branch of its own now"
+
+
+def test_closing_words_on_something_else_do_not_name_it() -> None:
+    made = exchange(
+        "move the coupon rules into their own module",
+        closing="Two lint warnings were there before.\n\nThe coupon rules live in rules.py.",
+        files_edited=(("rules.py", 1),),
+    )
+    assert title(made) == "The coupon rules live in rules.py"
+
+
 @pytest.mark.parametrize(
     ("plan", "wanted"),
     [
@@ -81,6 +118,7 @@ def test_without_closing_words_the_request_gives_the_title(request_: str, wanted
 def test_a_bare_word_of_consent_is_no_title(request_: str) -> None:
     bare = exchange(request_)
     assert title(bare) == "Unanswered prompt"
+    assert title(replace(bare, closing="Done!")) == "Short reply"
     told = replace(bare, said=("Let me check.", "The lock was held by a stale process."))
     assert title(told) == "The lock was held by a stale process"
     answering = Utterance(1, AT, request_, question="Shall I add a lock to the cache?")

@@ -12,6 +12,8 @@ from claude_memory.model import SessionId
 from claude_memory.store.archive_protocol import Message
 from claude_memory.understand.exchanges import exchanges
 from claude_memory.understand.model import Exchange, Outcome
+from claude_memory.understand.sessions import record, session_text
+from claude_memory.understand.titles import SEARCH_CHARACTERS, TITLE_CHARACTERS, search_text, title
 from claude_memory.understand.tools import rendered
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -41,8 +43,8 @@ class Talk:
     def asks(self, text: str, manner: str = "typed", **more: Any) -> Talk:
         return self.add("user", text, "person", manner, **more)
 
-    def says(self, text: str, **more: Any) -> Talk:
-        return self.add("assistant", text, "agent", "said", **more)
+    def says(self, text: str, manner: str = "closing", **more: Any) -> Talk:
+        return self.add("assistant", text, "agent", manner, **more)
 
     def handed(self, text: str, manner: str) -> Talk:
         return self.add("user", text, "agent" if manner == "plan" else "harness", manner)
@@ -115,6 +117,12 @@ def test_messages_are_put_in_order_of_time() -> None:
     assert exchanges(SESSION, shuffled, CWD) == talk.exchanges
 
 
+def test_the_title_of_a_conversation_is_no_part_of_an_exchange() -> None:
+    talk = Talk().asks("Rename the cart").says("Renamed.").later(days=9)
+    plain = talk.exchanges
+    assert talk.add("note", "Cart work", "harness", "title").exchanges == plain
+
+
 def test_an_exchange_is_named_by_its_first_message() -> None:
     talk = Talk().asks("Rename the cart", event="e7").says("Renamed.").asks("And the basket")
     assert [one.key for one in talk.exchanges] == ["e7", "s1:3"]
@@ -126,6 +134,12 @@ def test_what_is_typed_while_the_agent_works_belongs_to_its_request() -> None:
     talk.edits("filter.py").says("The filter takes euros.")
     assert asked(talk) == [["Add a price filter", "in euros please"]]
     assert talk.only.asked[1].manner == "queued"
+
+
+def test_what_is_typed_between_an_announcement_and_its_step_belongs_to_the_request_too() -> None:
+    talk = Talk().asks("Answer the review").says("Now let me reply.", "said")
+    talk.asks("commit first so that you have the hash", "queued").runs("git status").says("All answered.")
+    assert asked(talk) == [["Answer the review", "commit first so that you have the hash"]]
 
 
 def test_what_waited_until_the_agent_was_done_is_the_next_request() -> None:
@@ -174,6 +188,14 @@ def test_a_prompt_right_after_an_interruption_goes_on_with_the_same_request() ->
     assert talk.only.outcome is Outcome.ANSWERED
 
 
+def test_an_interruption_may_be_told_by_the_next_prompt_alone() -> None:
+    talk = Talk().asks("Show the icon").edits("icon.svg").asks("It must be a PNG", "after_interruption")
+    talk.edits("icon.png").says("The icon is a PNG now.")
+    assert asked(talk) == [["Show the icon", "It must be a PNG"]]
+    without = Talk().asks("Show the icon").edits("icon.svg").asks("It must be a PNG").says("It is.")
+    assert len(without.exchanges) == 2
+
+
 def test_a_prompt_long_after_an_interruption_is_a_new_request() -> None:
     talk = Talk().asks("Look at ticket 108").runs("gh issue view 108").interrupted()
     talk.later(hours=3).asks("Update the readme", "after_interruption").says("Updated.")
@@ -187,6 +209,15 @@ def test_go_on_after_a_break_is_no_request_of_its_own() -> None:
     assert talk.only.said == ()
     answered = Talk().asks("Move the tests").says("Step one is done.").asks("continue").says("All is done.")
     assert len(answered.exchanges) == 2
+
+
+def test_a_limit_that_was_reached_is_no_word_of_the_agent() -> None:
+    talk = Talk().asks("Review it with care").says("You've hit your limit", failed=True)
+    talk.asks("Review it with care").says("It is fine.")
+    assert asked(talk) == [["Review it with care", "Review it with care"]]
+    idle = Talk().asks("Review it").says("Fine.").handed("<command-name>/exit</command-name>", "command")
+    idle.add("assistant", "No response requested.", "harness", "notification", failed=True)
+    assert len(idle.exchanges) == 1
 
 
 def test_two_prompts_before_the_agent_said_a_word_are_one_request() -> None:
@@ -373,8 +404,29 @@ def test_a_quiet_commit_is_known_by_its_message_and_the_log() -> None:
     )
     talk = Talk().asks("Commit it").runs(command, "9f8e7d6 fix(cart): keep coupons\n1a2b3c4 Older work")
     assert [commit.subject for commit in talk.only.commits] == ["fix(cart): keep coupons"]
+    silent = Talk().asks("Commit it").runs('git add -A && git commit -q -m "fix(cart): keep coupons\n\nBody"')
+    assert [(one.hash, one.subject) for one in silent.only.commits] == [("", "fix(cart): keep coupons")]
+    failed = Talk().asks("Commit it").runs('git commit -q -m "fix(cart): keep coupons"', "fatal", failed=True)
+    assert failed.only.commits == ()
+    two = "git commit -q -m 'first'; git commit -q -m 'second'; git log --oneline -2"
+    both = Talk().asks("Commit it").runs(two, "9f8e7d6 second\n1a2b3c4 first")
+    assert [(one.hash, one.subject) for one in both.only.commits] == [
+        ("1a2b3c4", "first"),
+        ("9f8e7d6", "second"),
+    ]
+    loop = Talk().asks("Commit it").runs('for i in 1 2; do git commit -q -m "step $i"; done')
+    assert loop.only.commits == ()
     log = Talk().asks("What was done?").runs("git log --oneline", "9f8e7d6 fix(cart): keep coupons")
     assert log.only.commits == ()
+
+
+def test_a_commit_went_through_even_if_the_push_after_it_failed() -> None:
+    talk = Talk().asks("Commit and push").edits("a.py")
+    talk.runs(
+        "git commit -m x && git push", "[main 1a2b3c4] Fix the cart\nrejected: fetch first", failed=True
+    )
+    assert [commit.subject for commit in talk.only.commits] == ["Fix the cart"]
+    assert talk.only.uncommitted == ()
 
 
 def test_an_amended_commit_counts_once() -> None:
@@ -407,6 +459,11 @@ def test_a_pipe_does_not_hide_that_a_check_failed() -> None:
     talk.runs("grep -rn 'FAIL' src | head", "src/a.go: FAIL")
     assert [one.command for one in talk.only.failing] == ["mise run test 2>&1 | tail -3"]
     assert Talk().asks("x").runs("pytest | tail -1", "12 passed, 0 failed").only.failing == ()
+
+
+def test_an_exit_code_that_is_known_is_believed() -> None:
+    talk = Talk().asks("Test it").runs("cd shop && npm test", "Error: this error is expected\n12 passing")
+    assert talk.only.failing == ()
 
 
 def test_a_command_that_was_still_running_ends_in_a_later_call() -> None:
@@ -454,3 +511,31 @@ def test_a_long_list_of_tasks_that_was_cut_is_still_read() -> None:
     talk = Talk().asks("Go")
     talk.add("call", f"todos: {todos[:-3]} [… cut …", "agent", "call", tool="TodoWrite", call="c9")
     assert [one.title for one in talk.only.tasks] == ["Parse"]
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "ok " * 60_000,
+        "please " * 30_000 + "x",
+        "-" * 100_000,
+        "\n" * 100_000,
+        "[a](" * 40_000,
+        "((((" * 30_000,
+        "git commit -m '" * 8_000,
+        '"content": "' * 9_000,
+        "cat > " + "a" * 90_000,
+        "a.b" * 50_000 + " <<",
+        "1 " * 60_000 + "failed",
+        "\ud800" * 1_000,
+    ],
+    ids=lambda text: repr(text[:6]),
+)
+def test_no_text_makes_it_fail_or_hang(hostile: str) -> None:
+    talk = Talk().asks(hostile).says(hostile, "said").runs(hostile[:6_000], hostile[:8_000])
+    talk.uses("TodoWrite", {"todos": hostile[:6_000]}).uses("Edit", {"file_path": hostile[:6_000]})
+    talk.runs(f"make lint | tail {hostile[:3_000]}", hostile[:8_000]).says(hostile)
+    one = talk.only
+    assert 0 < len(title(one)) <= TITLE_CHARACTERS
+    assert len(search_text(one)) <= SEARCH_CHARACTERS
+    assert session_text(record(SESSION, [one]))

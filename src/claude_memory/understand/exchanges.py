@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from claude_memory.model import SessionId
-from claude_memory.understand import tools
+from claude_memory.understand import commands, tools
 from claude_memory.understand.model import Exchange, Outcome, Utterance
 from claude_memory.understand.pasted import typed_words
 from claude_memory.understand.work import FILES, Message, Tasks, Work, clip
@@ -38,19 +38,21 @@ _PLAN_HEAD = re.compile(r"\s*Implement the following plan:\s*")
 _APPROVED = re.compile(r"## Approved Plan[^\n]*:\s*\n")
 _ANSWERS = re.compile(r'"([^"\n]+)"="([^"\n]*)"')
 _AGENTS = frozenset(("assistant", "call", "result"))
-_QUIET = frozenset(("reminder", "boundary", "hook", "shell", "title", "pull_request"))
+_QUIET = frozenset(("reminder", "boundary", "hook", "shell", "pull_request"))
 _OPENING = frozenset(("call", "result", "task", "command", "notification", "plan"))
 _ADDED = frozenset(("answer", "rejection"))
 
 
 def exchanges(session: SessionId, messages: Iterable[Message], cwd: str = "") -> list[Exchange]:
     """The exchanges of one conversation, oldest first."""
-    ordered = sorted(messages, key=lambda message: (message.at, message.ordinal))
+    # A title names the conversation; it was given at no moment of it.
+    told = (message for message in messages if message.manner != "title")
+    ordered = sorted(told, key=lambda message: (message.at, message.ordinal))
     calls = {message.call: message for message in ordered if message.role == "call" and message.call}
     tasks = Tasks()
     made: list[Exchange] = []
     for span in _spans(ordered):
-        if _is_request(span[0]) or any(message.role in _AGENTS for message in span):
+        if _is_request(span[0]) or _has_work(span):
             made.append(_exchange(session, span, calls, tasks, cwd, made[-1] if made else None))
     return made
 
@@ -83,20 +85,28 @@ def _starts(message: Message, running: Sequence[Message]) -> bool:
         named = message.text.lstrip().startswith("/") or "<command-name>" in message.text[:400]
         # Without a name it is what a command expands to, or a skill that the agent itself loaded.
         return named and (_outcome(running) is not Outcome.OPEN or not _has_work(running))
-    return message.manner == "notification" and not message.text.lstrip().startswith(("<", "["))
+    scheduled = message.role == "user" and message.manner == "notification"
+    return scheduled and not message.text.lstrip().startswith(("<", "["))
 
 
 def _is_new_request(message: Message, running: Sequence[Message]) -> bool:
+    """Whether a person's prompt asks for something new, or goes on with what is running."""
+    begun = _is_request(running[0]) or _has_work(running)
     outcome = _outcome(running)
-    if outcome is Outcome.ANSWERED:
+    if not begun:
         return True
     if message.manner == "queued":
-        return not _has_work(running) and not _is_request(running[0])
-    if message.at - running[-1].at > SAME_WORK:
+        return outcome is Outcome.ANSWERED and not _is_underway(running)
+    if outcome is Outcome.ANSWERED or message.at - running[-1].at > SAME_WORK:
         return True
-    if outcome is not Outcome.OPEN or _GO_ON.fullmatch(message.text.strip()):
-        return not (_is_request(running[0]) or _has_work(running))
-    return _has_work(running) or not _is_request(running[0])
+    stopped = outcome is not Outcome.OPEN or message.manner == "after_interruption"
+    return _has_work(running) and not stopped and not _GO_ON.fullmatch(message.text.strip())
+
+
+def _is_underway(running: Sequence[Message]) -> bool:
+    """Whether the agent's last words announced its next step."""
+    last = next((message for message in reversed(running) if message.role == "assistant"), None)
+    return last is not None and last.manner == "said"
 
 
 def _is_request(message: Message) -> bool:
@@ -104,7 +114,12 @@ def _is_request(message: Message) -> bool:
 
 
 def _has_work(span: Iterable[Message]) -> bool:
-    return any(message.role in _AGENTS for message in span)
+    """Whether the agent said or did anything; a failed reply is its program's, such as a limit reached."""
+    return any(message.role in _AGENTS and not _is_broken(message) for message in span)
+
+
+def _is_broken(message: Message) -> bool:
+    return message.role == "assistant" and message.failed
 
 
 def _outcome(span: Sequence[Message]) -> Outcome:
@@ -117,7 +132,7 @@ def _outcome(span: Sequence[Message]) -> Outcome:
         if message.manner == "interruption":
             stopped = True
         elif message.role == "assistant" and message.text.strip():
-            return Outcome.OPEN if message.failed else Outcome.ANSWERED
+            return Outcome.OPEN if _is_broken(message) else Outcome.ANSWERED
         elif message.role in _OPENING or message.manner in _OPENING or message.speaker == "person":
             return Outcome.OPEN
     return Outcome.INTERRUPTED if stopped else Outcome.OPEN
@@ -147,7 +162,7 @@ def _exchange(
             work.result(position, message, calls.get(message.call))
             tasks.result(message)
         elif message.manner == "pull_request":
-            work.pull_requests += tools.pull_requests_in(message.text)
+            work.pull_requests += commands.pull_requests_in(message.text)
     asked = tuple(words for message in span if message.speaker == "person" for words in _utterances(message))
     if asked and before is not None and asked[0].ordinal == first.ordinal:
         asked = (_with_question(asked[0], before), *asked[1:])
@@ -202,7 +217,9 @@ def _with_question(reply: Utterance, before: Exchange) -> Utterance:
 
 def _words_of_agent(span: Sequence[Message], outcome: Outcome) -> tuple[tuple[str, ...], str]:
     """What the agent told on the way, and its closing words: the end of its last turn."""
-    told = [place for place, message in enumerate(span) if message.role == "assistant" and not message.failed]
+    told = [
+        place for place, message in enumerate(span) if message.role == "assistant" and not _is_broken(message)
+    ]
     closing: list[int] = []
     if outcome is Outcome.ANSWERED:
         ends = [place for place in told if _ends_turn(span, place)]
