@@ -155,9 +155,13 @@ def _prose(lines: list[str]) -> list[str]:
 
 def plain(text: str) -> str:
     """A text in one line: no code blocks, no list marks, no emphasis."""
-    lines = [_BULLET.sub("", line).strip() for line in _CODE.sub("", text).splitlines()]
-    joined = " ".join(line for line in lines if line and set(line) - set("-=*#|: "))
-    return " ".join(joined.replace("**", "").split())
+    told = ""
+    for line in _CODE.sub("", text).replace("**", "").splitlines():
+        said = _BULLET.sub("", line).strip()
+        if set(said) - set("-=*#|: "):
+            ended = not told or told[-1] in ".;:!?,…"
+            told += f"{'' if ended or not _BULLET.match(line) else ';'} {said}"
+    return " ".join(told.split())
 
 
 def _name(heading: str) -> str:

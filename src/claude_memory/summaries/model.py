@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
@@ -126,57 +126,33 @@ class Stretch:
 
 def as_json(summary: Summary) -> dict[str, Any]:
     """The summary in its published form. Texts stand plainly; where they are from stands in `sources`."""
-    sources = {
-        name: [list(item.messages) for item in getattr(summary, name)]
-        for name in ("tasks_completed", "tasks_pending", "important_context", "conventions")
-        if getattr(summary, name)
+    remarks = ("tasks_completed", "tasks_pending", "important_context", "conventions")
+    found: dict[str, Any] = {}
+    for name, value in ((each.name, getattr(summary, each.name)) for each in fields(summary)):
+        if name in remarks:
+            found[name] = [item.text for item in value]
+        elif isinstance(value, str):
+            found[name] = value
+        else:
+            found[name] = [item if isinstance(item, str) else _entry(item) for item in value]
+    found["sources"] = {
+        name: [list(item.messages) for item in getattr(summary, name)] for name in remarks if found[name]
     }
+    return found
+
+
+def _entry(item: Decision | FileChange | Snippet | Solution) -> dict[str, Any]:
+    named = {_PUBLISHED.get(each.name, each.name): getattr(item, each.name) for each in fields(item)}
+    # What may be absent says something where it stands.
     return {
-        "executive": summary.executive,
-        "key_decisions": [_decision(item) for item in summary.key_decisions],
-        "files_modified": [_file(item) for item in summary.files_modified],
-        "code_snippets": [
-            {
-                "file": item.file,
-                "function": item.function,
-                "code": item.code,
-                "importance": item.importance,
-                "messages": list(item.messages),
-            }
-            for item in summary.code_snippets
-        ],
-        "topics": list(summary.topics),
-        "tasks_completed": [item.text for item in summary.tasks_completed],
-        "tasks_pending": [item.text for item in summary.tasks_pending],
-        "important_context": [item.text for item in summary.important_context],
-        "error_solutions": [_solution(item) for item in summary.error_solutions],
-        "conventions": [item.text for item in summary.conventions],
-        "sources": sources,
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in named.items()
+        if value or name not in _OPTIONAL
     }
 
 
-def _decision(item: Decision) -> dict[str, Any]:
-    return {
-        "topic": item.topic,
-        "decision": item.decision,
-        "rationale": item.rationale,
-        "files": list(item.files),
-        "messages": list(item.messages),
-    }
-
-
-def _file(item: FileChange) -> dict[str, Any]:
-    found: dict[str, Any] = {"path": item.path, "action": item.action, "purpose": item.purpose}
-    if item.renamed_from:
-        found["from"] = item.renamed_from
-    return {**found, "messages": list(item.messages)}
-
-
-def _solution(item: Solution) -> dict[str, Any]:
-    found: dict[str, Any] = {"error": item.error, "solution": item.solution, "files": list(item.files)}
-    if item.verified:
-        found["verified"] = True
-    return {**found, "messages": list(item.messages)}
+_PUBLISHED = {"renamed_from": "from"}
+_OPTIONAL = ("from", "verified")
 
 
 @dataclass(frozen=True, slots=True)

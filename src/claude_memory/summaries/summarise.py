@@ -16,7 +16,7 @@ from claude_memory.summaries import agent_summary as agents
 from claude_memory.summaries.agent_summary import AgentSummary
 from claude_memory.summaries.fitting import clip, fitted
 from claude_memory.summaries.model import Decision, FileChange, Remark, Snippet, Solution, Summary
-from claude_memory.understand import tools
+from claude_memory.understand import commands, tools
 from claude_memory.understand.model import Exchange, Outcome, TaskItem, Utterance
 
 RATIO = 10.2  # tokens summed up for each token of the summary
@@ -87,7 +87,8 @@ def _about(exchanges: Sequence[Exchange], earlier: Sequence[Exchange], written: 
     intent = written.text("request")
     if intent:
         return clip(intent, 900)
-    asked = [one for one in (*_going_on(exchanges, earlier), *exchanges) if _opening(one)]
+    begun = [one for one in (*_going_on(exchanges, earlier), *exchanges) if _opening(one)]
+    asked = [one for one in begun if len(_opening(one).split()) > 2] or begun
     if not asked:
         return clip(written.rest, 700)
     first, last = clip(_opening(asked[0]), 300), clip(_opening(asked[-1]), 300)
@@ -98,7 +99,8 @@ def _about(exchanges: Sequence[Exchange], earlier: Sequence[Exchange], written: 
 
 
 def _done(exchanges: Sequence[Exchange]) -> str:
-    commits = [commit.subject for one in exchanges for commit in one.commits]
+    # One that was amended goes through several times under the same subject.
+    commits = list(dict.fromkeys(commit.subject for one in exchanges for commit in one.commits))
     requests = list(dict.fromkeys(link for one in exchanges for link in one.pull_requests))
     files = {path for one in exchanges for path, _ in one.files_edited}
     parts = []
@@ -118,14 +120,14 @@ def _standing(exchanges: Sequence[Exchange], written: AgentSummary, pending: Seq
         return f"How it stands: {clip(current, 700)}"
     if not exchanges:
         return ""
-    last = exchanges[-1]
+    last = _last(exchanges)
     told = {
         Outcome.ANSWERED: "the last request was answered",
         Outcome.INTERRUPTED: "the person stopped the agent",
         Outcome.REJECTED: "the person refused the last step",
         Outcome.OPEN: "the agent was still at the last request",
     }[last.outcome]
-    words = _closing(last)
+    words = _closing(last) or agents.plain("".join(last.said[-1:]))
     open_ = f" Open: {'; '.join(clip(one.text, 80) for one in pending[:4])}." if pending else ""
     return f"How it stands: {told}{': ' + clip(words, 500) if words else '.'}{open_}"
 
@@ -134,6 +136,11 @@ def _going_on(exchanges: Sequence[Exchange], earlier: Sequence[Exchange]) -> lis
     """The request from before that the work went on with; none where a new one came first."""
     begun = [one for one in earlier if _opening(one)]
     return begun[-1:] if exchanges and begun and not _opening(exchanges[0]) else []
+
+
+def _last(exchanges: Sequence[Exchange]) -> Exchange:
+    """The last exchange that a person or a plan began: what came after it is the harness's."""
+    return next((one for one in reversed(exchanges) if one.asked or one.plan), exchanges[-1])
 
 
 # --- decisions: what structure tells was decided
@@ -157,14 +164,10 @@ def _decided(one: Exchange) -> Iterator[Decision]:
     """A plan that was accepted, answers, refusals with a reason, and a request that ended in a commit."""
     files = tuple(path for path, _ in one.files_edited[:6])
     if one.plan:
-        title = _title(one.plan)
-        yield Decision("Plan", f"Carry out the plan: {title}", files=files, messages=(one.first,))
+        yield Decision("", f"Carry out the plan: {_title(one.plan)}", files=files, messages=(one.first,))
     for utterance in one.asked:
-        if utterance.manner == _ANSWER:
+        if utterance.manner in (_ANSWER, _REFUSED) and utterance.words:
             yield Decision(_line(utterance.question), _line(utterance.words), messages=(utterance.ordinal,))
-        elif utterance.manner == _REFUSED and utterance.words:
-            topic = _line(utterance.question) or "Refused step"
-            yield Decision(topic, _line(utterance.words), messages=(utterance.ordinal,))
     if one.commits and one.asked and one.asked[0].manner not in (_ANSWER, _REFUSED):
         subjects = "; ".join(commit.subject for commit in one.commits[-3:])
         places = (one.asked[0].ordinal, one.commits[-1].ordinal)
@@ -180,7 +183,7 @@ def _files(exchanges: Sequence[Exchange], written: AgentSummary, new: Set[str]) 
     counts: dict[str, int] = {}
     places: dict[str, list[int]] = {}
     why: dict[str, str] = {}
-    loose: set[str] = set()
+    loose = _uncommitted(exchanges)
     gone: dict[str, str] = {}
     for one in exchanges:
         edited = dict(one.files_edited)
@@ -189,7 +192,6 @@ def _files(exchanges: Sequence[Exchange], written: AgentSummary, new: Set[str]) 
             places.setdefault(path, []).append(one.first)
             if one.commits:
                 why[path] = one.commits[-1].subject
-        loose = (loose - set(edited) if one.commits else loose) | set(one.uncommitted)
         gone.update(_moved(one))
     said = {section.path: section.text for section in written.sections()}
     made = {tools.relative(path, one.cwd) for one in exchanges[:1] for path in new}
@@ -206,13 +208,21 @@ def _files(exchanges: Sequence[Exchange], written: AgentSummary, new: Set[str]) 
     return [_net(change, gone) for change in found] + _only_moved(gone, counts)
 
 
+def _uncommitted(exchanges: Sequence[Exchange]) -> list[str]:
+    """The files that were edited after the last commit."""
+    loose: list[str] = []
+    for one in exchanges:
+        loose = [*([] if one.commits else loose), *one.uncommitted]
+    return list(dict.fromkeys(loose))
+
+
 def _moved(one: Exchange) -> dict[str, str]:
     """Files that a command removed or renamed: the name before, and the one after, empty if removed."""
     found: dict[str, str] = {}
     for command in one.commands:
         if command.failed:
             continue
-        for step in tools.segments(command.command):
+        for step in commands.segments(command.command):
             words = [tools.relative(word, one.cwd) for word in step.split() if not word.startswith("-")]
             words = words[1:] if words[:1] == ["git"] else words
             if words[:1] == ["mv"] and len(words) == 3:
@@ -287,13 +297,14 @@ def _pending(
             yield Remark(doing + _line(task.title), (task.ordinal,) if task.ordinal else here)
     if not exchanges:
         return
-    last = exchanges[-1]
+    last = _last(exchanges)
     if last.outcome is not Outcome.ANSWERED and last.request:
         yield Remark(f"Not finished: “{_line(last.request)}”", (last.first,))
     for command in last.failing:
         yield Remark(f"Failing: {_line(command.command)}: {_line(command.error)}", (command.ordinal,))
-    if last.uncommitted:
-        yield Remark(f"Edited and not committed: {', '.join(last.uncommitted[:12])}", (last.last,))
+    loose = _uncommitted(exchanges)
+    if loose:
+        yield Remark(f"Edited and not committed: {', '.join(loose[:12])}", (last.last,))
 
 
 def _context(
@@ -386,15 +397,17 @@ def _topics(exchanges: Sequence[Exchange], written: AgentSummary) -> list[str]:
             edits[name] = edits.get(name, 0) + count
     names = sorted(edits, key=lambda name: (-edits[name], name))[:4]
     concepts = _BOLD.findall(written.parts.get("concepts", ""))
-    found = [*scopes, *branches[-2:], *names, *concepts]
-    return list(dict.fromkeys(clip(one.strip(), 60) for one in found if one.strip()))[:MAX_TOPICS]
+    topics = [*scopes, *branches[-2:], *names, *concepts]
+    return list(dict.fromkeys(clip(one.strip(), 60) for one in topics if one.strip()))[:MAX_TOPICS]
 
 
 # --- words
 
 
 def _opening(one: Exchange) -> str:
-    return _line(one.request) or (_title(one.plan) if one.plan else _line(one.handed))
+    return (_words(one.asked[0]) if one.asked else "") or (
+        _title(one.plan) if one.plan else _line(one.handed)
+    )
 
 
 def _title(plan: str) -> str:
