@@ -69,7 +69,7 @@ def hashed(word: str) -> str:
 
 
 def label(told: str) -> list[list[list[str]]]:
-    """A fact as hashes: alternatives, each of words that must stand together, each word in any of its forms."""
+    """A fact as hashes: ways to tell it, each of words that stand together, each word in any of its forms."""
     return [
         [[hashed(form.lower().strip("#")) for form in word.split("/")] for word in way.split()]
         for way in told.split(" || ")

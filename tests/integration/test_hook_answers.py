@@ -13,12 +13,14 @@ from typing import Any
 
 import apsw
 import pytest
+from tests.integration.test_compaction import Session, first_part
 
 from claude_memory import Memory, NewMemory
 from claude_memory.install.plugin import hook_arguments, hook_program
 from claude_memory.model import EventKind, SearchScope
 from claude_memory.spool import Spool
 from claude_memory.store.protocol import EventFilter
+from claude_memory.summaries.shelf import Shelf
 
 DECISION = "Invoices are rendered by Typst because the LaTeX image is 4 GB"
 QUESTION = "which program renders the invoices, Typst or LaTeX?"
@@ -261,6 +263,18 @@ def test_the_end_of_a_turn_leaves_a_drain_that_ends(agent: Agent) -> None:
     while _drains(agent.home) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert _drains(agent.home) == []
+
+
+def test_a_compaction_that_begins_is_summed_up_before_it_is_over(agent: Agent) -> None:
+    (agent.home / "config.toml").write_text('embedder = "none"\n')
+    talk = Session(agent.home.parent, agent.home, agent.project, agent.session)
+    first_part(talk)
+    agent.hook("PreCompact", trigger="auto", transcript_path=str(talk.path))
+    deadline = time.monotonic() + 30
+    while (not Shelf(agent.home).of(talk.id) or _drains(agent.home)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    [kept] = Shelf(agent.home).of(talk.id)
+    assert "mail with the link" in kept.summary["tasks_pending"]
 
 
 def test_another_agent_that_cannot_read_context_is_captured_only(agent: Agent) -> None:

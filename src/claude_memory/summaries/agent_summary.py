@@ -179,7 +179,7 @@ def _split(block: str) -> tuple[str, str]:
     said = plain(block)
     found = _FIX.search(said)
     if found and found.start() > 8:
-        return said[: found.start()].strip(" -:→"), said[found.start() :].strip(" -:→")
+        return said[: found.start()].strip(" -:;→"), said[found.start() :].strip(" -:;→")
     name, colon, rest = said.partition(": ")
     return (name, rest) if colon and len(rest) > 12 else (said, "")
 
