@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
+MOST_CHARACTERS, HEADING_CHARACTERS = 200_000, 300  # what is longer was not written for reading
 PARTS = (
     "request",
     "concepts",
@@ -87,6 +88,7 @@ class AgentSummary:
 
 def read(text: str) -> AgentSummary:
     """The parts of an agent's summary; a text in another form as a whole."""
+    text = text[:MOST_CHARACTERS]
     found = _TAGGED.search(text)
     body = found[1] if found else _PREFACE.sub("", _CONTINUED.sub("", text.strip()), count=1)
     body = _ORDERS.sub("", body).strip()
@@ -185,8 +187,7 @@ def _split(block: str) -> tuple[str, str]:
 
 
 def _section(block: str) -> Section | None:
-    first = block.splitlines()[0]
-    path = _PATH.search(first)
+    path = _PATH.search(block.splitlines()[0][:HEADING_CHARACTERS])
     if path is None:
         return None
     code = tuple(found[1].strip("\n") for found in _CODE.finditer(block))
