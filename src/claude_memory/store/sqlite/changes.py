@@ -53,6 +53,11 @@ def record_tombstone(db: apsw.Connection, salt: str, hash_: str, at: str) -> Non
     db.execute(_INSERT, (rows.to_json(record),))
 
 
+def record_dropped(db: apsw.Connection, ids: Sequence[MemoryId]) -> None:
+    """Write down that derived memories are gone: a rebuild must not bring them back."""
+    db.executemany(_INSERT, [(rows.to_json({"change": "drop", "drop": id_}),) for id_ in ids])
+
+
 def record_strength(
     db: apsw.Connection, memory: MemoryId, state: Strength, reviews: Sequence[Review]
 ) -> None:
@@ -101,6 +106,8 @@ def replay(db: apsw.Connection, lines: Iterable[Mapping[str, Any]]) -> Added:
         if "memory" in line:
             memory = records.memory_from_record(line["memory"])
             last[memory.id] = memory
+        elif "drop" in line:
+            last.pop(str(line["drop"]), None)
         elif "tombstone" in line:
             own = line.get("salt") or tombstones.salt(db)
             tombstones.add(db, [(str(own), str(line["tombstone"]))])
