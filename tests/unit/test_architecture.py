@@ -32,6 +32,7 @@ ROWS = (
     {"lifecycle"},
     {"graph"},
     {"store", "embed", "transcripts", "distil", "spool"},
+    {"understand"},
     {"text", "erasure", "project", "logs", "layout", "config_file", "times", "sample", "naming"},
     {"files"},
     {"settings"},

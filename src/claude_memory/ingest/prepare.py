@@ -117,6 +117,8 @@ class Preparer:
             failed=turn.failed,
             parent=turn.parent[:_ID_CHARACTERS],
             path=self._path,
+            speaker=turn.speaker.value,
+            manner=turn.manner.value,
             packed=_packed(text),
             event=event,
             memories=tuple(map(self._observed, observe(event))) if event else (),

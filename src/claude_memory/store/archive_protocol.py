@@ -40,6 +40,8 @@ class NewMessage:
     failed: bool = False
     parent: str = ""
     path: str = ""  # of the file it was read from
+    speaker: str = ""  # person, agent, tool, harness; empty in what was kept before this was told
+    manner: str = ""  # how it came about: typed, queued, answer, closing …
     packed: bytes | None = None  # the text compressed, if that was done already
     event: Event | None = None
     speaker: str = ""

@@ -13,13 +13,15 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
+from claude_memory.understand.speaker import Manner, Speaker
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Role(StrEnum):
-    """Who speaks in a turn."""
+    """What a turn is in the archive's format. Who speaks in it is its `speaker`."""
 
-    USER = "user"  # a person
+    USER = "user"  # what the agent was given as a prompt, by whomever
     ASSISTANT = "assistant"
     CALL = "call"  # the agent calls a tool
     RESULT = "result"  # what the tool answered
@@ -51,6 +53,8 @@ class Turn:
     role: Role
     text: str
     at: datetime
+    speaker: Speaker = Speaker.HARNESS
+    manner: Manner = Manner.REMINDER
     cwd: str = ""
     branch: str = ""
     anchors: tuple[str, ...] = ()
