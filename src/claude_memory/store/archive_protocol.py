@@ -44,8 +44,6 @@ class NewMessage:
     manner: str = ""  # how it came about: typed, queued, answer, closing …
     packed: bytes | None = None  # the text compressed, if that was done already
     event: Event | None = None
-    speaker: str = ""
-    manner: str = ""
     imported: bool = False  # from a history that was not written on this machine
 
 

@@ -1,0 +1,127 @@
+"""Brings what is understood up to what the archive holds: exchanges, the session's record, what it settled.
+
+Which conversations wait is state in the archive. Reads and writes the store; the rules are in `understand`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from claude_memory.model import Kind, ProjectId, SessionId, StoredMemory, Trust, memory_id
+from claude_memory.store.archive_protocol import Archive, Conversation, Message, Understood
+from claude_memory.store.protocol import Store
+from claude_memory.understand import exchanges as understanding
+from claude_memory.understand import sessions, titles
+from claude_memory.understand.model import Exchange, SessionRecord
+
+BATCH = 50
+MAX_FILES = 40
+_COUNTED = 1_000
+
+
+def understand_waiting(store: Store, archive: Archive, out_of_time: Callable[[], bool]) -> tuple[int, int]:
+    """Understand what waits until time is up: how many memories are new, how many conversations are left."""
+    new = 0
+    while not out_of_time() and (waiting := archive.waiting(BATCH)):
+        for conversation in waiting:
+            if out_of_time():
+                break
+            new += understand(store, archive, conversation)
+    return new, len(archive.waiting(_COUNTED))
+
+
+def understand(store: Store, archive: Archive, conversation: Conversation) -> int:
+    """Bring one conversation up to date; returns how many memories are new."""
+    from claude_memory.understand.statements import statements
+
+    earlier, messages, since = _to_read(archive, conversation)
+    found = understanding.exchanges(conversation.session, messages, conversation.cwd)
+    every = [*earlier, *found]
+    record = sessions.record(conversation.session, every, conversation.title)
+    kept = [_understood(conversation, exchange) for exchange in found]
+    made = [_session_memory(conversation, record)] if every and not conversation.parent else []
+    if not conversation.parent:
+        made += statements(store, conversation, every, found, messages)
+    return archive.understood(
+        conversation.number,
+        conversation.messages,
+        kept,
+        since=since,
+        record=sessions.to_json(record) if every else None,
+        memories=made,
+    )
+
+
+def _to_read(archive: Archive, conversation: Conversation) -> tuple[list[Exchange], Sequence[Message], int]:
+    """The exchanges that stand, and the messages from the last one on, which may have grown.
+
+    A transcript may bring what belongs between messages that hooks brought: then all is read again.
+    """
+    known = [
+        (first, understanding.from_json(record))
+        for _, first, _, record in archive.exchanges(conversation.number)
+    ]
+    if known and conversation.understood:
+        since, last = known[-1]
+        messages = archive.messages(conversation.number, first=since)
+        late = any(m.at < last.began for m in messages if m.ordinal > conversation.understood)
+        if not late:
+            return [exchange for first, exchange in known if first < since], messages, since
+    return [], archive.messages(conversation.number), 1
+
+
+def exchange_id(project: ProjectId, exchange: Exchange) -> str:
+    """The id of the memory that an exchange is found by."""
+    return memory_id(f"exchange:{project}:{exchange.key}")
+
+
+def _understood(conversation: Conversation, exchange: Exchange) -> Understood:
+    memory = StoredMemory(
+        id=memory_id(f"exchange:{conversation.project}:{exchange.key}"),
+        project=conversation.project,
+        kind=Kind.OBSERVATION,
+        title=titles.title(exchange),
+        body=titles.search_text(exchange),
+        created_at=exchange.began,
+        updated_at=exchange.ended,
+        trust=_trust(conversation),
+        session=_session(conversation),
+        files=_files(exchange),
+        provenance={
+            "source": "exchange",
+            "agent": conversation.agent,
+            "conversation": conversation.session,
+            "messages": [exchange.first, exchange.last],
+        },
+    )
+    return Understood(memory, exchange.first, exchange.last, understanding.to_json(exchange))
+
+
+def _session_memory(conversation: Conversation, record: SessionRecord) -> StoredMemory:
+    return StoredMemory(
+        id=memory_id(f"session:{conversation.project}:{conversation.session}"),
+        project=conversation.project,
+        kind=Kind.SUMMARY,
+        title=record.title,
+        body=sessions.session_text(record),
+        created_at=record.began,
+        updated_at=record.ended,
+        trust=_trust(conversation),
+        session=_session(conversation),
+        files=tuple(path for path, _ in record.files)[:MAX_FILES],
+        provenance={"source": "session", "agent": conversation.agent, "conversation": conversation.session},
+    )
+
+
+def _files(exchange: Exchange) -> tuple[str, ...]:
+    named = (*(path for path, _ in exchange.files_edited), *exchange.files_read)
+    return tuple(dict.fromkeys(named))[:MAX_FILES]
+
+
+def _trust(conversation: Conversation) -> Trust:
+    """An exchange holds an agent's words as well as a person's, so it is the agent's."""
+    return Trust.IMPORTED if conversation.imported else Trust.AGENT
+
+
+def _session(conversation: Conversation) -> SessionId:
+    return SessionId(conversation.parent) if conversation.parent else conversation.session
