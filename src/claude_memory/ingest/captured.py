@@ -20,7 +20,7 @@ from claude_memory.ingest.prepare import (
 from claude_memory.model import Event, EventKind, SessionId
 from claude_memory.store.archive_protocol import NewMessage
 from claude_memory.transcripts.model import Role
-from claude_memory.understand.speaker import Manner, Speaker, Verdict, of_prompt, of_result
+from claude_memory.understand.speaker import Manner, Speaker, Verdict, of_hook, of_result
 
 _ID_CHARACTERS = 200
 _RESPONSES = ("stdout", "stderr", "output", "content", "text", "result")
@@ -36,7 +36,7 @@ def _messages(event: Event, branch: str) -> Iterator[NewMessage]:
     if event.session is None:
         return
     if event.kind is EventKind.PROMPT:
-        verdict = of_prompt(payload)
+        verdict = of_hook({**payload, "hook_event_name": "UserPromptSubmit"})
         yield _message(event, branch, Role.USER, verdict.words, verdict, _named("prompt", payload, "prompt_id"))
     elif event.kind in (EventKind.REPLY, EventKind.SUBAGENT_RESULT):
         text = _text(payload, "last_assistant_message")
@@ -58,7 +58,7 @@ def _tool_use(event: Event, branch: str) -> Iterator[NewMessage]:
     )
     failed = event.kind is EventKind.TOOL_FAILURE
     text = _text(payload, "error") if failed else response_text(payload.get("tool_response"))
-    verdict = of_result(_text(payload, "tool_name"), text, failed=failed)
+    verdict = of_result(_text(payload, "tool_name"), text, {**payload, "is_error": failed})
     yield _message(
         event,
         branch,

@@ -65,8 +65,9 @@ class Addition:
         self._look_up(messages)
         new = [message for message in messages if self._message(message)]
         self._settle()
+        given = {event.id for event in events}
         told = [message.event for message in new if message.event is not None]
-        stored = write.add(self._db, [*events, *told], ())
+        stored = write.add(self._db, [*events, *(event for event in told if event.id not in given)], ())
         for file in files:
             self._file(file)
         return Archived(len(new), len(messages) - len(new), self._sessions, stored.events)
