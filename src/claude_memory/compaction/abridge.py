@@ -7,7 +7,7 @@ import re
 from claude_memory.compaction.talk import ORDERING, SETTLING
 from claude_memory.compaction.wording import CONCLUDING
 from claude_memory.distil.exchange import terms
-from claude_memory.distil.sentences import spoken
+from claude_memory.understand.sentences import spoken
 
 JOINT = " → "
 _TELLING = re.compile(r"\d|`|\w[_=./]\w")

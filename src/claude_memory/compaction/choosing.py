@@ -13,7 +13,7 @@ from claude_memory.compaction.abridge import JOINT, clip, telling
 from claude_memory.compaction.model import Decision
 from claude_memory.compaction.talk import PROPOSING
 from claude_memory.distil.exchange import terms
-from claude_memory.distil.sentences import spoken
+from claude_memory.understand.sentences import spoken
 
 LONG = 80  # characters of a sentence that is cut into clauses
 LITTLE = 8  # words of somebody who leaves it to the proposal to say what was decided

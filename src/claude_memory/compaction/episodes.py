@@ -26,7 +26,7 @@ from claude_memory.compaction.talk import (
 )
 from claude_memory.compaction.undoing import Ledger, Work, stem
 from claude_memory.distil.exchange import terms
-from claude_memory.distil.sentences import spoken
+from claude_memory.understand.sentences import spoken
 from claude_memory.distil.turns import PERSON, TOOL, Turn
 
 SMALL = 30  # turns of talk below which a word that is said twice is no common one

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from claude_memory.compaction.abridge import clip
 from claude_memory.compaction.episodes import Episode, subjects
 from claude_memory.compaction.talk import Word
-from claude_memory.distil.sentences import spoken
+from claude_memory.understand.sentences import spoken
 
 ROOM = 460  # characters of each side: what a judge reads of it
 SAID = 240

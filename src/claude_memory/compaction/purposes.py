@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from claude_memory.compaction.changes import Change
 from claude_memory.compaction.model import Snippet
 from claude_memory.compaction.points import clip
-from claude_memory.distil.sentences import spoken
+from claude_memory.understand.sentences import spoken
 from claude_memory.distil.turns import AGENT, PERSON, Turn
 
 PURPOSE_CHARACTERS = 150

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from claude_memory.distil.exchange import terms
 from claude_memory.distil.observe import is_spoken
-from claude_memory.distil.sentences import spoken
+from claude_memory.understand.sentences import spoken
 from claude_memory.distil.turns import AGENT, PERSON, TOOL, Turn
 
 _RULE = re.compile(

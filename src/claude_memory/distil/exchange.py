@@ -12,7 +12,7 @@ from itertools import islice
 
 from claude_memory.distil import phrases
 from claude_memory.distil.phrases import fits
-from claude_memory.distil.sentences import spoken
+from claude_memory.understand.sentences import spoken
 from claude_memory.distil.turns import AGENT, Turn
 
 MAX_SENTENCES = 60

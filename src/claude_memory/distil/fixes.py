@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from claude_memory.distil.phrases import REJECTING, fits
 from claude_memory.distil.runs import MAX_OUTPUT, Run, changes_something, repairs_first, run_of, turns_back
-from claude_memory.distil.sentences import sentences
+from claude_memory.understand.sentences import sentences
 from claude_memory.distil.turns import AGENT, PERSON, Turn, relative
 
 MAX_DISTANCE = 120  # turns between failing and passing: beyond it, they have little to do with each other

@@ -14,7 +14,7 @@ from claude_memory.distil.decisions import reconsiders, rethinks
 from claude_memory.distil.exchange import Before, acted_on, before, meant, terms
 from claude_memory.distil.fixes import Fix, diagnosis, error_lines, find_fixes
 from claude_memory.distil.observe import files_in, title_of
-from claude_memory.distil.sentences import spoken
+from claude_memory.understand.sentences import spoken
 from claude_memory.distil.statements import SoFar, Statement, statements
 from claude_memory.distil.turns import PERSON, Distilled, Origin, Turn, relative, said_before
 from claude_memory.model import Kind, MemoryId, Scope, StoredMemory, memory_id

@@ -13,7 +13,7 @@ from typing import Any
 from claude_memory.distil import phrases
 from claude_memory.distil.exchange import STOPWORDS
 from claude_memory.distil.observe import says_something, title_of
-from claude_memory.distil.sentences import sentences
+from claude_memory.understand.sentences import sentences
 from claude_memory.distil.turns import PERSON, TELLS_OF, Origin, Turn, relative
 from claude_memory.model import Kind, StoredMemory, memory_id
 

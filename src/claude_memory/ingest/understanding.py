@@ -6,16 +6,29 @@ Which conversations wait is state in the archive. Reads and writes the store; th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from claude_memory.model import Kind, ProjectId, SessionId, StoredMemory, Trust, memory_id
+from claude_memory.model import (
+    Kind,
+    MemoryFilter,
+    SearchScope,
+    SessionId,
+    Status,
+    StoredMemory,
+    Trust,
+    memory_id,
+)
 from claude_memory.store.archive_protocol import Archive, Conversation, Message, Understood
 from claude_memory.store.protocol import Store
 from claude_memory.understand import exchanges as understanding
-from claude_memory.understand import sessions, titles
+from claude_memory.understand import sessions, statements, titles
 from claude_memory.understand.model import Exchange, SessionRecord
+from claude_memory.summaries.agent_summary import feedback_and_fixes
 
 BATCH = 50
 MAX_FILES = 40
+MAX_PLACES = 50
+_ALL = MemoryFilter(statuses=tuple(Status))
 _COUNTED = 1_000
 
 
@@ -32,8 +45,6 @@ def understand_waiting(store: Store, archive: Archive, out_of_time: Callable[[],
 
 def understand(store: Store, archive: Archive, conversation: Conversation) -> int:
     """Bring one conversation up to date; returns how many memories are new."""
-    from claude_memory.understand.statements import statements
-
     earlier, messages, since = _to_read(archive, conversation)
     found = understanding.exchanges(conversation.session, messages, conversation.cwd)
     every = [*earlier, *found]
@@ -41,7 +52,7 @@ def understand(store: Store, archive: Archive, conversation: Conversation) -> in
     kept = [_understood(conversation, exchange) for exchange in found]
     made = [_session_memory(conversation, record)] if every and not conversation.parent else []
     if not conversation.parent:
-        made += statements(store, conversation, every, found, messages)
+        made += _settled(store, conversation, found, messages)
     return archive.understood(
         conversation.number,
         conversation.messages,
@@ -68,11 +79,6 @@ def _to_read(archive: Archive, conversation: Conversation) -> tuple[list[Exchang
         if not late:
             return [exchange for first, exchange in known if first < since], messages, since
     return [], archive.messages(conversation.number), 1
-
-
-def exchange_id(project: ProjectId, exchange: Exchange) -> str:
-    """The id of the memory that an exchange is found by."""
-    return memory_id(f"exchange:{project}:{exchange.key}")
 
 
 def _understood(conversation: Conversation, exchange: Exchange) -> Understood:
@@ -110,6 +116,64 @@ def _session_memory(conversation: Conversation, record: SessionRecord) -> Stored
         session=_session(conversation),
         files=tuple(path for path, _ in record.files)[:MAX_FILES],
         provenance={"source": "session", "agent": conversation.agent, "conversation": conversation.session},
+    )
+
+
+def _settled(
+    store: Store, conversation: Conversation, found: Sequence[Exchange], messages: Sequence[Message]
+) -> list[StoredMemory]:
+    """What the exchanges and the agent's own summaries settled or suggest, each with all its places."""
+    told = [statement for exchange in found for statement in statements.of_exchange(exchange)]
+    for message in messages:
+        if message.role == "summary":
+            feedback, fixes = feedback_and_fixes(message.text)
+            told += statements.of_summary(feedback, fixes, message.at, message.ordinal)
+    made = [_statement_memory(conversation, statement) for statement in statements.merged(told)]
+    ids = [memory.id for memory in made]
+    scope = SearchScope((conversation.project,))
+    known = {memory.id: memory for memory in store.memories(scope, _ALL, ids=ids)} if ids else {}
+    return [_with_places(memory, known.get(memory.id)) for memory in made]
+
+
+def _statement_memory(conversation: Conversation, statement: statements.Statement) -> StoredMemory:
+    """A person's own words are the person's, unless the history came from elsewhere."""
+    trust = Trust.USER if statement.by_person and not conversation.imported else _trust(conversation)
+    return StoredMemory(
+        id=memory_id(f"statement:{conversation.project}:{statement.key}"),
+        project=conversation.project,
+        kind=statement.kind,
+        title=statement.title,
+        body=statement.body,
+        created_at=statement.at,
+        updated_at=statement.at,
+        trust=trust,
+        status=Status.ACTIVE if statement.settled else Status.PROPOSED,
+        session=conversation.session,
+        files=statement.files,
+        provenance={
+            "source": "understood",
+            "by": statement.source,
+            "places": [{"conversation": conversation.session, "messages": list(statement.ordinals)}],
+        },
+    )
+
+
+def _with_places(memory: StoredMemory, known: StoredMemory | None) -> StoredMemory:
+    """One statement is one memory: what is said again, in another session, is settled by that."""
+    if known is None:
+        return memory
+    before = [place for place in known.provenance.get("places", ()) if isinstance(place, dict)]
+    here = memory.provenance["places"][0]
+    others = [place for place in before if place.get("conversation") != here["conversation"]]
+    places = [*others, here]
+    again = memory.trust is Trust.USER and bool(others)
+    status = Status.ACTIVE if again or memory.status is Status.ACTIVE else known.status
+    first = known if others else memory
+    return replace(
+        first,
+        status=status,
+        updated_at=max(known.updated_at, memory.updated_at),
+        provenance={**first.provenance, "places": places[-MAX_PLACES:]},
     )
 
 

@@ -19,7 +19,7 @@ from claude_memory.store.protocol import Added, Change
 from claude_memory.store.sqlite import projects, rows, tombstones
 
 _INSERT = """INSERT INTO changes (record, home, clock) VALUES (?, (SELECT value FROM meta WHERE key = 'store'),
-    (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'clock'))"""
+    coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'clock'), 0))"""
 
 
 def tick(db: apsw.Connection, at_least: int = 0) -> int:
