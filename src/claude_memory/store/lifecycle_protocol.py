@@ -1,4 +1,4 @@
-"""What a store must do for the life of memories: intentions, strength, relations, subjects, file states.
+"""What a store must do for the life of memories: intentions, strength, relations, file states.
 
 Values and one interface beside `Store`. It keeps and finds; it judges nothing.
 """
@@ -156,15 +156,6 @@ class Lifecycle(Protocol):
 
     def unarchive(self, ids: Sequence[MemoryId]) -> int:
         """Bring archived memories back as they were."""
-        ...
-
-    # --- subjects
-    def put_subjects(self, subjects: Mapping[MemoryId, Mapping[str, float]]) -> None: ...
-
-    def with_subjects(
-        self, scope: SearchScope, subjects: Sequence[str]
-    ) -> list[tuple[MemoryId, str, float, datetime]]:
-        """Visible memories that lay down something about one of the subjects, newest first."""
         ...
 
     # --- files

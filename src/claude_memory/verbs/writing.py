@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from claude_memory.errors import Conflict, EmbedderUnavailable, InvalidInput
+from claude_memory.errors import Conflict, InvalidInput
 from claude_memory.model import Kind, MemoryId, NewMemory, Status, StoredMemory
 from claude_memory.verbs.fields import clean, has_derived_title, kind_of, title_of
 from claude_memory.verbs.upkeep import Upkeep
@@ -40,7 +40,6 @@ class Writing(Upkeep):
 
     def _admit(self, memories: Sequence[StoredMemory], *, hasty: bool) -> None:
         """Let new memories meet their neighbours; what they say stays kept whatever comes of it."""
-        from claude_memory.embed import judge_of
         from claude_memory.lifecycle.derive import derive
         from claude_memory.lifecycle.entry import admit
         from claude_memory.lifecycle.staleness import tied
@@ -50,11 +49,7 @@ class Writing(Upkeep):
         derive(self.store, memories)
         if any(memory.files for memory in memories):
             lifecycle_of(self.store).put_file_states(tied(memories, self.project_root))
-        judge = None if hasty else judge_of(self._embedder)
-        try:
-            verdicts = admit(self.store, memories, model, judge, hasty=hasty)
-        except EmbedderUnavailable:  # they wait until it is back
-            verdicts = []
+        verdicts = admit(self.store, memories, None if hasty else model)
         self.verdicts = {verdict.memory: verdict for verdict in verdicts}
         if any(verdict.other for verdict in verdicts):
             self._mirror()

@@ -371,6 +371,7 @@ UPDATE memories SET status = 'active', superseded_by = NULL
 UPDATE memories SET status = 'proposed'
     WHERE status = 'active' AND NOT pinned AND kind NOT IN ('observation', 'summary')
       AND provenance ->> '$.source' IN ('distilled', 'compaction');
+DROP TABLE subjects;
 -- Conversations are understood anew; until then their single turns can be found.
 UPDATE conversations SET distilled = 0;
 INSERT OR REPLACE INTO meta SELECT 'move', '1' WHERE EXISTS (SELECT 1 FROM memories);
