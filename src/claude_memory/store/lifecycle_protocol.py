@@ -158,6 +158,11 @@ class Lifecycle(Protocol):
         """Bring archived memories back as they were."""
         ...
 
+    # --- proposals
+    def reject(self, ids: Sequence[MemoryId]) -> int:
+        """Take proposals out for good: what rules find again is not proposed again."""
+        ...
+
     # --- files
     def put_file_states(self, states: Sequence[FileState]) -> None: ...
 

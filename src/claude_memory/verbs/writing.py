@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from claude_memory.errors import Conflict, InvalidInput
-from claude_memory.model import Kind, MemoryId, NewMemory, Status, StoredMemory
+from claude_memory.caller import require_person
+from claude_memory.model import Kind, MemoryFilter, MemoryId, NewMemory, Status, StoredMemory, Trust
 from claude_memory.verbs.fields import clean, has_derived_title, kind_of, title_of
 from claude_memory.verbs.upkeep import Upkeep
 
@@ -84,6 +85,43 @@ class Writing(Upkeep):
             provenance={**old.provenance, **({"revised": clean(reason)} if reason else {})},
         )
         return self._updated(changed)
+
+    def inbox(self, *, limit: int | None = None) -> list[StoredMemory]:
+        """What rules or agents propose and nobody has confirmed, newest first."""
+        wanted = MemoryFilter(statuses=(Status.PROPOSED,))
+        return self.store.memories(self._scope(), wanted, limit=limit)
+
+    def accept(self, id_: str, *, body: str | None = None, kind: Kind | str | None = None) -> StoredMemory:
+        """Confirm a proposal, as it is or in a person's own wording: from now on it is the person's word."""
+        require_person("accept a proposal")
+        old = self._proposed(id_)
+        text = clean(body) if body is not None and body.strip() else old.body
+        return self._updated(
+            replace(
+                old,
+                body=text,
+                title=title_of(text) if text != old.body else old.title,
+                kind=kind_of(kind) if kind is not None else old.kind,
+                status=Status.ACTIVE,
+                trust=Trust.USER,
+                provenance={**old.provenance, "accepted": True},
+            )
+        )
+
+    def reject(self, ids: Sequence[str]) -> int:
+        """Refuse proposals: they are gone and never come back."""
+        from claude_memory.store.lifecycle_protocol import lifecycle_of
+
+        require_person("reject a proposal")
+        gone = lifecycle_of(self.store).reject([self._proposed(id_).id for id_ in ids])
+        self._mirror()
+        return gone
+
+    def _proposed(self, id_: str) -> StoredMemory:
+        found = self._one(id_)
+        if found.status is not Status.PROPOSED:
+            raise Conflict(f"{found.id} is no proposal: it is {found.status}")
+        return found
 
     def supersede(self, id_: str, new: NewMemory) -> StoredMemory:
         """Put a new memory in the place of an old one; both stay, linked, and the old one sinks."""

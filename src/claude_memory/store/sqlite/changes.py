@@ -82,6 +82,11 @@ def record_dropped(db: apsw.Connection, ids: Sequence[MemoryId]) -> None:
     db.executemany(_INSERT, [(rows.to_json({"change": "drop", "drop": id_}),) for id_ in ids])
 
 
+def record_rejected(db: apsw.Connection, ids: Sequence[MemoryId]) -> None:
+    """Write down that proposals were refused by a person."""
+    db.executemany(_INSERT, [(rows.to_json({"change": "reject", "reject": id_}),) for id_ in ids])
+
+
 def record_strength(
     db: apsw.Connection, memory: MemoryId, state: Strength, reviews: Sequence[Review]
 ) -> None:
@@ -130,6 +135,8 @@ def replay(db: apsw.Connection, lines: Iterable[Mapping[str, Any]]) -> Added:
         if "memory" in line:
             memory = records.memory_from_record(line["memory"])
             last[memory.id] = memory
+        elif "reject" in line:
+            db.execute("INSERT OR IGNORE INTO rejected VALUES (?)", (str(line["reject"]),))
         elif "drop" in line:
             last.pop(str(line["drop"]), None)
         elif "tombstone" in line:

@@ -118,6 +118,13 @@ def _remove(db: apsw.Connection, gone: Sequence[tuple[int, MemoryId]]) -> None:
         erase.remove(db, [number for number, _ in gone])
 
 
+def reject(db: apsw.Connection, gone: Sequence[tuple[int, MemoryId]]) -> None:
+    """Take proposals out, and keep their ids, which say what was proposed, so that they never come back."""
+    db.executemany("INSERT OR IGNORE INTO rejected VALUES (?)", [(id_,) for _, id_ in gone])
+    _remove(db, gone)
+    changes.record_rejected(db, [id_ for _, id_ in gone])
+
+
 def _is_rejected(db: apsw.Connection, memory: StoredMemory) -> bool:
     if memory.status is not Status.PROPOSED:
         return False

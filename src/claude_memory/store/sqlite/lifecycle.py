@@ -187,6 +187,22 @@ class SqliteLifecycle:
                 done += len(changed)
         return done
 
+    # --- proposals
+
+    def reject(self, ids: Sequence[MemoryId]) -> int:
+        """Take proposals out for good."""
+        from claude_memory.store.sqlite import exchanges
+
+        with self._connections.writing() as db:
+            found = rows.fetch(
+                db,
+                f"SELECT number, id FROM memories WHERE status = 'proposed' AND id IN ({_LISTED})",
+                (rows.to_json(list(ids)),),
+            )
+            gone = [(number, MemoryId(id_)) for number, id_ in found]
+            exchanges.reject(db, gone)
+            return len(gone)
+
     # --- files
 
     def put_file_states(self, states: Sequence[FileState]) -> None:
