@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from claude_memory.ingest.captured import messages_of
 from claude_memory.model import (
+    EventKind,
     Kind,
     MemoryFilter,
     SearchScope,
@@ -19,7 +21,7 @@ from claude_memory.model import (
     memory_id,
 )
 from claude_memory.store.archive_protocol import Archive, Conversation, Message, Understood
-from claude_memory.store.protocol import Store
+from claude_memory.store.protocol import EventFilter, Store
 from claude_memory.understand import exchanges as understanding
 from claude_memory.understand import sessions, statements, titles
 from claude_memory.understand.model import Exchange, SessionRecord
@@ -29,18 +31,53 @@ BATCH = 50
 MAX_FILES = 40
 MAX_PLACES = 50
 _ALL = MemoryFilter(statuses=tuple(Status))
+PAGE = 400
 _COUNTED = 1_000
+_TOLD = (
+    EventKind.PROMPT,
+    EventKind.REPLY,
+    EventKind.TOOL_USE,
+    EventKind.TOOL_FAILURE,
+    EventKind.SUBAGENT_RESULT,
+    EventKind.COMPACTION,
+)
 
 
 def understand_waiting(store: Store, archive: Archive, out_of_time: Callable[[], bool]) -> tuple[int, int]:
     """Understand what waits until time is up: how many memories are new, how many conversations are left."""
+    stage = archive.upgrade_stage()
+    if stage == 1 and move_events(store, archive, out_of_time):
+        archive.reach_upgrade_stage(2)
     new = 0
     while not out_of_time() and (waiting := archive.waiting(BATCH)):
         for conversation in waiting:
             if out_of_time():
                 break
             new += understand(store, archive, conversation)
-    return new, len(archive.waiting(_COUNTED))
+    left = len(archive.waiting(_COUNTED))
+    if stage and not left and archive.upgrade_stage() == 2:
+        archive.reach_upgrade_stage(0)
+    return new, left
+
+
+def move_events(store: Store, archive: Archive, out_of_time: Callable[[], bool]) -> bool:
+    """Make messages of what an earlier release kept as events alone; true when all is done.
+
+    A session whose transcript was imported is whole already. Done again, it finds everything there.
+    """
+    wanted, seen = EventFilter(kinds=_TOLD), set[str]()
+    while not out_of_time():
+        page = store.events(SearchScope(None), wanted, limit=PAGE, newest_first=False)
+        fresh = [event for event in page if event.id not in seen]
+        sessions = {event.session for event in fresh if event.session}
+        known = {item.session for item in archive.by_sessions(SearchScope(None), list(sessions)) if item.path}
+        moved = [event for event in fresh if event.session not in known]
+        messages = [message for event in moved for message in messages_of(event)]
+        archive.add(messages, {event.cwd: event.project for event in moved})
+        if len(page) < PAGE or not fresh:
+            return True
+        wanted, seen = replace(wanted, since=page[-1].timestamp), {event.id for event in page}
+    return False
 
 
 def understand(store: Store, archive: Archive, conversation: Conversation) -> int:

@@ -223,6 +223,14 @@ class Archive(Protocol):
         """Words of messages that begin so, the most common first."""
         ...
 
+    def upgrade_stage(self) -> int:
+        """1 while captured events of an earlier release are no messages yet, 2 until all is understood anew, else 0."""
+        ...
+
+    def reach_upgrade_stage(self, stage: int) -> None:
+        """Note how far the upgrade is; 0 when it is done."""
+        ...
+
     def waiting(self, limit: int) -> list[Conversation]:
         """Conversations with messages that were not understood yet, oldest first."""
         ...

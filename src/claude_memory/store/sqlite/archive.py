@@ -211,6 +211,19 @@ class SqliteArchive:
         with self._connections.reading() as db:
             return archive_search.beginning(db, start, limit)
 
+    def upgrade_stage(self) -> int:
+        """How far the upgrade from an earlier release is; 0 if there is nothing to do."""
+        with self._connections.reading() as db:
+            return int(db.execute("SELECT value FROM meta WHERE key = 'move'").get or 0)
+
+    def reach_upgrade_stage(self, stage: int) -> None:
+        """Note how far the upgrade is."""
+        with self._connections.writing() as db:
+            if stage:
+                db.execute("INSERT OR REPLACE INTO meta VALUES ('move', ?)", (str(stage),))
+            else:
+                db.execute("DELETE FROM meta WHERE key = 'move'")
+
     def waiting(self, limit: int) -> list[Conversation]:
         """Conversations with messages that were not understood yet."""
         with self._connections.reading() as db:
