@@ -8,6 +8,7 @@ from typing import Any
 from claude_memory.transcripts import claude
 from claude_memory.transcripts.claude import ClaudeReader
 from claude_memory.transcripts.codex import CodexReader
+from claude_memory.transcripts.copilot import CopilotReader
 from claude_memory.transcripts.cursor import CursorReader
 from claude_memory.transcripts.factory import FactoryReader
 from claude_memory.transcripts.gemini import GeminiReader
@@ -21,12 +22,14 @@ READERS: Mapping[str, Callable[[SourceFile, Mapping[str, Any]], Reader]] = {
     "opencode": OpenCodeReader,
     "factory": FactoryReader,
     "cursor": CursorReader,
+    "copilot-cli": CopilotReader,
 }
 RESUME = {  # how a person goes on with a conversation
     "claude-code": "claude --resume {session}",
     "codex": "codex resume {session}",
     "opencode": "opencode --session {session}",
     "factory": "droid --resume {session}",
+    "copilot-cli": "copilot --resume {session}",
 }
 
 

@@ -7,26 +7,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from claude_memory.transcripts.claude_queue import Queue, Waiting
 from claude_memory.transcripts.model import (
     Chain,
     Role,
     SourceFile,
     Turn,
+    closing,
     joined_text,
+    list_of,
     mapping_of,
     moment_of,
     text_of,
 )
+from claude_memory.understand import speaker
+from claude_memory.understand.speaker import Manner, Speaker, Verdict
 
 AGENT = "claude-code"
 # Bookkeeping repeats prompts and dominates the size. These lines begin with their type, so most of a
 # file is passed over without being parsed.
-_TYPE_FIRST = re.compile(rb'\{\s?"type"\s?:\s?"(?!user"|assistant"|system"|attachment")')
+_TYPE_FIRST = re.compile(
+    rb'\{\s?"type"\s?:\s?"(?!user"|assistant"|system"|attachment"'
+    rb'|queue-operation"|pr-link"|summary"|custom-title"|ai-title")'
+)
 _ATTACHMENT = re.compile(  # only plain members may stand before it: what is quoted never matches
     rb'\{(?:\s?"\w+"\s?:\s?(?:"[^"\\]*"|null|true|false)\s?,)*'
     rb'\s?"attachment"\s?:\s?\{\s?"type"\s?:\s?"(?!queued_command")'
@@ -40,6 +47,9 @@ _SUMMARY_TAIL = re.compile(
     re.DOTALL,
 )
 _REFUSED = ("The user doesn't want to proceed", "[Request interrupted", "The user doesn't want to take this")
+_RESULT_FACTS = ("toolUseResult", "permissionDecision", "toolDenialKind", "userFeedback")
+_OPEN_CALLS = 100
+_LEAVES = 50  # of the last lines: a title names the line that was the last when it was made
 
 
 def is_bookkeeping(raw: bytes) -> bool:
@@ -57,18 +67,27 @@ class ClaudeReader:
         self._first = text_of(state, "first")
         self._at = moment_of(state.get("at")) or datetime.fromtimestamp(source.modified_ns / 1e9, UTC)
         self._chain = Chain(text_of(state, "chain"))
+        self._cwd, self._branch = text_of(state, "cwd"), text_of(state, "branch")
+        self._tools = {str(call): str(tool) for call, tool in mapping_of(state, "tools").items()}
+        self._leaves = dict.fromkeys(map(str, list_of(state, "leaves")))
+        self._title = text_of(state, "title")
+        self._stopped = state.get("stopped") is True
+        self._queue = Queue(list_of(state, "queued"))
         self._held: Turn | None = None
         self._going_on = False
 
     @property
     def settled(self) -> bool:
         """Whether nothing is held back."""
-        return self._held is None
+        return self._held is None and not self._queue.waits
 
     def state(self) -> dict[str, Any]:
-        """The prompt that is being answered, and the last time seen."""
+        """The prompt that is being answered, the calls whose results are to come, and the last time seen."""
         known = {"prompt": self._prompt, "first": self._first, "chain": self._chain.name}
-        return {**known, "at": self._at.isoformat()}
+        seen = {"tools": self._tools, "leaves": list(self._leaves), "queued": self._queue.state()}
+        more = {"title": self._title, "stopped": self._stopped, "at": self._at.isoformat()}
+        more |= {"cwd": self._cwd, "branch": self._branch}
+        return {**known, **seen, **more}
 
     def feed(self, document: Mapping[str, Any]) -> list[Turn]:
         """The turns of one line; an assistant's text waits until it is known whether it is the last."""
@@ -80,25 +99,39 @@ class ClaudeReader:
         elif kind == "system":
             found = self._system(document)
         elif kind == "attachment":
-            found = self._attachment(document)
+            return list(self._attachment(document))
+        elif kind == "queue-operation":
+            return list(self._queued(document))
         else:
-            return []
+            return list(self._named(document))
+        if uuid := text_of(document, "uuid"):
+            self._leaves[uuid] = None
+            if len(self._leaves) > _LEAVES:
+                del self._leaves[next(iter(self._leaves))]
         return [turn for new in found for turn in self._settle(new)]
 
     def finish(self) -> list[Turn]:
         """At the end of the file the last text is the reply, unless the agent was about to use a tool."""
         held, self._held = self._held, None
-        return [held if self._going_on else replace(held, final=True)] if held else []
+        last = [held if self._going_on else closing(held)] if held else []
+        return [*last, *map(self._from_queue, self._queue.rest())]
 
     def _settle(self, turn: Turn) -> Iterator[Turn]:
         if self._held is not None:
             answered = turn.role in (Role.USER, Role.TASK, Role.SUMMARY, Role.NOTE)
-            yield replace(self._held, final=True) if answered else self._held
+            yield closing(self._held) if answered else self._held
             self._held = None
         if turn.role is Role.ASSISTANT and not turn.failed:
             self._held = turn
         else:
             yield turn
+
+    def _between(self, turns: list[Turn]) -> Iterator[Turn]:
+        """Words that reached the agent in the middle of its work: what it said before is not its last."""
+        if turns and self._held is not None:
+            yield self._held
+            self._held = None
+        yield from turns
 
     def _user(self, line: Mapping[str, Any]) -> Iterator[Turn]:
         if line.get("isMeta") is True:
@@ -108,38 +141,71 @@ class ClaudeReader:
         content = message.get("content")
         if line.get("isCompactSummary") is True:
             self._prompt = prompt or self._prompt
-            yield self._turn(line, Role.SUMMARY, summary_text(joined_text(content)), prompt)
+            verdict = speaker.of_prompt(summary_text(joined_text(content)), line)
+            yield self._turn(line, Role.SUMMARY, verdict, prompt)
             return
         blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
-        spoken = []
+        texts, answered = [], False
         for block in blocks:
             if not isinstance(block, dict):
                 continue
             if block.get("type") == "tool_result":
+                answered = True
                 yield self._result(line, block, prompt)
-            elif (text := joined_text([block])) and not text.startswith("<system-reminder>"):
-                spoken.append(text)
-        if any(text.strip() for text in spoken):
-            yield self._spoken(line, "\n".join(spoken), prompt)
+            elif text := joined_text([block]):
+                texts.append(text)
+        yield from self._spoken(line, texts, prompt, beside_result=answered)
 
-    def _spoken(self, line: Mapping[str, Any], text: str, prompt: str) -> Turn:
+    def _spoken(
+        self, line: Mapping[str, Any], texts: list[str], prompt: str, *, beside_result: bool
+    ) -> Iterator[Turn]:
+        """What a line says beside tools' results, each of its texts judged by itself."""
+        said = speaker.of_texts(texts, line)
+        if said is None:
+            return
+        waited = self._queue.arrived(said.words)
+        if said.speaker is Speaker.PERSON and waited is None and not beside_result:
+            if self._queue.was_told(said.words):
+                return
+            yield from map(self._from_queue, self._queue.rest())
+            self._queue.forget()
+        yield self._prompted(line, self._in_manner(said, waited, beside_result=beside_result), prompt)
+
+    def _in_manner(self, said: Verdict, waited: Waiting | None, *, beside_result: bool) -> Verdict:
+        if said.speaker is not Speaker.PERSON:
+            self._stopped = self._stopped or said.manner is Manner.INTERRUPTION
+            return said
+        if beside_result and waited is None:
+            # A person's words stand beside a result only if they waited for it; else nobody knows whose.
+            return Verdict(Speaker.HARNESS, Manner.REMINDER, said.words)
+        if self._stopped:
+            self._stopped = False
+            return said._replace(manner=Manner.AFTER_INTERRUPTION)
+        return said._replace(manner=Manner.QUEUED) if waited and waited.worked else said
+
+    def _prompted(self, line: Mapping[str, Any], verdict: Verdict, prompt: str) -> Turn:
         self._prompt = prompt
-        if text_of(line, "agentId") or line.get("isSidechain") is True:
-            return self._turn(line, Role.TASK, text, prompt)
+        if verdict.manner is Manner.TASK:
+            return self._turn(line, Role.TASK, verdict, prompt)
         # Several texts may stand under one prompt id; the first is what its hook reported.
         known = bool(prompt) and self._first == prompt
         self._first = prompt
         anchors = (f"prompt:{prompt}",) if prompt else ()
-        return self._turn(line, Role.USER, text, "" if known else prompt, anchors=anchors)
+        return self._turn(line, Role.USER, verdict, "" if known else prompt, anchors=anchors)
 
     def _result(self, line: Mapping[str, Any], block: Mapping[str, Any], prompt: str) -> Turn:
         call = text_of(block, "tool_use_id")
+        tool = self._tools.pop(call, "")
         text = joined_text(block.get("content"))
         failed = block.get("is_error") is True
+        facts = {name: line[name] for name in _RESULT_FACTS if name in line}
+        verdict = speaker.of_result(tool, text, {**facts, "is_error": failed})
+        if verdict.speaker is Speaker.TOOL:
+            verdict = verdict._replace(words=self._unspilled(line, text))
         return self._turn(
             line,
             Role.RESULT,
-            self._unspilled(line, text),
+            verdict,
             prompt,
             anchors=(f"result:{call}",) if call else (),
             call=call,
@@ -148,6 +214,7 @@ class ClaudeReader:
         )
 
     def _assistant(self, line: Mapping[str, Any]) -> Iterator[Turn]:
+        self._queue.works()
         message = mapping_of(line, "message")
         id_ = text_of(message, "id")
         broken = line.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>"
@@ -159,20 +226,25 @@ class ClaudeReader:
             if block.get("type") == "tool_use":
                 yield self._call(line, block)
             elif block.get("type") == "text" and (text := text_of(block, "text")).strip():
-                turn = self._turn(
-                    line, Role.ASSISTANT, text, self._prompt, anchors=(f"message:{id_}",) if id_ else ()
-                )
-                yield replace(turn, failed=broken) if broken else turn
+                said = Verdict(Speaker.AGENT, Manner.SAID, text)
+                if broken:  # the program's word that something went wrong
+                    said = Verdict(Speaker.HARNESS, Manner.NOTIFICATION, text)
+                anchors = (f"message:{id_}",) if id_ else ()
+                yield self._turn(line, Role.ASSISTANT, said, self._prompt, anchors=anchors, failed=broken)
 
     def _call(self, line: Mapping[str, Any], block: Mapping[str, Any]) -> Turn:
-        call = text_of(block, "id")
+        call, tool = text_of(block, "id"), text_of(block, "name")
+        if call:
+            self._tools[call] = tool
+            if len(self._tools) > _OPEN_CALLS:
+                del self._tools[next(iter(self._tools))]
         return self._turn(
             line,
             Role.CALL,
-            "",
+            Verdict(Speaker.AGENT, Manner.CALL, ""),
             self._prompt,
             anchors=(f"call:{call}",) if call else (),
-            tool=text_of(block, "name"),
+            tool=tool,
             call=call,
             given=mapping_of(block, "input"),
         )
@@ -181,21 +253,76 @@ class ClaudeReader:
         if line.get("subtype") == "compact_boundary":
             facts = mapping_of(line, "compactMetadata")
             trigger = text_of(facts, "trigger")
-            yield self._turn(line, Role.NOTE, f"compacted ({trigger})" if trigger else "compacted", "")
+            text = f"compacted ({trigger})" if trigger else "compacted"
+            yield self._turn(line, Role.NOTE, Verdict(Speaker.HARNESS, Manner.BOUNDARY, text), "")
 
     def _attachment(self, line: Mapping[str, Any]) -> Iterator[Turn]:
         """A prompt that a person typed while the agent worked; every other attachment is machinery."""
         attachment = mapping_of(line, "attachment")
-        if attachment.get("type") == "queued_command":
-            text = joined_text(attachment.get("prompt"))
-            if text.strip() and not text.lstrip().startswith("<"):
-                yield self._spoken(line, text, text_of(line, "promptId"))
+        if attachment.get("type") != "queued_command":
+            return
+        text = joined_text(attachment.get("prompt"))
+        verdict = speaker.of_prompt(text, {**line, **attachment})
+        self._queue.arrived(verdict.words)
+        if verdict.speaker is Speaker.PERSON and text.strip() and not self._queue.was_told(verdict.words):
+            verdict = verdict._replace(manner=Manner.QUEUED)
+            yield from self._between([self._prompted(line, verdict, text_of(line, "promptId"))])
+
+    def _queued(self, line: Mapping[str, Any]) -> Iterator[Turn]:
+        """What waits until the agent is free, or is handed to it in the middle of its work."""
+        yield from self._between(list(map(self._from_queue, self._queue.changed(line))))
+
+    def _from_queue(self, prompt: Waiting) -> Turn:
+        """A prompt of which nothing but the queue tells. Copies of a conversation keep its time."""
+        manner = Manner.AFTER_INTERRUPTION if self._stopped else Manner.QUEUED
+        self._stopped = False
+        session = text_of(prompt.line, "sessionId") or self._name
+        stamp = text_of(prompt.line, "timestamp")
+        return Turn(
+            session=session,
+            role=Role.USER,
+            text=prompt.text,
+            at=moment_of(stamp) or self._at,
+            speaker=Speaker.PERSON,
+            manner=manner,
+            cwd=self._cwd,
+            branch=self._branch,
+            anchors=(f"queue:{stamp or session}",),
+        )
+
+    def _named(self, line: Mapping[str, Any]) -> Iterator[Turn]:
+        """The conversation's title, and the pull requests that came of it."""
+        kind, session = line.get("type"), text_of(line, "sessionId") or self._name
+        if kind == "pr-link":
+            text = f"pull request {text_of(line, 'prUrl')}".strip()
+            yield self._aside(session, Manner.PULL_REQUEST, text)
+            return
+        title = text_of(line, "customTitle") or text_of(line, "aiTitle") or text_of(line, "summary")
+        if kind == "summary" and text_of(line, "leafUuid") not in self._leaves:
+            return  # of another conversation
+        if title.strip() and (name := Chain().grow(title)) != self._title:
+            self._title = name
+            yield self._aside(session, Manner.TITLE, title)
+
+    def _aside(self, session: str, manner: Manner, text: str) -> Turn:
+        """A fact about the conversation; it stands at no certain place in it."""
+        return Turn(
+            session=session,
+            role=Role.NOTE,
+            text=text,
+            at=self._at,
+            speaker=Speaker.HARNESS,
+            manner=manner,
+            cwd=self._cwd,
+            branch=self._branch,
+            anchors=(f"{manner}:{session}",),
+        )
 
     def _turn(
         self,
         line: Mapping[str, Any],
         role: Role,
-        text: str,
+        said: Verdict,
         prompt: str,
         *,
         anchors: tuple[str, ...] = (),
@@ -214,14 +341,18 @@ class ClaudeReader:
         if uuid:
             anchors = (f"uuid:{uuid}", *anchors)
         cwd = text_of(line, "cwd")
-        anchors = (*anchors, f"after:{self._chain.grow(stamp, cwd, role, text)}")
+        branch = text_of(line, "gitBranch")
+        self._cwd, self._branch = cwd or self._cwd, branch or self._branch
+        anchors = (*anchors, f"after:{self._chain.grow(stamp, cwd, role, said.words)}")
         return Turn(
             session=f"agent-{subagent}" if subagent else session,
             role=role,
-            text=text,
+            text=said.words,
             at=self._at,
+            speaker=said.speaker,
+            manner=said.manner,
             cwd=cwd,
-            branch=text_of(line, "gitBranch"),
+            branch=branch,
             anchors=anchors,
             tool=tool,
             call=call,

@@ -10,17 +10,17 @@ from typing import Any
 from claude_memory.transcripts.lines import document as parsed
 from claude_memory.transcripts.model import Chain, Role, Turn, joined_text, mapping_of, moment_of, text_of
 from claude_memory.transcripts.plain import PlainReader
+from claude_memory.understand.speaker import Speaker, of_texts
 
-_PREAMBLE = re.compile(
-    r"\s*(?:# AGENTS\.md instructions|<environment_context>|<user_instructions>|<permissions instructions>"
-    r"|<collaboration_mode>|<turn_aborted>|<INSTRUCTIONS>|<skill>)"
-)
+_PICTURE = re.compile(r"\s*</?image\b[^>]*>\s*")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 
 
 class CodexReader(PlainReader):
     """One rollout. Each turn is also named by all that went before it, so that forks meet their origin."""
+
+    _asked: int | None = None  # prompts since the agent began to work; None while it does not
 
     def turns(self, document: Mapping[str, Any]) -> Iterator[Turn]:
         """The turns of one line."""
@@ -34,6 +34,8 @@ class CodexReader(PlainReader):
             yield self._compacted(text_of(payload, "message").strip(), at)
         elif kind == "response_item":
             yield from self._item(payload, at)
+        elif kind == "event_msg":
+            self._event(text_of(payload, "type"))
         elif not payload and "id" in document and "instructions" in document:
             self._meta(document)
         elif not payload:
@@ -46,20 +48,43 @@ class CodexReader(PlainReader):
         self.cwd = text_of(meta, "cwd") or self.cwd
         self.branch = text_of(mapping_of(meta, "git"), "branch") or self.branch
         self.chain = Chain(text_of(meta, "forked_from_id") or self.session)
+        source = meta.get("source")
+        spawned = mapping_of(mapping_of({"": source}, ""), "subagent")
+        if spawned or text_of(meta, "thread_source") == "subagent":
+            self.parent = text_of(mapping_of(spawned, "thread_spawn"), "parent_thread_id") or "codex"
+
+    def _event(self, kind: str) -> None:
+        """Between the first prompt of a task and its end the agent works: what is typed then was queued."""
+        if kind == "task_started":
+            self._asked = 0
+        elif kind in ("task_complete", "turn_aborted"):
+            self._asked = None
+            self.stopped = self.stopped or kind == "turn_aborted"
 
     def _item(self, item: Mapping[str, Any], at: Any) -> Iterator[Turn]:
         kind = item.get("type")
         if kind == "message":
-            role = {"user": Role.USER, "assistant": Role.ASSISTANT}.get(text_of(item, "role"))
-            text = joined_text(item.get("content"))
-            if role and text.strip() and not _PREAMBLE.match(text):
-                yield self.turn(role, text, at)
+            yield from self._message(item, at)
         elif kind in _CALLS:
             given = item.get("arguments") or item.get("input") or item.get("action")
             yield self.call(text_of(item, "name") or str(kind), text_of(item, "call_id"), _given(given), at)
         elif kind in _OUTPUTS:
             text, failed = _output(item.get("output"))
             yield self.result(text_of(item, "call_id"), text, at, failed=failed)
+
+    def _message(self, item: Mapping[str, Any], at: Any) -> Iterator[Turn]:
+        content = item.get("content")
+        if item.get("role") == "assistant":
+            if (text := joined_text(content)).strip():
+                yield self.turn(Role.ASSISTANT, text, at)
+        elif item.get("role") == "user":
+            blocks = content if isinstance(content, list) else [content]
+            texts = [text for block in blocks if not _PICTURE.fullmatch(text := joined_text([block]))]
+            said = of_texts(texts)
+            if said is None or said.speaker is not Speaker.PERSON:
+                return  # its preambles are no conversation
+            yield from self.prompt(texts, at, queued=bool(self._asked))
+            self._asked = None if self._asked is None else self._asked + 1
 
     def _compacted(self, text: str, at: Any) -> Turn:
         """What a compaction left; where that is not for reading, only that it took place."""

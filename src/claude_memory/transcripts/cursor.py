@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from claude_memory.transcripts.factory import block_turns
-from claude_memory.transcripts.model import Role, SourceFile, Turn
+from claude_memory.transcripts.model import SourceFile, Turn
 from claude_memory.transcripts.plain import PlainReader
 
 _QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
@@ -29,10 +29,11 @@ class CursorReader(PlainReader):
         """The turns of one line."""
         yield from block_turns(self, document)
 
-    def turn(self, role: Role, text: str, at: Any = None, *, own: str = "", **more: Any) -> Turn:
-        """One turn; a person's question stands in a tag among what the agent added."""
-        asked = _QUERY.search(text) if role is Role.USER else None
-        return super().turn(role, asked.group(1) if asked else text, at, own=own, **more)
+    def prompt(self, texts: Iterable[str], *given: Any, **more: Any) -> Iterator[Turn]:
+        """A person's question stands in a tag among what the agent added."""
+        texts = list(texts)
+        typed = [found[1] for text in texts if (found := _QUERY.search(text))]
+        return super().prompt(typed or texts, *given, **more)
 
 
 def folder_of(path: Path) -> str:

@@ -51,6 +51,9 @@ def _document(path: Path) -> dict[str, Any] | None:
 def _tree(path: Path) -> Iterator[Mapping[str, Any]]:
     """`session/<project>/ses_x.json` with `message/ses_x/*.json` and `part/msg_x/*.json` beside it."""
     session = _document(path)
+    if session is not None and "messages" in session:  # exported as one document
+        yield session
+        return
     storage = next((folder.parent for folder in path.parents if folder.name == "session"), None)
     if session is None or storage is None:
         return

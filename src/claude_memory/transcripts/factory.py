@@ -26,22 +26,26 @@ def block_turns(reader: PlainReader, document: Mapping[str, Any]) -> Iterator[Tu
     message = mapping_of(document, "message")
     at, id_ = document.get("timestamp"), text_of(document, "id")
     person = (text_of(message, "role") or text_of(document, "role")) == "user"
-    role = Role.USER if person else Role.ASSISTANT
     own = f"message:{id_}" if id_ else ""
     content = message.get("content")
+
+    def said(texts: list[str]) -> Iterator[Turn]:
+        if person:
+            yield from reader.prompt(texts, at, own=own)
+        elif texts:
+            yield reader.turn(Role.ASSISTANT, "\n".join(texts), at, own=own)
+
     spoken: list[str] = []
     for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
         if not isinstance(block, Mapping):
             continue
         if block.get("type") in ("tool_use", "tool_result"):
-            if spoken:
-                yield reader.turn(role, "\n".join(spoken), at, own=own)
-                spoken = []
+            yield from said(spoken)
+            spoken = []
             yield _tool(reader, block, at)
-        elif (text := joined_text([block])).strip() and not text.startswith("<system-reminder>"):
+        elif (text := joined_text([block])).strip():
             spoken.append(text)
-    if spoken:
-        yield reader.turn(role, "\n".join(spoken), at, own=own)
+    yield from said(spoken)
 
 
 def _tool(reader: PlainReader, block: Mapping[str, Any], at: Any) -> Turn:

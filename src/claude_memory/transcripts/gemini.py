@@ -13,6 +13,8 @@ from claude_memory.transcripts.model import Role, SourceFile, Turn, joined_text,
 from claude_memory.transcripts.plain import PlainReader
 
 _ROLES = {"user": Role.USER, "gemini": Role.ASSISTANT, "model": Role.ASSISTANT}
+_CANCELLED = "Request cancelled."
+_REFERENCED = "--- Content from referenced files ---"
 _FAILED = ("error", "cancelled")
 
 
@@ -40,11 +42,14 @@ class GeminiReader(PlainReader):
     def _record(self, record: Mapping[str, Any]) -> Iterator[Turn]:
         role = _ROLES.get(text_of(record, "type"))
         if role is None:
+            self.stopped = self.stopped or joined_text(record.get("content")) == _CANCELLED
             return
         id_, at = text_of(record, "id"), record.get("timestamp")
-        text = joined_text(record.get("content"))
-        if text.strip():
-            yield self.turn(role, text, at, own=f"message:{id_}" if id_ else "")
+        own = f"message:{id_}" if id_ else ""
+        if role is Role.USER:
+            yield from self.prompt(_typed(record), at, own=own)
+        elif (text := joined_text(record.get("content"))).strip():
+            yield self.turn(role, text, at, own=own)
         for call in list_of(record, "toolCalls"):
             if isinstance(call, Mapping):
                 yield from self._tool(call, at)
@@ -56,6 +61,16 @@ class GeminiReader(PlainReader):
         text = _response(call)
         if text:
             yield self.result(id_, text, at, failed=call.get("status") in _FAILED, tool=name)
+
+
+def _typed(record: Mapping[str, Any]) -> Iterator[str]:
+    """What the person typed; files that the text refers to are put behind it."""
+    content = record.get("displayContent") or record.get("content")
+    for block in content if isinstance(content, list) else [content]:
+        text = joined_text([block])
+        if text.strip() == _REFERENCED:
+            return
+        yield text.partition(f"\n{_REFERENCED}\n")[0]
 
 
 def _response(call: Mapping[str, Any]) -> str:

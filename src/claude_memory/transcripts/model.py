@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -67,6 +67,11 @@ class Turn:
     prompt: str = ""  # the agent's id of the prompt it belongs to
     subagent: str = ""
     parent: str = ""  # the session that a sub-agent works for
+
+
+def closing(turn: Turn) -> Turn:
+    """An agent's text that turned out to be its last word to a prompt."""
+    return replace(turn, final=True, manner=Manner.CLOSING)
 
 
 class Reader(Protocol):

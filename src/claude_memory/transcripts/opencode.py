@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from claude_memory.transcripts.model import Role, Turn, mapping_of, text_of
+from claude_memory.transcripts.model import Role, Turn, list_of, mapping_of, text_of
 from claude_memory.transcripts.plain import PlainReader
 
 
@@ -16,7 +16,13 @@ class OpenCodeReader(PlainReader):
     """All sessions of a database, or one of the tree."""
 
     def turns(self, document: Mapping[str, Any]) -> Iterator[Turn]:
-        """The turns of one part."""
+        """The turns of one part, or of a session that was exported as one document."""
+        if "messages" in document:
+            for message in filter(_is_mapping, list_of(document, "messages")):
+                for part in filter(_is_mapping, list_of(message, "parts")):
+                    pieces = {"session": document.get("info"), "message": message.get("info"), "part": part}
+                    yield from self.turns(pieces)
+            return
         session, message = mapping_of(document, "session"), mapping_of(document, "message")
         part = mapping_of(document, "part")
         self.session = text_of(session, "id") or self.session
@@ -25,13 +31,14 @@ class OpenCodeReader(PlainReader):
         at = mapping_of(part, "time").get("start") or mapping_of(message, "time").get("created")
         own = text_of(part, "id")
         if part.get("type") == "text":
-            person = message.get("role") == "user"
-            text = text_of(part, "text")
-            if text.strip() and part.get("synthetic") is not True:
-                role = (Role.TASK if self.parent else Role.USER) if person else Role.ASSISTANT
-                if not person and message.get("summary") is True:
-                    role = Role.SUMMARY  # what a compaction left
-                yield self.turn(role, text, at, own=f"part:{own}" if own else "")
+            text, own = text_of(part, "text"), f"part:{own}" if own else ""
+            if not text.strip() or part.get("synthetic") is True:
+                return
+            if message.get("role") == "user":
+                yield from self.prompt([text], at, own=own)
+            else:  # what a compaction left is marked as a summary
+                role = Role.SUMMARY if message.get("summary") is True else Role.ASSISTANT
+                yield self.turn(role, text, at, own=own)
         elif part.get("type") == "compaction":
             yield self.turn(Role.NOTE, "compacted", at, own=f"part:{own}" if own else "")
         elif part.get("type") == "tool":
@@ -45,3 +52,7 @@ class OpenCodeReader(PlainReader):
         text = text_of(state, "error") if failed else text_of(state, "output")
         if text:
             yield self.result(id_, text, at, failed=failed, tool=name)
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, Mapping)

@@ -53,11 +53,13 @@ PLACES = (
     ),
     Place("factory", (), ".factory", "sessions", ("**/*.jsonl",)),
     Place("cursor", (), ".cursor", "projects", ("*/agent-transcripts/**/*.jsonl",)),
+    Place("copilot-cli", ("COPILOT_HOME",), ".copilot", "session-state", ("*.jsonl", "*/events.jsonl")),
 )
 AGENTS = tuple(place.agent for place in PLACES)
 _MARKS: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("codex", lambda line: "payload" in line or line.get("record_type") == "state"),
     ("factory", lambda line: line.get("type") in ("session_start", "message") and "sessionId" not in line),
+    ("copilot-cli", lambda line: "data" in line and "." in str(line.get("type"))),
     ("gemini", lambda line: "projectHash" in line or "$set" in line or line.get("type") == "gemini"),
     ("claude-code", lambda line: "sessionId" in line or "leafUuid" in line or "parentUuid" in line),
     ("cursor", lambda line: "role" in line and "message" in line),

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from claude_memory.transcripts.model import Chain, Role, SourceFile, Turn, moment_of, text_of
+from claude_memory.transcripts.model import Chain, Role, SourceFile, Turn, closing, moment_of, text_of
+from claude_memory.understand.speaker import Manner, Speaker, of_texts
+
+_SPEAKERS = {
+    Role.ASSISTANT: (Speaker.AGENT, Manner.SAID),
+    Role.CALL: (Speaker.AGENT, Manner.CALL),
+    Role.RESULT: (Speaker.TOOL, Manner.RESULT),
+    Role.TASK: (Speaker.AGENT, Manner.TASK),
+    Role.SUMMARY: (Speaker.AGENT, Manner.CONTINUATION),
+    Role.NOTE: (Speaker.HARNESS, Manner.BOUNDARY),
+}
 
 
 class PlainReader(ABC):
@@ -22,6 +31,7 @@ class PlainReader(ABC):
         self.parent = text_of(state, "parent")
         self._at = moment_of(state.get("at")) or datetime.fromtimestamp(source.modified_ns / 1e9, UTC)
         self.chain = Chain(text_of(state, "chain"))
+        self.stopped = state.get("stopped") is True  # the person interrupted the agent and said nothing since
         self._held: Turn | None = None
 
     @property
@@ -32,7 +42,7 @@ class PlainReader(ABC):
     def state(self) -> dict[str, Any]:
         """Where the conversation takes place, and when it was last heard of."""
         known = {"session": self.session, "cwd": self.cwd, "branch": self.branch, "parent": self.parent}
-        return {**known, "chain": self.chain.name, "at": self._at.isoformat()}
+        return {**known, "chain": self.chain.name, "stopped": self.stopped, "at": self._at.isoformat()}
 
     def feed(self, document: Mapping[str, Any]) -> list[Turn]:
         """The turns that are certain with this document."""
@@ -41,7 +51,7 @@ class PlainReader(ABC):
     def finish(self) -> list[Turn]:
         """At the end of the file the last text is the reply."""
         held, self._held = self._held, None
-        return [replace(held, final=True)] if held else []
+        return [closing(held)] if held else []
 
     @abstractmethod
     def turns(self, document: Mapping[str, Any]) -> Iterator[Turn]:
@@ -53,15 +63,39 @@ class PlainReader(ABC):
         if self._held is not None:
             answered = turn.role in (Role.USER, Role.TASK, Role.SUMMARY, Role.NOTE)
             other = turn.session != self._held.session
-            yield replace(self._held, final=True) if answered or other else self._held
+            yield closing(self._held) if answered or other else self._held
             self._held = None
         if turn.role is Role.ASSISTANT:
             self._held = turn
         else:
             yield turn
 
+    def prompt(
+        self,
+        texts: Iterable[str],
+        at: Any = None,
+        *,
+        own: str = "",
+        facts: Mapping[str, Any] | None = None,
+        queued: bool = False,
+    ) -> Iterator[Turn]:
+        """The turn of what the agent was given as a prompt; none if a program only reminded it of something."""
+        side = {"isSidechain": True} if self.parent else {}
+        said = of_texts(texts, {**(facts or {}), **side})
+        if said is None:
+            return
+        speaker, manner, words = said
+        if speaker is Speaker.PERSON:
+            if self.stopped or queued:
+                manner = Manner.AFTER_INTERRUPTION if self.stopped else Manner.QUEUED
+            self.stopped = False
+        role = Role.TASK if manner is Manner.TASK else Role.USER
+        yield self.turn(role, words, at, own=own, speaker=speaker, manner=manner)
+
     def turn(self, role: Role, text: str, at: Any = None, *, own: str = "", **more: Any) -> Turn:
         """One turn of this conversation. `own` is the agent's id of it, if it has one."""
+        if "speaker" not in more:
+            more["speaker"], more["manner"] = _SPEAKERS[role]
         self._at = moment_of(at) or self._at
         before = self.chain.grow(at, self.cwd, role, own, text)
         return Turn(

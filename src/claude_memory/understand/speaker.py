@@ -5,8 +5,11 @@ Hook events and lines of transcripts get the same verdict. Where it cannot be to
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 
 class Speaker(StrEnum):
@@ -44,6 +47,8 @@ class Manner(StrEnum):
     REMINDER = "reminder"  # instructions and context that a program put there, ours among them
     INTERRUPTION = "interruption"  # the mark that the person stopped the agent
     BOUNDARY = "boundary"  # compacted here, rewound there
+    TITLE = "title"  # the name that the conversation was given
+    PULL_REQUEST = "pull_request"  # the one that came of it
 
 
 class Verdict(NamedTuple):
@@ -52,3 +57,216 @@ class Verdict(NamedTuple):
     speaker: Speaker
     manner: Manner
     words: str
+
+
+# What the agent's program says of a prompt's origin. Whatever is not named here is not a person.
+_PERSONS = {
+    "origin": frozenset({"human"}),  # `{kind: …}`
+    "turnOrigin": frozenset({"human", "sdk"}),
+    "promptSource": frozenset({"typed", "queued", "sdk"}),
+    "source": frozenset({"typed", "queued", "user"}),  # in hooks
+    "commandMode": frozenset({"prompt"}),  # of a queued command
+}
+# Tags that programs open a prompt with. A closed one of any other name with a dash is a notice too.
+_TAGS = {
+    Manner.COMMAND: "command-message command-name command-args skill user-memory-input",
+    Manner.SHELL: "bash-input bash-stdout bash-stderr local-command-stdout local-command-stderr "
+    "user_shell_command",
+    Manner.REMINDER: "system-reminder system_reminder local-command-caveat environment_context "
+    "user_instructions INSTRUCTIONS permissions claude-memory collaboration_mode app-context",
+    Manner.NOTIFICATION: "task-notification teammate-message channel cross-session-message agent-message "
+    "tick system_notification subagent_notification",
+    Manner.HOOK: "user-prompt-submit-hook hook_prompt",
+    Manner.INTERRUPTION: "turn_aborted",
+}
+_MANNERS = {tag: manner for manner, tags in _TAGS.items() for tag in tags.split()}
+_OPENINGS = (
+    (Manner.INTERRUPTION, "[Request interrupted by user"),
+    (Manner.CONTINUATION, "This session is being continued from a previous conversation"),
+    (Manner.PLAN, "Implement the following plan:"),
+    (Manner.COMMAND, "Base directory for this skill:"),
+    (Manner.REMINDER, "Caveat: The messages below"),
+    (Manner.REMINDER, "# AGENTS.md instructions"),
+    (Manner.HOOK, "Operation stopped by hook"),
+    (Manner.NOTIFICATION, "[[ ## "),  # a template that a program filled in
+)
+_AGENTS = (Manner.CONTINUATION, Manner.PLAN, Manner.TASK)
+_CODEX_REQUEST = "## My request for Codex:"
+_REFUSED = "The user doesn't want to proceed with this tool use."
+_REASON = "the user said:\n"
+_ASKING = ("AskUserQuestion",)
+_ANSWERED = ("User has answered your questions:", "Your questions have been answered:", "The user answered:")
+
+
+def of_prompt(text: str, facts: Mapping[str, Any] | None = None) -> Verdict:
+    """Who speaks in what an agent was given as a prompt; `facts` are what stands beside it in its record."""
+    words = text
+    manner = _by_facts(facts or {}, text)
+    if manner is None:
+        words = _without_context(text)
+        manner = _by_text(words) if words.strip() else Manner.REMINDER
+    if manner is None:
+        return Verdict(Speaker.PERSON, Manner.TYPED, _before_notices(words))
+    return Verdict(Speaker.AGENT if manner in _AGENTS else Speaker.HARNESS, manner, text)
+
+
+def of_texts(texts: Iterable[str], facts: Mapping[str, Any] | None = None) -> Verdict | None:
+    """One verdict on a prompt of several texts: a person's words before all else. None if it only reminds."""
+    verdicts = [of_prompt(text, facts) for text in texts if text.strip()]
+    persons = [verdict for verdict in verdicts if verdict.speaker is Speaker.PERSON]
+    said = persons or [verdict for verdict in verdicts if verdict.manner is not Manner.REMINDER]
+    return said[0]._replace(words="\n".join(verdict.words for verdict in said)) if said else None
+
+
+def of_result(tool: str, text: str, facts: Mapping[str, Any] | None = None) -> Verdict:
+    """Who speaks in a tool's result: the tool, unless a person answered or refused.
+
+    Where the record does not say who refused, nobody did through a tool from outside (`mcp__…`) or one
+    whose call was not seen: such a tool can write what it likes.
+    """
+    facts = facts or {}
+    if tool in _ASKING:
+        answers = _answers(facts.get("toolUseResult") or facts.get("tool_response"), text)
+        if answers:
+            return Verdict(Speaker.PERSON, Manner.ANSWER, answers)
+    if _is_refusal(tool, text, facts):
+        reason = facts.get("userFeedback")
+        reason = reason if isinstance(reason, str) else text.partition(_REASON)[2]
+        reason = _without_notes(reason)
+        if reason:
+            return Verdict(Speaker.PERSON, Manner.REJECTION, reason)
+        return Verdict(Speaker.HARNESS, Manner.REJECTION, text)
+    return Verdict(Speaker.TOOL, Manner.RESULT, text)
+
+
+def of_hook(payload: Mapping[str, Any]) -> Verdict:
+    """Who speaks in what a hook was given. Names of fields and events are Claude Code's."""
+    event = str(payload.get("hook_event_name", "")).lower()
+    if event == "userpromptsubmit":
+        return of_prompt(_text(payload, "prompt"), payload)
+    if event in ("stop", "subagentstop"):
+        return Verdict(Speaker.AGENT, Manner.CLOSING, _text(payload, "last_assistant_message"))
+    if event == "postcompact":
+        return Verdict(Speaker.AGENT, Manner.CONTINUATION, _text(payload, "compact_summary"))
+    if event == "pretooluse":
+        return Verdict(Speaker.AGENT, Manner.CALL, "")
+    if event in ("posttooluse", "posttoolusefailure"):
+        facts = {**payload, "is_error": event == "posttoolusefailure"}
+        response = payload.get("tool_response")
+        text = _text(payload, "error") or (response if isinstance(response, str) else "")
+        return of_result(_text(payload, "tool_name"), text, facts)
+    return Verdict(Speaker.HARNESS, Manner.REMINDER, "")
+
+
+def _by_facts(facts: Mapping[str, Any], text: str) -> Manner | None:
+    """The manner of what is certainly no person's, told from the record alone; None leaves it open."""
+    if facts.get("isCompactSummary") is True:
+        return Manner.CONTINUATION
+    if facts.get("isSidechain") is True or facts.get("agentId") or facts.get("agent_id"):
+        return Manner.TASK
+    if facts.get("planContent"):
+        return Manner.PLAN
+    if facts.get("isMeta") is True:
+        return _by_text(text) or Manner.COMMAND
+    for name, persons in _PERSONS.items():
+        value = facts.get(name)
+        value = value.get("kind") if isinstance(value, Mapping) else value
+        if value and value not in persons:
+            return Manner.NOTIFICATION
+    return None
+
+
+def _by_text(text: str) -> Manner | None:
+    """The manner that a text's first words give away; None if nothing says that a program put it there."""
+    text = text.lstrip()
+    for manner, opening in _OPENINGS:
+        if text.startswith(opening):
+            return manner
+    patterns = _patterns()
+    if (tag := patterns.tag.match(text)) is not None:
+        known = _MANNERS.get(tag[1])
+        if known is None and ("-" in tag[1] or "_" in tag[1]) and f"</{tag[1]}>" in text:
+            known = Manner.NOTIFICATION
+        return known
+    if patterns.command.match(text) is not None:
+        return Manner.COMMAND
+    if patterns.hook.match(text) is not None:
+        return Manner.HOOK
+    return Manner.SHELL if text[:1] == "!" and text[1:2].isalpha() else None
+
+
+class _Patterns(NamedTuple):
+    tag: re.Pattern[str]
+    command: re.Pattern[str]
+    hook: re.Pattern[str]
+    context: re.Pattern[str]
+    notice: re.Pattern[str]
+    note: re.Pattern[str]
+
+
+@cache
+def _patterns() -> _Patterns:
+    """Compiled when first needed: most hooks need none."""
+    notices = "|".join(
+        tag
+        for manner in (Manner.NOTIFICATION, Manner.REMINDER, Manner.SHELL)
+        for tag in _TAGS[manner].split()
+        if "-" in tag or "_" in tag
+    )
+    return _Patterns(
+        tag=re.compile(r"<([A-Za-z][\w-]*)[\s>]"),
+        command=re.compile(r"/[A-Za-z][\w:.-]*(?:\s|$)"),
+        hook=re.compile(r"[A-Z]\w+ hook (?:feedback|blocking error|error)\b|[A-Z]\w+:\w+ hook "),
+        # What an editor or the program put before the words. Its content is anybody's, so it lasts to the
+        # last closing tag.
+        context=re.compile(
+            r"\s*<(ide_opened_file|ide_selection|ide_diagnostics|system-reminder|system_reminder"
+            r"|current_datetime)>.*</\1>",
+            re.DOTALL,
+        ),
+        notice=re.compile(rf"^<(?:{notices}|channel(?= source=))[\s>]", re.MULTILINE),
+        note=re.compile(r"\n\nNote: The user's next message may contain .*", re.DOTALL),
+    )
+
+
+def _without_context(text: str) -> str:
+    """A prompt without what stands before the words themselves."""
+    if _CODEX_REQUEST in text and text.lstrip().startswith("# "):
+        return text.rpartition(_CODEX_REQUEST)[2]
+    while text.lstrip()[:1] == "<" and (found := _patterns().context.match(text)) is not None:
+        text = text[found.end() :]
+    return text
+
+
+def _before_notices(text: str) -> str:
+    """A person's words without a notice that was handed over together with them."""
+    found = _patterns().notice.search(text) if "\n<" in text else None
+    return text[: found.start()].rstrip() if found else text
+
+
+def _without_notes(reason: str) -> str:
+    return _patterns().note.sub("", reason).strip() if reason else ""
+
+
+def _is_refusal(tool: str, text: str, facts: Mapping[str, Any]) -> bool:
+    if (kind := facts.get("toolDenialKind")) is not None:
+        return bool(kind == "user-rejected")
+    decision = facts.get("permissionDecision")
+    if isinstance(decision, Mapping):
+        return decision.get("decision") == "reject" and text.startswith(_REFUSED)
+    if not tool or tool.startswith("mcp__"):
+        return False
+    return facts.get("is_error") is True and text.startswith(_REFUSED)
+
+
+def _answers(result: Any, text: str) -> str:
+    """Question and answer, a pair a paragraph."""
+    given = result.get("answers") if isinstance(result, Mapping) else None
+    if isinstance(given, Mapping):
+        return "\n\n".join(f"{question}\n→ {answer}" for question, answer in given.items() if answer)
+    return text if text.startswith(_ANSWERED) else ""
+
+
+def _text(payload: Mapping[str, Any], key: str) -> str:
+    value = payload.get(key)
+    return value if isinstance(value, str) else ""
