@@ -37,7 +37,9 @@ def _messages(event: Event, branch: str) -> Iterator[NewMessage]:
         return
     if event.kind is EventKind.PROMPT:
         verdict = of_hook({**payload, "hook_event_name": "UserPromptSubmit"})
-        yield _message(event, branch, Role.USER, verdict.words, verdict, _named("prompt", payload, "prompt_id"))
+        yield _message(
+            event, branch, Role.USER, verdict.words, verdict, _named("prompt", payload, "prompt_id")
+        )
     elif event.kind in (EventKind.REPLY, EventKind.SUBAGENT_RESULT):
         text = _text(payload, "last_assistant_message")
         yield _message(event, branch, Role.ASSISTANT, text, Verdict(Speaker.AGENT, Manner.CLOSING, text))

@@ -24,8 +24,8 @@ from claude_memory.store.archive_protocol import Archive, Conversation, Message,
 from claude_memory.store.protocol import EventFilter, Store
 from claude_memory.understand import exchanges as understanding
 from claude_memory.understand import sessions, statements, titles
+from claude_memory.understand.agent_summary import feedback_and_fixes, read
 from claude_memory.understand.model import Exchange, SessionRecord
-from claude_memory.summaries.agent_summary import feedback_and_fixes
 
 BATCH = 50
 MAX_FILES = 40
@@ -85,17 +85,17 @@ def understand(store: Store, archive: Archive, conversation: Conversation) -> in
     earlier, messages, since = _to_read(archive, conversation)
     found = understanding.exchanges(conversation.session, messages, conversation.cwd)
     every = [*earlier, *found]
-    record = sessions.record(conversation.session, every, conversation.title)
+    record = sessions.record(conversation.session, every) if every else None
     kept = [_understood(conversation, exchange) for exchange in found]
-    made = [_session_memory(conversation, record)] if every and not conversation.parent else []
-    if not conversation.parent:
-        made += _settled(store, conversation, found, messages)
+    made: list[StoredMemory] = []
+    if record is not None and not conversation.parent:
+        made = [_session_memory(conversation, record), *_settled(store, conversation, every, found, messages)]
     return archive.understood(
         conversation.number,
         conversation.messages,
         kept,
         since=since,
-        record=sessions.to_json(record) if every else None,
+        record=sessions.to_json(record) if record is not None else None,
         memories=made,
     )
 
@@ -106,8 +106,7 @@ def _to_read(archive: Archive, conversation: Conversation) -> tuple[list[Exchang
     A transcript may bring what belongs between messages that hooks brought: then all is read again.
     """
     known = [
-        (first, understanding.from_json(record))
-        for _, first, _, record in archive.exchanges(conversation.number)
+        (first, sessions.from_json(record)) for _, first, _, record in archive.exchanges(conversation.number)
     ]
     if known and conversation.understood:
         since, last = known[-1]
@@ -137,7 +136,7 @@ def _understood(conversation: Conversation, exchange: Exchange) -> Understood:
             "messages": [exchange.first, exchange.last],
         },
     )
-    return Understood(memory, exchange.first, exchange.last, understanding.to_json(exchange))
+    return Understood(memory, exchange.first, exchange.last, sessions.to_json(exchange))
 
 
 def _session_memory(conversation: Conversation, record: SessionRecord) -> StoredMemory:
@@ -157,13 +156,17 @@ def _session_memory(conversation: Conversation, record: SessionRecord) -> Stored
 
 
 def _settled(
-    store: Store, conversation: Conversation, found: Sequence[Exchange], messages: Sequence[Message]
+    store: Store,
+    conversation: Conversation,
+    every: Sequence[Exchange],
+    found: Sequence[Exchange],
+    messages: Sequence[Message],
 ) -> list[StoredMemory]:
     """What the exchanges and the agent's own summaries settled or suggest, each with all its places."""
-    told = [statement for exchange in found for statement in statements.of_exchange(exchange)]
+    told = statements.of_session(every, {exchange.key for exchange in found})
     for message in messages:
         if message.role == "summary":
-            feedback, fixes = feedback_and_fixes(message.text)
+            feedback, fixes = feedback_and_fixes(read(message.text))
             told += statements.of_summary(feedback, fixes, message.at, message.ordinal)
     made = [_statement_memory(conversation, statement) for statement in statements.merged(told)]
     ids = [memory.id for memory in made]

@@ -52,9 +52,7 @@ def latest_first(judged: list[Judged], question: Question, weights: Mapping[str,
     best = max(scores)
     if best <= 0:
         return judged
-    holding = [
-        item for item, score in zip(judged, scores, strict=False) if score >= NEAR_THE_BEST * best
-    ]
+    holding = [item for item, score in zip(judged, scores, strict=False) if score >= NEAR_THE_BEST * best]
     holding.sort(key=lambda item: item.memory.created_at, reverse=True)
     top = judged[0].score
     leading = [

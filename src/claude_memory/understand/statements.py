@@ -8,7 +8,8 @@ session. The rest is a proposal: found by search, listed in the inbox, never giv
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -23,7 +24,7 @@ LINE_CHARACTERS = 300
 MAX_FILES = 8
 SAME = 0.75  # share of the shorter statement's terms that stand in the longer one
 _SHORTEST_SUBJECT = 3  # words of a commit's subject, without its type
-_TYPE = re.compile(r"^(?P<type>[a-z]+)(?:\([^)]*\))?!?: *", re.ASCII)
+_TYPE = re.compile(r"^\W*(?P<type>[a-z]+)(?:\([^)]*\))?!?: *", re.ASCII)
 _HOUSEKEEPING = re.compile(
     r"^(?:merge|wip|bump|fixup!|squash!|revert|release|version|lint|fmt|format|typo|cleanup|clean up|tidy"
     r"|address (?:review|comments|feedback|pr)|update (?:changelog|lock|deps|dependencies)|fix (?:lint|format|typo))\b",
@@ -41,13 +42,43 @@ _RULES: tuple[tuple[Kind, str], ...] = (
     (Kind.DECISION, r"\b(?:let's|lets|we'll|we will|we should) (?:use|go with|stick (?:with|to)|keep|switch to|drop)\b"),
     (Kind.PREFERENCE, r"\bi (?:prefer|like it when|don't like|do not like|hate|want you to always)\b"),
 )  # fmt: skip
-_REMEMBER = re.compile(r"^(?:please |pls |also |and )*(?:remember|keep in mind|note for later|don't forget)\b[:,]? *(?:that |to )?", re.I)
+_REMEMBER = re.compile(
+    r"^(?:please |pls |also |and )*(?:remember|keep in mind|note for later|don't forget)\b[:,]? *(?:that |to )?",
+    re.IGNORECASE,
+)
 _MOMENTARY = re.compile(
     r"\?\s*$|\b(?:this time|for now|right now|just now|today|again|let me know|did (?:not|n't)|didn't|doesn't|does not"
     r"|isn't|was|were|why|error|failed|failing|still|seems?|looks? like|i (?:see|saw|get|got|think|thought|guess))\b",
     re.IGNORECASE,
 )
 _WORDS_OF_A_RULE = range(4, 45)
+_FEWEST_TERMS = 3  # content words that a line must have to say something
+_ORDERS_TO_COMMIT = frozenset(query_terms(
+    "commit commits push pushed pull request pr draft branch please now then yes ok okay go ahead do it this that"
+    " them all let merge rebase amend looks good great thanks done continue next step proceed"
+))  # fmt: skip
+_REPORT = re.compile(
+    r"\b(?:commit(?:ted|s)?|push(?:ed)?|amended|working tree|up to date|branch is|pr (?:is|#)|all tests pass|no issues)\b",
+    re.IGNORECASE,
+)
+_STEP = re.compile(r"(?:#{2,4} |\d+[.)] )")
+_A_PLAN = re.compile(r"^(?:implementation )?plan\b\s*(?:to|for)?\s*[:—–-]*\s*", re.IGNORECASE)
+_RECOMMENDED = re.compile(r"\s*\((?:recommended|default)\)", re.IGNORECASE)
+# Questions about the step at hand; their answers do not outlive it.
+_PROCESS = re.compile(
+    r"\b(?:which (?:pr|issue|branch|file|task)|ready to|would you like me|shall i|should i (?:proceed|continue|start|go)"
+    r"|do you want me|any (?:aspects|concerns)|anything else|next\?|clarify|what would you like|how would you like to proceed)\b",
+    re.IGNORECASE,
+)
+_ANSWERING = re.compile(
+    r"^(?:yes|no|yeah|ok|okay|but|and|hmm|so|we can|i can|let's do|reqork|rework)\b", re.IGNORECASE
+)
+# Errors that a tool names and mends by itself; nobody needs them a second time.
+_PASSING = re.compile(
+    r"\b(?:gofmt|golangci|lint\w*|nolint|unused|unparam|noctx|imports?|trailing|whitespace|format(?:ting)?|compile errors?"
+    r"|syntax error|typo|not (?:been )?read yet|string to replace|old_string|file has been modified|merge conflicts?)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +97,19 @@ class Statement:
     ordinals: tuple[int, ...] = ()
 
 
-def of_exchange(exchange: Exchange) -> list[Statement]:
-    """What one exchange settled or suggests; the stronger source of the same statement stands."""
+def of_session(exchanges: Sequence[Exchange], fresh: Collection[str]) -> list[Statement]:
+    """What the exchanges with these keys settled or suggest; those before tell what led to a commit."""
     found: list[Statement] = []
-    for statement in (*_commits(exchange), *_plan(exchange), *_answers(exchange), *_rules(exchange)):
-        if not any(says_the_same(statement, known) for known in found):
-            found.append(statement)
-    return found
+    work: list[Exchange] = []  # what was worked on since the last commit
+    for exchange in exchanges:
+        if exchange.key in fresh:
+            found += _commits(exchange, work)
+            found += (*_plan(exchange), *_answers(exchange), *_rules(exchange))
+        if exchange.commits:
+            work = [exchange] if exchange.uncommitted else []
+        elif exchange.files_edited or exchange.plan:
+            work.append(exchange)
+    return merged(found)
 
 
 def of_summary(
@@ -83,16 +120,25 @@ def of_summary(
     for error, fix in fixes:
         title = shorten(_line(error), 80)
         body = f"{_line(error)}\nFix: {_line(fix)}"
-        if len(query_terms(fix)) >= 3:
+        if len(query_terms(fix)) >= _FEWEST_TERMS and not _PASSING.search(f"{error} {fix}"):
             key = f"fix:{_normal(error)}"
-            found.append(Statement(Kind.FIX, title, body, key, "summary", at, settled=True, ordinals=(ordinal,)))
+            found.append(
+                Statement(Kind.FIX, title, body, key, "summary", at, settled=True, ordinals=(ordinal,))
+            )
     for told in feedback:
         line = _line(told)
-        if len(query_terms(line)) >= 3:
+        if len(query_terms(line)) >= _FEWEST_TERMS:
             key = f"said:{_normal(line)}"
             found.append(
                 Statement(
-                    Kind.CORRECTION, shorten(line, 80), line, key, "feedback", at, settled=False, ordinals=(ordinal,)
+                    Kind.CORRECTION,
+                    shorten(line, 80),
+                    line,
+                    key,
+                    "feedback",
+                    at,
+                    settled=False,
+                    ordinals=(ordinal,),
                 )
             )
     return found
@@ -107,27 +153,56 @@ def says_the_same(one: Statement, other: Statement) -> bool:
     return len(small) >= 3 and len(small & large) >= SAME * len(small)
 
 
-def _commits(exchange: Exchange) -> Iterator[Statement]:
-    """A request that ended in a commit is a decision that was carried out; what repairs something is a fix."""
-    if not exchange.request and not exchange.plan:
+def _commits(exchange: Exchange, work: Sequence[Exchange]) -> Iterator[Statement]:
+    """A request that ended in a commit is a decision that was carried out; what repairs something is a fix.
+
+    A commit is often asked for by itself: what led to it was asked in the exchanges before.
+    """
+    asked = _requests([*work, exchange])
+    done = _outcome([*work, exchange]) if len(exchange.commits) == 1 else ""
+    if not asked and not done:
         return
     for commit in exchange.commits:
         subject, type_ = _subject(commit)
         if not subject:
             continue
         fixing = type_ == "fix" or _FIXING.match(subject) is not None
-        body = "\n".join(_told(exchange, subject, commit, single=len(exchange.commits) == 1))
+        branch = f" on {commit.branch}" if commit.branch else ""
+        lines = [subject, *asked, *([f"Done: {done}"] if done else []), f"Commit {commit.hash}{branch}"]
         yield Statement(
             Kind.FIX if fixing else Kind.DECISION,
             shorten(subject, 80),
-            body,
+            "\n".join(lines),
             f"commit:{_normal(subject)}",
             "commit",
             exchange.ended,
             settled=True,
-            files=_files(exchange),
+            files=_files(*work, exchange),
             ordinals=(commit.ordinal,),
         )
+
+
+def _requests(work: Sequence[Exchange]) -> list[str]:
+    """What the person asked for, first and last; an order to commit or a nod says nothing."""
+    told = [_line(item.request, REQUEST_CHARACTERS) for item in work if _asks(item.request)]
+    plans = [f"Plan: {title}" for item in work if (title := plan_title(item.plan))]
+    first_and_last = list(dict.fromkeys([*told[:1], *told[-1:]]))
+    return [*plans[:1], *(f"Asked: “{_unquoted(text)}”" for text in first_and_last)]
+
+
+def _asks(request: str) -> bool:
+    rest = [term for term in query_terms(request[:2_000]) if term not in _ORDERS_TO_COMMIT]
+    return len(rest) >= _FEWEST_TERMS
+
+
+def _outcome(work: Sequence[Exchange]) -> str:
+    """How it ended in the agent's words, without the report that it was committed."""
+    for exchange in reversed(work):
+        told = [item.said for item in spoken(exchange.closing) if not _REPORT.search(item.said)]
+        told = [line for line in told if len(query_terms(line)) >= _FEWEST_TERMS]
+        if told:
+            return _line(" ".join(told[:3]), CLOSING_CHARACTERS)
+    return ""
 
 
 def _subject(commit: Commit) -> tuple[str, str]:
@@ -141,33 +216,18 @@ def _subject(commit: Commit) -> tuple[str, str]:
     return plain[:1].upper() + plain[1:], type_
 
 
-def _told(exchange: Exchange, subject: str, commit: Commit, *, single: bool) -> Iterator[str]:
-    yield subject
-    asked = _line(exchange.request, REQUEST_CHARACTERS)
-    if len(query_terms(asked)) >= 2:
-        yield f"Asked: “{_unquoted(asked)}”"
-    if single and exchange.closing:
-        yield f"Done: {shorten(_line(exchange.closing, CLOSING_CHARACTERS), CLOSING_CHARACTERS)}"
-    branch = f" on {commit.branch}" if commit.branch else ""
-    yield f"Commit {commit.hash}{branch}"
-
-
 def _plan(exchange: Exchange) -> Iterator[Statement]:
     """An accepted plan that led to edits was decided; one that was only written was not."""
-    if not exchange.plan or not exchange.files_edited or exchange.outcome is not Outcome.ANSWERED:
+    title = plan_title(exchange.plan)
+    if not title or not exchange.files_edited or exchange.outcome is not Outcome.ANSWERED:
         return
-    lines = [line.strip() for line in exchange.plan.splitlines() if line.strip()]
-    title = next((line.lstrip("# ").strip() for line in lines if line.lstrip("# ").strip()), "")
-    title = re.sub(r"^(?:plan|implementation plan)\s*[:—-]\s*", "", title, flags=re.IGNORECASE)
-    if len(title.split()) < 2:
-        return
-    steps = [line.lstrip("#*-0123456789. ").rstrip(":") for line in lines if re.match(r"(?:#{2,4} |\d+\. )", line)]
-    steps = [step for step in steps if len(step.split()) > 1][:12]
-    body = "\n".join([title, *(f"- {shorten(step, 120)}" for step in steps)])
+    lines = [line.strip() for line in exchange.plan.splitlines()]
+    steps = [line.lstrip("#*-0123456789. ").rstrip(":*") for line in lines if _STEP.match(line)]
+    steps = [step for step in steps if len(query_terms(step)) >= _FEWEST_TERMS][:12]
     yield Statement(
         Kind.DECISION,
         shorten(title, 80),
-        body,
+        "\n".join([title, *(f"- {shorten(step, 160)}" for step in steps)]),
         f"plan:{_normal(title)}",
         "plan",
         exchange.ended,
@@ -177,12 +237,21 @@ def _plan(exchange: Exchange) -> Iterator[Statement]:
     )
 
 
+def plan_title(plan: str) -> str:
+    """What a plan is about: its first line, without the word that it is a plan."""
+    first = next((line.strip("#* ").strip() for line in plan.splitlines() if line.strip("#* ").strip()), "")
+    title = _A_PLAN.sub("", first).strip()
+    return _line(title) if len(title.split()) > 1 else ""
+
+
 def _answers(exchange: Exchange) -> Iterator[Statement]:
     """A question of the agent with the person's answer: a choice and its topic, nothing to guess."""
     for said in exchange.asked:
         if said.manner != "answer" or not said.words.strip():
             continue
-        question, answer = _line(said.question), _line(said.words)
+        question, answer = _line(said.question), _line(_RECOMMENDED.sub("", said.words))
+        if answer.endswith("?") or _PROCESS.search(question):
+            continue
         body = f"{question} — {answer}" if question else answer
         yield Statement(
             Kind.DECISION,
@@ -211,8 +280,14 @@ def _rule(sentence: str, said: Utterance, exchange: Exchange) -> Statement | Non
     """A sentence that is said as a rule: worth asking the person about, and settled if they say so."""
     words = sentence.split()
     asked = _REMEMBER.match(sentence)
-    kind = Kind.CONVENTION if asked else next((kind for kind, rule in _RULES if re.search(rule, sentence, re.I)), None)
+    kind = (
+        Kind.CONVENTION
+        if asked
+        else next((kind for kind, rule in _RULES if re.search(rule, sentence, re.IGNORECASE)), None)
+    )
     if kind is None or len(words) not in _WORDS_OF_A_RULE or (_MOMENTARY.search(sentence) and not asked):
+        return None
+    if _ANSWERING.match(sentence):
         return None
     line = _line(sentence)
     return Statement(
@@ -229,8 +304,11 @@ def _rule(sentence: str, said: Utterance, exchange: Exchange) -> Statement | Non
     )
 
 
-def _files(exchange: Exchange) -> tuple[str, ...]:
-    return tuple(path for path, _ in exchange.files_edited)[:MAX_FILES]
+def _files(*exchanges: Exchange) -> tuple[str, ...]:
+    counted: Counter[str] = Counter()
+    for exchange in exchanges:
+        counted.update(dict(exchange.files_edited))
+    return tuple(path for path, _ in counted.most_common(MAX_FILES))
 
 
 def _terms(text: str) -> set[str]:

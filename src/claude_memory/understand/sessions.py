@@ -1,0 +1,239 @@
+"""The record of a session, made from its exchanges; and both as JSON documents. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from claude_memory.model import SessionId
+from claude_memory.text import shorten
+from claude_memory.understand import tools
+from claude_memory.understand.model import (
+    Command,
+    Commit,
+    Exchange,
+    Outcome,
+    SessionRecord,
+    TaskItem,
+    Utterance,
+)
+from claude_memory.understand.titles import title as title_of
+
+FILES = 40
+CHECKS = 8
+REQUEST_CHARACTERS = 600
+CLOSING_CHARACTERS = 2_000
+_OPEN = ("pending", "in_progress")
+
+
+def record(session: SessionId, exchanges: Sequence[Exchange], title: str = "") -> SessionRecord:
+    """The session as its exchanges show it, oldest first; `title` is the one that its agent gave it."""
+    if not exchanges:
+        raise ValueError("a session without exchanges has no record")
+    requests = [exchange for exchange in exchanges if exchange.asked] or list(exchanges)
+    answered = [exchange for exchange in exchanges if exchange.closing]
+    files: Counter[str] = Counter()
+    for exchange in exchanges:
+        files.update(dict(exchange.files_edited))
+    return SessionRecord(
+        session=session,
+        title=title.strip() or _title(exchanges),
+        began=min(exchange.began for exchange in exchanges),
+        ended=max(exchange.ended for exchange in exchanges),
+        branches=_latest_last(exchange.branch for exchange in exchanges),
+        exchanges=len(exchanges),
+        first_request=_asked(requests[0]),
+        last_request=_asked(requests[-1]),
+        answered=requests[-1].outcome is Outcome.ANSWERED,
+        commits=_commits(exchanges),
+        pull_requests=tuple(dict.fromkeys(link for one in exchanges for link in one.pull_requests)),
+        files=tuple(files.most_common(FILES)),
+        uncommitted=_uncommitted(exchanges),
+        open_tasks=_open_tasks(exchanges),
+        failing=_failing(exchanges),
+        checks=_checks(exchanges),
+        closing=answered[-1].closing[:CLOSING_CHARACTERS] if answered else "",
+    )
+
+
+def _title(exchanges: Sequence[Exchange]) -> str:
+    """The title of the exchange that changed most; without any change, of the first request."""
+
+    def weight(exchange: Exchange) -> tuple[int, int, int]:
+        edits = sum(count for _, count in exchange.files_edited)
+        return (len(exchange.commits), bool(exchange.plan) + edits, 0)
+
+    best = max(exchanges, key=weight)
+    return title_of(best if any(weight(best)) else exchanges[0])
+
+
+def _asked(exchange: Exchange) -> str:
+    return shorten(exchange.request or exchange.handed or exchange.plan, REQUEST_CHARACTERS)
+
+
+def _latest_last(names: Iterable[str]) -> tuple[str, ...]:
+    seen: dict[str, None] = {}
+    for name in names:
+        if name:
+            seen.pop(name, None)
+            seen[name] = None
+    return tuple(seen)
+
+
+def _commits(exchanges: Iterable[Exchange]) -> tuple[Commit, ...]:
+    """Commits in order; one that was amended or rebased later counts once, as it was last."""
+    last: dict[str, Commit] = {}
+    for exchange in exchanges:
+        for commit in exchange.commits:
+            last.pop(commit.subject, None)
+            last[commit.subject] = commit
+    return tuple(last.values())
+
+
+def _uncommitted(exchanges: Iterable[Exchange]) -> tuple[str, ...]:
+    files: dict[str, None] = {}
+    for exchange in exchanges:
+        if exchange.commits:
+            files.clear()
+        files.update(dict.fromkeys(exchange.uncommitted))
+    return tuple(files)[:FILES]
+
+
+def _open_tasks(exchanges: Sequence[Exchange]) -> tuple[TaskItem, ...]:
+    listed = next((one.tasks for one in reversed(exchanges) if one.tasks), ())
+    return tuple(task for task in listed if task.status in _OPEN)
+
+
+def _failing(exchanges: Iterable[Exchange]) -> tuple[Command, ...]:
+    """Checks whose last run in the session failed."""
+    last: dict[str, Command] = {}
+    for exchange in exchanges:
+        for command in exchange.commands:
+            for name, _ in tools.checks_of(command.command):
+                if not command.failed:
+                    last.pop(name, None)
+        for command in exchange.failing:
+            for name, _ in tools.checks_of(command.command):
+                last[name] = command
+    return tuple({command.ordinal: command for command in last.values()}.values())
+
+
+def _checks(exchanges: Iterable[Exchange]) -> tuple[str, ...]:
+    counted = Counter(
+        name
+        for exchange in exchanges
+        for command in exchange.commands
+        for name, _ in tools.checks_of(command.command)
+    )
+    return tuple(name for name, _ in counted.most_common(CHECKS))
+
+
+def session_text(record: SessionRecord) -> str:
+    """The session in a few plain lines: what was asked, what came of it, how it stands."""
+    lines = [f"Asked: {record.first_request}"] if record.first_request else []
+    if record.last_request and record.last_request != record.first_request:
+        unanswered = "" if record.answered else " (not answered)"
+        lines.append(f"Asked last{unanswered}: {record.last_request}")
+    elif not record.answered:
+        lines.append("Not answered.")
+    if record.branches:
+        lines.append("Branches: " + ", ".join(record.branches[-4:]))
+    lines += [f"Commit {commit.hash} {commit.subject}" for commit in record.commits[-8:]]
+    lines += [f"Pull request: {link}" for link in record.pull_requests[-4:]]
+    if record.files:
+        lines.append("Edited: " + ", ".join(f"{name} ({count})" for name, count in record.files[:8]))
+    if record.uncommitted:
+        lines.append("Not committed: " + ", ".join(record.uncommitted[:8]))
+    lines += [f"Open: {task.title}" for task in record.open_tasks[:6]]
+    lines += [f"Fails: {shorten(command.command, 120)}" for command in record.failing[:3]]
+    if record.closing:
+        lines.append(f"Ended with: {shorten(' '.join(record.closing.split()), 800)}")
+    return "\n".join(lines)
+
+
+# --- as JSON documents, which the store keeps
+
+
+def to_json(value: Exchange | SessionRecord) -> dict[str, Any]:
+    """A document that `from_json` or `record_from_json` reads back; empty members are left out."""
+    document: dict[str, Any] = {key: one for key, one in asdict(value).items() if one or one is False}
+    for key in ("began", "ended"):
+        document[key] = document[key].isoformat()
+    for spoken in document.get("asked", ()):
+        spoken["at"] = spoken["at"].isoformat()
+    return document
+
+
+def from_json(document: Mapping[str, Any]) -> Exchange:
+    """The exchange of such a document; members that it does not know are passed over."""
+    return Exchange(
+        session=SessionId(document["session"]),
+        key=document["key"],
+        first=document.get("first", 0),
+        last=document.get("last", 0),
+        began=datetime.fromisoformat(document["began"]),
+        ended=datetime.fromisoformat(document["ended"]),
+        branch=document.get("branch", ""),
+        cwd=document.get("cwd", ""),
+        asked=tuple(_utterance(spoken) for spoken in document.get("asked", ())),
+        plan=document.get("plan", ""),
+        handed=document.get("handed", ""),
+        files_read=tuple(document.get("files_read", ())),
+        files_edited=_counted(document.get("files_edited", ())),
+        commands=_commands(document, "commands"),
+        commits=_all_commits(document),
+        pull_requests=tuple(document.get("pull_requests", ())),
+        tasks=_task_items(document, "tasks"),
+        said=tuple(document.get("said", ())),
+        closing=document.get("closing", ""),
+        outcome=Outcome(document.get("outcome", Outcome.OPEN)),
+        uncommitted=tuple(document.get("uncommitted", ())),
+        failing=_commands(document, "failing"),
+    )
+
+
+def record_from_json(document: Mapping[str, Any]) -> SessionRecord:
+    """The session's record of such a document."""
+    return SessionRecord(
+        session=SessionId(document["session"]),
+        title=document.get("title", ""),
+        began=datetime.fromisoformat(document["began"]),
+        ended=datetime.fromisoformat(document["ended"]),
+        branches=tuple(document.get("branches", ())),
+        exchanges=document.get("exchanges", 0),
+        first_request=document.get("first_request", ""),
+        last_request=document.get("last_request", ""),
+        answered=document.get("answered", True),
+        commits=_all_commits(document),
+        pull_requests=tuple(document.get("pull_requests", ())),
+        files=_counted(document.get("files", ())),
+        uncommitted=tuple(document.get("uncommitted", ())),
+        open_tasks=_task_items(document, "open_tasks"),
+        failing=_commands(document, "failing"),
+        checks=tuple(document.get("checks", ())),
+        closing=document.get("closing", ""),
+        agents=tuple(document.get("agents", ())),
+    )
+
+
+def _utterance(spoken: Mapping[str, Any]) -> Utterance:
+    return Utterance(**{**spoken, "at": datetime.fromisoformat(spoken["at"])})
+
+
+def _counted(pairs: Iterable[Sequence[Any]]) -> tuple[tuple[str, int], ...]:
+    return tuple((name, count) for name, count in pairs)
+
+
+def _commands(document: Mapping[str, Any], key: str) -> tuple[Command, ...]:
+    return tuple(Command(**one) for one in document.get(key, ()))
+
+
+def _all_commits(document: Mapping[str, Any]) -> tuple[Commit, ...]:
+    return tuple(Commit(**one) for one in document.get("commits", ()))
+
+
+def _task_items(document: Mapping[str, Any], key: str) -> tuple[TaskItem, ...]:
+    return tuple(TaskItem(**one) for one in document.get(key, ()))

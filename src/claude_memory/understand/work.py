@@ -1,0 +1,218 @@
+"""What the calls of an exchange did: files, commands and how they went, commits, checks, tasks. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from claude_memory.understand import tools
+from claude_memory.understand.model import Command, Commit, TaskItem
+
+COMMAND_CHARACTERS = 300
+FILES = 80
+_CREATED = re.compile(r"Task #(\d+) created")
+_SESSION_RUNS = re.compile(r"Process running with session ID (\d+)")
+_SCRATCH = re.compile(r"(?:^|/)(?:tmp|temp|scratchpad|var/folders)/|/\.claude/|/dev/", re.IGNORECASE)
+
+
+class Message(Protocol):
+    """What is read of an archived message."""
+
+    @property
+    def ordinal(self) -> int: ...
+    @property
+    def role(self) -> str: ...
+    @property
+    def at(self) -> datetime: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def tool(self) -> str: ...
+    @property
+    def call(self) -> str: ...
+    @property
+    def failed(self) -> bool: ...
+    @property
+    def event(self) -> str: ...
+    @property
+    def speaker(self) -> str: ...
+    @property
+    def manner(self) -> str: ...
+    @property
+    def branch(self) -> str: ...
+
+
+def clip(text: str, limit: int) -> str:
+    """Head and tail: the sum of a long text stands at its end."""
+    if len(text) <= limit:
+        return text
+    return f"{text[: limit * 2 // 3].rstrip()}\n[…]\n{text[-(limit // 3) :].lstrip()}"
+
+
+@dataclass(slots=True)
+class Work:
+    """What the calls of one exchange did, in their order."""
+
+    cwd: str
+    read: dict[str, None] = field(default_factory=dict)
+    edited: Counter[str] = field(default_factory=Counter)
+    commands: dict[str, Command] = field(default_factory=dict)  # by the call's id
+    commits: list[Commit] = field(default_factory=list)
+    pull_requests: list[str] = field(default_factory=list)
+    _pending: dict[str, list[str]] = field(
+        default_factory=dict
+    )  # files of calls whose result is not here yet
+    _edits: dict[str, int] = field(default_factory=dict)  # when each file was last edited
+    _committed: int = -1
+    _checked: dict[str, tuple[frozenset[str], Command]] = field(default_factory=dict)
+    _running: dict[str, str] = field(default_factory=dict)  # a shell's own number of a command, to the call
+
+    def call(self, position: int, call: Message) -> None:
+        tool = call.tool.lower()
+        if tool in tools.RUNNING:
+            command = tools.command_of(call.text)
+            if command:
+                shown = clip(command, COMMAND_CHARACTERS)
+                self.commands[call.call or str(position)] = Command(call.ordinal, shown)
+
+    def result(self, position: int, result: Message, call: Message | None) -> None:
+        if call is None:
+            return
+        tool, refused = call.tool.lower(), result.manner == "rejection"
+        if refused:
+            self.commands.pop(call.call, None)
+        elif tool in tools.RUNNING:
+            self._ran(position, result, call)
+        elif tool in tools.POLLING:
+            self._printed(position, result, call)
+        elif result.failed:
+            return
+        elif tools.reads(tool, call.text):
+            self._reads(tools.files_of(call.text))
+        elif tool in tools.CHANGING:
+            self._changes(position, tools.files_of(call.text))
+        elif "pull_request" in tool:
+            self.pull_requests += tools.pull_requests_in(result.text)
+
+    def _ran(self, position: int, result: Message, call: Message) -> None:
+        command = tools.command_of(call.text)
+        if not command:
+            return
+        if runs := _SESSION_RUNS.search(result.text[:600]):
+            self._running[runs[1]] = call.call
+        self._outcome(position, result, call.call, command)
+        if not result.failed:
+            self._reads(tools.files_read_by(command))
+            self._changes(position, tools.files_written_by(command))
+
+    def _printed(self, position: int, result: Message, call: Message) -> None:
+        """More output of a command that was still running."""
+        given = tools.given_of(call.text)
+        origin = self._running.get(given.get("session_id", ""), "")
+        command = self.commands.get(origin)
+        self._outcome(position, result, origin, command.command if command else "")
+
+    def _outcome(self, position: int, result: Message, id_: str, command: str) -> None:
+        checks = tools.checks_of(command)
+        failed = result.failed or (bool(checks) and tools.reports_failure(result.text))
+        ran = self.commands.get(id_)
+        if ran is not None:
+            error = tools.error_lines(result.text) if failed else ""
+            self.commands[id_] = ran = Command(ran.ordinal, ran.command, failed, error)
+            self._check(checks, ran)
+        for hash_, subject, branch in tools.commits_in(command, result.text):
+            if "--amend" in command and self.commits:
+                self.commits.pop()
+            self.commits.append(Commit(result.ordinal, hash_, subject, branch))
+            self._committed = position
+        if "pr create" in command or "mr create" in command:
+            self.pull_requests += tools.pull_requests_in(result.text)
+
+    def _check(self, checks: Sequence[tuple[str, frozenset[str]]], ran: Command) -> None:
+        for name, objects in checks:
+            before = self._checked.get(name)
+            narrower = before is not None and before[1].failed and objects and before[0].isdisjoint(objects)
+            if ran.failed or not narrower:
+                self._checked[name] = (objects, ran)
+
+    def _reads(self, names: Iterable[str]) -> None:
+        self.read.update(dict.fromkeys(tools.relative(name, self.cwd) for name in names))
+
+    def _changes(self, position: int, names: Iterable[str]) -> None:
+        for name in names:
+            short = tools.relative(name, self.cwd)
+            self.edited[short] += 1
+            self._edits[short] = position
+
+    def uncommitted(self) -> tuple[str, ...]:
+        """Files edited after the last commit; what lies in scratch folders is never committed."""
+        return tuple(
+            name for name, at in self._edits.items() if at > self._committed and not _SCRATCH.search(name)
+        )[:FILES]
+
+    def failing(self) -> tuple[Command, ...]:
+        return tuple({ran.ordinal: ran for _, ran in self._checked.values() if ran.failed}.values())
+
+
+class Tasks:
+    """The agent's own list of tasks. It lasts for the whole session; an exchange shows what it touched."""
+
+    def __init__(self) -> None:
+        self._items: dict[str, TaskItem] = {}
+        self._calls: dict[str, Message] = {}
+        self._finished: set[str] = set()
+        self._touched = False
+
+    def begin(self) -> None:
+        self._touched = False
+        self._finished = {id_ for id_, item in self._items.items() if item.status in ("completed", "deleted")}
+
+    def call(self, call: Message) -> None:
+        tool = call.tool.lower()
+        if tools.is_list(tool):
+            listed = list(tools.items(tools.given_of(call.text)))
+            if listed:
+                self._items = {
+                    title: TaskItem(title, _status(status), call.ordinal) for title, status in listed
+                }
+                self._touched = True
+        elif tool == "taskcreate":
+            self._calls[call.call] = call
+        elif tool == "taskupdate":
+            self._update(call)
+
+    def _update(self, call: Message) -> None:
+        given = tools.given_of(call.text)
+        item = self._items.get(given.get("taskId", "").strip())
+        if item is not None:
+            title = given.get("subject", "").strip() or item.title
+            status = _status(given.get("status", "").strip()) if given.get("status") else item.status
+            self._items[given["taskId"].strip()] = TaskItem(title, status, call.ordinal)
+            self._touched = True
+
+    def result(self, result: Message) -> None:
+        call = self._calls.pop(result.call, None)
+        number = _CREATED.match(result.text) if call is not None else None
+        if call is not None and number:
+            title = tools.given_of(call.text).get("subject", "").strip()
+            self._items[number[1]] = TaskItem(title, "pending", call.ordinal)
+            self._touched = True
+
+    def standing(self) -> tuple[TaskItem, ...]:
+        """The list at the end of the exchange, if it was touched, without what was done before it."""
+        if not self._touched:
+            return ()
+        return tuple(item for id_, item in self._items.items() if id_ not in self._finished)
+
+
+def _status(status: str) -> str:
+    status = status.lower()
+    if status in tools.DONE:
+        return "completed"
+    if status in tools.DROPPED:
+        return "deleted"
+    return "in_progress" if status in ("in_progress", "inprogress", "active", "doing") else "pending"
