@@ -20,7 +20,6 @@ from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.files import private_folder, try_lock
 from claude_memory.ingest.import_state import Start
 from claude_memory.ingest.importer import Imported, Progress, Request, import_history
-from claude_memory.ingest.prepare import given_of, rendered
 from claude_memory.ingest.reading import NO_JSON, Task, Unread, batches
 from claude_memory.memory import Memory
 from claude_memory.model import Kind, MemoryFilter, SearchScope, Trust
@@ -28,6 +27,7 @@ from claude_memory.settings import Settings
 from claude_memory.spool import Spool
 from claude_memory.transcripts import places
 from claude_memory.transcripts.model import SourceFile
+from claude_memory.understand.tools import given_of, rendered
 
 EVERYTHING = SearchScope(None)
 

@@ -14,18 +14,17 @@ from typing import Any
 from claude_memory.compaction import preserved
 from claude_memory.compaction.model import Stretch, about_tokens
 from claude_memory.compaction.preserved import key_of
-from claude_memory.distil.todo_lists import is_list
 from claude_memory.distil.turns import Turn
 from claude_memory.errors import InvalidInput
 from claude_memory.ingest import session_turns
 from claude_memory.ingest.import_state import Start
-from claude_memory.ingest.prepare import given_of
 from claude_memory.ingest.reading import Task, batches
 from claude_memory.model import SessionId
 from claude_memory.settings import Settings
 from claude_memory.store.archive_protocol import Message, NewMessage
 from claude_memory.transcripts import places
 from claude_memory.transcripts.model import moment_of
+from claude_memory.understand.tools import given_of, is_list
 
 NOTE, SUMMARY = "note", "summary"
 _COMPACTED = "compacted"

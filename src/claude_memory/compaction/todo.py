@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from claude_memory.compaction.model import Remark
-from claude_memory.distil.todo_lists import DONE, DROPPED, is_list, items
 from claude_memory.distil.turns import TOOL, Turn
+from claude_memory.understand.tools import DONE, DROPPED, is_list, items
 
 
 def tasks(turns: Sequence[Turn], place: Sequence[int]) -> tuple[list[Remark], list[Remark]]:

@@ -12,8 +12,10 @@ from typing import Any
 from claude_memory.context.builder import Line, Situation
 from claude_memory.context.quoting import clipped, plain
 from claude_memory.context.repeats import Told, nothing_told
+from claude_memory.distil.observe import of_event
 from claude_memory.model import EventKind, SearchScope
 from claude_memory.store.protocol import EventFilter
+from claude_memory.understand.speaker import Speaker
 
 SUMMARIES = 3
 PENDING = 8
@@ -81,9 +83,9 @@ def _asked_since(situation: Situation, since: str) -> Iterator[str]:
     wanted = EventFilter(session=situation.session, kinds=(EventKind.PROMPT,))
     found = situation.store.events(SearchScope((situation.project.id,)), wanted, limit=ASKED)
     for event in reversed(found):
-        text = event.payload.get("prompt")
-        if event.timestamp.isoformat() > since and isinstance(text, str) and text[:1] not in ("/", "<", ""):
-            yield f"- asked before the compaction: {_quoted(text)}"
+        said = of_event(event)
+        if event.timestamp.isoformat() > since and said.speaker is Speaker.PERSON and said.words:
+            yield f"- asked before the compaction: {_quoted(said.words)}"
 
 
 def _quoted(text: str, characters: int = _LINE_CHARACTERS) -> str:

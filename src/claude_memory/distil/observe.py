@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from claude_memory.model import Event, EventKind, Kind, StoredMemory, Trust, memory_id
+from claude_memory.understand.speaker import Manner, Speaker, Verdict, of_hook, of_prompt
 
 TITLE_CHARACTERS = 80
 ERROR_CHARACTERS = 2000
@@ -23,9 +24,18 @@ _SOURCES = {
     EventKind.SUBAGENT_RESULT: ("last_assistant_message", Kind.OBSERVATION, Trust.AGENT),
     EventKind.COMPACTION: ("compact_summary", Kind.SUMMARY, Trust.AGENT),
 }
-_NOT_SPOKEN = re.compile(
-    r"/[A-Za-z][\w:-]*(\s|$)|<(local-)?command-|<local-|<system-reminder>|\[Request interrupted"
-)
+# Where an event that was drawn up from a transcript says who speaks.
+SPEAKER, MANNER = "speaker", "manner"
+_OTHERS = frozenset(Speaker) - {Speaker.PERSON}
+_MANNERS = frozenset(Manner)
+_HOOKS = {
+    EventKind.PROMPT: "UserPromptSubmit",
+    EventKind.REPLY: "Stop",
+    EventKind.SUBAGENT_RESULT: "SubagentStop",
+    EventKind.COMPACTION: "PostCompact",
+    EventKind.TOOL_USE: "PostToolUse",
+    EventKind.TOOL_FAILURE: "PostToolUseFailure",
+}
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _WORD = re.compile(rf"[{_CJK}]|[^\W{_CJK}][^\W{_CJK}'’]*")
 _ACKNOWLEDGING = frozenset(
@@ -52,7 +62,22 @@ def observe(event: Event) -> list[StoredMemory]:
         return []
     key, kind, trust = _SOURCES[event.kind]
     body = _text(event.payload, key).strip()
+    if event.kind is EventKind.PROMPT:
+        said = of_event(event)
+        if said.speaker is Speaker.HARNESS:
+            return []  # the archive keeps it; a task's result is observed when it is reported as such
+        trust = Trust.USER if said.speaker is Speaker.PERSON else Trust.AGENT
+        body = said.words.strip()
     return [_memory(event, kind, trust, body)] if says_something(body) else []
+
+
+def of_event(event: Event) -> Verdict:
+    """Who speaks in an event: what its transcript told, else what its hook's payload tells."""
+    heard = of_hook({"hook_event_name": _HOOKS.get(event.kind, ""), **event.payload})
+    told, manner = _text(event.payload, SPEAKER), _text(event.payload, MANNER)
+    if told in _OTHERS and manner in _MANNERS:
+        return heard._replace(speaker=Speaker(told), manner=Manner(manner))
+    return heard
 
 
 def says_something(text: str) -> bool:
@@ -68,8 +93,8 @@ def says_something(text: str) -> bool:
 
 
 def is_spoken(text: str) -> bool:
-    """Whether a person said it: no command to the agent's program, nothing a program put there."""
-    return _NOT_SPOKEN.match(text) is None
+    """Whether a person said it, as far as the text alone tells."""
+    return of_prompt(text).speaker is Speaker.PERSON
 
 
 def title_of(text: str) -> str:

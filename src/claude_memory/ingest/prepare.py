@@ -7,8 +7,6 @@ get the same id, so that they meet in one row. Nothing unredacted leaves here, i
 from __future__ import annotations
 
 import hashlib
-import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +20,8 @@ from claude_memory.store.archive_protocol import NewMessage
 from claude_memory.store.packing import packed
 from claude_memory.transcripts.claude import AGENT as CLAUDE
 from claude_memory.transcripts.model import Role, Turn
+from claude_memory.understand.speaker import MANNER, SPEAKER, Speaker
+from claude_memory.understand.tools import rendered
 
 RESULT_CHARACTERS = 8_000  # of a tool's output: head and tail
 CALL_CHARACTERS = 6_000
@@ -30,8 +30,6 @@ _MARGIN = 8 << 10  # longer than any secret that a cut could halve
 _SLIM = {"command": 1000, "file_path": 500, "notebook_path": 500, "path": 500, "description": 200}
 _ID_CHARACTERS = 200
 _OWN_ID = 12  # a shorter id of a tool use may come again in another session
-_BESIDE_COMMAND = re.compile(r"\n(description|timeout|run_in_background|workdir|cwd|justification): ")
-_MEMBER = re.compile(r"(?:^|\n)([a-zA-Z_]\w{0,40}): ")
 _EVENTS = {
     Role.USER: "UserPromptSubmit",
     Role.ASSISTANT: "Stop",
@@ -145,6 +143,9 @@ class Preparer:
         id_ = identity(kind, payload, turn.at)
         if key:
             payload[key] = bound_text(whole, self._settings.event_max_kb * 1024)
+        if turn.speaker is not Speaker.PERSON and turn.role is Role.USER:
+            # A record tells more than a hook's payload; after the id, which both must share.
+            payload |= {SPEAKER: turn.speaker.value, MANNER: turn.manner.value}
         return Event(
             id_,
             kind,
@@ -209,35 +210,6 @@ def _is_plain(given: Mapping[str, Any]) -> bool:
     shown = "\n".join(f'{key}="{value}"' for key, value in given.items() if isinstance(value, str))
     flat = all(isinstance(value, str | int | float | None) for value in given.values())
     return flat and "private" not in shown.lower() and not may_hold(shown)
-
-
-def rendered(given: Mapping[str, Any]) -> str:
-    """A tool's input as a person reads it: the command first, everything else by name."""
-    command = given.get("command")
-    parts = [f"$ {command}"] if isinstance(command, str) else []
-    for key, value in given.items():
-        if key != "command" or not parts:
-            parts.append(f"{key}: {value if isinstance(value, str) else _as_json(value)}")
-    return "\n".join(parts)
-
-
-def given_of(text: str) -> dict[str, str]:
-    """The input that `rendered` showed: the command, and each member as text. Long ones may be cut."""
-    if text.startswith("$ "):
-        command, *rest = _BESIDE_COMMAND.split(text[2:])
-        return {"command": command, **dict(zip(rest[::2], rest[1::2], strict=True))}
-    _, *rest = _MEMBER.split(text)
-    members: dict[str, str] = {}
-    for key, value in zip(rest[::2], rest[1::2], strict=True):
-        members.setdefault(key, value)  # a text that looks like a member stands behind the real ones
-    return members
-
-
-def _as_json(value: Any) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False)[: 4 * CALL_CHARACTERS]
-    except (RecursionError, ValueError, TypeError):
-        return "[nested too deeply]"
 
 
 def keys(agent: str, anchors: Sequence[str], text: str, event: str = "") -> tuple[int, ...]:

@@ -13,12 +13,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from claude_memory.distil.observe import of_event
 from claude_memory.layers import buffer
 from claude_memory.layers.places import project_files
 from claude_memory.model import Event, EventKind, SearchScope
 from claude_memory.project import root_of
 from claude_memory.settings import Settings
 from claude_memory.store.protocol import EventFilter, Store
+from claude_memory.understand.speaker import Speaker
 
 DEFAULT_WINDOW = 200_000
 # By the beginning of a model's name, longest first; `[1m]` in a name asks for the long window.
@@ -103,9 +105,9 @@ def condensed(events: Sequence[Event]) -> list[str]:
     after = max((i for i, event in enumerate(events) if event.kind is EventKind.COMPACTION), default=-1)
     lines = []
     for event in events[after + 1 :]:
-        asked, answered = _text(event, "prompt"), _text(event, "last_assistant_message")
-        if asked:
-            lines.append(f"- {event.timestamp:%H:%M} asked: {_short(asked, ASKED_CHARACTERS)}")
+        asked, answered = of_event(event), _text(event, "last_assistant_message")
+        if asked.speaker is Speaker.PERSON and asked.words:
+            lines.append(f"- {event.timestamp:%H:%M} asked: {_short(asked.words, ASKED_CHARACTERS)}")
         elif answered:
             lines.append(f"- {event.timestamp:%H:%M} answered: {_short(answered, ANSWERED_CHARACTERS)}")
     return lines[-2 * EXCHANGES :]

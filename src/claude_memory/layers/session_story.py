@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from claude_memory.distil.observe import says_something, title_of
-from claude_memory.distil.todo_lists import DONE, DROPPED, is_list, items
+from claude_memory.distil.observe import of_event, says_something, title_of
 from claude_memory.layers.triggers import scan
 from claude_memory.model import Event, EventKind
+from claude_memory.understand.speaker import Speaker
+from claude_memory.understand.tools import DONE, DROPPED, is_list, items
 
 SETTLING = ("decision", "architecture", "correction")
 EDITING_TOOLS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
@@ -61,7 +62,8 @@ class Story:
 
 def story_of(events: Sequence[Event]) -> Story:
     """The story of events in their order."""
-    prompts = [_text(event, "prompt").strip() for event in events if event.kind is EventKind.PROMPT]
+    heard = [of_event(event) for event in events if event.kind is EventKind.PROMPT]
+    prompts = [said.words.strip() for said in heard if said.speaker is Speaker.PERSON]
     asked = tuple(text for text in prompts if says_something(text))
     replies = [_text(event, "last_assistant_message") for event in events if event.kind is EventKind.REPLY]
     answered = next((text for text in reversed(replies) if says_something(text)), "")

@@ -175,13 +175,12 @@ class ClaudeReader:
         if said.speaker is not Speaker.PERSON:
             self._stopped = self._stopped or said.manner is Manner.INTERRUPTION
             return said
-        if beside_result and waited is None:
-            # A person's words stand beside a result only if they waited for it; else nobody knows whose.
-            return Verdict(Speaker.HARNESS, Manner.REMINDER, said.words)
         if self._stopped:
             self._stopped = False
             return said._replace(manner=Manner.AFTER_INTERRUPTION)
-        return said._replace(manner=Manner.QUEUED) if waited and waited.worked else said
+        # Beside a result stands what a person wrote when they allowed the tool; no tool can write there.
+        meanwhile = beside_result or (waited is not None and waited.worked)
+        return said._replace(manner=Manner.QUEUED) if meanwhile else said
 
     def _prompted(self, line: Mapping[str, Any], verdict: Verdict, prompt: str) -> Turn:
         self._prompt = prompt

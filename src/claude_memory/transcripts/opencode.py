@@ -47,6 +47,7 @@ class OpenCodeReader(PlainReader):
     def _tool(self, part: Mapping[str, Any], at: Any) -> Iterator[Turn]:
         id_, name = text_of(part, "callID"), text_of(part, "tool")
         state = mapping_of(part, "state")
+        at = mapping_of(state, "time").get("start") or at  # the message's time is before its other parts
         yield self.call(name, id_, state.get("input"), at)
         failed = state.get("status") == "error"
         text = text_of(state, "error") if failed else text_of(state, "output")

@@ -79,7 +79,7 @@ class PlainReader(ABC):
         facts: Mapping[str, Any] | None = None,
         queued: bool = False,
     ) -> Iterator[Turn]:
-        """The turn of what the agent was given as a prompt; none if a program only reminded it of something."""
+        """The turn of what the agent was given as a prompt; none if a program only reminded it."""
         side = {"isSidechain": True} if self.parent else {}
         said = of_texts(texts, {**(facts or {}), **side})
         if said is None:

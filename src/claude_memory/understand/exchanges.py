@@ -13,12 +13,14 @@ from datetime import timedelta
 from claude_memory.model import SessionId
 from claude_memory.understand import tools
 from claude_memory.understand.model import Exchange, Outcome, Utterance
+from claude_memory.understand.pasted import typed_words
 from claude_memory.understand.work import FILES, Message, Tasks, Work, clip
 
 SAME_WORK = timedelta(minutes=10)  # of 38 prompts after an interruption 37 came sooner, 32 on the same work
 TEXT_CHARACTERS = 4_000  # of what the agent said at one time
 CLOSING_CHARACTERS = 8_000
 HANDED_CHARACTERS = 600
+PASTED_CHARACTERS = 600
 COMMANDS = 200
 SHORT_REPLY = 80
 QUESTION_WITHIN = 1_500  # of the words before it
@@ -48,7 +50,7 @@ def exchanges(session: SessionId, messages: Iterable[Message], cwd: str = "") ->
     tasks = Tasks()
     made: list[Exchange] = []
     for span in _spans(ordered):
-        if _is_request(span[0]) or any(message.role in _AGENTS for message in span):
+        if _is_request(span[0]) or _has_work(span):
             made.append(_exchange(session, span, calls, tasks, cwd, made[-1] if made else None))
     return made
 
@@ -81,20 +83,28 @@ def _starts(message: Message, running: Sequence[Message]) -> bool:
         named = message.text.lstrip().startswith("/") or "<command-name>" in message.text[:400]
         # Without a name it is what a command expands to, or a skill that the agent itself loaded.
         return named and (_outcome(running) is not Outcome.OPEN or not _has_work(running))
-    return message.manner == "notification" and not message.text.lstrip().startswith(("<", "["))
+    scheduled = message.role == "user" and message.manner == "notification"
+    return scheduled and not message.text.lstrip().startswith(("<", "["))
 
 
 def _is_new_request(message: Message, running: Sequence[Message]) -> bool:
+    """Whether a person's prompt asks for something new, or goes on with what is running."""
+    begun = _is_request(running[0]) or _has_work(running)
     outcome = _outcome(running)
-    if outcome is Outcome.ANSWERED:
+    if not begun:
         return True
     if message.manner == "queued":
-        return not _has_work(running) and not _is_request(running[0])
-    if message.at - running[-1].at > SAME_WORK:
+        return outcome is Outcome.ANSWERED and not _is_underway(running)
+    if outcome is Outcome.ANSWERED or message.at - running[-1].at > SAME_WORK:
         return True
-    if outcome is not Outcome.OPEN or _GO_ON.fullmatch(message.text.strip()):
-        return not (_is_request(running[0]) or _has_work(running))
-    return _has_work(running) or not _is_request(running[0])
+    stopped = outcome is not Outcome.OPEN or message.manner == "after_interruption"
+    return _has_work(running) and not stopped and not _GO_ON.fullmatch(message.text.strip())
+
+
+def _is_underway(running: Sequence[Message]) -> bool:
+    """Whether the agent's last words announced its next step."""
+    last = next((message for message in reversed(running) if message.role == "assistant"), None)
+    return last is not None and last.manner == "said"
 
 
 def _is_request(message: Message) -> bool:
@@ -102,7 +112,12 @@ def _is_request(message: Message) -> bool:
 
 
 def _has_work(span: Iterable[Message]) -> bool:
-    return any(message.role in _AGENTS for message in span)
+    """Whether the agent said or did anything; a failed reply is its program's, such as a limit reached."""
+    return any(message.role in _AGENTS and not _is_broken(message) for message in span)
+
+
+def _is_broken(message: Message) -> bool:
+    return message.role == "assistant" and message.failed
 
 
 def _outcome(span: Sequence[Message]) -> Outcome:
@@ -115,7 +130,7 @@ def _outcome(span: Sequence[Message]) -> Outcome:
         if message.manner == "interruption":
             stopped = True
         elif message.role == "assistant" and message.text.strip():
-            return Outcome.OPEN if message.failed else Outcome.ANSWERED
+            return Outcome.OPEN if _is_broken(message) else Outcome.ANSWERED
         elif message.role in _OPENING or message.manner in _OPENING or message.speaker == "person":
             return Outcome.OPEN
     return Outcome.INTERRUPTED if stopped else Outcome.OPEN
@@ -178,7 +193,9 @@ def _exchange(
 def _utterances(message: Message) -> list[Utterance]:
     text = message.text.strip()
     if message.manner != "answer":
-        return [Utterance(message.ordinal, message.at, text, message.manner, event=message.event)]
+        words, pasted = typed_words(text)
+        shown = clip("\n".join(pasted), PASTED_CHARACTERS)
+        return [Utterance(message.ordinal, message.at, words, message.manner, shown, event=message.event)]
     pairs = [part.partition("\n→ ")[::2] for part in text.split("\n\n")] if "\n→ " in text else []
     pairs = [pair for pair in pairs if pair[1]] or _ANSWERS.findall(text) or [("", text)]
     return [
@@ -198,19 +215,19 @@ def _with_question(reply: Utterance, before: Exchange) -> Utterance:
 
 def _words_of_agent(span: Sequence[Message], outcome: Outcome) -> tuple[tuple[str, ...], str]:
     """What the agent told on the way, and its closing words: the end of its last turn."""
-    told = [place for place, message in enumerate(span) if message.role == "assistant" and not message.failed]
+    told = [
+        place for place, message in enumerate(span) if message.role == "assistant" and not _is_broken(message)
+    ]
     closing: list[int] = []
     if outcome is Outcome.ANSWERED:
         ends = [place for place in told if _ends_turn(span, place)]
-        while ends and (not closing or _is_short(span, closing) or ends[-1] == closing[-1] - 1):
+        while ends and (not closing or ends[-1] == closing[-1] - 1):
             closing.append(ends.pop())
+        if sum(len(span[place].text) for place in closing) < SHORT_CLOSING:
+            closing += [place for place in ends if len(span[place].text) >= SHORT_CLOSING][-1:]
     said = dict.fromkeys(clip(span[at].text.strip(), TEXT_CHARACTERS) for at in told if at not in closing)
     words = dict.fromkeys(span[at].text.strip() for at in reversed(closing))
     return tuple(filter(None, said)), clip("\n\n".join(words), CLOSING_CHARACTERS)
-
-
-def _is_short(span: Sequence[Message], places: Iterable[int]) -> bool:
-    return sum(len(span[place].text) for place in places) < SHORT_CLOSING
 
 
 def _ends_turn(span: Sequence[Message], place: int) -> bool:

@@ -31,19 +31,19 @@ def _shapes() -> _Shapes:
         pasted=re.compile(
             r"\s*(?:"
             r"[\[(]?\d{4}-\d\d-\d\d[T ]|[\[(]?\d\d:\d\d:\d\d|\[ *\d+[.\]]"  # a log's time
-            r"|\[?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE|PASS|FAIL(?:ED)?|PASSED|ok)\b[\]:|\t ]"
+            r"|\[?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE|PASS|FAIL(?:ED)?|PASSED)\b[\]:|\t ]"
             r"|[\w.]*(?:[Ee]rror|[Ee]xception|[Ww]arning|panic|fatal|hint)(?:\[\w+\])?: "  # faults, traces
             r"|Traceback \(|File \"|at [\w.$<>/]+ ?\(|Caused by:|goroutine \d|npm (?:ERR|WARN|error)"
-            r"|(?:[$%❯➜»⎿]|>>>|\w+@[\w.-]+[:~ ]\S*[$#]) ?|=== |--- (?:FAIL|PASS)"  # a terminal
-            r"|diff --git|@@ |\+\+\+ |--- |[+-]\s{2,}\S|index [0-9a-f]{7}|[0-9a-f]{7,40} \S"  # git
+            r"|(?:[$%❯➜»⎿]|>>>|\w+@[\w.-]+[:~ ]\S*[$#]) ?|>|=== |ok +\t|--- (?:FAIL|PASS)"  # a terminal
+            r"|diff --git|[*|\\/ ]*commit [0-9a-f]{7}|@@ |\+\+\+ |--- |[+-]\s{2,}\S|index [0-9a-f]{7}|[0-9a-f]{7,40} \S"  # git
             r"|\||[│┃├└┌╭╰─━═┆⏺●◉✓✔✗✘×⨯•]|[-=_*~]{4,}\s*$"  # tables, frames, marks
             r"|[{}\[\]();,]+\s*$|[\"'][\w.$-]+[\"']\s*:|</?[A-Za-z][\w-]*[ >/]|<!--|//|/\*|#!|#include"
             r"|[\w./\\-]+\.\w{1,5}:\d+"  # a place in a file
-            r"|(?:def|class|import|from|return|const|let|var|func|fn|public|private|export|type) .*[:;({=]\s*$"
+            r"|(?:def|class|import|return|const|let|var|func|fn|public|private|export|type) .*[:;({=]\s*$"
             r"|(?:SELECT|INSERT|UPDATE|CREATE|ALTER) .*(?:;|FROM|INTO|TABLE)"
             r")|(?: {4,}|\t)\S|.*(?:[{;]|\);|=> .*|\\)\s*$"
         ),
-        listed=re.compile(r"\s*(?:[-*•] |\d{1,2}[.)] )"),
+        listed=re.compile(r"\s*(?:[-*•] (?!commit [0-9a-f]{7})|\d{1,2}[.)] )"),
         document=re.compile(
             r"\s*#{1,6} \S|\*\*[^*]+\*\*:?\s*$|(?:Summary|Description|Details|Impact|Steps to reproduce"
             r"|Expected behaviou?r|Actual behaviou?r|Acceptance criteria|Proof of concept|PoC)\s*:?\s*$"
@@ -93,6 +93,9 @@ def _paragraphs(text: str) -> Iterator[tuple[bool, list[str]]]:
     for line in text.splitlines():
         bare = line.strip()
         opens = not fence and bare.startswith(_FENCES)
+        if not fence and not opens and bare.endswith("```") and bare.count("```") % 2:
+            run.append(line[: line.rindex("```")])  # "it says ```", and the fence is open
+            line, bare, opens = "```", "```", True
         if opens or (not fence and not bare):
             if run:
                 yield False, run

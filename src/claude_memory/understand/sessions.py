@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from claude_memory.model import SessionId
 from claude_memory.text import shorten
@@ -27,6 +27,7 @@ CHECKS = 8
 REQUEST_CHARACTERS = 600
 CLOSING_CHARACTERS = 2_000
 _OPEN = ("pending", "in_progress")
+Part = TypeVar("Part", Utterance, Command, Commit, TaskItem)
 
 
 def record(session: SessionId, exchanges: Sequence[Exchange], title: str = "") -> SessionRecord:
@@ -220,7 +221,7 @@ def record_from_json(document: Mapping[str, Any]) -> SessionRecord:
 
 
 def _utterance(spoken: Mapping[str, Any]) -> Utterance:
-    return Utterance(**{**spoken, "at": datetime.fromisoformat(spoken["at"])})
+    return _made(Utterance, {**spoken, "at": datetime.fromisoformat(spoken["at"])})
 
 
 def _counted(pairs: Iterable[Sequence[Any]]) -> tuple[tuple[str, int], ...]:
@@ -228,12 +229,16 @@ def _counted(pairs: Iterable[Sequence[Any]]) -> tuple[tuple[str, int], ...]:
 
 
 def _commands(document: Mapping[str, Any], key: str) -> tuple[Command, ...]:
-    return tuple(Command(**one) for one in document.get(key, ()))
+    return tuple(_made(Command, one) for one in document.get(key, ()))
 
 
 def _all_commits(document: Mapping[str, Any]) -> tuple[Commit, ...]:
-    return tuple(Commit(**one) for one in document.get("commits", ()))
+    return tuple(_made(Commit, one) for one in document.get("commits", ()))
 
 
 def _task_items(document: Mapping[str, Any], key: str) -> tuple[TaskItem, ...]:
-    return tuple(TaskItem(**one) for one in document.get(key, ()))
+    return tuple(_made(TaskItem, one) for one in document.get(key, ()))
+
+
+def _made(kind: type[Part], document: Mapping[str, Any]) -> Part:
+    return kind(**{key: member for key, member in document.items() if key in kind.__slots__})

@@ -94,6 +94,7 @@ _AGENTS = (Manner.CONTINUATION, Manner.PLAN, Manner.TASK)
 _CODEX_REQUEST = "## My request for Codex:"
 _REFUSED = "The user doesn't want to proceed with this tool use."
 _REASON = "the user said:\n"
+_CLARIFYING = "The user wants to clarify these questions."  # the program's words, not theirs
 _ASKING = ("AskUserQuestion",)
 _ANSWERED = ("User has answered your questions:", "Your questions have been answered:", "The user answered:")
 
@@ -106,7 +107,7 @@ def of_prompt(text: str, facts: Mapping[str, Any] | None = None) -> Verdict:
         words = _without_context(text)
         manner = _by_text(words) if words.strip() else Manner.REMINDER
     if manner is None:
-        return Verdict(Speaker.PERSON, Manner.TYPED, _before_notices(words))
+        return Verdict(Speaker.PERSON, Manner.TYPED, _before_notices(words.lstrip()))
     return Verdict(Speaker.AGENT if manner in _AGENTS else Speaker.HARNESS, manner, text)
 
 
@@ -133,7 +134,7 @@ def of_result(tool: str, text: str, facts: Mapping[str, Any] | None = None) -> V
         reason = facts.get("userFeedback")
         reason = reason if isinstance(reason, str) else text.partition(_REASON)[2]
         reason = _without_notes(reason)
-        if reason:
+        if reason and not reason.startswith(_CLARIFYING):
             return Verdict(Speaker.PERSON, Manner.REJECTION, reason)
         return Verdict(Speaker.HARNESS, Manner.REJECTION, text)
     return Verdict(Speaker.TOOL, Manner.RESULT, text)

@@ -5,6 +5,7 @@ A commit, a plan and the agent's closing words say what it was about; the reques
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 
@@ -19,37 +20,49 @@ PLAN_CHARACTERS = 1_200
 PASTED_CHARACTERS = 300
 TOLD_CHARACTERS = 1_000  # of what was said at one time
 NAMES_CHARACTERS = 700
+SENTENCES = 8  # of closing words, in which a title is looked for
+_STEM = 6  # "render" and "rendering" are one word here
 _SHORT_CLAUSE = 30  # a title cut at a clause must still say something
 
 # Words that say that something is done, comes now or is polite, and nothing of the matter. A line with
-# fewer than three others is an opener: "All 19 tests pass. Here's a summary of the changes:".
+# fewer than two others is an opener: "All 19 tests pass. Here's a summary of the changes:".
 _EMPTY = STOP_WORDS | frozenset(
-    """absolutely ahead agreed alright analysis applied back background build catch changes changed check checks
-    clean commit commits committed complete completed conclusion confirmed context continue cool correct created
-    done draft error errors everything exactly excellent fair fail failing fails files final findings finished fine
-    fixes following found full get go going good got great green hello here hey hi i'll i'm i've implementation
-    implemented issue issues it's key let's lgtm like lint linter linting look looks made make modified need needed
-    next note notes ok okay overview pass passed passes passing perfect plan please pls point problem proceed push
-    pushed question quick ready remaining result results resume retry review right root cause run runs sense solution
-    sounds status step steps successfully suite summary sure test tests thank thanks thing things understood
-    update updated verification verified want well what's work working works yeah yep yes you're""".split()
+    """absolutely agreed ah ahead alright analysis answer answered applied back background build can't
+    catch cause changed changes check checks clarification clarifies clean commit commits committed
+    complete completed conclusion confirmed context continue cool correct created don't done draft enough
+    error errors everything exactly excellent fail failing fails fair files final findings fine finished
+    fixes following found full get go going good got great green happy hello help here here's hey hi hit
+    i'll i'm i've implementation implemented important instinct issue issues it's key latest let let's
+    lgtm like lint linter linting look looks made make makes modified need needed next note notes
+    observation ok okay overview pass passed passes passing perfect picture plan please pls point pr
+    problem proceed pull push pushed question quick ready remaining report request result results resume
+    retry review right root run runs see sense sharp solution sounds status step steps successfully suite
+    summary sure task tasks test tests thank thanks that's there's thing things think thought understood
+    update updated valid validate verdict verification verified want we're well what's work working works
+    worth yeah yep yes you're""".split()
 )
-_WORD = re.compile(r"[^\W\d_][\w'’./-]*")
-_MARKS = re.compile(r"^[\s>#*•✅✓✔☑🎉-]+(?:\d+[.)]\s+)?|^\d+[.)]\s+")
+_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_ADDRESS = re.compile(r"https?://\S+")
+_MARKS = re.compile(r"^(?:#{1,6}\s+|[>*•✅✓✔☑🎉-]+\s*|\d+[.)]\s+)+")
 _EMPHASIS = re.compile(r"\*\*|__|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)|`")
 _LINK = re.compile(r"\[([^\]\n]{1,200})\]\([^)\s]{1,400}\)")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"*(\[])")
 _CLAUSE = re.compile(r"(?:,| —| –| -|:|;| because| so that| which)\s")
 _SKIPPED = re.compile(r"\s*(?:\||---|===|\$ |<)")
 _LEADING_WORD = re.compile(
-    r"(?:(?:done|perfect|great|excellent|all (?:done|set)|yes|yep|good|ok(?:ay)?|right|got it|sure|no|confirmed"
-    r"|correct|exactly|summary|complete|tl;dr)\s?[.!,:;—–-]+\s*)+",
+    r"(?:(?:done|perfect|great|excellent|all (?:done|set)|yes|yep|yeah|good|ok(?:ay)?|right|got it|sure|no"
+    r"|confirmed|correct|exactly|summary|complete|tl;dr|ah|found it|fixed|fair enough|makes sense|agreed"
+    r"|verdict|good (?:catch|point|question))\s?[.!,:;—–-]+\s*)+",
     re.IGNORECASE,
 )
+_HERE_IS = re.compile(
+    r"(?:here(?:'s| is| are)|below is) (?:a|an|the|my)(?: \w+){0,2} of (?:the |all )?", re.IGNORECASE
+)
+_DANGLING = re.compile(r"(?:and|but|because|so|that's|that is|it|this|these|those|which)\b", re.IGNORECASE)
 _POLITE = re.compile(
-    r"(?:(?:hey|hi|hello|ok(?:ay)?|so|please|pls|great|cool|thanks|now|and|then|also|yes|yeah|right|alright|well"
-    r"|nice|perfect|can (?:you|we)|could (?:you|we)|would you|i(?:'d| would) like (?:you )?to|i want (?:you )?to"
-    r"|let's|we (?:need|want) to)(?:[,.! ]+|$))+",
+    r"(?:(?:hey|hi|hello|ok(?:ay)?|so|please|pls|great|cool|thanks|now|and|then|also|yes|yeah|right|alright"
+    r"|well|nice|perfect|can (?:you|we)|could (?:you|we)|would you|i(?:'d| would) like (?:you )?to"
+    r"|i want (?:you )?to|let's|we (?:need|want) to)(?:[,.! ]+|$))+",
     re.IGNORECASE,
 )
 _PLAN_WORDS = re.compile(
@@ -61,7 +74,8 @@ _ON_THE_WAY = re.compile(
     r"(?:let me|let's|i'll|i will|i'm going to|i need to|checking|running|reading|looking)\b",
     re.IGNORECASE,
 )
-_FALLBACK = "Unanswered prompt"
+_UNANSWERED = "Unanswered prompt"
+_SHORT = "Short reply"
 
 
 def title(exchange: Exchange) -> str:
@@ -70,23 +84,40 @@ def title(exchange: Exchange) -> str:
         line = _fitted(text)
         if line:
             return line
-    return _FALLBACK
+    return _SHORT if exchange.closing else _UNANSWERED
 
 
 def _titles(exchange: Exchange) -> Iterator[str]:
     subjects = [commit.subject for commit in exchange.commits]
-    yield from [subject for subject in reversed(subjects) if not _UNFINISHED.match(subject)]
-    yield from subjects
+    # A commit that was amended tells what it was about before; the closing words tell what was added.
+    amended = len(subjects) == 1 and any("--amend" in one.command for one in exchange.commands)
+    if not amended:
+        yield from [subject for subject in reversed(subjects) if not _UNFINISHED.match(subject)]
     yield _plan_title(exchange.plan)
+    lines = _request_lines(exchange.asked)
+    # Of mere talk, the question says better what it was about than the first words of the answer.
+    talk = not exchange.files_edited and not subjects
+    yield from (line for line in _telling(lines, 3) if talk and (line.endswith("?") or not exchange.commands))
+    yield _first_telling(exchange.closing, _matter(lines, exchange))
+    yield from _telling(lines, 3)
     yield _first_telling(exchange.closing)
-    yield from _request_lines(exchange.asked)
-    if exchange.handed:
-        yield _first_line(exchange.handed)
+    yield from subjects
+    yield from _telling(lines, 2)
+    yield _first_line(exchange.handed)
+    yield from _telling(lines, 1)
     yield from (_first_telling(text) for text in reversed(exchange.said))
     yield from (spoken.question for spoken in exchange.asked)
     if exchange.files_edited:
         yield "Edited " + ", ".join(name for name, _ in exchange.files_edited[:3])
     yield from (command.command for command in exchange.commands[-1:])
+    yield from (line for line in lines if len(line.split()) > 2)
+
+
+def _matter(lines: Iterable[str], exchange: Exchange) -> frozenset[str]:
+    """Words that name what the exchange was about: of the request, and of the files it changed."""
+    files = (re.split(r"[/\\]", name)[-1].partition(".")[0] for name, _ in exchange.files_edited)
+    named = (word for text in (*lines, *files) for word in _words(text))
+    return frozenset(word[:_STEM] for word in named if word not in _EMPTY)
 
 
 def _plan_title(plan: str) -> str:
@@ -94,13 +125,16 @@ def _plan_title(plan: str) -> str:
     return _PLAN_WORDS.sub("", _plain(heading))
 
 
-def _first_telling(text: str) -> str:
-    """The first heading, item or sentence that says something of its own; questions come last."""
+def _first_telling(text: str, matter: frozenset[str] = frozenset()) -> str:
+    """The first heading, item or sentence that says something of the matter; questions come last."""
     asks = ""
-    for sentence in _sentences(text):
-        if telling_words(sentence) < 3 or _ON_THE_WAY.match(sentence):
+    for sentence in itertools.islice(_sentences(text), SENTENCES):
+        least = 3 if sentence.endswith(":") else 2
+        if telling_words(sentence) < least or _ON_THE_WAY.match(sentence) or _DANGLING.match(sentence):
             continue
-        if not sentence.endswith(("?", ":")):
+        if matter and matter.isdisjoint(word[:_STEM] for word in _words(sentence)):
+            continue
+        if not sentence.endswith("?"):
             return sentence
         asks = asks or sentence
     return asks
@@ -114,22 +148,28 @@ def _sentences(text: str) -> Iterator[str]:
             fenced = not fenced
         elif not fenced and not _SKIPPED.match(line):
             for sentence in _SENTENCE_END.split(_plain(line)):
-                word = _LEADING_WORD.match(sentence)
+                word = _LEADING_WORD.match(sentence) or _HERE_IS.match(sentence)
                 yield sentence[word.end() :] if word else sentence
 
 
 def telling_words(sentence: str) -> int:
     """How many words of a sentence say something of the matter."""
-    words = (word.lower().replace("’", "'") for word in _WORD.findall(sentence))
-    return sum(word not in _EMPTY for word in words)
+    return sum(word not in _EMPTY for word in _words(sentence))
 
 
-def _request_lines(asked: Iterable[Utterance]) -> Iterator[str]:
-    """What was asked, the lines that tell most first; a bare word of consent is none."""
+def _words(text: str) -> list[str]:
+    return [word.lower().replace("’", "'") for word in _WORD.findall(_ADDRESS.sub("", text))]
+
+
+def _request_lines(asked: Iterable[Utterance]) -> list[str]:
+    """The lines that a person typed, without polite openings."""
     lines = [_plain(line) for spoken in asked for line in spoken.words.splitlines()]
-    bare = [line[polite.end() :] if (polite := _POLITE.match(line)) else line for line in lines]
-    for least in (3, 2, 1):
-        yield from (line[:1].upper() + line[1:] for line in bare if telling_words(line) >= least)
+    bare = (line[polite.end() :] if (polite := _POLITE.match(line)) else line for line in lines)
+    return [line[:1].upper() + line[1:] for line in bare if line]
+
+
+def _telling(lines: Iterable[str], least: int) -> Iterator[str]:
+    return (line for line in lines if telling_words(line) >= least)
 
 
 def _first_line(text: str) -> str:
@@ -149,7 +189,9 @@ def _fitted(text: str) -> str:
     if len(line) <= TITLE_CHARACTERS:
         return line
     cuts = [cut.start() for cut in _CLAUSE.finditer(line[: TITLE_CHARACTERS + 1])]
-    cuts = [cut for cut in cuts if cut >= _SHORT_CLAUSE]
+    cuts = [
+        cut for cut in cuts if cut >= _SHORT_CLAUSE and line.count("(", 0, cut) == line.count(")", 0, cut)
+    ]
     return line[: cuts[-1]].rstrip() if cuts else shorten(line, TITLE_CHARACTERS)
 
 
@@ -160,8 +202,8 @@ def search_text(exchange: Exchange) -> str:
     """One text in which the answer stands, the most telling parts first."""
     room = SEARCH_CHARACTERS
     parts: list[str] = []
-    for part in _parts(exchange):
-        part = _cut(part, room)
+    for whole in _parts(exchange):
+        part = _cut(whole, room)
         if part:
             parts.append(part)
             room -= len(part) + 2

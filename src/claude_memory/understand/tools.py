@@ -261,8 +261,15 @@ ERROR_LINES = 4
 LINE_CHARACTERS = 200
 
 
+def hides_exit_code(command: str) -> bool:
+    """Whether a command ends well although a part of it failed: a pipe, or one command after another."""
+    here = _HEREDOC.search(command)
+    pieces = _PIECES.findall(command[: here.start()] if here else command[:COMMAND_CHARACTERS])
+    return not {"|", ";", "||", "\n"}.isdisjoint(pieces)
+
+
 def reports_failure(output: str) -> bool:
-    """Whether a check's report says that something failed: a pipe hides the exit code."""
+    """Whether a check's report says that something failed."""
     return _FAILURE.search(output[-OUTPUT_CHARACTERS:]) is not None
 
 
@@ -282,11 +289,14 @@ _MESSAGE = re.compile(
     r"(?:-a?m|--message)[ =]?(?:\"\$\(cat <<-?\s?['\"]?\w+['\"]?\n\s*([^\n]+)|\"([^\"\n]+)|'([^'\n]+))"
     r"|(?:-F|--file)[ =]?- <<-?\s?['\"]?\w+['\"]?\n\s*([^\n]+)"
 )
+_QUIET = re.compile(r"\bcommit(?: -\S+)* (?:-q|--quiet)\b")
 _PULL_REQUEST = re.compile(r"https?://[\w./-]+/(?:pull|merge_requests|pull-requests)/\d+")
 
 
 def commits_in(command: str, output: str) -> list[tuple[str, str, str]]:
-    """Commits that went through: hash, subject, branch. A quiet one is read from its command and a log."""
+    """Commits that went through: hash, subject, branch. A quiet one is read from its command, its hash
+    from a log that the command printed after it, if it did.
+    """
     found = [
         (hash_, subject.strip(), "" if branch == "detached HEAD" else branch)
         for branch, hash_, subject in _COMMITTED.findall(output)
@@ -294,7 +304,10 @@ def commits_in(command: str, output: str) -> list[tuple[str, str, str]]:
     if found or "git" not in command or " commit" not in command:
         return found
     subjects = [next(filter(None, groups)).strip() for groups in _MESSAGE.findall(command)]
-    return [(hash_, subject, "") for hash_, subject in _LOGGED.findall(output) if subject in subjects]
+    logged = {subject: hash_ for hash_, subject in reversed(_LOGGED.findall(output))}
+    if not any(subject in logged for subject in subjects) and not _QUIET.search(command):
+        return []
+    return [(logged.get(subject, ""), subject, "") for subject in subjects]
 
 
 def pull_requests_in(text: str) -> list[str]:

@@ -118,13 +118,14 @@ class Work:
 
     def _outcome(self, position: int, result: Message, id_: str, command: str) -> None:
         checks = tools.checks_of(command)
-        failed = result.failed or (bool(checks) and tools.reports_failure(result.text))
+        doubtful = bool(checks) and tools.hides_exit_code(command)
+        failed = result.failed or (doubtful and tools.reports_failure(result.text))
         ran = self.commands.get(id_)
         if ran is not None:
             error = tools.error_lines(result.text) if failed else ""
             self.commands[id_] = ran = Command(ran.ordinal, ran.command, failed, error)
             self._check(checks, ran)
-        for hash_, subject, branch in tools.commits_in(command, result.text):
+        for hash_, subject, branch in () if result.failed else tools.commits_in(command, result.text):
             if "--amend" in command and self.commits:
                 self.commits.pop()
             self.commits.append(Commit(result.ordinal, hash_, subject, branch))

@@ -13,6 +13,7 @@ from claude_memory.store.archive_protocol import Archived, ImportFile, NewMessag
 from claude_memory.store.packing import packed
 from claude_memory.store.sqlite import archive_search, rows, write
 from claude_memory.text import shorten
+from claude_memory.understand.speaker import Speaker
 
 TITLE_CHARACTERS = 80
 FILE_COLUMNS = "path, agent, inode, size, modified_ns, offset, head, tail, skipped, state"
@@ -91,7 +92,7 @@ class Addition:
         at = rows.stamp(message.at)
         growing.messages += 1
         growing.first_at, growing.last_at = min(growing.first_at, at), max(growing.last_at, at)
-        if not growing.title and message.role == "user":
+        if not growing.title and message.role == "user" and message.speaker in ("", Speaker.PERSON):
             growing.title = _title(message.text)
         self._last += 1
         self._rows.append(self._row(message, growing, at))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from claude_memory.errors import MemoryFault
 from claude_memory.layers.triggers import Found, scan
+from claude_memory.understand.speaker import Speaker, of_hook
 
 if TYPE_CHECKING:
     from claude_memory.surfaces.hooks.answers import Moment
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
 
 def note(moment: Moment) -> None:
     """Write to the working buffer what the prompt corrects, decides, rules, ranks or names."""
-    prompt = moment.text("prompt")
-    if not prompt or prompt.lstrip().startswith("/"):
+    said = of_hook({**moment.payload, "hook_event_name": moment.event})
+    if said.speaker is not Speaker.PERSON:
         return
+    prompt = said.words
     if "private" in prompt.lower():  # anything may spell the tag: the full rule decides
         from claude_memory.ingest.redact import redact
 
