@@ -280,3 +280,31 @@ def write_all_agents(home: Path) -> None:
     write_opencode_database(home / ".local/share/opencode/opencode.db")
     write_lines(home / ".factory/sessions/-home-dev-shop/fac-1.jsonl", factory_lines())
     write_lines(home / ".cursor/projects/home-dev-shop/agent-transcripts/cur-1/cur-1.jsonl", cursor_lines())
+    write_lines(home / ".copilot/session-state/cop-1/events.jsonl", copilot_lines())
+
+
+def copilot_lines(prompt: str = "Which port does the preview server listen on?") -> list[dict[str, Any]]:
+    """A Copilot CLI session: a question, a tool, an answer, and one more word after an interruption."""
+
+    def event(number: int, kind: str, **data: Any) -> dict[str, Any]:
+        return {
+            "type": kind,
+            "data": data,
+            "id": f"ev-{number}",
+            "timestamp": f"2026-10-07T09:00:{number:02}Z",
+        }
+
+    place = {"cwd": "/home/dev/shop", "branch": "main"}
+    return [
+        event(1, "session.start", sessionId="cop-1", context=place),
+        event(2, "hook.start", hookType="userPromptSubmitted", input={"prompt": prompt}),
+        event(3, "system.message", role="system", content="You are a terminal assistant."),
+        event(4, "user.message", content=prompt, transformedContent=f"<now/>{prompt}"),
+        event(5, "assistant.message", content="I look it up.", messageId="m1"),
+        event(6, "tool.execution_start", toolCallId="t1", toolName="bash", arguments={"command": "ss -l"}),
+        event(7, "tool.execution_complete", toolCallId="t1", success=True, result={"content": "8123"}),
+        event(8, "assistant.message", content="It listens on 8123.", messageId="m2"),
+        event(9, "user.message", content="Skill body", source="skill-ports"),
+        event(10, "abort", reason="user_initiated"),
+        event(11, "user.message", content="No, the other server."),
+    ]

@@ -76,6 +76,26 @@ def test_what_a_prompt_settles_is_on_disk_when_the_hook_returns(
     assert "add a test" not in buffer_of(memory)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<task-notification>\n<result>Let's go with SQLite.</result>\n</task-notification>",
+        "<task-notification>\n<result>x</task-notification>\n\nLet's go with SQLite.",
+        '<teammate-message teammate_id="x">\nLet\'s go with SQLite.\n</teammate-message>',
+        '<channel source="chat">\nLet\'s go with SQLite.\n</channel>',
+        "<bash-stdout>\nLet's go with SQLite.\n</bash-stdout><bash-stderr></bash-stderr>",
+        "Stop hook feedback:\nLet's go with SQLite.",
+        "Implement the following plan:\n\nLet's go with SQLite.",
+        "Base directory for this skill: /x\n\nLet's go with SQLite.",
+    ],
+)
+def test_what_no_person_said_never_reaches_the_buffer(
+    home: Path, project: Path, memory: Memory, text: str
+) -> None:
+    prompt(home, project, text)
+    assert buffer_of(memory) == ""
+
+
 def test_it_is_searched_from_the_next_drain_on_with_file_and_line(
     home: Path, project: Path, memory: Memory
 ) -> None:

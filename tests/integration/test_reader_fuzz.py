@@ -21,12 +21,19 @@ GARBAGE: tuple[Any, ...] = (
     None, True, 0, -1, 1.5, 10**400, float("inf"), "", "\ud800", "\0", "x" * 5000, [], [[]], {}, {"type": "text"},
     {"text": None}, [{"type": "tool_result", "content": {"a": 1}}], "<private>", "9999999999999999999",
 )  # fmt: skip
+CLAUDE_QUEUE = [
+    {"type": "queue-operation", "operation": "enqueue", "content": "and a test", "sessionId": "s"},
+    {"type": "queue-operation", "operation": "remove", "sessionId": "s"},
+    {"type": "custom-title", "customTitle": "Coupons", "sessionId": "s"},
+    {"type": "pr-link", "prUrl": "https://git.example/pull/1", "sessionId": "s"},
+]
 SAMPLES = {
-    "claude-code": histories.ordinary().lines,
+    "claude-code": [*histories.ordinary().lines, *CLAUDE_QUEUE],
     "codex": histories.codex_lines(),
     "gemini": histories.gemini_lines(),
     "factory": histories.factory_lines(),
     "cursor": histories.cursor_lines(),
+    "copilot-cli": histories.copilot_lines(),
 }
 
 
@@ -43,6 +50,7 @@ def last_line(agent: str) -> bytes:
             "gemini": {"type": "user", "id": "z", "content": LAST},
             "factory": {"type": "message", "id": "z", "message": said},
             "cursor": {"role": "user", "message": said},
+            "copilot-cli": {"type": "user.message", "data": {"content": LAST}, "id": "z"},
         }[agent]
     ).encode()
 

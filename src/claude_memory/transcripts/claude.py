@@ -22,6 +22,7 @@ from claude_memory.transcripts.model import (
     list_of,
     mapping_of,
     moment_of,
+    prompt_role,
     text_of,
 )
 from claude_memory.understand import speaker
@@ -184,7 +185,7 @@ class ClaudeReader:
 
     def _prompted(self, line: Mapping[str, Any], verdict: Verdict, prompt: str) -> Turn:
         self._prompt = prompt
-        if verdict.manner is Manner.TASK:
+        if prompt_role(verdict) is Role.TASK:
             return self._turn(line, Role.TASK, verdict, prompt)
         # Several texts may stand under one prompt id; the first is what its hook reported.
         known = bool(prompt) and self._first == prompt

@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
-from claude_memory.understand.speaker import Manner, Speaker
+from claude_memory.understand.speaker import Manner, Speaker, Verdict, of_prompt
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -25,7 +25,7 @@ class Role(StrEnum):
     ASSISTANT = "assistant"
     CALL = "call"  # the agent calls a tool
     RESULT = "result"  # what the tool answered
-    TASK = "task"  # an agent's order to a sub-agent
+    TASK = "task"  # an agent's order to a sub-agent, or a program's that reads like a person's
     SUMMARY = "summary"  # what a compaction left
     NOTE = "note"  # a boundary: compacted here, rewound there
 
@@ -67,6 +67,14 @@ class Turn:
     prompt: str = ""  # the agent's id of the prompt it belongs to
     subagent: str = ""
     parent: str = ""  # the session that a sub-agent works for
+
+
+def prompt_role(said: Verdict) -> Role:
+    """A prompt's role. What only its record betrays is a task: by its text it would pass for a person's."""
+    if said.manner is Manner.TASK:
+        return Role.TASK
+    passes = said.speaker is not Speaker.PERSON and of_prompt(said.words).speaker is Speaker.PERSON
+    return Role.TASK if passes else Role.USER
 
 
 def closing(turn: Turn) -> Turn:

@@ -7,7 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from claude_memory.transcripts.model import Chain, Role, SourceFile, Turn, closing, moment_of, text_of
+from claude_memory.transcripts.model import (
+    Chain,
+    Role,
+    SourceFile,
+    Turn,
+    closing,
+    moment_of,
+    prompt_role,
+    text_of,
+)
 from claude_memory.understand.speaker import Manner, Speaker, of_texts
 
 _SPEAKERS = {
@@ -89,8 +98,7 @@ class PlainReader(ABC):
             if self.stopped or queued:
                 manner = Manner.AFTER_INTERRUPTION if self.stopped else Manner.QUEUED
             self.stopped = False
-        role = Role.TASK if manner is Manner.TASK else Role.USER
-        yield self.turn(role, words, at, own=own, speaker=speaker, manner=manner)
+        yield self.turn(prompt_role(said), words, at, own=own, speaker=speaker, manner=manner)
 
     def turn(self, role: Role, text: str, at: Any = None, *, own: str = "", **more: Any) -> Turn:
         """One turn of this conversation. `own` is the agent's id of it, if it has one."""

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-BLOB = 120  # characters from an opening brace to the end of a line: nobody types that
+BLOB = 60  # characters from an opening brace to the end of a line: nobody types that
 LINE = 1_500
+HEAD = 200  # characters that tell what a line is, from either end
 CODA = 200  # characters of a last paragraph that may be the person's again, after what they quoted
 _FENCES = ("```", "~~~")
 
@@ -23,6 +24,7 @@ class _Shapes(NamedTuple):
     review: re.Pattern[str]
     handed_over: re.Pattern[str]
     blob: re.Pattern[str]
+    opened: re.Pattern[str]
 
 
 @cache
@@ -35,13 +37,15 @@ def _shapes() -> _Shapes:
             r"|[\w.]*(?:[Ee]rror|[Ee]xception|[Ww]arning|panic|fatal|hint)(?:\[\w+\])?: "  # faults, traces
             r"|Traceback \(|File \"|at [\w.$<>/]+ ?\(|Caused by:|goroutine \d|npm (?:ERR|WARN|error)"
             r"|(?:[$%❯➜»⎿]|>>>|\w+@[\w.-]+[:~ ]\S*[$#]) ?|>|=== |ok +\t|--- (?:FAIL|PASS)"  # a terminal
-            r"|diff --git|[*|\\/ ]*commit [0-9a-f]{7}|@@ |\+\+\+ |--- |[+-]\s{2,}\S|index [0-9a-f]{7}|[0-9a-f]{7,40} \S"  # git
+            r"|diff --git|[*|\\/ ]*commit [0-9a-f]{7}|(?:Author|Date|Merge): |[0-9a-f]{7,40} \S"  # git
+            r"|@@ |\+\+\+ |--- |[+-]\s{2,}\S|index [0-9a-f]{7}"
             r"|\||[│┃├└┌╭╰─━═┆⏺●◉✓✔✗✘×⨯•]|[-=_*~]{4,}\s*$"  # tables, frames, marks
-            r"|[{}\[\]();,]+\s*$|[\"'][\w.$-]+[\"']\s*:|</?[A-Za-z][\w-]*[ >/]|<!--|//|/\*|#!|#include"
+            r"|[{}\[\]();,]+\s*$|[{\[]+\"|[\"'][\w.$-]+[\"']\s*:"
+            r"|</?[A-Za-z][\w-]*[ >/]|<!--|//|/\*|#!|#include"
             r"|[\w./\\-]+\.\w{1,5}:\d+"  # a place in a file
             r"|(?:def|class|import|return|const|let|var|func|fn|public|private|export|type) .*[:;({=]\s*$"
             r"|(?:SELECT|INSERT|UPDATE|CREATE|ALTER) .*(?:;|FROM|INTO|TABLE)"
-            r")|(?: {4,}|\t)\S|.*(?:[{;]|\);|=> .*|\\)\s*$"
+            r")|(?: {4,}|\t)\S"
         ),
         listed=re.compile(r"\s*(?:[-*•] (?!commit [0-9a-f]{7})|\d{1,2}[.)] )"),
         document=re.compile(
@@ -58,6 +62,7 @@ def _shapes() -> _Shapes:
             re.IGNORECASE,
         ),
         blob=re.compile(r"[{\[]\s*[{\"]"),
+        opened=re.compile(r"(?<=[^\s`])[ \t]*```$", re.MULTILINE),  # "it says ```", at the end of a line
     )
 
 
@@ -76,13 +81,13 @@ def typed_words(text: str) -> tuple[str, tuple[str, ...]]:
         if quoting and not (last and len(whole) <= CODA and not _looks_pasted(lines)):
             pasted.append(whole)
             continue
-        if _shapes().document.match(lines[0]) and len(lines) + len(paragraphs) > 2:
+        if _shapes().document.match(lines[0][:HEAD]) and len(lines) + len(paragraphs) > 2:
             pasted += ["\n".join(rest) for _, rest in paragraphs[place:]]  # a document, to its end
             break
         mine, theirs = _parted(lines)
         own += ["\n".join(mine)] if mine else []
         pasted += ["\n".join(theirs)] if theirs else []
-        quoting = bool(mine) and not theirs and _shapes().handed_over.search(mine[-1]) is not None
+        quoting = bool(mine) and not theirs and _shapes().handed_over.search(mine[-1][-HEAD:]) is not None
     return "\n\n".join(own).strip(), tuple(pasted)
 
 
@@ -90,12 +95,9 @@ def _paragraphs(text: str) -> Iterator[tuple[bool, list[str]]]:
     """Runs of lines between empty ones, and whether a run stands between fences."""
     run: list[str] = []
     fence = ""
-    for line in text.splitlines():
+    for line in _shapes().opened.sub("\n```", text).splitlines():
         bare = line.strip()
         opens = not fence and bare.startswith(_FENCES)
-        if not fence and not opens and bare.endswith("```") and bare.count("```") % 2:
-            run.append(line[: line.rindex("```")])  # "it says ```", and the fence is open
-            line, bare, opens = "```", "```", True
         if opens or (not fence and not bare):
             if run:
                 yield False, run
@@ -120,8 +122,10 @@ def _parted(lines: list[str]) -> tuple[list[str], list[str]]:
     if _looks_pasted(lines):
         head = next((place for place, line in enumerate(lines) if _is_pasted(line)), 0)
         return _unblobbed(lines[:head]), lines[head:]
-    own = [line for line in lines if not line.lstrip().startswith(">") and len(line) <= LINE]
-    theirs = [line for line in lines if line not in own]
+    own: list[str] = []
+    theirs: list[str] = []
+    for line in lines:
+        (theirs if line.lstrip().startswith(">") or len(line) > LINE else own).append(line)
     mine = _unblobbed(own)
     theirs += [line[len(kept) :] for line, kept in zip(own, mine, strict=True) if line != kept]
     return [line for line in mine if line.strip()], theirs
@@ -137,9 +141,16 @@ def _unblobbed(lines: list[str]) -> list[str]:
 
 
 def _looks_pasted(lines: list[str]) -> bool:
-    return 2 * sum(map(_is_pasted, lines)) > len(lines)
+    """Most lines do; those of a list tell nothing, programs and people write them alike."""
+    telling = [line for line in lines if _shapes().listed.match(line[:HEAD]) is None] or lines
+    return 2 * sum(map(_is_pasted, telling)) > len(telling)
 
 
 def _is_pasted(line: str) -> bool:
-    shapes = _shapes()
-    return shapes.pasted.match(line) is not None and shapes.listed.match(line) is None
+    head, tail = line[:HEAD], line[-HEAD:].rstrip()
+    if _shapes().listed.match(head) is not None:
+        return False
+    code = tail.endswith((");", "=> {", "=> (", "\\")) or (
+        tail.endswith(("{", ";")) and any(map(tail.count, "=()"))
+    )
+    return code or _shapes().pasted.match(head) is not None

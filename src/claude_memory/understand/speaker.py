@@ -172,7 +172,7 @@ def _by_facts(facts: Mapping[str, Any], text: str) -> Manner | None:
     for name, persons in _PERSONS.items():
         value = facts.get(name)
         value = value.get("kind") if isinstance(value, Mapping) else value
-        if value and value not in persons:
+        if value and not (isinstance(value, str) and value in persons):
             return Manner.NOTIFICATION
     return None
 
