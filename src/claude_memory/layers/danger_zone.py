@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from claude_memory.distil.observe import of_event
+from claude_memory.understand.speaker import of_event
 from claude_memory.layers import buffer
 from claude_memory.layers.places import project_files
 from claude_memory.model import Event, EventKind, SearchScope
