@@ -18,7 +18,7 @@ ROWS = (
     {"health"},
     {"memory", "context", "core", "install"},
     {"verbs"},
-    {"compaction"},
+    {"summaries"},
     {
         "ingest",
         "recall",

@@ -31,8 +31,8 @@ def compactions(situation: Situation) -> list[Line]:
     """The last three summaries of this session, the newest first and with what is open in it."""
     if situation.session is None:
         return []
-    from claude_memory.compaction.store import Shelf
     from claude_memory.errors import InvalidInput
+    from claude_memory.summaries.shelf import Shelf
 
     try:
         kept = Shelf(situation.home).of(situation.session)[-SUMMARIES:][::-1]

@@ -28,6 +28,7 @@ FOLLOWED = (
     "SubagentStart",
     "Stop",
     "SubagentStop",
+    "PreCompact",
     "PostCompact",
 )
 

@@ -163,10 +163,7 @@ class Upkeep(Opened):
         index.drop_state(self.home)
         passages += self.sync_files().added
         if self.embedder is not None:
-            from claude_memory.compaction.keeping import add_missing_vectors
-
             self.store.drop_vectors(keep=self.embedder.model)
-            add_missing_vectors(self.home, self.embedder)
         return Reindexed(memories, passages, self.embed_pending(progress=progress))
 
     def import_history(

@@ -161,10 +161,10 @@ class Writing(Upkeep):
 
     def erase(self, ids: Sequence[str]) -> Erased:
         """Remove memories for good: rows, index, vectors, events, mirror, file pages; a tombstone stays."""
-        from claude_memory.compaction.erasing import purge
         from claude_memory.ingest.distilling import kin
         from claude_memory.layers.erasing import purge as purge_files
         from claude_memory.layers.places import project_files
+        from claude_memory.summaries.erasing import purge
 
         asked = [self._one(id_) for id_ in ids]
         # What else was made from the same events goes with them: it may say the same in other words.

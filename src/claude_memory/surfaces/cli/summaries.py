@@ -19,8 +19,8 @@ from claude_memory.surfaces.cli.output import Line
 from claude_memory.surfaces.cli.request import Json, agent_name, one_of, opened, path_named, reading, said
 
 if TYPE_CHECKING:
-    from claude_memory.compaction.model import KeptSummary
     from claude_memory.memory import Memory
+    from claude_memory.summaries.model import KeptSummary
 
 MAX_BYTES = 4 << 20
 PROVIDERS = ("rules", "anthropic", "claude", "endpoint:URL")
@@ -44,7 +44,7 @@ def summaries(
     json: Json = False,
 ) -> None:
     """List what compactions left in this project, the newest session first."""
-    from claude_memory.compaction.store import Shelf
+    from claude_memory.summaries.shelf import Shelf
 
     with opened(context) as memory:
         _catch_up(memory)
@@ -85,7 +85,7 @@ def summary(
     json: Json = False,
 ) -> None:
     """Print one summary in full, or `save` one that an agent wrote: JSON on stdin, checked by the schema."""
-    from claude_memory.compaction.store import Shelf, place_of
+    from claude_memory.summaries.shelf import Shelf, place_of
 
     if named != "save":
         with reading("SESSION/NNN"):
@@ -131,50 +131,49 @@ def summarize(
     json: Json = False,
 ) -> None:
     """Sum up a transcript from its last compaction to its end; nothing is stored."""
-    from claude_memory.compaction.budget import TokenLedger
-    from claude_memory.compaction.enrich import Enricher
-    from claude_memory.compaction.keeping import document_of, rules_summary
-    from claude_memory.compaction.model import KeptSummary
-    from claude_memory.compaction.providers import open_provider
-    from claude_memory.compaction.providers.protocol import ProviderDown
-    from claude_memory.compaction.transcript import open_end
+    from claude_memory.summaries.asking import Asker
+    from claude_memory.summaries.keeper import by_rules, document
+    from claude_memory.summaries.ledger import TokenLedger
+    from claude_memory.summaries.model import KeptSummary
+    from claude_memory.summaries.providers import open_provider
+    from claude_memory.summaries.providers.protocol import ProviderDown
+    from claude_memory.summaries.reading import open_material
 
     with opened(context) as memory:
-        material = open_end(path, memory.settings, agent=agent, note=output.note)
-        document = document_of(material, rules_summary(material, memory.embedder))
+        took = open_material(path, memory.settings, agent=agent, note=output.note)
+        rules = by_rules(took)
+        found = document(took, rules)
         wanted = replace(memory.settings, summariser=provider or memory.settings.summariser)
         asked = open_provider(wanted)
         if asked is not None:
             ledger = TokenLedger(memory.home, wanted.summariser_daily_tokens)
             try:
-                body = Enricher(asked, ledger, now=datetime.now(UTC)).summary(
-                    material.turns, rules_summary(material), str(path.name)
-                )
-                document = document_of(material, body, {"provider": asked.name, "model": asked.model})
+                asker = Asker(asked, ledger, now=datetime.now(UTC))
+                body = asker.summary(took.exchanges, rules, str(path.name))
+                found = document(took, body, {"provider": asked.name, "model": asked.model})
             except ProviderDown as fault:
                 output.note(f"the rules' summary stands: {fault}")
     if json:
-        output.document(document)
+        output.document(found)
         return
-    output.lines(_shown(KeptSummary(material.stretch.session, 0, document)))
+    output.lines(_shown(KeptSummary(took.stretch.session, 0, found)))
 
 
 def _catch_up(memory: Memory) -> None:
     """Bring in what hooks captured, and sum up what was compacted."""
-    from claude_memory.compaction.keeping import Keeper
     from claude_memory.errors import StoreBusy
+    from claude_memory.summaries.waiting import compactions
 
     try:
         memory.drain(budget_seconds=5.0)
-        keeper = Keeper(memory.home, memory.store, memory.archive, memory.settings, lambda: memory.embedder)
-        keeper.all(now=datetime.now(UTC))
+        compactions(memory.home, memory.store, memory.archive, memory.settings).sum_up()
     except (StoreBusy, OSError):
         return
 
 
 def _saved(memory: Memory, session: str | None) -> tuple[KeptSummary, bool]:
-    from claude_memory.compaction.saving import save
     from claude_memory.errors import InvalidInput
+    from claude_memory.summaries.saving import save
 
     owner = session or os.environ.get("CLAUDE_MEMORY_SESSION")
     if not owner:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # The three that search are asked of a running server first.
 SERVED = ("UserPromptSubmit", "PreToolUse", "SubagentStart")
-DRAINING = ("Stop", "SubagentStop", "PostCompact")
+DRAINING = ("Stop", "SubagentStop", "PreCompact", "PostCompact")
 # Agents whose hooks read context in the form we give it; others are captured only.
 LISTENING = ("claude-code", "codex", "gemini-cli")
 SERVER_SECONDS = 0.15

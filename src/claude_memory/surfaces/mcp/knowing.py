@@ -21,9 +21,9 @@ from claude_memory.surfaces.mcp.connections import Web
 from claude_memory.surfaces.mcp.web import Weaver
 
 if TYPE_CHECKING:
-    from claude_memory.compaction.model import KeptSummary
     from claude_memory.graph.knowledge import Knowledge as ProjectKnowledge
     from claude_memory.memory import Memory
+    from claude_memory.summaries.model import KeptSummary
 
 SHOWN_A_KIND = 12
 SHOWN_TOPICS = 20
@@ -111,7 +111,7 @@ class Knowing:
 
         Example: {"session_id": "0b2e…", "summary_id": "002"}
         """
-        from claude_memory.compaction.store import Shelf
+        from claude_memory.summaries.shelf import Shelf
 
         with self._access.reading(fresh=False) as memory:
             shelf = Shelf(memory.home)

@@ -63,7 +63,7 @@ class Resources:
 
     def session(self, id: str) -> str:  # noqa: A002  the template's published name
         """A session's compaction summaries in short, and its timeline."""
-        from claude_memory.compaction.store import Shelf
+        from claude_memory.summaries.shelf import Shelf
 
         def read(memory: Memory) -> str:
             whole = memory.session_id(id)

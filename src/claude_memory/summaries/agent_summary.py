@@ -1,0 +1,192 @@
+"""Reads the summary that an agent wrote of its own session when its window was full.
+
+Claude Code writes nine numbered parts; another agent's text is kept as it is. Pure: text in, parts out.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+PARTS = (
+    "request",
+    "concepts",
+    "files",
+    "errors",
+    "problems",
+    "messages",
+    "pending",
+    "current",
+    "next",
+)
+_NAMES = dict(
+    zip(
+        ("request", "concept", "file", "error", "problem", "user message", "pending", "current work", "next"),
+        PARTS,
+        strict=True,
+    )
+)
+_HEADING = re.compile(r"(?m)^(?:#{1,4} *)?(?:\*\*)?([1-9])\. *(?:\*\*)?([A-Za-z][^\n:*]{2,60})[:* ]*")
+_TAGGED = re.compile(r"(?s)<summary>(.*?)(?:</summary>|\Z)")
+_PREFACE = re.compile(r"(?s)\A.*?^Summary:[ \t]*$", re.MULTILINE)
+# What the harness adds behind the summary: orders to the agent, no part of what happened.
+_ORDERS = re.compile(
+    r"(?m)^(?:If you need specific details from before compaction|Please continue the conversation|"
+    r"Continue the conversation from where|Resume directly).*\Z",
+    re.DOTALL,
+)
+_CONTINUED = re.compile(r"\AThis session is being continued from a previous conversation[^\n]*\n")
+_BULLET = re.compile(r"^( *)(?:[-*•]|\d{1,2}[.)]|[a-z][.)]) +(?=\S)")
+_CODE = re.compile(r"(?ms)^[ \t]*```[^\n]*\n(.*?)^[ \t]*```[ \t]*$")
+_NOTHING = re.compile(
+    r"(?i)^\W*(?:none\b|no (?:\w+ ){0,3}(?:errors?|tasks?|pending|problems?|issues?)\b|n/a\b)"
+)
+_FIX = re.compile(
+    r"(?i)(?:^|(?<=[.;!?)`:] )|(?<=[-→] ))(?:\*\*)?(?:(?:successful )?fix(?:ed)?|solution|solved|resolved|"
+    r"resolution|corrected|recovered|reverted|removed|added|changed|updated|re-added|decision)\b"
+)
+_PERSON = re.compile(
+    r"(?i)\b(?:by (?:the )?user\b|user(?:'s)?(?: \w+)? (?:feedback|correct|said|told|reject|pointed|asked|"
+    r"want|suggest|request|redirect|push|identified|direct|explicitly|clarif|prefer|caught))"
+)
+_PATH = re.compile(r"`?((?:[\w.@~:+-]*[\\/])*[\w.@+-]+\.\w{1,8})`?")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One file that the summary speaks of: what it is for, and the code it quotes."""
+
+    path: str
+    text: str
+    code: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSummary:
+    """The parts of a summary by name; `rest` is the text of one that has no such parts."""
+
+    parts: dict[str, str]
+    rest: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.parts or self.rest)
+
+    def text(self, name: str) -> str:
+        """A part in one line, without code and marks; empty if it says that there is nothing."""
+        return plain(self.parts.get(name, ""))
+
+    def items(self, name: str) -> list[str]:
+        """The entries of a part, each in one line."""
+        return [text for block in blocks(self.parts.get(name, "")) if (text := plain(block))]
+
+    def sections(self) -> list[Section]:
+        """The files of the part on files and code; what names no file is left out."""
+        return [found for block in blocks(self.parts.get("files", "")) if (found := _section(block))]
+
+
+def read(text: str) -> AgentSummary:
+    """The parts of an agent's summary; a text in another form as a whole."""
+    found = _TAGGED.search(text)
+    body = found[1] if found else _PREFACE.sub("", _CONTINUED.sub("", text.strip()), count=1)
+    body = _ORDERS.sub("", body).strip()
+    marks = [(mark.start(), mark.end(), name) for mark in _HEADING.finditer(body) if (name := _name(mark[2]))]
+    parts: dict[str, str] = {}
+    for (_, begin, name), (end, _, _) in pairwise([*marks, (len(body), len(body), "")]):
+        parts.setdefault(name, body[begin:end].strip("\n"))
+    return AgentSummary(parts) if len(parts) >= 3 else AgentSummary({}, body)
+
+
+def feedback_and_fixes(summary: AgentSummary) -> tuple[list[str], list[tuple[str, str]]]:
+    """What the person told the agent, and errors with what was done about them, from the part on errors."""
+    feedback: list[str] = []
+    fixes: list[tuple[str, str]] = []
+    for block in blocks(summary.parts.get("errors", "")):
+        said = plain(block)
+        if not said or _NOTHING.match(said):
+            feedback += [plain(inner) for inner in _inner(block) if _PERSON.search(inner)]
+        elif _PERSON.search(said):
+            feedback.append(said)
+        else:
+            error, fix = _split(block)
+            if fix:
+                fixes.append((error, fix))
+    return feedback, fixes
+
+
+def is_nothing(text: str) -> bool:
+    """Whether an entry only says that there is none."""
+    return _NOTHING.match(text) is not None
+
+
+def blocks(text: str) -> list[str]:
+    """The entries of a list, each with what is indented below it; paragraphs where there is no list.
+
+    A line that stands alone above a list is an entry, too.
+    """
+    lines = text.splitlines()
+    depths = [len(bullet[1]) for line in _prose(lines) if (bullet := _BULLET.match(line))]
+    outer = min(depths, default=-1)
+    found: list[list[str]] = []
+    fenced, gap = False, True
+    for line in lines:
+        bullet = None if fenced else _BULLET.match(line)
+        begins = (bullet is not None and len(bullet[1]) == outer) or (
+            outer < 0 and gap and bool(line.strip())
+        )
+        if begins or not found:
+            found.append([])
+        found[-1].append(line)
+        fenced ^= line.lstrip().startswith("```")
+        gap = not line.strip() and not fenced
+    return [block for one in found if (block := "\n".join(one).strip())]
+
+
+def _prose(lines: list[str]) -> list[str]:
+    """The lines outside of quoted code."""
+    found, fenced = [], False
+    for line in lines:
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif not fenced:
+            found.append(line)
+    return found
+
+
+def plain(text: str) -> str:
+    """A text in one line: no code blocks, no list marks, no emphasis."""
+    lines = [_BULLET.sub("", line).strip() for line in _CODE.sub("", text).splitlines()]
+    joined = " ".join(line for line in lines if line and set(line) - set("-=*#|: "))
+    return " ".join(joined.replace("**", "").split())
+
+
+def _name(heading: str) -> str:
+    words = heading.lower()
+    return next((name for word, name in _NAMES.items() if word in words), "")
+
+
+def _inner(block: str) -> list[str]:
+    """The entries below the first line of an entry."""
+    return blocks("\n".join(block.splitlines()[1:]))
+
+
+def _split(block: str) -> tuple[str, str]:
+    """An error and its fix: at the word that says so, else at the name's end, else no fix."""
+    said = plain(block)
+    found = _FIX.search(said)
+    if found and found.start() > 8:
+        return said[: found.start()].strip(" -:→"), said[found.start() :].strip(" -:→")
+    name, colon, rest = said.partition(": ")
+    return (name, rest) if colon and len(rest) > 12 else (said, "")
+
+
+def _section(block: str) -> Section | None:
+    first = block.splitlines()[0]
+    path = _PATH.search(first)
+    if path is None:
+        return None
+    code = tuple(found[1].strip("\n") for found in _CODE.finditer(block))
+    said = plain(block)
+    after = said.find(path[1])
+    text = said[after + len(path[1]) :].lstrip("`): —-–") if after >= 0 else said
+    return Section(path[1], text, code)
