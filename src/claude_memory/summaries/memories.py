@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from claude_memory.distil.observe import title_of
+from claude_memory.understand.titles import title_of
 from claude_memory.model import Kind, ProjectId, SessionId, StoredMemory, Trust, memory_id
 from claude_memory.summaries.model import RULES, KeptSummary
 from claude_memory.text import query_terms

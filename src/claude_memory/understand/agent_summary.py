@@ -43,12 +43,12 @@ _NOTHING = re.compile(
     r"(?i)^\W*(?:none\b|no (?:\w+ ){0,3}(?:errors?|tasks?|pending|problems?|issues?)\b|n/a\b)"
 )
 _FIX = re.compile(
-    r"(?i)(?:^|(?<=[.;!?)`:] )|(?<=- )|(?<=→ ))(?:\*\*)?(?:successful fix|fix(?:ed)?|solution|solved|resolved|resolution|"
-    r"corrected|recovered|reverted|removed|added|changed(?: to)?|updated|re-added|now|decision)\b(?:\*\*)?[:,]?"
+    r"(?i)(?:^|(?<=[.;!?)`:] )|(?<=[-→] ))(?:\*\*)?(?:(?:successful )?fix(?:ed)?|solution|solved|resolved|"
+    r"resolution|corrected|recovered|reverted|removed|added|changed|updated|re-added|decision)\b"
 )
 _PERSON = re.compile(
-    r"(?i)\buser(?:'s)?(?: \w+)? (?:feedback|correct\w*|said|told|reject\w*|pointed|asked|want\w*|suggest\w*|"
-    r"request\w*|redirect\w*|push\w*|identified|direct\w*|explicitly|clarif\w*|prefer\w*|caught)|\bby (?:the )?user\b"
+    r"(?i)\b(?:by (?:the )?user\b|user(?:'s)?(?: \w+)? (?:feedback|correct|said|told|reject|pointed|asked|"
+    r"want|suggest|request|redirect|push|identified|direct|explicitly|clarif|prefer|caught))"
 )
 _PATH = re.compile(r"`?((?:[\w.@~:+-]*[\\/])*[\w.@+-]+\.\w{1,8})`?")
 
