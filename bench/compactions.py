@@ -124,9 +124,7 @@ def compactions(folder: Path) -> Iterator[tuple[str, Sequence[Message], Material
             name = f"{found.session[:8]} {stretch.boundary}"
             if name not in told:
                 told.add(name)
-                took = material(
-                    found.messages, stretch, ProjectId(""), kind=found.kind, cwd=found.cwd
-                )
+                took = material(found.messages, stretch, ProjectId(""), kind=found.kind, cwd=found.cwd)
                 yield name, found.messages, took
 
 
@@ -185,7 +183,9 @@ def told_facts(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--labels", type=Path, help="facts as hashes")
     parser.add_argument("--facts", type=Path, help="facts in words")

@@ -62,7 +62,7 @@ class Status(StrEnum):
     SUPERSEDED = "superseded"
     ARCHIVED = "archived"  # faded: still found by a search, never offered unasked
     FORGOTTEN = "forgotten"
-    PROPOSED = "proposed"  # suggested by rules or an agent: found, listed in the inbox, never given as settled
+    PROPOSED = "proposed"  # suggested by rules or an agent: in the inbox, never given as settled
 
 
 class EventKind(StrEnum):

@@ -10,11 +10,11 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
+from claude_memory.compaction.keeping import Keeper
+from claude_memory.compaction.store import Shelf
 from tests.integration.test_compaction import SESSION, START, Session, first_part, second_part
 
 from claude_memory import Memory
-from claude_memory.compaction.keeping import Keeper
-from claude_memory.compaction.store import Shelf
 
 PROGRAM = """
 import sys

@@ -6,10 +6,9 @@ import json
 from collections.abc import Callable
 
 import pytest
+from claude_memory.compaction.schema import faults
 from tests.e2e.conftest import Machine
 from tests.e2e.fake_model import say, use
-
-from claude_memory.compaction.schema import faults
 
 pytestmark = pytest.mark.e2e
 Make = Callable[..., Machine]

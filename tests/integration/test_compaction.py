@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from claude_memory import Memory
 from claude_memory.compaction import keeping, store
 from claude_memory.compaction.keeping import Keeper
 from claude_memory.compaction.schema import faults
 from claude_memory.compaction.store import Shelf
+
+from claude_memory import Memory
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Kind
 from claude_memory.spool import Spool
@@ -296,6 +296,7 @@ def test_writers_at_the_same_time_leave_no_gap_and_nothing_twice(tmp_path: Path)
 def keeping_document() -> Any:
     from claude_memory.compaction.model import Stretch
     from claude_memory.distil.turns import Origin, Turn
+
     from claude_memory.model import ProjectId, SessionId
 
     turns = [Turn("user", "k", START, "hello there, we use tabs")]

@@ -10,9 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.test_compaction import SESSION, START, Session, first_part, keeper, second_part
-
-from claude_memory import Memory
 from claude_memory.compaction.erasing import purge
 from claude_memory.compaction.keeping import Keeper, add_vectors
 from claude_memory.compaction.model import KeptSummary
@@ -21,6 +18,9 @@ from claude_memory.compaction.saving import save
 from claude_memory.compaction.schema import faults, schema
 from claude_memory.compaction.store import Shelf
 from claude_memory.compaction.upgrade import upgrade
+from tests.integration.test_compaction import SESSION, START, Session, first_part, keeper, second_part
+
+from claude_memory import Memory
 from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind, MemoryFilter, SearchScope, StoredMemory
 

@@ -12,9 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.test_compaction import SESSION, START, Session, first_part, keeper
-
-from claude_memory import Memory
 from claude_memory.compaction import enrich
 from claude_memory.compaction.budget import TokenLedger
 from claude_memory.compaction.keeping import Keeper
@@ -26,6 +23,9 @@ from claude_memory.compaction.providers.openai_compatible import OpenAiCompatibl
 from claude_memory.compaction.providers.protocol import Provider, ProviderDown, Reply
 from claude_memory.compaction.store import Shelf
 from claude_memory.compaction.upgrade import upgrade
+from tests.integration.test_compaction import SESSION, START, Session, first_part, keeper
+
+from claude_memory import Memory
 from claude_memory.ingest.importer import Request
 
 NOW = datetime(2026, 11, 3, 12, tzinfo=UTC)

@@ -9,6 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from claude_memory.compaction import keeping, store
+from claude_memory.compaction.erasing import purge
+from claude_memory.compaction.keeping import Keeper
+from claude_memory.compaction.model import KeptSummary
+from claude_memory.compaction.store import Shelf
 from tests.integration.test_compaction import (
     SESSION,
     START,
@@ -21,11 +26,6 @@ from tests.integration.test_compaction import (
 )
 
 from claude_memory import Memory
-from claude_memory.compaction import keeping, store
-from claude_memory.compaction.erasing import purge
-from claude_memory.compaction.keeping import Keeper
-from claude_memory.compaction.model import KeptSummary
-from claude_memory.compaction.store import Shelf
 from claude_memory.errors import StoreBusy
 from claude_memory.ingest.importer import Request
 from claude_memory.model import Kind, MemoryFilter, SearchScope

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from claude_memory.compaction.model import KeptSummary
+from claude_memory.compaction.store import Shelf
 from tests.integration.test_compaction import SESSION, Session, compacted, first_part, second_part
 
 from claude_memory import Memory
-from claude_memory.compaction.model import KeptSummary
-from claude_memory.compaction.store import Shelf
 from claude_memory.ingest.importer import Request
 
 

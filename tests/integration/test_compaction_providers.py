@@ -14,9 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.test_compaction import SESSION, START, Session, first_part, keeper
-
-from claude_memory import Memory
 from claude_memory.compaction.budget import TokenLedger
 from claude_memory.compaction.providers import open_provider
 from claude_memory.compaction.providers.anthropic_api import AnthropicApi
@@ -26,6 +23,9 @@ from claude_memory.compaction.providers.protocol import Provider
 from claude_memory.compaction.schema import faults
 from claude_memory.compaction.store import Shelf
 from claude_memory.compaction.upgrade import upgrade
+from tests.integration.test_compaction import SESSION, START, Session, first_part, keeper
+
+from claude_memory import Memory
 from claude_memory.errors import ConfigFault
 from claude_memory.model import Kind, MemoryFilter, SearchScope, StoredMemory
 

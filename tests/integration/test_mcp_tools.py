@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from claude_memory.compaction.model import Summary, as_json
 from mcp_types import PromptReference, ResourceTemplateReference
 from tests.integration.mcp_talk import (
     Caller,
@@ -21,7 +22,6 @@ from tests.integration.mcp_talk import (
 )
 
 from claude_memory import Memory, NewMemory
-from claude_memory.compaction.model import Summary, as_json
 from claude_memory.context.budget import tokens
 from claude_memory.spool import Spool
 from claude_memory.surfaces.mcp.connections import MOST_SHARED

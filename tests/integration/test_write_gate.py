@@ -43,14 +43,18 @@ def test_only_a_person_replaces_a_memory(memory: Memory) -> None:
 def test_a_text_close_in_meaning_is_linked_as_the_newer_one() -> None:
     near = judged("Log retention is 14 days.", "Logs are kept for 30 days.", NEAR)
     assert (near.action, near.words) == (Action.LINKED, "newer on the same subject; both are kept")
-    assert judged("Log retention is 14 days.", "Logs are kept for 30 days.", NEAR - 0.01).action is Action.ADDED
+    assert (
+        judged("Log retention is 14 days.", "Logs are kept for 30 days.", NEAR - 0.01).action is Action.ADDED
+    )
     assert judged("Log retention is 14 days.", "Logs are kept for 30 days.").action is Action.ADDED
 
 
 def test_links_point_from_the_newer_to_the_older(memory: Memory) -> None:
     from claude_memory.lifecycle import entry
 
-    [old, new] = memory.remember_many([fact("Deploys happen on Monday."), fact("Deploys happen on Friday.", 1)])
+    [old, new] = memory.remember_many(
+        [fact("Deploys happen on Monday."), fact("Deploys happen on Friday.", 1)]
+    )
     first, second = memory.find([old, new])
     entry._apply(memory.store, second, first, entry.Verdict(first.id, Action.LINKED, second.id, "close"))
     [relation] = lifecycle_of(memory.store).relations([old])

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-
 from claude_memory.compaction.store import Shelf
+
 from claude_memory.context.builder import Situation, build
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.model import Event, EventId, EventKind, ProjectIdentity, SessionId

@@ -177,7 +177,8 @@ def _rule(store: Store, scope: SearchScope, memory: StoredMemory, related: Seque
 def _shown_in(memory: StoredMemory) -> set[str]:
     """The sessions that a statement was found in."""
     places = memory.provenance.get("places", ())
-    return {str(place["conversation"]) for place in places if isinstance(place, dict) and "conversation" in place}
+    named = (place.get("conversation") for place in places if isinstance(place, dict))
+    return {str(name) for name in named if name}
 
 
 def _against(id_: MemoryId, related: Sequence[Relation]) -> tuple[MemoryId, ...]:
@@ -220,7 +221,7 @@ def write_mirrors(home: Path, store: Store, project: Project) -> list[Path]:
 
 def _edges(store: Store, found: Knowledge) -> list[dict[str, str]]:
     """What decisions and rules bear on, and how they bear on each other."""
-    ids = [item.memory.id for item in (*found.decisions, *found.rules)]
+    ids = [decision.memory.id for decision in found.decisions] + [rule.memory.id for rule in found.rules]
     mentions = graph_of(store).of_memories(ids, limit=_MOST_EDGES) if ids else []
     edges = [
         {"from": item.memory, "relation": item.relation, "to": f"{item.entity.kind}:{item.entity.name}"}

@@ -10,17 +10,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from claude_memory.ingest.bound import bound_text
-from claude_memory.ingest.prepare import (
-    CALL_CHARACTERS,
-    RESULT_CHARACTERS,
-    keys,
-    packed_text,
-    rendered,
-)
+from claude_memory.ingest.prepare import CALL_CHARACTERS, RESULT_CHARACTERS, keys, packed_text
 from claude_memory.model import Event, EventKind, SessionId
 from claude_memory.store.archive_protocol import NewMessage
 from claude_memory.transcripts.model import Role
 from claude_memory.understand.speaker import Manner, Speaker, Verdict, of_hook, of_result
+from claude_memory.understand.tools import rendered
 
 _ID_CHARACTERS = 200
 _RESPONSES = ("stdout", "stderr", "output", "content", "text", "result")

@@ -229,3 +229,37 @@ def _trust(conversation: Conversation) -> Trust:
 
 def _session(conversation: Conversation) -> SessionId:
     return SessionId(conversation.parent) if conversation.parent else conversation.session
+
+
+def kin(store: Store, asked: Sequence[StoredMemory]) -> list[StoredMemory]:
+    """What was understood from the same messages as these: it may say the same in other words."""
+    found: dict[str, StoredMemory] = {}
+    for memory in asked:
+        wanted = replace(_ALL, session=memory.session)
+        places = _places(memory)
+        others = store.memories(SearchScope((memory.project,)), wanted) if places and memory.session else []
+        for other in others:
+            if other.kind is not Kind.SUMMARY and any(
+                _meet(one, two) for one in places for two in _places(other)
+            ):
+                found[other.id] = other
+    for memory in asked:
+        found.pop(memory.id, None)
+    return list(found.values())
+
+
+def _places(memory: StoredMemory) -> list[tuple[str, int, int]]:
+    """The messages that a memory was understood from: conversation, first, last."""
+    told = memory.provenance
+    if told.get("source") == "exchange":
+        first, last = told["messages"]
+        return [(str(told["conversation"]), first, last)]
+    return [
+        (str(place["conversation"]), min(place["messages"]), max(place["messages"]))
+        for place in told.get("places", ())
+        if place.get("messages")
+    ]
+
+
+def _meet(one: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
+    return one[0] == other[0] and one[1] <= other[2] and other[1] <= one[2]

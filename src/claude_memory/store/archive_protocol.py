@@ -224,7 +224,7 @@ class Archive(Protocol):
         ...
 
     def upgrade_stage(self) -> int:
-        """1 while captured events of an earlier release are no messages yet, 2 until all is understood anew, else 0."""
+        """1 while events of an earlier release are no messages yet, 2 until all is understood anew, else 0."""
         ...
 
     def reach_upgrade_stage(self, stage: int) -> None:
@@ -245,7 +245,7 @@ class Archive(Protocol):
         record: Mapping[str, Any] | None = None,
         memories: Sequence[StoredMemory] = (),
     ) -> int:
-        """Keep what was understood of the messages from `since` to `through`; returns how many memories are new.
+        """Keep what was understood of messages from `since` to `through`; returns how many memories are new.
 
         Exchanges that were known from `since` on and are not among these are gone.
         """

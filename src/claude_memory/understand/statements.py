@@ -26,39 +26,59 @@ SAME = 0.75  # share of the shorter statement's terms that stand in the longer o
 _SHORTEST_SUBJECT = 3  # words of a commit's subject, without its type
 _TYPE = re.compile(r"^\W*(?P<type>[a-z]+)(?:\([^)]*\))?!?: *", re.ASCII)
 _HOUSEKEEPING = re.compile(
-    r"^(?:merge|wip|bump|fixup!|squash!|revert|release|version|lint|fmt|format|typo|cleanup|clean up|tidy"
-    r"|address (?:review|comments|feedback|pr)|update (?:changelog|lock|deps|dependencies)|fix (?:lint|format|typo))\b",
+    r"^(?:merge|wip|bump|fixup!|squash!|revert|release|version|lint|fmt|gofmt|format|typo|cleanup|clean up|tidy"
+    r"|address (?:review|comments|feedback|pr)|update (?:changelog|lock|deps|dependencies)"
+    r"|fix (?:\w+ )?(?:lint\w*|format\w*|typos?))\b",
     re.IGNORECASE,
 )
 _MINOR_TYPES = frozenset("chore style ci build release wip".split())
 _FIXING = re.compile(r"^(?:fix(?:es|ed)?|prevent|handle|avoid|resolve[sd]?|repair(?:s|ed)?)\b", re.IGNORECASE)
 # Said as a rule, in the person's own typed words. Kept small enough to read in a minute.
-_RULES: tuple[tuple[Kind, str], ...] = (
-    (Kind.CONVENTION, r"\b(?:always|never)\b(?! ?mind)"),
-    (Kind.CONVENTION, r"\bfrom now on\b|\bgoing forward\b|\bin (?:the )?future\b.*\b(?:use|do|don't|please|should)\b"),
-    (Kind.CONVENTION, r"\bevery time (?:you|we)\b|\bwhenever (?:you|we)\b|\bby default\b.*\b(?:we|should|must)\b"),
-    (Kind.CONVENTION, r"\bwe (?:don't|do not|never|always|usually|generally|prefer|only)\b"),
-    (Kind.DECISION, r"\b(?:use|using|go with|pick|choose|prefer)\b.{2,60}\b(?:instead of|rather than|over|not)\b"),
-    (Kind.DECISION, r"\b(?:let's|lets|we'll|we will|we should) (?:use|go with|stick (?:with|to)|keep|switch to|drop)\b"),
-    (Kind.PREFERENCE, r"\bi (?:prefer|like it when|don't like|do not like|hate|want you to always)\b"),
-)  # fmt: skip
+_RULES = tuple(
+    (kind, re.compile(rule, re.IGNORECASE))
+    for kind, rule in (
+        (Kind.CONVENTION, r"\b(?:always|never)\b(?! ?mind)"),
+        (
+            Kind.CONVENTION,
+            r"\bfrom now on\b|\bgoing forward\b|\bevery time (?:you|we)\b|\bwhenever (?:you|we)\b",
+        ),
+        (Kind.CONVENTION, r"\bwe (?:don't|do not|usually|generally|prefer|only)\b(?! need)"),
+        (
+            Kind.DECISION,
+            r"\b(?:use|go with|pick|choose|prefer)\b.{2,60}\b(?:instead of|rather than|over|not)\b",
+        ),
+        (
+            Kind.DECISION,
+            r"\b(?:let's|we'll|we will|we should) (?:use|go with|stick (?:with|to)|keep|switch to|drop)\b",
+        ),
+        (Kind.PREFERENCE, r"\bi (?:prefer|like it when|don't like|do not like|hate|want you to always)\b"),
+    )
+)
 _REMEMBER = re.compile(
     r"^(?:please |pls |also |and )*(?:remember|keep in mind|note for later|don't forget)\b[:,]? *(?:that |to )?",
     re.IGNORECASE,
 )
+# What only steers the step at hand, reports, or asks.
 _MOMENTARY = re.compile(
-    r"\?\s*$|\b(?:this time|for now|right now|just now|today|again|let me know|did (?:not|n't)|didn't|doesn't|does not"
-    r"|isn't|was|were|why|error|failed|failing|still|seems?|looks? like|i (?:see|saw|get|got|think|thought|guess))\b",
+    r"\?\s*$|\b(?:this time|for now|right now|just now|today|again|let me know|didn't|did not|doesn't|does not"
+    r"|isn't|was|were|why|error|failed|failing|still|seems?|looks? like"
+    r"|i (?:see|saw|get|got|think|thought|guess))\b",
     re.IGNORECASE,
+)
+_ANSWERING = re.compile(
+    r"^(?:yes|no|yeah|ok|okay|but|and|hmm|so|we can|i can|let's do|rework)\b", re.IGNORECASE
 )
 _WORDS_OF_A_RULE = range(4, 45)
 _FEWEST_TERMS = 3  # content words that a line must have to say something
-_ORDERS_TO_COMMIT = frozenset(query_terms(
-    "commit commits push pushed pull request pr draft branch please now then yes ok okay go ahead do it this that"
-    " them all let merge rebase amend looks good great thanks done continue next step proceed"
-))  # fmt: skip
+_ORDERS_TO_COMMIT = frozenset(
+    query_terms(
+        "commit commits push pushed pull request pr draft branch please now then yes ok okay go ahead do it this"
+        " that them all let merge rebase amend looks good great thanks done continue next step proceed"
+    )
+)
 _REPORT = re.compile(
-    r"\b(?:commit(?:ted|s)?|push(?:ed)?|amended|working tree|up to date|branch is|pr (?:is|#)|all tests pass|no issues)\b",
+    r"\b(?:commit(?:ted|s)?|push(?:ed)?|amended|working tree|up to date|branch is|pr (?:is|#)|all tests pass"
+    r"|no issues|files? changed|insertions|say (?:the )?word|let me know)\b",
     re.IGNORECASE,
 )
 _STEP = re.compile(r"(?:#{2,4} |\d+[.)] )")
@@ -66,17 +86,16 @@ _A_PLAN = re.compile(r"^(?:implementation )?plan\b\s*(?:to|for)?\s*[:—–-]*\s
 _RECOMMENDED = re.compile(r"\s*\((?:recommended|default)\)", re.IGNORECASE)
 # Questions about the step at hand; their answers do not outlive it.
 _PROCESS = re.compile(
-    r"\b(?:which (?:pr|issue|branch|file|task)|ready to|would you like me|shall i|should i (?:proceed|continue|start|go)"
-    r"|do you want me|any (?:aspects|concerns)|anything else|next\?|clarify|what would you like|how would you like to proceed)\b",
+    r"\b(?:which (?:pr|issue|branch|file|task)|ready to|would you like me|shall i|do you want me|clarify"
+    r"|should i (?:proceed|continue|start|go)|any (?:aspects|concerns)|anything else|what would you like"
+    r"|how would you like to proceed)\b",
     re.IGNORECASE,
-)
-_ANSWERING = re.compile(
-    r"^(?:yes|no|yeah|ok|okay|but|and|hmm|so|we can|i can|let's do|reqork|rework)\b", re.IGNORECASE
 )
 # Errors that a tool names and mends by itself; nobody needs them a second time.
 _PASSING = re.compile(
-    r"\b(?:gofmt|golangci|lint\w*|nolint|unused|unparam|noctx|imports?|trailing|whitespace|format(?:ting)?|compile errors?"
-    r"|syntax error|typo|not (?:been )?read yet|string to replace|old_string|file has been modified|merge conflicts?)\b",
+    r"\b(?:gofmt|golangci|\w*lint\w*|unused|unparam|noctx|imports?|trailing|whitespace|format(?:ting)?"
+    r"|compile errors?|syntax error|typo|not (?:been )?read yet|string to replace|old_string"
+    r"|file has been modified|merge conflicts?)\b",
     re.IGNORECASE,
 )
 
@@ -115,7 +134,7 @@ def of_session(exchanges: Sequence[Exchange], fresh: Collection[str]) -> list[St
 def of_summary(
     feedback: Iterable[str], fixes: Iterable[tuple[str, str]], at: datetime, ordinal: int
 ) -> list[Statement]:
-    """What the agent's own compaction summary tells: errors with their fixes; a person's feedback as proposals."""
+    """What the agent's own compaction summary tells: errors with their fixes, a person's feedback."""
     found = []
     for error, fix in fixes:
         title = shorten(_line(error), 80)
@@ -280,11 +299,7 @@ def _rule(sentence: str, said: Utterance, exchange: Exchange) -> Statement | Non
     """A sentence that is said as a rule: worth asking the person about, and settled if they say so."""
     words = sentence.split()
     asked = _REMEMBER.match(sentence)
-    kind = (
-        Kind.CONVENTION
-        if asked
-        else next((kind for kind, rule in _RULES if re.search(rule, sentence, re.IGNORECASE)), None)
-    )
+    kind = Kind.CONVENTION if asked else _kind_of(sentence)
     if kind is None or len(words) not in _WORDS_OF_A_RULE or (_MOMENTARY.search(sentence) and not asked):
         return None
     if _ANSWERING.match(sentence):
@@ -302,6 +317,10 @@ def _rule(sentence: str, said: Utterance, exchange: Exchange) -> Statement | Non
         files=_files(exchange) if kind is Kind.DECISION else (),
         ordinals=(said.ordinal,),
     )
+
+
+def _kind_of(sentence: str) -> Kind | None:
+    return next((kind for kind, rule in _RULES if rule.search(sentence)), None)
 
 
 def _files(*exchanges: Exchange) -> tuple[str, ...]:

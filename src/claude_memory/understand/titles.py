@@ -293,9 +293,10 @@ def _cut(text: str, limit: int) -> str:
 
 # --- plain texts
 
+
 def says_something(text: str) -> bool:
     """Whether a text is worth recalling: spoken words, at least three, not just assent."""
-    if not of_prompt(text).speaker is Speaker.PERSON:
+    if of_prompt(text).speaker is not Speaker.PERSON:
         return False
     said = False
     for count, word in enumerate(_ANY_WORD.finditer(text[:2000]), 1):

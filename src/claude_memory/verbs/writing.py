@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from claude_memory.errors import Conflict, InvalidInput
 from claude_memory.caller import require_person
+from claude_memory.errors import Conflict, InvalidInput
 from claude_memory.model import Kind, MemoryFilter, MemoryId, NewMemory, Status, StoredMemory, Trust
 from claude_memory.verbs.fields import clean, has_derived_title, kind_of, title_of
 from claude_memory.verbs.upkeep import Upkeep
@@ -161,7 +161,7 @@ class Writing(Upkeep):
 
     def erase(self, ids: Sequence[str]) -> Erased:
         """Remove memories for good: rows, index, vectors, events, mirror, file pages; a tombstone stays."""
-        from claude_memory.ingest.distilling import kin
+        from claude_memory.ingest.understanding import kin
         from claude_memory.layers.erasing import purge as purge_files
         from claude_memory.layers.places import project_files
         from claude_memory.summaries.erasing import purge

@@ -18,7 +18,8 @@ from claude_memory.store.lifecycle_protocol import Review, Strength
 from claude_memory.store.protocol import Added, Change
 from claude_memory.store.sqlite import projects, rows, tombstones
 
-_INSERT = """INSERT INTO changes (record, home, clock) VALUES (?, (SELECT value FROM meta WHERE key = 'store'),
+_INSERT = """INSERT INTO changes (record, home, clock)
+    VALUES (?, (SELECT value FROM meta WHERE key = 'store'),
     coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'clock'), 0))"""
 
 

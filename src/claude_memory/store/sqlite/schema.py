@@ -367,7 +367,8 @@ CREATE TABLE cursors (mirror TEXT PRIMARY KEY, through INTEGER NOT NULL) WITHOUT
 -- What 0.1.0 guessed from wording is a proposal from now on, and takes nobody's word back.
 UPDATE memories SET status = 'active', superseded_by = NULL
     WHERE status = 'superseded' AND provenance ->> '$.source' NOT IN ('distilled', 'compaction')
-      AND superseded_by IN (SELECT id FROM memories WHERE provenance ->> '$.source' IN ('distilled', 'compaction'));
+      AND superseded_by IN (SELECT id FROM memories
+          WHERE provenance ->> '$.source' IN ('distilled', 'compaction'));
 UPDATE memories SET status = 'proposed'
     WHERE status = 'active' AND NOT pinned AND kind NOT IN ('observation', 'summary')
       AND provenance ->> '$.source' IN ('distilled', 'compaction');

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
+from claude_memory.model import StoredMemory
 from claude_memory.surfaces.cli import documents, output, views
 from claude_memory.surfaces.cli.memories import Ids
 from claude_memory.surfaces.cli.request import Json, opened, said, said_all
@@ -87,7 +89,7 @@ def reject(context: typer.Context, ids: Ids, json: Json = False) -> None:
         output.lines([[(f"{output.counted(gone, 'proposal')} rejected", "")]])
 
 
-def _say(kept: list[object], json: bool, done: str) -> None:
+def _say(kept: Sequence[StoredMemory], json: bool, done: str) -> None:
     if json:
         output.document([documents.plain(item) for item in kept])
     else:
