@@ -190,8 +190,8 @@ def _settled(
     told = statements.of_session(every, {exchange.key for exchange in found})
     for message in messages:
         if message.role == "summary":
-            feedback, fixes = feedback_and_fixes(read(message.text))
-            told += statements.of_summary(feedback, fixes, message.at, message.ordinal)
+            feedback, _ = feedback_and_fixes(read(message.text))
+            told += statements.of_summary(feedback, message.at, message.ordinal)
     made = [_statement_memory(conversation, statement) for statement in statements.merged(told)]
     ids = [memory.id for memory in made]
     scope = SearchScope((conversation.project,))

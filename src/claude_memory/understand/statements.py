@@ -1,8 +1,7 @@
 """What a session settled, as single statements: told by what was done, seldom by how it was worded.
 
 Pure. Settled is what lasts by its nature: a request that ended in a commit, a plan that was carried out,
-an error with its fix in the agent's own summary, what a person asks to be remembered or says in a second
-session. The rest is a proposal: found by search, listed in the inbox, never given as settled.
+what a person asks to be remembered or says in a second session. The rest is a proposal: found by search, listed in the inbox, never given as settled.
 """
 
 from __future__ import annotations
@@ -26,12 +25,18 @@ SAME = 0.75  # share of the shorter statement's terms that stand in the longer o
 _SHORTEST_SUBJECT = 3  # words of a commit's subject, without its type
 _TYPE = re.compile(r"^\W*(?P<type>[a-z]+)(?:\([^)]*\))?!?: *", re.ASCII)
 _HOUSEKEEPING = re.compile(
-    r"^(?:merge|wip|bump|fixup!|squash!|revert|release|version|lint|fmt|gofmt|format|typo|cleanup"
+    r"^(?:fixup!|squash!|amend!|(?:merge|wip|bump|revert|release|version|lint|fmt|gofmt|format|typo|cleanup"
     r"|clean up|tidy|address (?:review|comments|feedback|pr)|update (?:changelog|lock|deps|dependencies)"
-    r"|fix (?:\w+ )?(?:lint\w*|format\w*|typos?))\b",
+    r"|fix (?:\w+ )?(?:lint\w*|format\w*|typos?))\b)|\bt\.Parallel\b|\bfieldalignment\b",
     re.IGNORECASE,
 )
-_MINOR_TYPES = frozenset("chore style ci build release wip".split())
+_MINOR_TYPES = frozenset("chore style ci build release wip test tests docs".split())
+# A commit of tests or documents alone tells little that the commit before it did not.
+_BESIDE_THE_CODE = re.compile(
+    r"(?:^|/)(?:tests?|__tests__|specs?|testdata|fixtures)/|[._-](?:test|spec)s?\.\w+$|(?:^|/)test_\w+\.\w+$"
+    r"|\.(?:md|mdx|rst|txt)$",
+    re.IGNORECASE,
+)
 _FIXING = re.compile(r"^(?:fix(?:es|ed)?|prevent|handle|avoid|resolve[sd]?|repair(?:s|ed)?)\b", re.IGNORECASE)
 # Said as a rule, in the person's own typed words. Kept small enough to read in a minute.
 _RULES = tuple(
@@ -92,13 +97,6 @@ _PROCESS = re.compile(
     r"|how would you like to proceed)\b",
     re.IGNORECASE,
 )
-# Errors that a tool names and mends by itself; nobody needs them a second time.
-_PASSING = re.compile(
-    r"\b(?:gofmt|golangci|\w*lint\w*|unused|unparam|noctx|imports?|trailing|whitespace|format(?:ting)?"
-    r"|compile errors?|syntax error|typo|not (?:been )?read yet|string to replace|old_string"
-    r"|file has been modified|merge conflicts?)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +121,7 @@ def of_session(exchanges: Sequence[Exchange], fresh: Collection[str]) -> list[St
     work: list[Exchange] = []  # what was worked on since the last commit
     for exchange in exchanges:
         if exchange.key in fresh:
+            found = [item for item in found if not _is_reverted(item, exchange)]
             found += _commits(exchange, work)
             found += (*_plan(exchange), *_answers(exchange), *_rules(exchange))
         if exchange.commits:
@@ -132,36 +131,26 @@ def of_session(exchanges: Sequence[Exchange], fresh: Collection[str]) -> list[St
     return merged(found)
 
 
-def of_summary(
-    feedback: Iterable[str], fixes: Iterable[tuple[str, str]], at: datetime, ordinal: int
-) -> list[Statement]:
-    """What the agent's own compaction summary tells: errors with their fixes, a person's feedback."""
-    found = []
-    for error, fix in fixes:
-        title = shorten(_line(error), 80)
-        body = f"{_line(error)}\nFix: {_line(fix)}"
-        if len(query_terms(fix)) >= _FEWEST_TERMS and not _PASSING.search(f"{error} {fix}"):
-            key = f"fix:{_normal(error)}"
-            found.append(
-                Statement(Kind.FIX, title, body, key, "summary", at, settled=True, ordinals=(ordinal,))
-            )
-    for told in feedback:
-        line = _line(told)
-        if len(query_terms(line)) >= _FEWEST_TERMS:
-            key = f"said:{_normal(line)}"
-            found.append(
-                Statement(
-                    Kind.CORRECTION,
-                    shorten(line, 80),
-                    line,
-                    key,
-                    "feedback",
-                    at,
-                    settled=False,
-                    ordinals=(ordinal,),
-                )
-            )
-    return found
+def of_summary(feedback: Iterable[str], at: datetime, ordinal: int) -> list[Statement]:
+    """A person's feedback as the agent's own compaction summary tells it.
+
+    Errors with their fixes stay in the summary: read by others, four of thirteen were worth a memory.
+    """
+    lines = [_line(told) for told in feedback]
+    return [
+        Statement(
+            Kind.CORRECTION,
+            shorten(line, 80),
+            line,
+            f"said:{_normal(line)}",
+            "feedback",
+            at,
+            settled=False,
+            ordinals=(ordinal,),
+        )
+        for line in lines
+        if len(query_terms(line)) >= _FEWEST_TERMS
+    ]
 
 
 def says_the_same(one: Statement, other: Statement) -> bool:
@@ -182,6 +171,9 @@ def _commits(exchange: Exchange, work: Sequence[Exchange]) -> Iterator[Statement
     done = _outcome([*work, exchange]) if len(exchange.commits) == 1 else ""
     if not asked and not done:
         return
+    files = _files(*work, exchange)
+    if files and all(_BESIDE_THE_CODE.search(path) for path in files):
+        return
     for commit in exchange.commits:
         subject, type_ = _subject(commit)
         if not subject:
@@ -197,9 +189,17 @@ def _commits(exchange: Exchange, work: Sequence[Exchange]) -> Iterator[Statement
             "commit",
             exchange.ended,
             settled=True,
-            files=_files(*work, exchange),
+            files=files,
             ordinals=(commit.ordinal,),
         )
+
+
+def _is_reverted(statement: Statement, later: Exchange) -> bool:
+    """Whether a later commit of the session takes this one back by name."""
+    if statement.source != "commit":
+        return False
+    reverts = (commit.subject for commit in later.commits if commit.subject.lower().startswith("revert"))
+    return any(statement.key.removeprefix("commit:") in _normal(subject) for subject in reverts)
 
 
 def _requests(work: Sequence[Exchange]) -> list[str]:
