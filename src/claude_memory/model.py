@@ -62,6 +62,7 @@ class Status(StrEnum):
     SUPERSEDED = "superseded"
     ARCHIVED = "archived"  # faded: still found by a search, never offered unasked
     FORGOTTEN = "forgotten"
+    PROPOSED = "proposed"  # suggested by rules or an agent: in the inbox, never given as settled
 
 
 class EventKind(StrEnum):
@@ -175,7 +176,7 @@ class MemoryFilter:
     session: SessionId | None = None
     since: datetime | None = None
     until: datetime | None = None
-    statuses: tuple[Status, ...] = (Status.ACTIVE, Status.SUPERSEDED, Status.ARCHIVED)
+    statuses: tuple[Status, ...] = (Status.ACTIVE, Status.SUPERSEDED, Status.ARCHIVED, Status.PROPOSED)
 
     @property
     def restricts(self) -> bool:

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from claude_memory import Memory, NewMemory
-from claude_memory.lifecycle.gate import Action, judged
-from claude_memory.model import Status, Trust
+from claude_memory.lifecycle.gate import NEAR, Action, judged
+from claude_memory.model import Status
 from claude_memory.store.lifecycle_protocol import lifecycle_of
 
 WORDS = {"embedder": "none"}
@@ -29,18 +29,36 @@ def fact(text: str, day: int = 0, **more: object) -> NewMemory:
     return NewMemory(text, kind="fact", created_at=START + timedelta(days=day), **more)  # type: ignore[arg-type]
 
 
-def test_a_new_value_takes_the_place_of_the_old_and_both_stay(memory: Memory) -> None:
+def test_only_a_person_replaces_a_memory(memory: Memory) -> None:
     old = memory.remember(fact("Log retention is 14 days."))
-    new = memory.remember(fact("Log retention was raised to 30 days, no longer 14.", 1))
-    assert memory.verdicts[new.id].action is Action.SUPERSEDED
-    [was, now] = memory.show([old.id, new.id])
-    assert (was.status, was.superseded_by) == (Status.SUPERSEDED, new.id)
+    guess = memory.remember(fact("Log retention was raised to 30 days, no longer 14.", 1))
+    assert memory.verdicts[guess.id].action is not Action.REINFORCED
+    assert memory.show([old.id])[0].status is Status.ACTIVE
+    said = memory.remember(fact("Log retention is 60 days.", 2, supersedes=old.id))
+    [was, now] = memory.show([old.id, said.id])
+    assert (was.status, was.superseded_by) == (Status.SUPERSEDED, said.id)
     assert (now.status, now.supersedes) == (Status.ACTIVE, old.id)
-    hits = memory.search("log retention days", limit=5)
-    assert [hit.id for hit in hits] == [new.id, old.id]
-    [relation] = lifecycle_of(memory.store).relations([new.id])
-    assert (relation.kind, relation.target) == ("supersedes", old.id)
-    assert "retent" in relation.evidence
+
+
+def test_a_text_close_in_meaning_is_linked_as_the_newer_one() -> None:
+    near = judged("Log retention is 14 days.", "Logs are kept for 30 days.", NEAR)
+    assert (near.action, near.words) == (Action.LINKED, "newer on the same subject; both are kept")
+    assert (
+        judged("Log retention is 14 days.", "Logs are kept for 30 days.", NEAR - 0.01).action is Action.ADDED
+    )
+    assert judged("Log retention is 14 days.", "Logs are kept for 30 days.").action is Action.ADDED
+
+
+def test_links_point_from_the_newer_to_the_older(memory: Memory) -> None:
+    from claude_memory.lifecycle import entry
+
+    [old, new] = memory.remember_many(
+        [fact("Deploys happen on Monday."), fact("Deploys happen on Friday.", 1)]
+    )
+    first, second = memory.find([old, new])
+    entry._apply(memory.store, second, first, entry.Verdict(first.id, Action.LINKED, second.id, "close"))
+    [relation] = lifecycle_of(memory.store).relations([old])
+    assert (relation.source, relation.target, relation.kind) == (new, old, "newer")
 
 
 def test_the_same_said_again_reinforces_and_both_can_be_found(memory: Memory) -> None:
@@ -51,13 +69,6 @@ def test_the_same_said_again_reinforces_and_both_can_be_found(memory: Memory) ->
     assert [item.status for item in memory.show([old.id, new.id])] == [Status.ACTIVE, Status.ACTIVE]
 
 
-def test_do_and_dont_are_kept_as_a_conflict(memory: Memory) -> None:
-    old = memory.remember(fact("Run database migrations automatically on deploy."))
-    new = memory.remember(fact("Never run database migrations automatically on deploy.", 1))
-    assert memory.verdicts[new.id].action is Action.CONFLICT
-    assert {item.status for item in memory.show([old.id, new.id])} == {Status.ACTIVE}
-
-
 @given(
     verb=st.sampled_from(["use", "log", "cache", "retry", "commit", "mock"]),
     thing=st.sampled_from(["request bodies", "floats for money", "tabs", "generated files", "the ORM"]),
@@ -65,8 +76,8 @@ def test_do_and_dont_are_kept_as_a_conflict(memory: Memory) -> None:
 )
 def test_do_and_dont_are_never_duplicates(verb: str, thing: str, denial: str) -> None:
     said = f"{verb} {thing}"
-    assert judged(said, denial.format(said)).action is not Action.REINFORCED
-    assert judged(denial.format(said), said).action is not Action.REINFORCED
+    assert judged(said, denial.format(said), 0.99).action is not Action.REINFORCED
+    assert judged(denial.format(said), said, 0.99).action is not Action.REINFORCED
 
 
 def test_another_project_is_out_of_reach(memory: Memory, tmp_path: Path) -> None:
@@ -77,24 +88,6 @@ def test_another_project_is_out_of_reach(memory: Memory, tmp_path: Path) -> None
         new = elsewhere.remember(fact("Log retention was raised to 30 days, no longer 14.", 1))
         assert elsewhere.verdicts[new.id].action is Action.ADDED
     assert memory.show([old.id])[0] == old
-
-
-def test_a_tool_does_not_overrule_a_person_and_nothing_overrules_a_pin(memory: Memory) -> None:
-    own = memory.remember(fact("Staging is at stage.marlin.example."))
-    said = "Staging moved to staging.marlin.example; stage.marlin.example is switched off."
-    tool = memory.remember(fact(said, 1, trust=Trust.TOOL))
-    assert memory.verdicts[tool.id].action is Action.CONFLICT
-    assert memory.show([own.id])[0].status is Status.ACTIVE
-    memory.forget([tool.id])
-    memory.revise(own.id, pinned=True)
-    person = memory.remember(fact(said, 2))
-    assert memory.verdicts[person.id].action is not Action.SUPERSEDED
-
-
-def test_what_is_older_does_not_replace_what_is_newer(memory: Memory) -> None:
-    memory.remember(fact("Log retention is 14 days.", 5))
-    late = memory.remember(fact("Log retention was raised to 30 days, no longer 14.", 1))
-    assert memory.verdicts[late.id].action is not Action.SUPERSEDED
 
 
 def test_turns_of_a_conversation_are_left_alone(memory: Memory) -> None:

@@ -11,13 +11,13 @@ import pytest
 
 from claude_memory.model import Kind, ProjectId, SessionId, StoredMemory, Trust, memory_id
 from claude_memory.store.archive_protocol import Message
-from claude_memory.summaries import agent_summary
 from claude_memory.summaries.fitting import clip, tokens_of
 from claude_memory.summaries.keeper import material
 from claude_memory.summaries.model import Summary, as_json
 from claude_memory.summaries.schema import faults, is_readable, summary_faults
 from claude_memory.summaries.stretches import open_end, stretches
 from claude_memory.summaries.summarise import budget, summarise
+from claude_memory.understand import agent_summary
 from claude_memory.understand.model import Command, Commit, Exchange, Outcome, TaskItem, Utterance
 
 NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)

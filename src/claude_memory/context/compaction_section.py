@@ -12,10 +12,9 @@ from typing import Any
 from claude_memory.context.builder import Line, Situation
 from claude_memory.context.quoting import clipped, plain
 from claude_memory.context.repeats import Told, nothing_told
-from claude_memory.distil.observe import of_event
 from claude_memory.model import EventKind, SearchScope
 from claude_memory.store.protocol import EventFilter
-from claude_memory.understand.speaker import Speaker
+from claude_memory.understand.speaker import Speaker, of_event
 
 SUMMARIES = 3
 PENDING = 8

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from claude_memory.errors import ConfigFault
 
 if TYPE_CHECKING:
-    from claude_memory.embed.protocol import Embedder, Judge
+    from claude_memory.embed.protocol import Embedder
     from claude_memory.settings import Settings
 
 # Importing onnxruntime alone writes a device id and starts an uploader; this switch works only before that.
@@ -52,17 +52,11 @@ def prepare(embedder: Embedder | None) -> None:
         embedder.prepare()
 
 
-def judge_of(embedder: Embedder | None) -> Judge | None:
-    """What compares two texts, where the embedder brings it along; nothing is loaded for this."""
-    return getattr(embedder, "judge", None)
-
-
 def _bundled(cache: Path, progress: Callable[[str], None] | None) -> Embedder:
-    from claude_memory.embed.bundled import JUDGE, BundledModel, BundledPairs
-    from claude_memory.embed.local import LocalEmbedder, LocalJudge, LocalPairs
+    from claude_memory.embed.bundled import BundledModel
+    from claude_memory.embed.local import LocalEmbedder
 
-    pairs = LocalPairs(lambda: BundledPairs(cache, progress))
-    return LocalEmbedder(BundledModel(cache, progress), LocalJudge(pairs, JUDGE))
+    return LocalEmbedder(BundledModel(cache, progress))
 
 
 def _package(name: str, cache: Path, progress: Callable[[str], None] | None) -> Embedder:

@@ -1,4 +1,4 @@
-"""The default model and its reader of pairs: weights of an installed package, converted once, checked since.
+"""The default model: weights of an installed package, converted once, checked since.
 
 Checks: the package's container by its pinned SHA-256 before converting; the result by SHA-256 right after
 and in `verify`; at each load by size, time stamp and a sampled hash, which costs 1 ms where a full hash of
@@ -31,8 +31,6 @@ _CONTAINER = "packs/granite-embedding-30m-english-int8.hmsemb"
 _CONTAINER_SHA256 = "6a1cc24734a57e4524ecdab1466b2c14535a059b393c76c418ca458ec29602dd"
 _WINDOW_TOKENS = 512
 _RECIPE = 1  # of the conversion; another number rebuilds the cache
-_PAIRS_ID = "granite-embedding-30m-pairs-1"
-JUDGE = Path(__file__).with_name("judge.npz")  # made by bench/judge.py
 _MODEL, _TOKENIZER, _MANIFEST = "model.onnx", "tokenizer.json", "manifest.json"
 _SAMPLES, _SAMPLE_BYTES = 64, 4096
 _LOCK_WAIT_SECONDS = 60.0
@@ -147,17 +145,6 @@ class BundledModel:
     def _say(self, line: str) -> None:
         if self._progress is not None:
             self._progress(line)
-
-
-class BundledPairs(BundledModel):
-    """The same weights, made to read two texts at once."""
-
-    _name = _PAIRS_ID
-
-    def _graph(self, container: Container) -> bytes:
-        from claude_memory.embed.granite import judge_bytes
-
-        return judge_bytes(container)
 
 
 def container_path() -> Path | None:

@@ -1,8 +1,7 @@
-"""Builds ONNX graphs from a weights container: the RoBERTa encoder with CLS pooling, and the judge of pairs.
+"""Builds an ONNX graph from a weights container: the RoBERTa encoder with CLS pooling.
 
 The numbers are the container's own: the word table stays int8 with its scales, everything else is
-dequantised once, here. The judge is the same encoder reading two texts at once; what it learnt, small
-changes to the matrices and a head, is an input like the texts, so that one file serves all judges.
+dequantised once, here.
 Imported only while converting; a change of a graph needs a new number of the recipe in `bundled`.
 """
 
@@ -28,23 +27,11 @@ def onnx_bytes(container: Container) -> bytes:
     return graph.serialised()
 
 
-def judge_bytes(container: Container) -> bytes:
-    """The serialised judge: `input_ids`, `sides` (0 for the first text, 1 for the second) → `told`.
-
-    Its other inputs are what was learnt, as `pair_model.read_learnt` makes it of a file.
-    """
-    graph = _Graph(container, learns=True)
-    graph.judge()
-    return graph.serialised_judge()
-
-
 class _Graph:
     """Collects nodes and weights; every method returns the name of a value."""
 
-    def __init__(self, container: Container, *, learns: bool = False) -> None:
+    def __init__(self, container: Container) -> None:
         self._container = container
-        self._learns = learns
-        self._fed: dict[str, tuple[int | str, ...]] = {}  # learnt inputs with their shapes
         self._shape = container.architecture
         self._nodes: list[Any] = []
         self._weights: dict[str, Any] = {}
@@ -59,39 +46,14 @@ class _Graph:
         flat = self._add("Squeeze", pooled, self._ints("axis1", 1))
         self._nodes.append(helper.make_node("LpNormalization", [flat], ["sentence_embedding"], axis=-1, p=2))
 
-    def judge(self) -> None:
-        side = self._add("Gather", self._input("side", 2, self._shape.hidden), "sides", axis=0)
-        hidden = self._add("Add", self._embeddings(), side)
-        for layer in range(self._shape.layers):
-            hidden = self._layer(f"l{layer}", hidden, hidden, None)
-        first = self._add("Slice", hidden, self._ints("from", 0), self._ints("to", 1), self._ints("axis1", 1))
-        second = self._add(
-            "Unsqueeze", self._add("Cast", "sides", to=TensorProto.FLOAT), self._ints("axis2", 2)
-        )
-        other = self._add("Sub", self._number("one", 1.0), second)
-        seen = [
-            self._add("Squeeze", first, self._ints("axis1", 1)),
-            *(self._mean(hidden, of) for of in (other, second)),
-        ]
-        inner = self._learnt_linear("h", self._add("Concat", *seen, axis=-1), 3 * self._shape.hidden, "inner")
-        told = self._learnt_linear("o", self._add("Tanh", inner), "inner", "answers")
-        self._nodes.append(helper.make_node("Identity", [told], ["told"]))
-
     def serialised(self) -> bytes:
-        return self._serialised(("input_ids", "attention_mask"), "sentence_embedding", self._shape.hidden)
-
-    def serialised_judge(self) -> bytes:
-        return self._serialised(("input_ids", "sides"), "told", "answers")
-
-    def _serialised(self, inputs: tuple[str, str], output: str, width: int | str) -> bytes:
         taken = [
-            helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in inputs
+            helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"])
+            for name in ("input_ids", "attention_mask")
         ]
-        taken += [
-            helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape))
-            for name, shape in self._fed.items()
-        ]
-        vector = helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", width])
+        vector = helper.make_tensor_value_info(
+            "sentence_embedding", TensorProto.FLOAT, ["batch", self._shape.hidden]
+        )
         graph = helper.make_graph(self._nodes, "encoder", taken, [vector], list(self._weights.values()))
         opsets = [helper.make_opsetid("", _OPSET)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
@@ -121,31 +83,21 @@ class _Graph:
         scores = self._add("Mul", padding, self._number("far_below", _FAR_BELOW))
         return self._add("Unsqueeze", scores, self._ints("axes12", 1, 2))
 
-    def _mean(self, hidden: str, share: str) -> str:
-        """The mean of the tokens of one text."""
-        total = self._add("ReduceSum", self._add("Mul", hidden, share), self._ints("axis1", 1), keepdims=0)
-        return self._add("Div", total, self._add("ReduceSum", share, self._ints("axis1", 1), keepdims=0))
-
-    def _learnt_linear(self, name: str, value: str, into: int | str, out: int | str) -> str:
-        product = self._add("MatMul", value, self._input(f"{name}.w", into, out))
-        return self._add("Add", product, self._input(f"{name}.b", out))
-
-    def _layer(self, name: str, queries: str, hidden: str, mask: str | None) -> str:
+    def _layer(self, name: str, queries: str, hidden: str, mask: str) -> str:
         attended = self._attention(name, queries, hidden, mask)
         attended = self._add("Add", self._linear(f"{name}.ao", attended), queries)
         attended = self._norm(f"{name}.aln", attended)
         inner = self._add("Gelu", self._linear(f"{name}.f1", attended), approximate="none")
         return self._norm(f"{name}.fln", self._add("Add", self._linear(f"{name}.f2", inner), attended))
 
-    def _attention(self, name: str, queries: str, hidden: str, mask: str | None) -> str:
+    def _attention(self, name: str, queries: str, hidden: str, mask: str) -> str:
         width = self._shape.hidden
         query = self._heads(self._linear(f"{name}.qkv", queries, 0, width), (0, 2, 1, 3))
         key = self._heads(self._linear(f"{name}.qkv", hidden, width, 2 * width), (0, 2, 3, 1))
         value = self._heads(self._linear(f"{name}.qkv", hidden, 2 * width, 3 * width), (0, 2, 1, 3))
         scale = self._number("scale", (width // self._shape.heads) ** -0.5)
         scores = self._add("Mul", self._add("MatMul", query, key), scale)
-        if mask is not None:
-            scores = self._add("Add", scores, mask)
+        scores = self._add("Add", scores, mask)
         shares = self._add("Softmax", scores, axis=-1)
         mixed = self._add("Transpose", self._add("MatMul", shares, value), perm=(0, 2, 1, 3))
         return self._add("Reshape", mixed, self._ints("flat", 0, 0, -1))
@@ -158,10 +110,6 @@ class _Graph:
         matrix = self._container.floats(f"{name}.w")[start:end].T
         bias = self._container.floats(f"{name}.b")[start:end]
         product = self._add("MatMul", value, self._weight(f"{name}.w{start}", matrix))
-        if self._learns:
-            narrow = self._add("MatMul", value, self._input(f"{name}.A", matrix.shape[0], "rank"))
-            wide = self._add("MatMul", narrow, self._input(f"{name}.B{start}", "rank", matrix.shape[1]))
-            product = self._add("Add", product, wide)
         return self._add("Add", product, self._weight(f"{name}.b{start}", bias))
 
     def _norm(self, name: str, value: str) -> str:
@@ -178,10 +126,6 @@ class _Graph:
     def _weight(self, name: str, values: NDArray[Any]) -> str:
         if name not in self._weights:
             self._weights[name] = numpy_helper.from_array(np.ascontiguousarray(values), name)
-        return name
-
-    def _input(self, name: str, *shape: int | str) -> str:
-        self._fed[name] = shape
         return name
 
     def _ints(self, name: str, *values: int) -> str:

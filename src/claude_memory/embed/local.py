@@ -7,8 +7,7 @@ import os
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from claude_memory.embed.source import ModelSource
@@ -16,7 +15,6 @@ from claude_memory.errors import EmbedderUnavailable
 
 if TYPE_CHECKING:
     from claude_memory.embed.onnx_model import OnnxModel
-    from claude_memory.embed.pair_model import Learnt, PairModel
 
 _WORKERS = min(2, os.cpu_count() or 1)  # texts are independent: two at a time use two idle cores in full
 _WORTH_WORKERS = 4
@@ -27,9 +25,8 @@ _KEPT_QUERIES = 256  # one is 384 bytes; the same question comes back while an a
 class LocalEmbedder:
     """Loads its model once, on first use, whichever thread comes first."""
 
-    def __init__(self, source: ModelSource, judge: LocalJudge | None = None) -> None:
+    def __init__(self, source: ModelSource) -> None:
         self._source = source
-        self.judge = judge
         self._lock = threading.Lock()
         self._begun: OnnxModel | None = None
         self._loaded: OnnxModel | None = None
@@ -73,8 +70,6 @@ class LocalEmbedder:
         """Give the model's memory back; the next text loads it again."""
         with self._lock:
             self._begun = self._loaded = None
-        if self.judge is not None:
-            self.judge.release()
         _return_memory()
 
     def _query(self, text: str) -> bytes:
@@ -106,62 +101,6 @@ class LocalEmbedder:
                 raise EmbedderUnavailable(f"the model's runtime cannot be loaded: {fault}") from None
             self._begun = OnnxModel(self._source.files())
         return self._begun
-
-
-class LocalPairs:
-    """Reads two texts at once by a model on this machine; loads it with the first pair, for all judges."""
-
-    def __init__(self, source: Callable[[], ModelSource]) -> None:
-        self._source = source
-        self._lock = threading.Lock()
-        self._loaded: PairModel | None = None
-
-    def loaded(self) -> PairModel:
-        """The model. Raises EmbedderUnavailable."""
-        with self._lock:
-            if self._loaded is None:
-                try:
-                    from claude_memory.embed.pair_model import PairModel
-                except ImportError as fault:
-                    raise EmbedderUnavailable(f"the model's runtime cannot be loaded: {fault}") from None
-                self._loaded = PairModel(self._source().files())
-                _return_memory()
-            return self._loaded
-
-    def release(self) -> None:
-        """Give the model's memory back; the next pair loads it again."""
-        with self._lock:
-            self._loaded = None
-
-
-class LocalJudge:
-    """Compares two texts by what was learnt for one purpose."""
-
-    def __init__(self, pairs: LocalPairs, path: Path) -> None:
-        self.pairs = pairs
-        self._path = path
-        self._learnt: Learnt | None = None
-
-    def told(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, ...]]:
-        """The numbers of this learning for each pair of an older and a newer text."""
-        if not pairs:
-            return []
-        model = self.pairs.loaded()
-        if self._learnt is None:
-            from claude_memory.embed.pair_model import read_learnt
-
-            self._learnt = read_learnt(self._path)
-        learnt = self._learnt
-        if len(pairs) < _WORTH_WORKERS or _WORKERS == 1:
-            return [model.told(learnt, old, new) for old, new in pairs]
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(_WORKERS, "judge") as workers:
-            return list(workers.map(lambda pair: model.told(learnt, *pair), pairs))
-
-    def release(self) -> None:
-        """Give the model's memory back; the next pair loads it again."""
-        self.pairs.release()
 
 
 def _return_memory() -> None:

@@ -1,4 +1,4 @@
-"""What turns text into vectors must offer, and what compares two texts. Vectors are unit length, int8."""
+"""What turns text into vectors must offer. Vectors are unit length, int8."""
 
 from __future__ import annotations
 
@@ -17,20 +17,6 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes]:
         """One int8 vector per text: unit vector × 127, rounded; nothing of a long text is cut off.
-
-        Raises EmbedderUnavailable when the model cannot be used now.
-        """
-        ...
-
-
-class Judge(Protocol):
-    """Reads an older and a newer text at once; an embedder may bring one along as its `judge`."""
-
-    def told(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, ...]]:
-        """For each pair some numbers, on any scale on which a sum with other evidence makes sense.
-
-        It reads two notes: what speaks for nothing in common, for the same again, for a change, for a
-        conflict.
 
         Raises EmbedderUnavailable when the model cannot be used now.
         """

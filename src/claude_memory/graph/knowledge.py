@@ -1,4 +1,4 @@
-"""What a project knows: decisions with their reasons, rules with how often and since when, common things.
+"""What a project knows: decisions with their reasons, rules, how it is checked, what recurs, common things.
 
 Also the mirrors of it as JSON files, which are derived and may be deleted.
 """
@@ -7,14 +7,26 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from claude_memory.files import private_folder, write_atomically
-from claude_memory.model import Kind, MemoryFilter, MemoryId, Project, SearchScope, Status, StoredMemory
+from claude_memory.model import (
+    Kind,
+    MemoryFilter,
+    MemoryId,
+    Project,
+    SearchScope,
+    SessionId,
+    Status,
+    StoredMemory,
+)
+from claude_memory.store import archive_of
 from claude_memory.store.graph_protocol import Entity, graph_of
 from claude_memory.store.lifecycle_protocol import Relation, lifecycle_of
 from claude_memory.store.protocol import Store
@@ -23,6 +35,12 @@ from claude_memory.text import query_terms
 RULE_KINDS = (Kind.CONVENTION, Kind.PATTERN, Kind.PREFERENCE, Kind.CORRECTION, Kind.LESSON)
 _THINGS = ("file", "symbol", "package", "command", "error", "topic")
 _MOST = 500
+_SESSIONS = 200  # the latest; what no longer happens is no longer known
+_FILES_A_SESSION = 12
+_FEWEST_CHECKS, _MOST_CHECKS = 2, 8
+_PATTERN_SESSIONS, _MOST_PAIRS = 3, 10
+_SHOWN_SESSIONS = 10
+_MOST_EDGES = 2_000
 _REASON = re.compile(
     r"[^.;\n]*\b(?:because|so that|since we|in order to|due to|the reason|as we|to avoid|otherwise)\b"
     r"[^.;\n]*",
@@ -53,12 +71,22 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class Recurring:
+    """What came up in several sessions: a command that checks the work, files that change together."""
+
+    kind: str  # check, together
+    text: str
+    sessions: tuple[SessionId, ...]  # latest first
+
+
+@dataclass(frozen=True, slots=True)
 class Knowledge:
     """All of it."""
 
     decisions: tuple[Decision, ...]
     rules: tuple[Rule, ...]
     things: tuple[tuple[Entity, int], ...]
+    recurring: tuple[Recurring, ...] = ()
 
 
 def knowledge(store: Store, project: Project, topic: str | None = None) -> Knowledge:
@@ -86,7 +114,33 @@ def knowledge(store: Store, project: Project, topic: str | None = None) -> Knowl
         ),
         tuple(sorted(rules, key=lambda rule: (-rule.sessions, -rule.times, rule.since))),
         tuple(things),
+        tuple(item for item in recurring(store, scope) if _speaks_of(item.text, topic)),
     )
+
+
+def recurring(store: Store, scope: SearchScope) -> list[Recurring]:
+    """How the project is checked, and which files change together, as its sessions show it."""
+    checks: defaultdict[str, list[SessionId]] = defaultdict(list)
+    pairs: defaultdict[tuple[str, str], list[SessionId]] = defaultdict(list)
+    for conversation, record in archive_of(store).session_records(scope, _SESSIONS):
+        for command in record.get("checks", ()):
+            checks[str(command)].append(conversation.session)
+        files = [str(path) for path, edits in record.get("files", ()) if edits][:_FILES_A_SESSION]
+        for pair in combinations(sorted(files), 2):
+            pairs[pair].append(conversation.session)
+    found = [Recurring("check", command, tuple(shown)) for command, shown in checks.items()]
+    found = [item for item in found if len(item.sessions) >= _FEWEST_CHECKS]
+    together = [
+        Recurring("together", " and ".join(pair), tuple(shown))
+        for pair, shown in pairs.items()
+        if len(shown) >= _PATTERN_SESSIONS
+    ]
+    by_sessions = lambda item: (-len(item.sessions), item.text)  # noqa: E731
+    return [*sorted(found, key=by_sessions)[:_MOST_CHECKS], *sorted(together, key=by_sessions)[:_MOST_PAIRS]]
+
+
+def _speaks_of(text: str, topic: str | None) -> bool:
+    return topic is None or set(query_terms(topic)) <= set(query_terms(text))
 
 
 def _about(memory: StoredMemory, topic: str | None) -> bool:
@@ -114,9 +168,17 @@ def _decision(memory: StoredMemory, related: Sequence[Relation]) -> Decision:
 def _rule(store: Store, scope: SearchScope, memory: StoredMemory, related: Sequence[Relation]) -> Rule:
     again = [item.source for item in related if item.kind == "repeats" and item.target == memory.id]
     repeats = store.memories(scope, MemoryFilter(statuses=tuple(Status)), ids=again) if again else []
-    sessions = {item.session or item.id for item in (memory, *repeats)}
+    sessions = {item.session or item.id for item in (memory, *repeats)} | _shown_in(memory)
     since = min(item.created_at for item in (memory, *repeats))
-    return Rule(memory, len(sessions), 1 + len(repeats), since, _against(memory.id, related))
+    times = max(1 + len(repeats), len(sessions))
+    return Rule(memory, len(sessions), times, since, _against(memory.id, related))
+
+
+def _shown_in(memory: StoredMemory) -> set[str]:
+    """The sessions that a statement was found in."""
+    places = memory.provenance.get("places", ())
+    named = (place.get("conversation") for place in places if isinstance(place, dict))
+    return {str(name) for name in named if name}
 
 
 def _against(id_: MemoryId, related: Sequence[Relation]) -> tuple[MemoryId, ...]:
@@ -130,11 +192,18 @@ def write_mirrors(home: Path, store: Store, project: Project) -> list[Path]:
     """Write knowledge_graph.json, patterns.json and conventions.json of a project; unchanged ones stay."""
     found = knowledge(store, project)
     folder = private_folder(private_folder(home / "projects") / project.id)
-    patterns = [_rule_record(rule) for rule in found.rules if rule.memory.kind is not Kind.CONVENTION]
-    conventions = [_rule_record(rule) for rule in found.rules if rule.memory.kind is Kind.CONVENTION]
+    patterns = [
+        *(_rule_record(rule) for rule in found.rules if rule.memory.kind is not Kind.CONVENTION),
+        *(_recurring_record(item) for item in found.recurring if item.kind != "check"),
+    ]
+    conventions = [
+        *(_rule_record(rule) for rule in found.rules if rule.memory.kind is Kind.CONVENTION),
+        *(_recurring_record(item) for item in found.recurring if item.kind == "check"),
+    ]
     graph = {
         "decisions": [_decision_record(decision) for decision in found.decisions],
         "things": [{"kind": entity.kind, "name": entity.name, "memories": n} for entity, n in found.things],
+        "edges": _edges(store, found),
     }
     written = []
     for name, content in (
@@ -148,6 +217,27 @@ def write_mirrors(home: Path, store: Store, project: Project) -> list[Path]:
             write_atomically(path, text)
             written.append(path)
     return written
+
+
+def _edges(store: Store, found: Knowledge) -> list[dict[str, str]]:
+    """What decisions and rules bear on, and how they bear on each other."""
+    ids = [decision.memory.id for decision in found.decisions] + [rule.memory.id for rule in found.rules]
+    mentions = graph_of(store).of_memories(ids, limit=_MOST_EDGES) if ids else []
+    edges = [
+        {"from": item.memory, "relation": item.relation, "to": f"{item.entity.kind}:{item.entity.name}"}
+        for item in mentions
+    ]
+    related = lifecycle_of(store).relations(ids) if ids else []
+    return edges + [{"from": item.source, "relation": item.kind, "to": item.target} for item in related]
+
+
+def _recurring_record(item: Recurring) -> dict[str, Any]:
+    return {
+        "kind": item.kind,
+        "text": item.text,
+        "sessions": len(item.sessions),
+        "shown_in": list(item.sessions[:_SHOWN_SESSIONS]),
+    }
 
 
 def _rule_record(rule: Rule) -> dict[str, Any]:

@@ -15,20 +15,20 @@ from datetime import datetime
 from pathlib import Path
 
 from claude_memory import logs, project
-from claude_memory.distil.observe import observe
 from claude_memory.errors import StoreBusy
-from claude_memory.ingest.distilling import Marks, distil_marked
+from claude_memory.ingest.captured import messages_of
 from claude_memory.ingest.parse import MAX_BYTES, Captured, Unreadable, parse
 from claude_memory.ingest.redact import redact
-from claude_memory.model import Event, EventId, MemoryId, Project, ProjectId, ProjectIdentity, StoredMemory
+from claude_memory.model import Event, EventId, Project, ProjectId, ProjectIdentity
 from claude_memory.settings import Settings, of_project
 from claude_memory.spool import Spool, SpooledFile
+from claude_memory.store import archive_of
 from claude_memory.store.protocol import Store
 
 BATCH_EVENTS = 500
 BATCH_BYTES = 16 << 20  # of raw input held in memory at a time
 KEPT_REJECTED = 1 << 20  # characters of a rejected file that are kept, redacted
-DISTIL_FROM_SECONDS = 0.5  # loading the rules takes a tenth of a second, which a hook does not have
+UNDERSTAND_FROM_SECONDS = 0.5  # loading the rules takes a tenth of a second, which a hook does not have
 CUT_MARGIN = 8 << 10  # dropped at a cut: longer than any secret the cut could have halved
 
 _ESCAPED_ASCII = re.compile(r"\\u00([2-7][0-9a-fA-F])")
@@ -45,17 +45,14 @@ class Drained:
     remaining: int = 0
     busy: bool = False
     ignored: int = 0
-    undistilled: int = 0  # sessions whose memories another drain must make: there was no time
+    waiting: int = 0  # conversations that another drain must understand: there was no time
 
 
 def drain(
     home: Path, store: Store, settings: Settings, *, now: datetime, budget_seconds: float | None = None
 ) -> Drained:
     """Ingest what waits, oldest first, until nothing is left or the budget is spent."""
-    marks = Marks(home)
-    run = _Run(
-        Spool(home), store, settings, _deadline(budget_seconds), marks, hurried=budget_seconds is not None
-    )
+    run = _Run(Spool(home), store, settings, _deadline(budget_seconds), hurried=budget_seconds is not None)
     while run.spool.new.is_dir():
         try:
             with run.spool.lock() as mine:
@@ -64,7 +61,7 @@ def drain(
                     break
                 run.sweep(now)
                 run.all()
-                run.distil(home, at_once=budget_seconds is None or budget_seconds >= DISTIL_FROM_SECONDS)
+                run.understand(at_once=budget_seconds is None or budget_seconds >= UNDERSTAND_FROM_SECONDS)
         except StoreBusy:
             run.done = replace(run.done, busy=True)
             break
@@ -86,7 +83,6 @@ class _Run:
     store: Store
     settings: Settings
     out_of_time: Callable[[], bool]
-    marks: Marks
     hurried: bool = False
     done: Drained = field(default_factory=Drained)
     seen: set[str] = field(default_factory=set)
@@ -173,22 +169,26 @@ class _Run:
         once: dict[EventId, Event] = {}
         for event in events:
             once.setdefault(event.id, event)
-        memories: dict[MemoryId, StoredMemory] = {
-            memory.id: memory for event in once.values() for memory in observe(event)
-        }
-        self.marks.put(once.values())
-        added = self.store.add(list(once.values()), list(memories.values()))
+        told = list(once.values())
+        messages = [message for event in told for message in messages_of(event)]
+        projects = {event.cwd: event.project for event in told}
+        added = archive_of(self.store).add(messages, projects, events=told)
         self.done = replace(
             self.done,
             events=self.done.events + added.events,
-            memories=self.done.memories + added.memories,
             duplicates=self.done.duplicates + len(events) - added.events,
         )
 
-    def distil(self, home: Path, *, at_once: bool) -> None:
-        """Make the memories of the sessions that went on, or leave them to a drain that has the time."""
-        new, left = distil_marked(home, self.store, self.out_of_time if at_once else lambda: True)
-        self.done = replace(self.done, memories=self.done.memories + new, undistilled=left)
+    def understand(self, *, at_once: bool) -> None:
+        """Make exchanges and memories of what went on, or leave it to a drain that has the time."""
+        if not at_once:
+            left = len(archive_of(self.store).waiting(1))
+            self.done = replace(self.done, waiting=left)
+            return
+        from claude_memory.ingest.understanding import understand_waiting
+
+        new, left = understand_waiting(self.store, archive_of(self.store), self.out_of_time)
+        self.done = replace(self.done, memories=self.done.memories + new, waiting=left)
 
     def project_of(self, cwd: str) -> ProjectId:
         if cwd not in self.projects:

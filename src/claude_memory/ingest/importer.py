@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -21,21 +21,18 @@ from claude_memory.ingest.drain import elsewhere
 from claude_memory.ingest.import_pool import pooled
 from claude_memory.ingest.import_state import start_of
 from claude_memory.ingest.reading import Batch, Task, Unread, batches, is_here
-from claude_memory.model import ProjectId, StoredMemory
+from claude_memory.model import ProjectId
 from claude_memory.settings import Settings
-from claude_memory.store.archive_protocol import Archive, Conversation, Message, NewMessage
+from claude_memory.store.archive_protocol import Archive, NewMessage
 from claude_memory.store.protocol import Store
 from claude_memory.transcripts import places
 from claude_memory.transcripts.model import SourceFile
 
 POOL_FROM_BYTES = 8 << 20  # a worker takes a third of a second to start
 COMMIT_MESSAGES = 5_000  # half a second of writing; larger pieces of the index need less merging
-# After a larger import distilling waits for a drain's slack or the next import: what was said can be found
-# already, and nobody should wait for the rest.
-DISTIL_AT_ONCE_BYTES = 64 << 20
-UNDISTILLED_COUNTED = 100_000
+WAITING_COUNTED = 100_000
 _WAIT_STEP = 0.1
-Distil = Callable[[Conversation, Sequence[Message]], list[StoredMemory]]
+Understand = Callable[[Callable[[], bool]], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,7 @@ class Imported:
     memories: int = 0
     read_bytes: int = 0
     complete: bool = True
-    undistilled: int = 0  # conversations whose lasting memories another go must make
+    waiting: int = 0  # conversations that another go must make exchanges of
     unread: tuple[Unread, ...] = ()  # what was skipped: of which file, why, how often
 
 
@@ -85,16 +82,15 @@ def import_history(
     request: Request,
     *,
     progress: Callable[[Progress], None] | None = None,
-    distil: Distil | None = None,
+    understand: Understand | None = None,
 ) -> Imported:
-    """Read what is new of all wanted sources; `distil` gives the memories of a conversation that grew."""
+    """Read what is new of all wanted sources; `understand` makes exchanges and memories of what grew."""
     with _alone(private_folder(home / "cache") / "import.lock", request.wait_seconds):
         run = _Run(store, archive, settings, request, progress)
         run.all()
-        if distil is not None and run.done.read_bytes <= DISTIL_AT_ONCE_BYTES:
-            run.distil(distil)
-        waiting = len(archive.undistilled(UNDISTILLED_COUNTED)) if distil is not None else 0
-    return replace(run.done, undistilled=waiting)
+        memories = understand(run.late) if understand is not None else 0
+        waiting = len(archive.waiting(WAITING_COUNTED)) if understand is not None else 0
+    return replace(run.done, memories=memories, waiting=waiting)
 
 
 @contextlib.contextmanager
@@ -168,7 +164,7 @@ class _Run:
         waiting: list[Batch] = []
         for batch in self._batches(tasks, total):
             waiting.append(batch)
-            late = self.end is not None and time.monotonic() >= self.end
+            late = self.late()
             if late or sum(len(item.messages) for item in waiting) >= COMMIT_MESSAGES:
                 self._commit(waiting, total)
                 waiting = []
@@ -176,6 +172,10 @@ class _Run:
                 self.done = replace(self.done, complete=False)
                 return
         self._commit(waiting, total)
+
+    def late(self) -> bool:
+        """Whether the time is up."""
+        return self.end is not None and time.monotonic() >= self.end
 
     def _tasks(self) -> Iterator[Task]:
         known = {file.path: file for file in self.archive.files()}
@@ -204,7 +204,6 @@ class _Run:
             duplicates=self.done.duplicates + added.duplicates,
             skipped=self.done.skipped + sum(batch.skipped for batch in waiting),
             events=self.done.events + added.events,
-            memories=self.done.memories + added.memories,
             read_bytes=self.done.read_bytes + sum(batch.read for batch in waiting),
             unread=_together((*self.done.unread, *(one for batch in waiting for one in batch.unread))),
         )
@@ -212,29 +211,14 @@ class _Run:
             self.progress(Progress(min(self.done.read_bytes, total), total, self.done))
 
     def _placed(self, message: NewMessage) -> NewMessage:
-        """The message, with its project named in what it leaves."""
+        """The message, with its project named in the event that it is."""
         id_ = self._project(message.cwd)
         if message.event is None:
             return message
-        return replace(
-            message,
-            event=replace(message.event, project=id_),
-            memories=tuple(replace(memory, project=id_) for memory in message.memories),
-        )
+        return replace(message, event=replace(message.event, project=id_))
 
     def _project(self, cwd: str) -> ProjectId:
         if cwd not in self.projects:
             found = project.identify(cwd) if is_here(cwd) else elsewhere(cwd)
             self.projects[cwd] = self.store.project_for(found).id
         return self.projects[cwd]
-
-    def distil(self, distil: Distil) -> None:
-        """Give every conversation with new messages to `distil`; its result and the mark commit together."""
-        while waiting := self.archive.undistilled(50):
-            for conversation in waiting:
-                if self.end is not None and time.monotonic() >= self.end:
-                    return
-                messages = self.archive.messages(conversation.number)
-                made = distil(conversation, messages)
-                added = self.archive.distilled(conversation.number, conversation.messages, made)
-                self.done = replace(self.done, memories=self.done.memories + added)

@@ -1,4 +1,4 @@
-"""From a raw turn to a message that may be kept: withhold, redact, bound, name, observe.
+"""From a raw turn to a message that may be kept: withhold, redact, bound, name.
 
 Pure but for the settings of a turn's project. A hook's event and a transcript's turn of the same thing
 get the same id, so that they meet in one row. Nothing unredacted leaves here, its state included.
@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from claude_memory.distil.observe import MANNER, SPEAKER, observe
 from claude_memory.ingest.bound import bound_text
 from claude_memory.ingest.parse import event_kind, identity
 from claude_memory.ingest.redact import may_hold, redact, redact_document
 from claude_memory.ingest.withhold import WITHHELD, withhold
-from claude_memory.model import Event, ProjectId, SessionId, StoredMemory, Trust
+from claude_memory.model import Event, ProjectId, SessionId
 from claude_memory.settings import Settings
 from claude_memory.store.archive_protocol import NewMessage
 from claude_memory.store.packing import packed
 from claude_memory.transcripts.claude import AGENT as CLAUDE
 from claude_memory.transcripts.model import Role, Turn
-from claude_memory.understand.speaker import Speaker
+from claude_memory.understand.speaker import MANNER, SPEAKER, Speaker
 from claude_memory.understand.tools import rendered
 
 RESULT_CHARACTERS = 8_000  # of a tool's output: head and tail
@@ -31,6 +29,7 @@ OPEN_CALLS = 100  # calls whose result has not been seen yet
 _MARGIN = 8 << 10  # longer than any secret that a cut could halve
 _SLIM = {"command": 1000, "file_path": 500, "notebook_path": 500, "path": 500, "description": 200}
 _ID_CHARACTERS = 200
+_OWN_ID = 12  # a shorter id of a tool use may come again in another session
 _EVENTS = {
     Role.USER: "UserPromptSubmit",
     Role.ASSISTANT: "Stop",
@@ -107,7 +106,7 @@ class Preparer:
             role=turn.role.value,
             at=turn.at,
             text=text,
-            keys=_keys(self._agent, turn, whole),
+            keys=keys(self._agent, turn.anchors, whole, event.id if event else ""),
             cwd=turn.cwd,
             branch=turn.branch[:_ID_CHARACTERS],
             tool=(tool or turn.tool)[:_ID_CHARACTERS],
@@ -117,9 +116,9 @@ class Preparer:
             path=self._path,
             speaker=turn.speaker.value,
             manner=turn.manner.value,
-            packed=_packed(text),
+            packed=packed_text(text),
             event=event,
-            memories=tuple(map(self._observed, observe(event))) if event else (),
+            imported=not self._own_machine,
         )
 
     def _event(self, turn: Turn, whole: str, more: Mapping[str, Any]) -> Event | None:
@@ -162,12 +161,6 @@ class Preparer:
         """A compaction's note stands for its report, but for Claude Code, whose summary always follows."""
         compacted = turn.role is Role.NOTE and turn.text.startswith("compacted")
         return "PreCompact" if compacted and self._agent != CLAUDE else ""
-
-    def _observed(self, memory: StoredMemory) -> StoredMemory:
-        """Words from a history that was not written here are nobody's own words."""
-        source = {"source": "transcript", "agent": self._agent, "event": memory.provenance["event"]}
-        trust = memory.trust if self._own_machine else Trust.IMPORTED
-        return replace(memory, provenance=source, trust=trust)
 
 
 def _event_name(turn: Turn) -> str:
@@ -219,17 +212,30 @@ def _is_plain(given: Mapping[str, Any]) -> bool:
     return flat and "private" not in shown.lower() and not may_hold(shown)
 
 
-def _keys(agent: str, turn: Turn, text: str) -> tuple[int, ...]:
-    """One key for each anchor together with the text: 63 bits, what SQLite keeps as an integer.
+def keys(agent: str, anchors: Sequence[str], text: str, event: str = "") -> tuple[int, ...]:
+    """What a message is known by: each anchor together with its text, and the event that it is.
 
-    Ten million messages collide with probability 1e-5.
+    A tool use has an id that no other has; its text differs between a hook's report and a transcript, so
+    that it does not count. 63 bits, what SQLite keeps as an integer: ten million messages collide with
+    probability 1e-5.
     """
     said = hashlib.blake2b(text.strip().encode("utf-8", "replace"), digest_size=16).digest()
-    seeds = (f"{agent}\0{anchor}\0".encode("utf-8", "replace") + said for anchor in turn.anchors)
+    seeds = [
+        f"{agent}\0{anchor}\0".encode("utf-8", "replace") + (b"" if _is_tool_use(anchor) else said)
+        for anchor in anchors
+    ]
+    if event:
+        seeds.append(f"event\0{event}".encode())
     return tuple(int.from_bytes(hashlib.blake2b(seed, digest_size=8).digest(), "big") >> 1 for seed in seeds)
 
 
-def _packed(text: str) -> bytes | None:
+def _is_tool_use(anchor: str) -> bool:
+    name, _, id_ = anchor.partition(":")
+    return name in ("call", "result") and len(id_) >= _OWN_ID
+
+
+def packed_text(text: str) -> bytes | None:
+    """The text compressed; None if it is shorter as it is."""
     body = packed(text if text.isascii() else _whole_characters(text))
     return body if isinstance(body, bytes) else None
 

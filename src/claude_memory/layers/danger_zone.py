@@ -13,14 +13,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from claude_memory.distil.observe import of_event
 from claude_memory.layers import buffer
 from claude_memory.layers.places import project_files
 from claude_memory.model import Event, EventKind, SearchScope
 from claude_memory.project import root_of
 from claude_memory.settings import Settings
 from claude_memory.store.protocol import EventFilter, Store
-from claude_memory.understand.speaker import Speaker
+from claude_memory.understand.speaker import Speaker, of_event
 
 DEFAULT_WINDOW = 200_000
 # By the beginning of a model's name, longest first; `[1m]` in a name asks for the long window.

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from claude_memory.distil.observe import of_event, says_something, title_of
 from claude_memory.layers.triggers import scan
 from claude_memory.model import Event, EventKind
-from claude_memory.understand.speaker import Speaker
+from claude_memory.understand.speaker import Speaker, of_event
+from claude_memory.understand.titles import says_something, title_of
 from claude_memory.understand.tools import DONE, DROPPED, is_list, items
 
 SETTLING = ("decision", "architecture", "correction")

@@ -1,4 +1,4 @@
-"""A new memory meets its nearest neighbours: what the gate says is done, linked and explained.
+"""A new memory meets its nearest neighbours: what the gate says is linked and explained.
 
 Runs after the memory is stored, so that nothing can be lost here. Only memories of the same project
 and scope ever meet; texts of others are neither read nor changed.
@@ -7,12 +7,11 @@ and scope ever meet; texts of others are neither read nor changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from claude_memory.embed.protocol import Judge
 from claude_memory.lifecycle import strength
-from claude_memory.lifecycle.gate import MAX_CHARACTERS, Action, Judgement, judged
+from claude_memory.lifecycle.gate import MAX_CHARACTERS, Action, judged
 from claude_memory.model import (
     Kind,
     MemoryFilter,
@@ -21,7 +20,6 @@ from claude_memory.model import (
     SearchScope,
     Status,
     StoredMemory,
-    Trust,
 )
 from claude_memory.store.lifecycle_protocol import Relation, Review, lifecycle_of
 from claude_memory.store.protocol import Store
@@ -31,14 +29,7 @@ from claude_memory.text import query_terms
 AT_ONCE = 100
 NEIGHBOURS = 12
 BATCH = 50
-# Words and vectors alone are right in six of seven cases; what they say is done when they are this sure.
-LEAST_IN_HASTE = 0.9
-# A pair that is this plainly about two things need not be read by the judge.
-PLAINLY = 0.98
-# A plain note may be anything, so the gate must be surer of it than of a decision or a fact.
-LEAST_PROBABILITY = {Action.SUPERSEDED: 0.5, Action.REINFORCED: 0.4, Action.CONFLICT: 0.35}
-LEAST_FOR_NOTES = 0.9
-RELATION = {Action.REINFORCED: "repeats", Action.SUPERSEDED: "supersedes", Action.CONFLICT: "contradicts"}
+RELATION = {Action.REINFORCED: "repeats", Action.LINKED: "newer"}
 _CAPTURED = (Kind.OBSERVATION, Kind.SUMMARY)
 _ACTIVE = MemoryFilter(statuses=(Status.ACTIVE,))
 
@@ -53,34 +44,24 @@ class Verdict:
     words: str = ""
 
 
-def admit(
-    store: Store,
-    memories: Sequence[StoredMemory],
-    model: str | None,
-    judge: Judge | None = None,
-    *,
-    hasty: bool = False,
-) -> list[Verdict]:
+def admit(store: Store, memories: Sequence[StoredMemory], model: str | None) -> list[Verdict]:
     """Judge stored memories in their order, each against what was there before it.
 
-    `hasty` where a model exists and is not loaded for this: only what is nearly certain is done, and the
-    rest waits for `admit_waiting`.
+    Without vectors only the same words are recognised; the rest waits for `admit_waiting`.
     """
     if len(memories) > AT_ONCE:
         return [Verdict(memory.id, Action.ADDED) for memory in memories]
     later = {memory.id for memory in memories}
     verdicts = []
     for memory in memories:
-        verdicts.append(_admitted(store, memory, model, judge, frozenset(later), hasty))
+        verdicts.append(_admitted(store, memory, model, frozenset(later)))
         later.discard(memory.id)
-    lifecycle_of(store).judged([one.memory for one in verdicts if one.other is not None or not hasty])
+    lifecycle_of(store).judged([one.memory for one in verdicts if one.other is not None or model is not None])
     return verdicts
 
 
-def admit_waiting(
-    store: Store, model: str | None, judge: Judge | None, out_of_time: Callable[[], bool]
-) -> list[Verdict]:
-    """Judge what came in without a judge at hand, oldest first, as long as the time lasts."""
+def admit_waiting(store: Store, model: str | None, out_of_time: Callable[[], bool]) -> list[Verdict]:
+    """Judge what came in without vectors at hand, oldest first, as long as the time lasts."""
     kept = lifecycle_of(store)
     verdicts: list[Verdict] = []
     while not out_of_time() and (waiting := kept.unjudged(BATCH)):
@@ -88,7 +69,7 @@ def admit_waiting(
             if out_of_time():
                 break
             later = frozenset(other.id for other in waiting if _is_after(other, memory))
-            verdicts.append(_admitted(store, memory, model, judge, later))
+            verdicts.append(_admitted(store, memory, model, later))
             kept.judged([memory.id])
     return verdicts
 
@@ -97,22 +78,19 @@ def _is_after(one: StoredMemory, other: StoredMemory) -> bool:
     return (one.created_at, one.id) > (other.created_at, other.id)
 
 
-def _admitted(
-    store: Store,
-    new: StoredMemory,
-    model: str | None,
-    judge: Judge | None,
-    later: frozenset[MemoryId],
-    hasty: bool = False,
-) -> Verdict:
+def _admitted(store: Store, new: StoredMemory, model: str | None, later: frozenset[MemoryId]) -> Verdict:
     if not _is_statement(new) or new.supersedes is not None or new.status is not Status.ACTIVE:
         return Verdict(new.id, Action.ADDED)
-    found = _strongest(new, neighbours(store, new, model, later), judge, hasty)
-    if found is None:
+    found = [
+        (old, judgement)
+        for old, cosine in neighbours(store, new, model, later)
+        if (judgement := judged(old.body, new.body, cosine)).action is not Action.ADDED
+    ]
+    if not found:
         return Verdict(new.id, Action.ADDED)
-    old, judgement = found
-    action = _allowed(old, new, judgement.action)
-    verdict = Verdict(new.id, action, old.id, judgement.words)
+    # Among equals the oldest: what is said a third time repeats the first, not the second.
+    old, judgement = max(found, key=lambda pair: (pair[1].closeness, -pair[0].created_at.timestamp()))
+    verdict = Verdict(new.id, judgement.action, old.id, judgement.words)
     _apply(store, old, new, verdict)
     return verdict
 
@@ -157,55 +135,6 @@ def _cosines(own: Passage | None, passages: Sequence[Passage]) -> dict[MemoryId,
     return found
 
 
-def _strongest(
-    new: StoredMemory,
-    near: Sequence[tuple[StoredMemory, float | None]],
-    judge: Judge | None,
-    hasty: bool,
-) -> tuple[StoredMemory, Judgement] | None:
-    """The neighbour on which the gate is surest that something is to be done."""
-    found = [(old, judged(old.body, new.body, cosine)) for old, cosine in near]
-    if judge is not None:
-        found = _asked(new, near, found, judge)
-    acting = [
-        (old, judgement)
-        for old, judgement in found
-        if judgement.action is not Action.ADDED
-        and judgement.probability >= _least(old, new, judgement, hasty)
-    ]
-    # Among equals the oldest: what is said a third time repeats the first, not the second.
-    return max(acting, key=lambda pair: (pair[1].probability, -pair[0].created_at.timestamp()), default=None)
-
-
-def _asked(
-    new: StoredMemory,
-    near: Sequence[tuple[StoredMemory, float | None]],
-    found: Sequence[tuple[StoredMemory, Judgement]],
-    judge: Judge,
-) -> list[tuple[StoredMemory, Judgement]]:
-    """The judge's word on those neighbours that are not plainly about something else.
-
-    A neighbour without a vector keeps the word of the counted evidence.
-    """
-    unsure = [
-        (old, cosine)
-        for (old, cosine), (_, first) in zip(near, found, strict=True)
-        if cosine is not None and not (first.action is Action.ADDED and first.probability >= PLAINLY)
-    ]
-    told = judge.told([(old.body, new.body) for old, _ in unsure])
-    unread = [pair for (_, cosine), pair in zip(near, found, strict=True) if cosine is None]
-    return unread + [
-        (old, judged(old.body, new.body, cosine, one))
-        for (old, cosine), one in zip(unsure, told, strict=True)
-    ]
-
-
-def _least(old: StoredMemory, new: StoredMemory, judgement: Judgement, hasty: bool) -> float:
-    if hasty:
-        return LEAST_IN_HASTE
-    return LEAST_FOR_NOTES if Kind.NOTE in (old.kind, new.kind) else LEAST_PROBABILITY[judgement.action]
-
-
 def _is_statement(memory: StoredMemory) -> bool:
     """Whether a memory says one thing that may hold or not.
 
@@ -215,28 +144,11 @@ def _is_statement(memory: StoredMemory) -> bool:
     return memory.kind not in _CAPTURED and not turn and len(memory.body) <= MAX_CHARACTERS
 
 
-def _allowed(old: StoredMemory, new: StoredMemory, action: Action) -> Action:
-    """Nobody's word is replaced by a tool's or by what an agent let fall, nothing pinned by anybody's,
-    nothing newer by older.
-    """
-    if action is not Action.SUPERSEDED:
-        return action
-    heard = new.trust is Trust.AGENT and new.provenance.get("source") == "distilled"
-    outranked = old.trust is Trust.USER and (heard or new.trust in (Trust.TOOL, Trust.IMPORTED))
-    if outranked or old.pinned or new.created_at < old.created_at:
-        return Action.CONFLICT
-    return action
-
-
 def _apply(store: Store, old: StoredMemory, new: StoredMemory, verdict: Verdict) -> None:
     kept = lifecycle_of(store)
     now = datetime.now(UTC)
-    kept.relate([Relation(new.id, old.id, RELATION[verdict.action], verdict.words, now)])
-    if verdict.action is Action.SUPERSEDED:
-        store.update(
-            replace(old, status=Status.SUPERSEDED, superseded_by=new.id, updated_at=max(now, old.updated_at))
-        )
-        store.update(replace(new, supersedes=old.id, updated_at=max(now, new.updated_at)))
-    elif verdict.action is Action.REINFORCED:
+    newer, older = (new, old) if new.created_at >= old.created_at else (old, new)
+    kept.relate([Relation(newer.id, older.id, RELATION[verdict.action], verdict.words, now)])
+    if verdict.action is Action.REINFORCED:
         again = strength.reviewed(old, strength.held(kept, [old])[old.id], "repeated", now)
         kept.put_strengths({old.id: again}, [Review(old.id, now, "repeated")])

@@ -10,11 +10,10 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from claude_memory.lifecycle.evidence import content
 from claude_memory.model import Event, EventKind, MemoryFilter, MemoryId, Project, SearchScope, StoredMemory
 from claude_memory.store.lifecycle_protocol import Review, lifecycle_of
 from claude_memory.store.protocol import EventFilter, Store
-from claude_memory.text import strings_in
+from claude_memory.text import query_terms, strings_in
 
 MOST_EVENTS = 2_000
 # A reply that shares this many of a memory's words, and half of them, was made with it in mind.
@@ -79,8 +78,8 @@ def _uses(event: Event, memory: StoredMemory) -> bool:
     if event.kind is EventKind.TOOL_USE:
         touched = _touched(event.payload)
         return bool(touched) and any(_same_file(touched, file) for file in memory.files)
-    said = set(content(" ".join(strings_in(event.payload))[:20_000]))
-    words = set(content(memory.body[:2_000]))
+    said = set(query_terms(" ".join(strings_in(event.payload))[:20_000]))
+    words = set(query_terms(memory.body[:2_000]))
     shared = len(said & words)
     return shared >= FEWEST_WORDS and shared >= LEAST_SHARE * len(words)
 

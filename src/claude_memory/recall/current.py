@@ -1,77 +1,72 @@
-"""What holds now: for a question about the present, the latest memory that lays something down comes first.
+"""What holds now: for a question about the present, the newest of the texts that say it best come first.
 
-Reads subject keys that were found when memories were written; reorders, and adds nothing.
+Single sentences are compared, because a rule is one sentence of a long talk. Reorders, and adds nothing.
+Measured on MemoryCode: the current rule's session first in 18% without this, 64% with it (docs/benchmarks).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from claude_memory.errors import StoreFault
-from claude_memory.model import MemoryId
+from claude_memory.text import index_terms, query_terms
 
 if TYPE_CHECKING:
     from claude_memory.recall.ranking import Question
     from claude_memory.recall.search import Judged
-    from claude_memory.store.protocol import Store
 
-# The latest few lead, for the very latest may have been found by mistake; what they replaced sinks.
-# MemoryCode, the set's own wording: the current rule's session comes first in 14% without, 98% with.
-LEADING = 3
-OUTDATED_FACTOR = 0.6
-_STEP = 0.001
-# A question about the present holds one of these; any other is answered without loading what follows.
-_PRESENT = (
-    "current",
-    "now",
-    "latest",
-    "newest",
-    "moment",
-    "these days",
-    "today",
-    "in force",
-    "up to date",
-    "present",
+# A question about the present holds one of these.
+_PRESENT = re.compile(
+    r"\b(?:current(?:ly)?|now|latest|newest|still|at the moment|these days|today|nowadays|in force|up to date"
+    r"|at present|presently)\b",
+    re.IGNORECASE,
 )
-# ... and asks for what is laid down.
-_LAID_DOWN = (
-    "convention", "rule", "standard", "polic", "style", "guideline", "nam", "form", "look", "should", "must",
-    "supposed", "applies", "holds",
-)  # fmt: skip
+# What such a question is called, not what it is about.
+_KIND_WORDS = """current currently now latest newest still moment days today nowadays force date present
+    presently convention conventions rule rules policy policies standard standards guideline guidelines
+    style decision decide decided practice our we us use using when writing write code
+    what which how""".split()
+LOOKED_AT = 40
+NEAR_THE_BEST = 0.7
+LEADING = 5
+_STEP = 0.001
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_READ = 20_000
 
 
-def holders(store: Store, question: Question) -> list[MemoryId]:
-    """Memories that lay down what the question asks for, newest first; none if it does not ask so."""
-    lowered = question.text.lower()
-    if not all(any(word in lowered for word in words) for words in (_PRESENT, _LAID_DOWN)):
-        return []
-    from claude_memory.lifecycle.subject import asked_for
-
-    keys = asked_for(question.text)
-    if not keys:
-        return []
-    from claude_memory.store.lifecycle_protocol import lifecycle_of
-
-    try:
-        found = lifecycle_of(store).with_subjects(question.scope, keys)
-    except StoreFault:
-        return []
-    return list(dict.fromkeys(memory for memory, _, _, _ in found))
+def asks_for_the_present(question: str) -> bool:
+    """Whether a question wants what holds now."""
+    return _PRESENT.search(question) is not None
 
 
-def latest_first(judged: list[Judged], holding: Collection[MemoryId]) -> list[Judged]:
-    """The latest holders at the top in order of time, older ones sunk, the rest as it was."""
-    if not holding:
+def latest_first(judged: list[Judged], question: Question, weights: Mapping[str, float]) -> list[Judged]:
+    """Those with a sentence nearly as good as the best one at the top, newest first; the rest as it was."""
+    if len(judged) < 2 or not asks_for_the_present(question.text):
         return judged
-    place = {memory: number for number, memory in enumerate(holding)}
-    known = sorted((item for item in judged if item.memory.id in place), key=lambda i: place[i.memory.id])
-    top = judged[0].score if judged else 0.0
-    leading = known[:LEADING]
-    lifted = [
-        replace(item, score=top + _STEP * (len(leading) - number)) for number, item in enumerate(leading)
+    dropped = set(query_terms(" ".join(_KIND_WORDS)))
+    wanted = [term for term in query_terms(question.text) if term not in dropped]
+    if not wanted:
+        return judged
+    scores = [_best_sentence(item.memory.body, wanted, weights) for item in judged[:LOOKED_AT]]
+    best = max(scores)
+    if best <= 0:
+        return judged
+    holding = [item for item, score in zip(judged, scores, strict=False) if score >= NEAR_THE_BEST * best]
+    holding.sort(key=lambda item: item.memory.created_at, reverse=True)
+    top = judged[0].score
+    leading = [
+        replace(item, score=top + _STEP * (LEADING - place)) for place, item in enumerate(holding[:LEADING])
     ]
-    sunk = [replace(item, score=item.score * OUTDATED_FACTOR) for item in known[LEADING:]]
-    rest = [item for item in judged if item.memory.id not in place]
-    return lifted + sorted([*rest, *sunk], key=lambda item: -item.score)
+    led = {item.memory.id for item in leading}
+    return [*leading, *(item for item in judged if item.memory.id not in led)]
+
+
+def _best_sentence(body: str, wanted: list[str], weights: Mapping[str, float]) -> float:
+    """The weight of the question's terms in the sentence that holds most of them."""
+    found = 0.0
+    for sentence in _SENTENCE.split(body[:_READ]):
+        terms = set(index_terms(sentence))
+        found = max(found, sum(weights.get(term, 1.0) for term in wanted if term in terms))
+    return found

@@ -19,7 +19,7 @@ RECENCY_HALF_LIFE_DAYS = 30.0
 FILE_BONUS = 0.08
 SUPERSEDED_FACTOR = 0.85
 STALE_FACTOR = 0.9  # its files changed a lot since: likely still true, less likely than others
-VALIDITY = {Status.SUPERSEDED: SUPERSEDED_FACTOR, Status.ARCHIVED: 0.85}
+VALIDITY = {Status.SUPERSEDED: SUPERSEDED_FACTOR, Status.ARCHIVED: 0.85, Status.PROPOSED: 0.85}
 KIND_BONUS = {Kind.OBSERVATION: -0.02, Kind.SUMMARY: -0.04}  # a summary touches much and answers little
 TRUST_BONUS = {Trust.TOOL: -0.01, Trust.IMPORTED: -0.01}
 

@@ -120,15 +120,14 @@ def judged_by(
     for item in ranking.scored:
         best.setdefault(item.passage.memory, item)
     question = ranking.question
-    holding = current.holders(store, question)
-    wanted = list(dict.fromkeys([*list(best)[:keep], *(memory for memory in holding if memory in best)]))
-    found = store.memories(question.scope, question.filter_, ids=wanted)
+    found = store.memories(question.scope, question.filter_, ids=list(best)[:keep])
     judged = [
         _judged(memory, best[memory.id], now, boost_files, boosts.get(memory.id, 0.0)) for memory in found
     ]
     judged += _successors(store, question, judged)
     judged = _with_replaced(sorted(judged, key=lambda item: -item.score))
-    return echo.settled(store, ranking, current.latest_first(judged, holding), relevance_of)
+    newest = current.latest_first(judged, question, ranking.weights)
+    return echo.settled(store, ranking, newest, relevance_of)
 
 
 def _judged(

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from claude_memory.model import (
     Event,
+    MemoryId,
     ProjectId,
     SearchScope,
     SessionId,
@@ -43,7 +44,7 @@ class NewMessage:
     manner: str = ""  # how it came about: typed, queued, answer, closing …
     packed: bytes | None = None  # the text compressed, if that was done already
     event: Event | None = None
-    memories: tuple[StoredMemory, ...] = ()
+    imported: bool = False  # from a history that was not written on this machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,16 @@ class Archived:
     duplicates: int = 0
     sessions: int = 0
     events: int = 0
-    memories: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """One exchange of a conversation: the memory it is found by, its place, and its parts as a document."""
+
+    memory: StoredMemory
+    first: int
+    last: int
+    record: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +100,8 @@ class Conversation:
     parent: str = ""
     continues: str = ""  # the conversation whose beginning this one copied
     path: str = ""
+    understood: int = 0  # messages that were read for exchanges
+    imported: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +140,13 @@ class Archive(Protocol):
     """The conversations of a store."""
 
     def add(
-        self, messages: Sequence[NewMessage], projects: Mapping[str, ProjectId], files: Sequence[ImportFile]
+        self,
+        messages: Sequence[NewMessage],
+        projects: Mapping[str, ProjectId],
+        files: Sequence[ImportFile] = (),
+        events: Sequence[Event] = (),
     ) -> Archived:
-        """Keep what is new, its events and memories, and how far files were read: all or nothing.
+        """Keep what is new, the events, and how far files were read: all or nothing.
 
         `projects` names the project of every folder that a message is from.
         """
@@ -207,12 +223,44 @@ class Archive(Protocol):
         """Words of messages that begin so, the most common first."""
         ...
 
-    def undistilled(self, limit: int) -> list[Conversation]:
-        """Conversations that got messages since they were last distilled, oldest first."""
+    def upgrade_stage(self) -> int:
+        """1 while events of an earlier release wait to be messages, 2 until all is understood, else 0."""
         ...
 
-    def distilled(self, conversation: int, through: int, memories: Sequence[StoredMemory]) -> int:
-        """Keep what was distilled from the messages up to an ordinal; returns how many memories are new."""
+    def reach_upgrade_stage(self, stage: int) -> None:
+        """Note how far the upgrade is; 0 when it is done."""
+        ...
+
+    def waiting(self, limit: int) -> list[Conversation]:
+        """Conversations with messages that were not understood yet, oldest first."""
+        ...
+
+    def understood(
+        self,
+        conversation: int,
+        through: int,
+        exchanges: Sequence[Understood],
+        *,
+        since: int = 1,
+        record: Mapping[str, Any] | None = None,
+        memories: Sequence[StoredMemory] = (),
+    ) -> int:
+        """Keep what was understood of messages from `since` to `through`; returns how many memories are new.
+
+        Exchanges that were known from `since` on and are not among these are gone.
+        """
+        ...
+
+    def exchanges(self, conversation: int) -> list[tuple[MemoryId, int, int, Mapping[str, Any]]]:
+        """A conversation's exchanges in order: memory, first and last message, parts."""
+        ...
+
+    def exchange_parts(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Mapping[str, Any]]:
+        """The parts of those memories that are exchanges."""
+        ...
+
+    def session_records(self, scope: SearchScope, limit: int) -> list[tuple[Conversation, Mapping[str, Any]]]:
+        """The records of sessions, newest first."""
         ...
 
     def agents(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a store must do for the life of memories: intentions, strength, relations, subjects, file states.
+"""What a store must do for the life of memories: intentions, strength, relations, file states.
 
 Values and one interface beside `Store`. It keeps and finds; it judges nothing.
 """
@@ -158,13 +158,9 @@ class Lifecycle(Protocol):
         """Bring archived memories back as they were."""
         ...
 
-    # --- subjects
-    def put_subjects(self, subjects: Mapping[MemoryId, Mapping[str, float]]) -> None: ...
-
-    def with_subjects(
-        self, scope: SearchScope, subjects: Sequence[str]
-    ) -> list[tuple[MemoryId, str, float, datetime]]:
-        """Visible memories that lay down something about one of the subjects, newest first."""
+    # --- proposals
+    def reject(self, ids: Sequence[MemoryId]) -> int:
+        """Take proposals out for good: what rules find again is not proposed again."""
         ...
 
     # --- files

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from claude_memory.distil.observe import title_of
 from claude_memory.model import Kind, ProjectId, SessionId, StoredMemory, Trust, memory_id
 from claude_memory.summaries.model import RULES, KeptSummary
 from claude_memory.text import query_terms
 from claude_memory.transcripts.model import moment_of
+from claude_memory.understand.titles import title_of
 
 MOST_CHARACTERS = 20_000  # of any memory: an agent may save megabytes, and all of a memory is embedded
 

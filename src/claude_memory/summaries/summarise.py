@@ -12,11 +12,11 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from claude_memory.model import Kind, StoredMemory
-from claude_memory.summaries import agent_summary as agents
-from claude_memory.summaries.agent_summary import AgentSummary
 from claude_memory.summaries.fitting import clip, fitted
 from claude_memory.summaries.model import Decision, FileChange, Remark, Snippet, Solution, Summary
+from claude_memory.understand import agent_summary as agents
 from claude_memory.understand import commands, tools
+from claude_memory.understand.agent_summary import AgentSummary
 from claude_memory.understand.model import Exchange, Outcome, TaskItem, Utterance
 
 RATIO = 10.2  # tokens summed up for each token of the summary

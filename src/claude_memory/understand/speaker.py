@@ -11,6 +11,8 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, NamedTuple
 
+from claude_memory.model import Event, EventKind
+
 
 class Speaker(StrEnum):
     """Whose words they are. Trust `user` follows from PERSON and from nothing else."""
@@ -138,6 +140,27 @@ def of_result(tool: str, text: str, facts: Mapping[str, Any] | None = None) -> V
             return Verdict(Speaker.PERSON, Manner.REJECTION, reason)
         return Verdict(Speaker.HARNESS, Manner.REJECTION, text)
     return Verdict(Speaker.TOOL, Manner.RESULT, text)
+
+
+# Where an event that was drawn up from a transcript says who speaks.
+SPEAKER, MANNER = "speaker", "manner"
+_HOOKS = {
+    EventKind.PROMPT: "UserPromptSubmit",
+    EventKind.REPLY: "Stop",
+    EventKind.SUBAGENT_RESULT: "SubagentStop",
+    EventKind.COMPACTION: "PostCompact",
+    EventKind.TOOL_USE: "PostToolUse",
+    EventKind.TOOL_FAILURE: "PostToolUseFailure",
+}
+
+
+def of_event(event: Event) -> Verdict:
+    """Who speaks in an event: what its transcript told, else what its hook's payload tells."""
+    heard = of_hook({"hook_event_name": _HOOKS.get(event.kind, ""), **event.payload})
+    told, manner = _text(event.payload, SPEAKER), _text(event.payload, MANNER)
+    if told in frozenset(Speaker) - {Speaker.PERSON} and manner in frozenset(Manner):
+        return heard._replace(speaker=Speaker(told), manner=Manner(manner))
+    return heard
 
 
 def of_hook(payload: Mapping[str, Any]) -> Verdict:

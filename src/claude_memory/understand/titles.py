@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from claude_memory.text import STOP_WORDS, shorten
 from claude_memory.understand.model import Command, Exchange, Utterance
+from claude_memory.understand.speaker import Speaker, of_prompt
 
 TITLE_CHARACTERS = 80
 SEARCH_CHARACTERS = 8_000
@@ -76,6 +77,18 @@ _ON_THE_WAY = re.compile(
 )
 _UNANSWERED = "Unanswered prompt"
 _SHORT = "Short reply"
+
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_ANY_WORD = re.compile(rf"[{_CJK}]|[^\W{_CJK}][^\W{_CJK}'’]*")
+_ACKNOWLEDGING = frozenset(
+    """yes yeah yep yup no nope ok okay k sure right correct exactly agreed fine good great perfect nice cool
+    excellent awesome wonderful thanks thank you thx ty please continue proceed go ahead on do it this that
+    that's thats is the a and so then now again looks sounds lgtm works done all ready keep going next
+    approved confirmed got understood absolutely certainly just carry resume stop wait i see we can very much
+    let's lets me""".split()
+)
+_FENCED = re.compile(r"\s*(```|~~~)")
+_DECORATED = re.compile(r"^[\s#>*_+\-=|`~•]+|[\s*_`#]+$")
 
 
 def title(exchange: Exchange) -> str:
@@ -278,3 +291,45 @@ def _cut(text: str, limit: int) -> str:
     head = text[:limit]
     end = max(head.rfind("\n"), head.rfind(" "))
     return (head[:end] if end > limit // 2 else head).strip()
+
+
+# --- plain texts
+
+
+def says_something(text: str) -> bool:
+    """Whether a text is worth recalling: spoken words, at least three, not just assent."""
+    if of_prompt(text).speaker is not Speaker.PERSON:
+        return False
+    said = False
+    for count, word in enumerate(_ANY_WORD.finditer(text[:2000]), 1):
+        said = said or word.group().lower().replace("’", "'") not in _ACKNOWLEDGING
+        if said and count >= 3:
+            return True
+    return False
+
+
+def title_of(text: str) -> str:
+    """The first line that says something, without decoration, within 80 characters."""
+    line = " ".join(_telling_line(text).split())
+    if len(line) <= TITLE_CHARACTERS:
+        return line
+    head = line[: TITLE_CHARACTERS - 1]
+    space = head.rfind(" ", TITLE_CHARACTERS // 2)
+    return head[: space if space != -1 else None].rstrip(" ,;:") + "…"
+
+
+def _telling_line(text: str) -> str:
+    outside = (_DECORATED.sub("", line) for line in _outside_fences(text))
+    if (line := next(filter(_ANY_WORD.search, outside), None)) is not None:
+        return line
+    fenced = [] if any(True for _ in _outside_fences(text)) else text.splitlines()
+    return next(filter(_ANY_WORD.search, fenced), text.strip())
+
+
+def _outside_fences(text: str) -> Iterator[str]:
+    fenced = False
+    for line in text.splitlines():
+        if _FENCED.match(line):
+            fenced = not fenced
+        elif not fenced:
+            yield line

@@ -129,7 +129,6 @@ class Upkeep(Opened):
 
         What comes in by the command line, from a captured session or by an import waits for this.
         """
-        from claude_memory.embed import judge_of
         from claude_memory.lifecycle.entry import admit_waiting
 
         deadline = None if budget_seconds is None else time.monotonic() + budget_seconds
@@ -140,10 +139,7 @@ class Upkeep(Opened):
         def out_of_time() -> bool:
             return deadline is not None and time.monotonic() > deadline
 
-        try:
-            verdicts = admit_waiting(self.store, model, judge_of(embedder), out_of_time)
-        except EmbedderUnavailable:  # vectors are there, the judge is not
-            verdicts = admit_waiting(self.store, model, None, out_of_time)
+        verdicts = admit_waiting(self.store, model, out_of_time)
         acted = sum(verdict.other is not None for verdict in verdicts)
         if acted:
             self._mirror()
@@ -174,10 +170,8 @@ class Upkeep(Opened):
         self, request: Request, *, progress: Callable[[Progress], None] | None = None
     ) -> Imported:
         """Read agents' own histories: what is new since last time. Vectors follow by `embed_pending`."""
-        from functools import partial
-
-        from claude_memory.ingest.distilling import of_conversation
         from claude_memory.ingest.importer import import_history
+        from claude_memory.ingest.understanding import understand_waiting
 
         try:
             return import_history(
@@ -187,7 +181,7 @@ class Upkeep(Opened):
                 self.settings,
                 request,
                 progress=progress,
-                distil=partial(of_conversation, self.store),
+                understand=lambda late: understand_waiting(self.store, self.archive, late)[0],
             )
         finally:
             self._mirror()

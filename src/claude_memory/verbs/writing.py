@@ -7,8 +7,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from claude_memory.errors import Conflict, EmbedderUnavailable, InvalidInput
-from claude_memory.model import Kind, MemoryId, NewMemory, Status, StoredMemory
+from claude_memory.caller import require_person
+from claude_memory.errors import Conflict, InvalidInput
+from claude_memory.model import Kind, MemoryFilter, MemoryId, NewMemory, Status, StoredMemory, Trust
 from claude_memory.verbs.fields import clean, has_derived_title, kind_of, title_of
 from claude_memory.verbs.upkeep import Upkeep
 
@@ -40,7 +41,6 @@ class Writing(Upkeep):
 
     def _admit(self, memories: Sequence[StoredMemory], *, hasty: bool) -> None:
         """Let new memories meet their neighbours; what they say stays kept whatever comes of it."""
-        from claude_memory.embed import judge_of
         from claude_memory.lifecycle.derive import derive
         from claude_memory.lifecycle.entry import admit
         from claude_memory.lifecycle.staleness import tied
@@ -50,11 +50,7 @@ class Writing(Upkeep):
         derive(self.store, memories)
         if any(memory.files for memory in memories):
             lifecycle_of(self.store).put_file_states(tied(memories, self.project_root))
-        judge = None if hasty else judge_of(self._embedder)
-        try:
-            verdicts = admit(self.store, memories, model, judge, hasty=hasty)
-        except EmbedderUnavailable:  # they wait until it is back
-            verdicts = []
+        verdicts = admit(self.store, memories, None if hasty else model)
         self.verdicts = {verdict.memory: verdict for verdict in verdicts}
         if any(verdict.other for verdict in verdicts):
             self._mirror()
@@ -89,6 +85,43 @@ class Writing(Upkeep):
             provenance={**old.provenance, **({"revised": clean(reason)} if reason else {})},
         )
         return self._updated(changed)
+
+    def inbox(self, *, limit: int | None = None) -> list[StoredMemory]:
+        """What rules or agents propose and nobody has confirmed, newest first."""
+        wanted = MemoryFilter(statuses=(Status.PROPOSED,))
+        return self.store.memories(self._scope(), wanted, limit=limit)
+
+    def accept(self, id_: str, *, body: str | None = None, kind: Kind | str | None = None) -> StoredMemory:
+        """Confirm a proposal, as it is or in a person's own wording: from now on it is the person's word."""
+        require_person("accept a proposal")
+        old = self._proposed(id_)
+        text = clean(body) if body is not None and body.strip() else old.body
+        return self._updated(
+            replace(
+                old,
+                body=text,
+                title=title_of(text) if text != old.body else old.title,
+                kind=kind_of(kind) if kind is not None else old.kind,
+                status=Status.ACTIVE,
+                trust=Trust.USER,
+                provenance={**old.provenance, "accepted": True},
+            )
+        )
+
+    def reject(self, ids: Sequence[str]) -> int:
+        """Refuse proposals: they are gone and never come back."""
+        from claude_memory.store.lifecycle_protocol import lifecycle_of
+
+        require_person("reject a proposal")
+        gone = lifecycle_of(self.store).reject([self._proposed(id_).id for id_ in ids])
+        self._mirror()
+        return gone
+
+    def _proposed(self, id_: str) -> StoredMemory:
+        found = self._one(id_)
+        if found.status is not Status.PROPOSED:
+            raise Conflict(f"{found.id} is no proposal: it is {found.status}")
+        return found
 
     def supersede(self, id_: str, new: NewMemory) -> StoredMemory:
         """Put a new memory in the place of an old one; both stay, linked, and the old one sinks."""
@@ -128,7 +161,7 @@ class Writing(Upkeep):
 
     def erase(self, ids: Sequence[str]) -> Erased:
         """Remove memories for good: rows, index, vectors, events, mirror, file pages; a tombstone stays."""
-        from claude_memory.ingest.distilling import kin
+        from claude_memory.ingest.understanding import kin
         from claude_memory.layers.erasing import purge as purge_files
         from claude_memory.layers.places import project_files
         from claude_memory.summaries.erasing import purge

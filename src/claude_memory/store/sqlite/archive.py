@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from claude_memory.model import ProjectId, SearchScope, SessionId, StoredMemory
+from claude_memory.model import Event, MemoryId, ProjectId, SearchScope, SessionId, StoredMemory
 from claude_memory.store.archive_protocol import (
     ANY_CONVERSATION,
     Archived,
@@ -19,19 +19,21 @@ from claude_memory.store.archive_protocol import (
     ImportFile,
     Message,
     NewMessage,
+    Understood,
 )
 from claude_memory.store.packing import unpacked
-from claude_memory.store.sqlite import archive_search, rows, write
+from claude_memory.store.sqlite import archive_search, rows
 from claude_memory.store.sqlite.archive_write import FILE_COLUMNS, Addition
 from claude_memory.store.sqlite.connection import Connections
 
 _CACHE_KB = 65_536  # random keys: the tree of a large history must stay in memory while it grows
 _CONVERSATION_COLUMNS = """c.number, c.session, c.agent, p.id, c.cwd, c.branch, c.first_at, c.last_at,
     c.messages, c.title, c.parent, coalesce((SELECT o.session FROM conversations o
-    WHERE o.number = c.continues), ''), c.path"""
+    WHERE o.number = c.continues), ''), c.path, c.distilled, c.imported"""
 _CONVERSATION_TABLES = "conversations c JOIN projects p ON p.number = c.project"
 MESSAGE_COLUMNS = (
-    "m.number, m.conversation, m.ordinal, m.role, m.at, m.body, m.tool, m.call, m.failed, m.event"
+    "m.number, m.conversation, m.ordinal, m.role, m.at, m.body, m.tool, m.call, m.failed, m.event,"
+    " m.speaker, m.manner, m.branch"
 )
 
 _SESSION_IDS = """SELECT id FROM (
@@ -49,12 +51,16 @@ class SqliteArchive:
         self._connections = connections
 
     def add(
-        self, messages: Sequence[NewMessage], projects: Mapping[str, ProjectId], files: Sequence[ImportFile]
+        self,
+        messages: Sequence[NewMessage],
+        projects: Mapping[str, ProjectId],
+        files: Sequence[ImportFile] = (),
+        events: Sequence[Event] = (),
     ) -> Archived:
-        """Keep what is new, and how far files were read."""
+        """Keep what is new, the events, and how far files were read."""
         with self._connections.writing() as db:
             db.pragma("cache_size", -_CACHE_KB)
-            return Addition(db, projects).run(messages, files)
+            return Addition(db, projects).run(messages, files, events)
 
     def file(self, path: str) -> ImportFile | None:
         """How far a source was read."""
@@ -205,8 +211,21 @@ class SqliteArchive:
         with self._connections.reading() as db:
             return archive_search.beginning(db, start, limit)
 
-    def undistilled(self, limit: int) -> list[Conversation]:
-        """Conversations that got messages since they were last distilled."""
+    def upgrade_stage(self) -> int:
+        """How far the upgrade from an earlier release is; 0 if there is nothing to do."""
+        with self._connections.reading() as db:
+            return int(db.execute("SELECT value FROM meta WHERE key = 'move'").get or 0)
+
+    def reach_upgrade_stage(self, stage: int) -> None:
+        """Note how far the upgrade is."""
+        with self._connections.writing() as db:
+            if stage:
+                db.execute("INSERT OR REPLACE INTO meta VALUES ('move', ?)", (str(stage),))
+            else:
+                db.execute("DELETE FROM meta WHERE key = 'move'")
+
+    def waiting(self, limit: int) -> list[Conversation]:
+        """Conversations with messages that were not understood yet."""
         with self._connections.reading() as db:
             found = db.execute(
                 f"""SELECT {_CONVERSATION_COLUMNS} FROM {_CONVERSATION_TABLES}
@@ -215,14 +234,54 @@ class SqliteArchive:
             )
             return [_conversation(row) for row in found]
 
-    def distilled(self, conversation: int, through: int, memories: Sequence[StoredMemory]) -> int:
-        """Keep what was distilled, and note up to where."""
+    def understood(
+        self,
+        conversation: int,
+        through: int,
+        exchanges: Sequence[Understood],
+        *,
+        since: int = 1,
+        record: Mapping[str, Any] | None = None,
+        memories: Sequence[StoredMemory] = (),
+    ) -> int:
+        """Keep what was understood, and note up to where."""
+        from claude_memory.store.sqlite import exchanges as kept
+
         with self._connections.writing() as db:
-            db.execute(
-                "UPDATE conversations SET distilled = max(distilled, ?) WHERE number = ?",
-                (through, conversation),
+            return kept.keep(db, conversation, through, exchanges, since, record, memories)
+
+    def exchanges(self, conversation: int) -> list[tuple[MemoryId, int, int, Mapping[str, Any]]]:
+        """A conversation's exchanges in order."""
+        with self._connections.reading() as db:
+            found = db.execute(
+                """SELECT m.id, e.first, e.last, e.record FROM exchanges e
+                   JOIN memories m ON m.number = e.memory WHERE e.conversation = ? ORDER BY e.first""",
+                (conversation,),
             )
-            return write.add(db, (), memories).memories if memories else 0
+            return [(MemoryId(id_), first, last, json.loads(record)) for id_, first, last, record in found]
+
+    def exchange_parts(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Mapping[str, Any]]:
+        """The parts of those memories that are exchanges."""
+        with self._connections.reading() as db:
+            found = db.execute(
+                """SELECT m.id, e.record FROM exchanges e JOIN memories m ON m.number = e.memory
+                   WHERE m.id IN (SELECT value FROM json_each(?))""",
+                (rows.to_json(list(ids)),),
+            )
+            return {MemoryId(id_): json.loads(record) for id_, record in found}
+
+    def session_records(self, scope: SearchScope, limit: int) -> list[tuple[Conversation, Mapping[str, Any]]]:
+        """The records of sessions, newest first."""
+        projects = None if scope.projects is None else rows.to_json(list(scope.projects))
+        with self._connections.reading() as db:
+            found = db.execute(
+                f"""SELECT {_CONVERSATION_COLUMNS}, c.record FROM {_CONVERSATION_TABLES}
+                    WHERE c.record IS NOT NULL
+                      AND (:projects IS NULL OR p.id IN (SELECT value FROM json_each(:projects)))
+                    ORDER BY c.last_at DESC LIMIT :limit""",
+                {"projects": projects, "limit": limit},
+            )
+            return [(_conversation(row[:-1]), json.loads(row[-1])) for row in found]
 
     def agents(self) -> list[str]:
         """Whose conversations are kept."""
@@ -239,18 +298,19 @@ class SqliteArchive:
 
 def message_from_row(row: Sequence[Any]) -> Message:
     """A row of MESSAGE_COLUMNS."""
-    number, conversation, ordinal, role, at, body, tool, call, failed, event = row
+    number, conversation, ordinal, role, at, body, tool, call, failed, event, speaker, manner, branch = row
     return Message(
         number, conversation, ordinal, role, rows.moment(at), unpacked(body), tool or "", call or "",
-        bool(failed), event or "",
+        bool(failed), event or "", speaker or "", manner or "", branch or "",
     )  # fmt: skip
 
 
 def _conversation(row: Sequence[Any]) -> Conversation:
-    number, session, agent, project, cwd, branch, first, last, messages, title, parent, continues, path = row
+    (number, session, agent, project, cwd, branch, first, last, messages, title, parent, continues, path,
+     understood, imported) = row  # fmt: skip
     return Conversation(
         number, SessionId(session), agent, ProjectId(project), cwd, branch, rows.moment(first),
-        rows.moment(last), messages, title, parent, continues, path,
+        rows.moment(last), messages, title, parent, continues, path, understood, bool(imported),
     )  # fmt: skip
 
 

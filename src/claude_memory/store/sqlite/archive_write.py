@@ -8,7 +8,7 @@ from typing import Any
 
 import apsw
 
-from claude_memory.model import ProjectId
+from claude_memory.model import Event, ProjectId
 from claude_memory.store.archive_protocol import Archived, ImportFile, NewMessage
 from claude_memory.store.packing import packed
 from claude_memory.store.sqlite import archive_search, rows, write
@@ -21,12 +21,14 @@ FILE_COLUMNS = "path, agent, inode, size, modified_ns, offset, head, tail, skipp
 _CONVERSATION = """SELECT number, messages, title, first_at, last_at FROM conversations
     WHERE session = ? AND agent = ?"""
 _NEW_CONVERSATION = """INSERT INTO conversations
-      (agent, session, project, cwd, branch, parent, path, first_at, last_at)
-    VALUES (:agent, :session, :project, :cwd, :branch, :parent, :path, :at, :at) RETURNING number"""
+      (agent, session, project, cwd, branch, parent, path, first_at, last_at, imported)
+    VALUES (:agent, :session, :project, :cwd, :branch, :parent, :path, :at, :at, :imported)
+    RETURNING number"""
 _GROWN = """UPDATE conversations SET messages = ?, title = ?, first_at = ?, last_at = ?,
     continues = coalesce(continues, ?) WHERE number = ?"""
-_MESSAGE = """INSERT INTO messages (number, conversation, ordinal, role, at, failed, tool, call, event, body)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_MESSAGE = """INSERT INTO messages
+      (number, conversation, ordinal, role, at, failed, tool, call, event, body, speaker, manner, branch)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 
 @dataclass(slots=True)
@@ -57,16 +59,19 @@ class Addition:
         last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'messages'").get
         self._last = int(last or 0)
 
-    def run(self, messages: Sequence[NewMessage], files: Sequence[ImportFile]) -> Archived:
+    def run(
+        self, messages: Sequence[NewMessage], files: Sequence[ImportFile], events: Sequence[Event]
+    ) -> Archived:
         """Write what is new of the batch."""
         self._look_up(messages)
         new = [message for message in messages if self._message(message)]
         self._settle()
-        events = [message.event for message in new if message.event is not None]
-        stored = write.add(self._db, events, [memory for message in new for memory in message.memories])
+        given = {event.id for event in events}
+        told = [message.event for message in new if message.event is not None]
+        stored = write.add(self._db, [*events, *(event for event in told if event.id not in given)], ())
         for file in files:
             self._file(file)
-        return Archived(len(new), len(messages) - len(new), self._sessions, stored.events, stored.memories)
+        return Archived(len(new), len(messages) - len(new), self._sessions, stored.events)
 
     def _look_up(self, messages: Sequence[NewMessage]) -> None:
         wanted = rows.id_list(sorted(key for message in messages for key in message.keys))
@@ -102,7 +107,9 @@ class Addition:
         tool = rows.clean(message.tool) or None
         call = rows.clean(message.call) or None
         place = (self._last, growing.number, growing.messages)
-        return (*place, message.role, at, message.failed, tool, call, event, body)
+        branch = rows.clean(message.branch) or None
+        ways = (message.speaker or None, message.manner or None, branch)
+        return (*place, message.role, at, message.failed, tool, call, event, body, *ways)
 
     def _conversation(self, message: NewMessage) -> _Growing:
         name = (rows.clean(message.session), message.agent)
@@ -131,6 +138,7 @@ class Addition:
             "parent": rows.clean(message.parent),
             "path": rows.clean(message.path),
             "at": at,
+            "imported": message.imported,
         }
 
     def _settle(self) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import apsw
@@ -17,11 +18,33 @@ from claude_memory.store.lifecycle_protocol import Review, Strength
 from claude_memory.store.protocol import Added, Change
 from claude_memory.store.sqlite import projects, rows, tombstones
 
-_INSERT = "INSERT INTO changes (record) VALUES (?)"
+_INSERT = """INSERT INTO changes (record, home, clock)
+    VALUES (?, (SELECT value FROM meta WHERE key = 'store'),
+    coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'clock'), 0))"""
+
+
+def tick(db: apsw.Connection, at_least: int = 0) -> int:
+    """The store's next moment: microseconds of the clock on the wall, but never back and never twice.
+
+    Two homes that exchange changes order them by it; what a change answered to always comes before it.
+    """
+    last = int(db.execute("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'clock'").get or 0)
+    now = max(rows.stamp(datetime.now(UTC)), last + 1, at_least + 1)
+    db.execute("INSERT OR REPLACE INTO meta VALUES ('clock', ?)", (str(now),))
+    return now
 
 
 def record_states(db: apsw.Connection, change: str, memories: Iterable[StoredMemory]) -> None:
-    """Write down the state of memories as they are now."""
+    """Write down the state of memories as they are now, and when and where they became so."""
+    memories = list(memories)
+    if not memories:
+        return
+    moment = tick(db)
+    db.execute(
+        """UPDATE memories SET clock = ?, home = (SELECT value FROM meta WHERE key = 'store')
+           WHERE id IN (SELECT value FROM json_each(?))""",
+        (moment, rows.to_json([memory.id for memory in memories])),
+    )
     db.executemany(
         _INSERT,
         (
@@ -41,6 +64,7 @@ def record_states(db: apsw.Connection, change: str, memories: Iterable[StoredMem
 
 def record_project(db: apsw.Connection, project: Project, at: str) -> None:
     """Write down a project that is new or has a new name."""
+    tick(db)
     db.execute(
         _INSERT,
         (rows.to_json({"change": "project", "at": at, "project": records.project_record(project)}),),
@@ -49,8 +73,19 @@ def record_project(db: apsw.Connection, project: Project, at: str) -> None:
 
 def record_tombstone(db: apsw.Connection, salt: str, hash_: str, at: str) -> None:
     """Write down an erasure; the salt goes along, so that another store can honour it."""
+    tick(db)
     record = {"change": "erase", "at": at, "tombstone": hash_, "salt": salt}
     db.execute(_INSERT, (rows.to_json(record),))
+
+
+def record_dropped(db: apsw.Connection, ids: Sequence[MemoryId]) -> None:
+    """Write down that derived memories are gone: a rebuild must not bring them back."""
+    db.executemany(_INSERT, [(rows.to_json({"change": "drop", "drop": id_}),) for id_ in ids])
+
+
+def record_rejected(db: apsw.Connection, ids: Sequence[MemoryId]) -> None:
+    """Write down that proposals were refused by a person."""
+    db.executemany(_INSERT, [(rows.to_json({"change": "reject", "reject": id_}),) for id_ in ids])
 
 
 def record_strength(
@@ -101,6 +136,10 @@ def replay(db: apsw.Connection, lines: Iterable[Mapping[str, Any]]) -> Added:
         if "memory" in line:
             memory = records.memory_from_record(line["memory"])
             last[memory.id] = memory
+        elif "reject" in line:
+            db.execute("INSERT OR IGNORE INTO rejected VALUES (?)", (str(line["reject"]),))
+        elif "drop" in line:
+            last.pop(str(line["drop"]), None)
         elif "tombstone" in line:
             own = line.get("salt") or tombstones.salt(db)
             tombstones.add(db, [(str(own), str(line["tombstone"]))])

@@ -33,7 +33,7 @@ def erase(db: apsw.Connection, ids: Sequence[MemoryId], at: str) -> Erased:
         events += _erase_events(db, salt, memory, at)
         for hash_ in tombstones.of_memory(salt, memory):
             _bury(db, salt, hash_, at)
-    passages, vectors = _remove(db, [number for number, _ in found])
+    passages, vectors = remove(db, [number for number, _ in found])
     if found:
         db.execute("INSERT OR REPLACE INTO meta VALUES ('unscrubbed', '1')")
     return Erased(len(found), events, passages, vectors)
@@ -119,7 +119,7 @@ def _erase_events(db: apsw.Connection, salt: str, memory: StoredMemory, at: str)
     return len(gone)
 
 
-def _remove(db: apsw.Connection, numbers: Sequence[int]) -> tuple[int, int]:
+def remove(db: apsw.Connection, numbers: Sequence[int]) -> tuple[int, int]:
     """Delete memories with all that hangs on them, then let their neighbours close the gaps."""
     writer = IndexWriter(db)
     gaps: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Intentions, strength, relations, subjects, file states and consolidation runs in the SQLite file."""
+"""Intentions, strength, relations, file states and consolidation runs in the SQLite file."""
 
 from __future__ import annotations
 
@@ -53,13 +53,6 @@ _RELATIONS = """SELECT a.id, b.id, r.kind, r.evidence, r.at FROM relations r
     JOIN memories a ON a.number = r.source JOIN memories b ON b.number = r.target
     WHERE {end} IN (SELECT number FROM memories WHERE id IN (SELECT value FROM json_each(:ids)))
       AND (:any OR r.kind IN (SELECT value FROM json_each(:kinds)))"""
-_PUT_SUBJECT = """INSERT OR REPLACE INTO subjects SELECT m.space, ?2, m.number, ?3
-    FROM memories m WHERE m.id = ?1"""
-_WITH_SUBJECTS = """SELECT m.id, s.subject, s.weight, m.created_at FROM subjects s
-    JOIN memories m ON m.number = s.memory
-    WHERE s.space IN (SELECT value FROM json_each(:spaces))
-      AND s.subject IN (SELECT value FROM json_each(:subjects)) AND m.status <> 'forgotten'
-    ORDER BY m.created_at DESC, m.number DESC"""
 _PUT_FILE_STATE = """INSERT OR REPLACE INTO file_states SELECT number, ?2, ?3, ?4, ?5
     FROM memories WHERE id = ?1"""
 _FILE_STATES = """SELECT m.id, f.path, f.sketch, f.revision, f.stale FROM file_states f
@@ -194,32 +187,21 @@ class SqliteLifecycle:
                 done += len(changed)
         return done
 
-    # --- subjects
+    # --- proposals
 
-    def put_subjects(self, subjects: Mapping[MemoryId, Mapping[str, float]]) -> None:
-        """Note what memories lay down something about."""
-        found = [
-            (id_, rows.clean(subject), weight)
-            for id_, weights in subjects.items()
-            for subject, weight in weights.items()
-        ]
-        if found:
-            with self._connections.writing() as db:
-                drop = "DELETE FROM subjects WHERE memory = (SELECT number FROM memories WHERE id = ?)"
-                db.executemany(drop, [(id_,) for id_ in subjects])
-                db.executemany(_PUT_SUBJECT, found)
+    def reject(self, ids: Sequence[MemoryId]) -> int:
+        """Take proposals out for good."""
+        from claude_memory.store.sqlite import exchanges
 
-    def with_subjects(
-        self, scope: SearchScope, subjects: Sequence[str]
-    ) -> list[tuple[MemoryId, str, float, datetime]]:
-        """Visible memories that lay down something about one of the subjects, newest first."""
-        with self._connections.reading() as db:
-            values = {
-                "spaces": rows.id_list(rows.spaces_of(db, scope)),
-                "subjects": rows.to_json(list(subjects)),
-            }
-            found = rows.fetch(db, _WITH_SUBJECTS, values)
-        return [(MemoryId(id_), subject, weight, rows.moment(at)) for id_, subject, weight, at in found]
+        with self._connections.writing() as db:
+            found = rows.fetch(
+                db,
+                f"SELECT number, id FROM memories WHERE status = 'proposed' AND id IN ({_LISTED})",
+                (rows.to_json(list(ids)),),
+            )
+            gone = [(number, MemoryId(id_)) for number, id_ in found]
+            exchanges.reject(db, gone)
+            return len(gone)
 
     # --- files
 

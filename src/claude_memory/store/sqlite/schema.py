@@ -333,7 +333,52 @@ CREATE TABLE unjudged (
 );
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _CONVERSATIONS, _LIFECYCLE, _ARRIVALS, _UNJUDGED)
+# Who spoke; exchanges and session records; and what two homes need to become one: every change has a clock
+# and the home it was made in, every mirror its own cursor, what travels with a person names the person.
+_UNDERSTANDING = """
+ALTER TABLE messages ADD COLUMN speaker TEXT;
+ALTER TABLE messages ADD COLUMN manner TEXT;
+ALTER TABLE messages ADD COLUMN branch TEXT;
+ALTER TABLE conversations ADD COLUMN record TEXT;
+ALTER TABLE conversations ADD COLUMN imported INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX conversations_by_session ON conversations (session);
+
+-- An exchange is searched as a memory of kind `observation`; its parts stand here, as a document.
+CREATE TABLE exchanges (
+    memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE,
+    conversation INTEGER NOT NULL REFERENCES conversations (number),
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    record TEXT NOT NULL
+);
+CREATE INDEX exchanges_by_conversation ON exchanges (conversation, first);
+
+-- Hashes of proposals that a person rejected: they never come back.
+CREATE TABLE rejected (hash TEXT PRIMARY KEY) WITHOUT ROWID;
+
+CREATE TABLE people (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL);
+ALTER TABLE memories ADD COLUMN person INTEGER REFERENCES people (number);
+ALTER TABLE memories ADD COLUMN home TEXT NOT NULL DEFAULT '';
+ALTER TABLE memories ADD COLUMN clock INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE changes ADD COLUMN home TEXT NOT NULL DEFAULT '';
+ALTER TABLE changes ADD COLUMN clock INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE cursors (mirror TEXT PRIMARY KEY, through INTEGER NOT NULL) WITHOUT ROWID;
+
+-- What 0.1.0 guessed from wording is a proposal from now on, and takes nobody's word back.
+UPDATE memories SET status = 'active', superseded_by = NULL
+    WHERE status = 'superseded' AND provenance ->> '$.source' NOT IN ('distilled', 'compaction')
+      AND superseded_by IN (SELECT id FROM memories
+          WHERE provenance ->> '$.source' IN ('distilled', 'compaction'));
+UPDATE memories SET status = 'proposed'
+    WHERE status = 'active' AND NOT pinned AND kind NOT IN ('observation', 'summary')
+      AND provenance ->> '$.source' IN ('distilled', 'compaction');
+DROP TABLE subjects;
+-- Conversations are understood anew; until then their single turns can be found.
+UPDATE conversations SET distilled = 0;
+INSERT OR REPLACE INTO meta SELECT 'move', '1' WHERE EXISTS (SELECT 1 FROM memories);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _CONVERSATIONS, _LIFECYCLE, _ARRIVALS, _UNJUDGED, _UNDERSTANDING)
 CURRENT = len(MIGRATIONS)
 
 

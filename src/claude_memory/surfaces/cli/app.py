@@ -36,6 +36,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "config": ("config",),
     "backup": ("backup",),
     "intentions": ("intend",),
+    "inbox": ("inbox",),
     "lifecycle": ("strength", "consolidate"),
     "graph": ("graph", "knowledge"),
     "summaries": ("summaries", "summary", "summarize"),

@@ -82,7 +82,7 @@ def knowledge(
     if json:
         output.document(documents.plain(found))
         return
-    if not (found.decisions or found.rules or found.things):
+    if not (found.decisions or found.rules or found.things or found.recurring):
         output.note("nothing is known about this yet" if topic else "nothing is known here yet")
     output.lines(_lines(found))
 
@@ -91,6 +91,22 @@ def _lines(found: Knowledge) -> Iterator[output.Line]:
     for heading, block in (
         ("decisions", [line for decision in found.decisions for line in _decision(decision)]),
         ("patterns and conventions", [line for rule in found.rules for line in _rule(rule)]),
+        (
+            "how it is checked",
+            [
+                [(f"  {item.text}", ""), (f"  {len(item.sessions)} sessions", "dim")]
+                for item in found.recurring
+                if item.kind == "check"
+            ],
+        ),
+        (
+            "changes together",
+            [
+                [(f"  {item.text}", ""), (f"  {len(item.sessions)} sessions", "dim")]
+                for item in found.recurring
+                if item.kind == "together"
+            ],
+        ),
         (
             "most mentioned",
             [[(f"  {entity.kind} {entity.name}", ""), (f"  {n}", "dim")] for entity, n in found.things],

@@ -53,7 +53,7 @@ def _drain(moment: Moment) -> None:
         return
     try:
         done = memory.drain(budget_seconds=DRAIN_SECONDS)
-        left = done.remaining or done.undistilled
+        left = done.remaining or done.waiting
     except StoreBusy:
         left = 1
     if left:

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from claude_memory.embed import judge_of
 from claude_memory.embed.local import RecentQueries
 from claude_memory.errors import EmbedderUnavailable
 
@@ -68,21 +67,11 @@ class EmbedderProcess:
         if query and len(texts) == 1 and (known := self._queries.get(texts[0])) is not None:
             return [known]
         with self._lock:
-            made: list[bytes] = self._asked("texts", list(texts), query)
+            made: list[bytes] = self._asked(list(texts), query)
         if query:
             for text, vector in zip(texts, made, strict=True):
                 self._queries.put(text, vector)
         return made
-
-    @property
-    def judge(self) -> EmbedderProcess | None:
-        """Itself, where the embedder it stands for can compare two texts."""
-        return self if judge_of(self._named) is not None else None
-
-    def told(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, ...]]:
-        """Four numbers for each pair of an older and a newer text."""
-        with self._lock:
-            return self._asked("pairs", list(pairs)) if pairs else []
 
     def release(self) -> None:
         """End the process; the next text starts another."""
@@ -145,20 +134,14 @@ def child(home: str, setting: str) -> None:
             return
         answer: tuple[str, Any]
         try:
-            answer = ("made", _made(embedder, *request) if embedder else [])
+            texts, query = request
+            answer = ("made", list(embedder.embed(texts, query=query)) if embedder else [])
         except EmbedderUnavailable as fault:
             answer = ("fault", str(fault))
         try:
             _send(answers, answer)
         except OSError:  # the server went while we worked
             return
-
-
-def _made(embedder: Embedder, wanted: str, of: list[Any], query: bool = False) -> list[Any]:
-    if wanted == "texts":
-        return list(embedder.embed(of, query=query))
-    judge = judge_of(embedder)
-    return judge.told(of) if judge is not None else []
 
 
 def _send(stream: BinaryIO | Any, value: object) -> None:

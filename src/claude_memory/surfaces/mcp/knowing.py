@@ -77,6 +77,7 @@ class Knowledge(Answer):
     lessons: tuple[Known, ...] = ()
     preferences: tuple[Known, ...] = ()
     key_files: tuple[KeyFile, ...] = ()
+    checks: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
     note: str = ""
 
@@ -165,6 +166,7 @@ class Knowing:
                     KeyFile(path=plain(path)[:200], memories=count)
                     for path, count in files.most_common(SHOWN_FILES)
                 ),
+                checks=tuple(plain(item.text)[:200] for item in found.recurring if item.kind == "check"),
                 topics=tuple(
                     f"{plain(about)[:60]} ({count})" for about, count in topics.most_common(SHOWN_TOPICS)
                 ),

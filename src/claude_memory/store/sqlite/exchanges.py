@@ -1,0 +1,174 @@
+"""Keeping what was understood of a conversation: exchanges and their memories, its record, what it left.
+
+All of it is derived from messages and may be made anew: an exchange that grew is brought up to date, one
+that is no longer there is taken out. What a person did to it (pinned, forgot, used) stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import apsw
+
+from claude_memory.model import MemoryId, Status, StoredMemory
+from claude_memory.store.archive_protocol import Understood
+from claude_memory.store.sqlite import changes, erase, rows, write
+
+_GUESSED = "('distilled', 'compaction')"
+# What an earlier release made of single turns of this conversation.
+_FORMER = f"""SELECT m.number, m.id, m.status, m.forgotten_at, m.pinned, m.provenance ->> '$.event'
+    FROM memories m JOIN sessions s ON s.number = m.session
+    JOIN conversations c ON c.session = s.id AND c.project = s.project
+    WHERE c.number = ? AND m.number NOT IN (SELECT memory FROM exchanges) AND (
+        (m.kind IN ('observation', 'summary') AND m.provenance ->> '$.source' IN ('hook', 'transcript'))
+        OR (m.provenance ->> '$.source' IN {_GUESSED} AND (m.status = 'proposed' OR m.kind = 'summary')))"""
+
+
+def keep(
+    db: apsw.Connection,
+    conversation: int,
+    through: int,
+    exchanges: Sequence[Understood],
+    since: int,
+    record: Mapping[str, Any] | None,
+    memories: Sequence[StoredMemory],
+) -> int:
+    """Write all of it in the running transaction; returns how many memories are new."""
+    new = 0
+    _drop_outdated(db, conversation, since, {item.memory.id for item in exchanges})
+    former = _former(db, conversation)
+    for item in exchanges:
+        new += _put(db, _as_left(db, conversation, item, former))
+        _place(db, conversation, item)
+    new += sum(_put(db, memory) for memory in memories if not _is_rejected(db, memory))
+    if former:
+        _carry_strengths(db, conversation, former)
+        _remove(db, [(number, MemoryId(id_)) for number, id_, *_ in former])
+    title = str((record or {}).get("title") or "")
+    db.execute(
+        """UPDATE conversations SET distilled = max(distilled, :through),
+               record = coalesce(:record, record), title = coalesce(nullif(:title, ''), title)
+           WHERE number = :of""",
+        {
+            "through": through,
+            "record": rows.to_json(record) if record is not None else None,
+            "title": rows.clean(title),
+            "of": conversation,
+        },
+    )
+    return new
+
+
+def _put(db: apsw.Connection, memory: StoredMemory) -> int:
+    """Add a memory, or bring the known one up to what it says now; a person's hand on it stays."""
+    known = _load(db, memory.id)
+    if known is None:
+        return write.add(db, (), [memory]).memories
+    told = replace(
+        memory,
+        status=known.status if known.status is not Status.PROPOSED else memory.status,
+        forgotten_at=known.forgotten_at,
+        pinned=known.pinned,
+        supersedes=known.supersedes,
+        superseded_by=known.superseded_by,
+        created_at=known.created_at,
+        updated_at=max(known.updated_at, memory.updated_at),
+        trust=known.trust,
+        scope=known.scope,
+        topics=tuple(dict.fromkeys((*memory.topics, *known.topics))),
+    )
+    if told != known:
+        write.update(db, told)
+    return 0
+
+
+def _load(db: apsw.Connection, id_: MemoryId) -> StoredMemory | None:
+    statement = f"SELECT {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES} WHERE m.id = ?"
+    row = next(db.execute(statement, (id_,)), None)
+    return rows.memory_from_row(row) if row is not None else None
+
+
+def _place(db: apsw.Connection, conversation: int, item: Understood) -> None:
+    db.execute(
+        """INSERT INTO exchanges (memory, conversation, first, last, record)
+           SELECT number, ?, ?, ?, ? FROM memories WHERE id = ?
+           ON CONFLICT (memory) DO UPDATE SET conversation = excluded.conversation,
+               first = excluded.first, last = excluded.last, record = excluded.record""",
+        (conversation, item.first, item.last, rows.to_json(item.record), item.memory.id),
+    )
+
+
+def _drop_outdated(db: apsw.Connection, conversation: int, since: int, kept: set[MemoryId]) -> None:
+    found = rows.fetch(
+        db,
+        """SELECT m.number, m.id FROM exchanges e JOIN memories m ON m.number = e.memory
+           WHERE e.conversation = ? AND e.first >= ? AND NOT m.pinned AND m.status <> 'forgotten'""",
+        (conversation, since),
+    )
+    _remove(db, [(number, MemoryId(id_)) for number, id_ in found if id_ not in kept])
+
+
+def _remove(db: apsw.Connection, gone: Sequence[tuple[int, MemoryId]]) -> None:
+    """Take out rows that are derived; no tombstone, because they may come again."""
+    if gone:
+        changes.drop_for(db, [id_ for _, id_ in gone])
+        changes.record_dropped(db, [id_ for _, id_ in gone])
+        erase.remove(db, [number for number, _ in gone])
+
+
+def reject(db: apsw.Connection, gone: Sequence[tuple[int, MemoryId]]) -> None:
+    """Take proposals out, and keep their ids, which say what was proposed, so that they never come back."""
+    db.executemany("INSERT OR IGNORE INTO rejected VALUES (?)", [(id_,) for _, id_ in gone])
+    _remove(db, gone)
+    changes.record_rejected(db, [id_ for _, id_ in gone])
+
+
+def _is_rejected(db: apsw.Connection, memory: StoredMemory) -> bool:
+    if memory.status is not Status.PROPOSED:
+        return False
+    return db.execute("SELECT 1 FROM rejected WHERE hash = ?", (memory.id,)).get is not None
+
+
+def _former(db: apsw.Connection, conversation: int) -> list[tuple[Any, ...]]:
+    """Memories of single turns that an earlier release made; none in a home that began with this one."""
+    if db.execute("SELECT 1 FROM meta WHERE key = 'move'").get is None:
+        return []
+    return [row for row in rows.fetch(db, _FORMER, (conversation,)) if not row[4]]
+
+
+def _as_left(
+    db: apsw.Connection, conversation: int, item: Understood, former: Sequence[tuple[Any, ...]]
+) -> StoredMemory:
+    """The exchange, forgotten if a turn of it was."""
+    hidden = {event: at for _, _, status, at, _, event in former if status == "forgotten" and event}
+    if not hidden:
+        return item.memory
+    found = db.execute(
+        """SELECT event FROM messages WHERE conversation = ? AND ordinal BETWEEN ? AND ?
+           AND event IN (SELECT value FROM json_each(?))""",
+        (conversation, item.first, item.last, rows.to_json(list(hidden))),
+    ).get
+    if found is None:
+        return item.memory
+    at = hidden[found]
+    return replace(
+        item.memory, status=Status.FORGOTTEN, forgotten_at=rows.moment(at) if at is not None else None
+    )
+
+
+def _carry_strengths(db: apsw.Connection, conversation: int, former: Sequence[tuple[Any, ...]]) -> None:
+    """What was used often stays strong: the exchange takes over the firmest state of its turns."""
+    for number, _, _, _, _, event in former:
+        db.execute(
+            """INSERT INTO strengths (memory, stability, difficulty, reviewed_at, reviews, lapses, demoted)
+               SELECT e.memory, s.stability, s.difficulty, s.reviewed_at, s.reviews, s.lapses, s.demoted
+               FROM strengths s
+               JOIN messages m ON m.event = ? AND m.conversation = ?
+               JOIN exchanges e ON e.conversation = m.conversation AND m.ordinal BETWEEN e.first AND e.last
+               WHERE s.memory = ?
+               ON CONFLICT (memory) DO UPDATE SET stability = max(stability, excluded.stability),
+                   reviews = max(reviews, excluded.reviews)""",
+            (event, conversation, number),
+        )

@@ -1,0 +1,357 @@
+"""What a session settled, as single statements: told by what was done, seldom by how it was worded.
+
+Pure. Settled is what lasts by its nature: a request that ended in a commit, a plan that was carried out,
+what a person asks to be remembered or says in a second session. The rest is a proposal: found by search, listed in the inbox, never given as settled.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from claude_memory.model import Kind
+from claude_memory.text import is_stop_term, query_terms, shorten
+from claude_memory.understand.model import Commit, Exchange, Outcome, Utterance
+from claude_memory.understand.sentences import spoken
+
+REQUEST_CHARACTERS = 500
+CLOSING_CHARACTERS = 700
+LINE_CHARACTERS = 300
+MAX_FILES = 8
+SAME = 0.75  # share of the shorter statement's terms that stand in the longer one
+_SHORTEST_SUBJECT = 3  # words of a commit's subject, without its type
+_TYPE = re.compile(r"^\W*(?P<type>[a-z]+)(?:\([^)]*\))?!?: *", re.ASCII)
+_HOUSEKEEPING = re.compile(
+    r"^(?:fixup!|squash!|amend!|(?:merge|wip|bump|revert|release|version|lint|fmt|gofmt|format|typo|cleanup"
+    r"|clean up|tidy|address (?:review|comments|feedback|pr)|update (?:changelog|lock|deps|dependencies)"
+    r"|fix (?:\w+ )?(?:lint\w*|format\w*|typos?))\b)|\bt\.Parallel\b|\bfieldalignment\b",
+    re.IGNORECASE,
+)
+_MINOR_TYPES = frozenset("chore style ci build release wip test tests docs".split())
+# A commit of tests or documents alone tells little that the commit before it did not.
+_BESIDE_THE_CODE = re.compile(
+    r"(?:^|/)(?:tests?|__tests__|specs?|testdata|fixtures)/|[._-](?:test|spec)s?\.\w+$|(?:^|/)test_\w+\.\w+$"
+    r"|\.(?:md|mdx|rst|txt)$",
+    re.IGNORECASE,
+)
+_FIXING = re.compile(r"^(?:fix(?:es|ed)?|prevent|handle|avoid|resolve[sd]?|repair(?:s|ed)?)\b", re.IGNORECASE)
+# Said as a rule, in the person's own typed words. Kept small enough to read in a minute.
+_RULES = tuple(
+    (kind, re.compile(rule, re.IGNORECASE))
+    for kind, rule in (
+        (Kind.CONVENTION, r"\b(?:always|never)\b(?! ?mind)"),
+        (
+            Kind.CONVENTION,
+            r"\bfrom now on\b|\bgoing forward\b|\bevery time (?:you|we)\b|\bwhenever (?:you|we)\b",
+        ),
+        (Kind.CONVENTION, r"\bwe (?:don't|do not|usually|generally|prefer|only)\b(?! need)"),
+        (
+            Kind.DECISION,
+            r"\b(?:use|go with|pick|choose|prefer)\b.{2,60}\b(?:instead of|rather than|over|not)\b",
+        ),
+        (
+            Kind.DECISION,
+            r"\b(?:let's|we'll|we will|we should) (?:use|go with|stick (?:with|to)|keep|switch to|drop)\b",
+        ),
+        (Kind.PREFERENCE, r"\bi (?:prefer|like it when|don't like|do not like|hate|want you to always)\b"),
+    )
+)
+_REMEMBER = re.compile(
+    r"^(?:please |pls |also |and )*(?:remember|keep in mind|note for later|don't forget)\b[:,]?"
+    r" *(?:that |to )?",
+    re.IGNORECASE,
+)
+# What only steers the step at hand, reports, or asks.
+_MOMENTARY = re.compile(
+    r"\?\s*$|\b(?:this time|for now|right now|just now|today|again|let me know|didn't|did not|doesn't"
+    r"|does not|isn't|was|were|why|error|failed|failing|still|seems?|looks? like"
+    r"|i (?:see|saw|get|got|think|thought|guess))\b",
+    re.IGNORECASE,
+)
+_ANSWERING = re.compile(
+    r"^(?:yes|no|yeah|ok|okay|but|and|hmm|so|we can|i can|let's do|rework)\b", re.IGNORECASE
+)
+_WORDS_OF_A_RULE = range(4, 45)
+_FEWEST_TERMS = 3  # content words that a line must have to say something
+_COMMIT_WORDS = frozenset(
+    query_terms(
+        "commit commits push pushed pull request pr draft branch please now then yes ok okay go ahead do it"
+        " this that them all let merge rebase amend looks good great thanks done continue next step proceed"
+    )
+)
+_REPORT = re.compile(
+    r"\b(?:commit(?:ted|s)?|push(?:ed)?|amended|working tree|up to date|branch is|pr (?:is|#)|all tests pass"
+    r"|no issues|files? changed|insertions|say (?:the )?word|let me know)\b",
+    re.IGNORECASE,
+)
+_STEP = re.compile(r"(?:#{2,4} |\d+[.)] )")
+_A_PLAN = re.compile(r"^(?:implementation )?plan\b\s*(?:to|for)?\s*[:—–-]*\s*", re.IGNORECASE)
+_RECOMMENDED = re.compile(r"\s*\((?:recommended|default)\)", re.IGNORECASE)
+# Questions about the step at hand; their answers do not outlive it.
+_PROCESS = re.compile(
+    r"\b(?:which (?:pr|issue|branch|file|task)|ready to|would you like me|shall i|do you want me|clarify"
+    r"|should i (?:proceed|continue|start|go)|any (?:aspects|concerns)|anything else|what would you like"
+    r"|how would you like to proceed)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One thing that was settled or may have been."""
+
+    kind: Kind
+    title: str
+    body: str
+    key: str  # the same statement has the same key, wherever it stands
+    source: str  # commit, plan, summary, answer, rule, remembered
+    at: datetime
+    settled: bool
+    by_person: bool = False  # the body is a person's own words
+    files: tuple[str, ...] = ()
+    ordinals: tuple[int, ...] = ()
+
+
+def of_session(exchanges: Sequence[Exchange], fresh: Collection[str]) -> list[Statement]:
+    """What the exchanges with these keys settled or suggest; those before tell what led to a commit."""
+    found: list[Statement] = []
+    work: list[Exchange] = []  # what was worked on since the last commit
+    for exchange in exchanges:
+        if exchange.key in fresh:
+            found = [item for item in found if not _is_reverted(item, exchange)]
+            found += _commits(exchange, work)
+            found += (*_plan(exchange), *_answers(exchange), *_rules(exchange))
+        if exchange.commits:
+            work = [exchange] if exchange.uncommitted else []
+        elif exchange.files_edited or exchange.plan:
+            work.append(exchange)
+    return merged(found)
+
+
+def of_summary(feedback: Iterable[str], at: datetime, ordinal: int) -> list[Statement]:
+    """A person's feedback as the agent's own compaction summary tells it.
+
+    Errors with their fixes stay in the summary: read by others, four of thirteen were worth a memory.
+    """
+    lines = [_line(told) for told in feedback]
+    return [
+        Statement(
+            Kind.CORRECTION,
+            shorten(line, 80),
+            line,
+            f"said:{_normal(line)}",
+            "feedback",
+            at,
+            settled=False,
+            ordinals=(ordinal,),
+        )
+        for line in lines
+        if len(query_terms(line)) >= _FEWEST_TERMS
+    ]
+
+
+def says_the_same(one: Statement, other: Statement) -> bool:
+    """Whether two statements of a session are one: the same key, or nearly all terms of the shorter one."""
+    if one.key == other.key:
+        return True
+    mine, theirs = _terms(one.body), _terms(other.body)
+    small, large = sorted((mine, theirs), key=len)
+    return len(small) >= 3 and len(small & large) >= SAME * len(small)
+
+
+def _commits(exchange: Exchange, work: Sequence[Exchange]) -> Iterator[Statement]:
+    """A request that ended in a commit is a decision that was carried out; what repairs something is a fix.
+
+    A commit is often asked for by itself: what led to it was asked in the exchanges before.
+    """
+    asked = _requests([*work, exchange])
+    done = _outcome([*work, exchange]) if len(exchange.commits) == 1 else ""
+    if not asked and not done:
+        return
+    files = _files(*work, exchange)
+    if files and all(_BESIDE_THE_CODE.search(path) for path in files):
+        return
+    for commit in exchange.commits:
+        subject, type_ = _subject(commit)
+        if not subject:
+            continue
+        fixing = type_ == "fix" or _FIXING.match(subject) is not None
+        branch = f" on {commit.branch}" if commit.branch else ""
+        lines = [subject, *asked, *([f"Done: {done}"] if done else []), f"Commit {commit.hash}{branch}"]
+        yield Statement(
+            Kind.FIX if fixing else Kind.DECISION,
+            shorten(subject, 80),
+            "\n".join(lines),
+            f"commit:{_normal(subject)}",
+            "commit",
+            exchange.ended,
+            settled=True,
+            files=files,
+            ordinals=(commit.ordinal,),
+        )
+
+
+def _is_reverted(statement: Statement, later: Exchange) -> bool:
+    """Whether a later commit of the session takes this one back by name."""
+    if statement.source != "commit":
+        return False
+    reverts = (commit.subject for commit in later.commits if commit.subject.lower().startswith("revert"))
+    return any(statement.key.removeprefix("commit:") in _normal(subject) for subject in reverts)
+
+
+def _requests(work: Sequence[Exchange]) -> list[str]:
+    """What the person asked for, first and last; an order to commit or a nod says nothing."""
+    told = [_line(item.request, REQUEST_CHARACTERS) for item in work if _asks(item.request)]
+    plans = [f"Plan: {title}" for item in work if (title := plan_title(item.plan))]
+    first_and_last = list(dict.fromkeys([*told[:1], *told[-1:]]))
+    return [*plans[:1], *(f"Asked: “{_unquoted(text)}”" for text in first_and_last)]
+
+
+def _asks(request: str) -> bool:
+    rest = [term for term in query_terms(request[:2_000]) if term not in _COMMIT_WORDS]
+    return len(rest) >= _FEWEST_TERMS
+
+
+def _outcome(work: Sequence[Exchange]) -> str:
+    """How it ended in the agent's words, without the report that it was committed."""
+    for exchange in reversed(work):
+        told = [item.said for item in spoken(exchange.closing) if not _REPORT.search(item.said)]
+        told = [line for line in told if len(query_terms(line)) >= _FEWEST_TERMS]
+        if told:
+            return _line(" ".join(told[:3]), CLOSING_CHARACTERS)
+    return ""
+
+
+def _subject(commit: Commit) -> tuple[str, str]:
+    """A commit's subject without its type, if it says what was done; else nothing."""
+    match = _TYPE.match(commit.subject)
+    type_ = match["type"] if match else ""
+    plain = commit.subject[match.end() :] if match else commit.subject
+    plain = plain.strip().rstrip(".")
+    if type_ in _MINOR_TYPES or _HOUSEKEEPING.match(plain) or len(plain.split()) < _SHORTEST_SUBJECT:
+        return "", type_
+    return plain[:1].upper() + plain[1:], type_
+
+
+def _plan(exchange: Exchange) -> Iterator[Statement]:
+    """An accepted plan that led to edits was decided; one that was only written was not."""
+    title = plan_title(exchange.plan)
+    if not title or not exchange.files_edited or exchange.outcome is not Outcome.ANSWERED:
+        return
+    lines = [line.strip() for line in exchange.plan.splitlines()]
+    steps = [line.lstrip("#*-0123456789. ").rstrip(":*") for line in lines if _STEP.match(line)]
+    steps = [step for step in steps if len(query_terms(step)) >= _FEWEST_TERMS][:12]
+    yield Statement(
+        Kind.DECISION,
+        shorten(title, 80),
+        "\n".join([title, *(f"- {shorten(step, 160)}" for step in steps)]),
+        f"plan:{_normal(title)}",
+        "plan",
+        exchange.ended,
+        settled=True,
+        files=_files(exchange),
+        ordinals=(exchange.first,),
+    )
+
+
+def plan_title(plan: str) -> str:
+    """What a plan is about: its first line, without the word that it is a plan."""
+    first = next((line.strip("#* ").strip() for line in plan.splitlines() if line.strip("#* ").strip()), "")
+    title = _A_PLAN.sub("", first).strip()
+    return _line(title) if len(title.split()) > 1 else ""
+
+
+def _answers(exchange: Exchange) -> Iterator[Statement]:
+    """A question of the agent with the person's answer: a choice and its topic, nothing to guess."""
+    for said in exchange.asked:
+        if said.manner != "answer" or not said.words.strip():
+            continue
+        question, answer = _line(said.question), _line(_RECOMMENDED.sub("", said.words))
+        if answer.endswith("?") or _PROCESS.search(question):
+            continue
+        body = f"{question} — {answer}" if question else answer
+        yield Statement(
+            Kind.DECISION,
+            shorten(body, 80),
+            body,
+            f"answer:{_normal(body)}",
+            "answer",
+            said.at,
+            settled=False,
+            by_person=not question,
+            ordinals=(said.ordinal,),
+        )
+
+
+def _rules(exchange: Exchange) -> Iterator[Statement]:
+    for said in exchange.asked:
+        if said.manner == "answer":
+            continue
+        for sentence in (item.said for item in spoken(said.words)):
+            statement = _rule(sentence, said, exchange)
+            if statement is not None:
+                yield statement
+
+
+def _rule(sentence: str, said: Utterance, exchange: Exchange) -> Statement | None:
+    """A sentence that is said as a rule: worth asking the person about, and settled if they say so."""
+    words = sentence.split()
+    asked = _REMEMBER.match(sentence)
+    kind = Kind.CONVENTION if asked else _kind_of(sentence)
+    if kind is None or len(words) not in _WORDS_OF_A_RULE or (_MOMENTARY.search(sentence) and not asked):
+        return None
+    if _ANSWERING.match(sentence):
+        return None
+    line = _line(sentence)
+    return Statement(
+        kind,
+        shorten(line, 80),
+        line,
+        f"said:{_normal(line)}",
+        "remembered" if asked else "rule",
+        said.at,
+        settled=asked is not None,
+        by_person=True,
+        files=_files(exchange) if kind is Kind.DECISION else (),
+        ordinals=(said.ordinal,),
+    )
+
+
+def _kind_of(sentence: str) -> Kind | None:
+    return next((kind for kind, rule in _RULES if rule.search(sentence)), None)
+
+
+def _files(*exchanges: Exchange) -> tuple[str, ...]:
+    counted: Counter[str] = Counter()
+    for exchange in exchanges:
+        counted.update(dict(exchange.files_edited))
+    return tuple(path for path, _ in counted.most_common(MAX_FILES))
+
+
+def _terms(text: str) -> set[str]:
+    return {term for term in query_terms(text[:600]) if not is_stop_term(term)}
+
+
+def _normal(text: str) -> str:
+    """What two wordings of the same line share: its terms in order."""
+    return " ".join(query_terms(text)[:40])
+
+
+def _line(text: str, limit: int = LINE_CHARACTERS) -> str:
+    return shorten(" ".join(text.split()), limit)
+
+
+def _unquoted(text: str) -> str:
+    return text.replace("“", "‘").replace("”", "’")
+
+
+def merged(statements: Sequence[Statement]) -> list[Statement]:
+    """Each statement of a session once: settled before proposed, earlier before later."""
+    kept: list[Statement] = []
+    for statement in sorted(statements, key=lambda item: (not item.settled, item.at)):
+        if not any(says_the_same(statement, known) for known in kept):
+            kept.append(statement)
+    return kept
