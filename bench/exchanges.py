@@ -34,8 +34,8 @@ from claude_memory.understand.tools import rendered
 
 AGENTS = {"agent": "claude-code", "gemini-cli": "gemini"}  # a folder's name where it is not the agent's
 FORBIDDEN = re.compile(
-    r"analysis\W*$|implement the following plan|\(no title\)|unanswered prompt|short reply|here'?s (?:a|the) summary"
-    r"|(?:all )?tests pass\W*$|done\W*$|perfect\W*$|(?:yes|ok|sure|thanks?)\W*$",
+    r"analysis\W*$|implement the following plan|\(no title\)|unanswered prompt|short reply|done\W*$"
+    r"|here'?s (?:a|the) summary|(?:all )?tests pass\W*$|perfect\W*$|(?:yes|ok|sure|thanks?)\W*$",
     re.IGNORECASE,
 )
 

@@ -41,6 +41,12 @@ def test_an_amended_commit_is_told_by_what_was_added_to_it() -> None:
     assert title(replace(amended, closing="Amended.", asked=())) == "feat: gradients"
 
 
+def test_a_commit_that_was_made_here_and_amended_at_once_names_it() -> None:
+    commands = (Command(2, "git commit -m 'feat: gradients'"), Command(4, "git commit --amend --no-edit"))
+    made = exchange("commit", commits=(Commit(5, "1a2b3c4", "feat: gradients"),), commands=commands)
+    assert title(replace(made, closing="The placeholder keeps its colour now.")) == "feat: gradients"
+
+
 def test_mere_talk_is_named_by_its_question() -> None:
     talk = exchange(
         "why does every worktree share one shadow branch?", closing="Good question. Each has a hash."

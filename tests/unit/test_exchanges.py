@@ -12,6 +12,8 @@ from claude_memory.model import SessionId
 from claude_memory.store.archive_protocol import Message
 from claude_memory.understand.exchanges import exchanges
 from claude_memory.understand.model import Exchange, Outcome
+from claude_memory.understand.sessions import record, session_text
+from claude_memory.understand.titles import SEARCH_CHARACTERS, TITLE_CHARACTERS, search_text, title
 from claude_memory.understand.tools import rendered
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -115,6 +117,12 @@ def test_messages_are_put_in_order_of_time() -> None:
     assert exchanges(SESSION, shuffled, CWD) == talk.exchanges
 
 
+def test_the_title_of_a_conversation_is_no_part_of_an_exchange() -> None:
+    talk = Talk().asks("Rename the cart").says("Renamed.").later(days=9)
+    plain = talk.exchanges
+    assert talk.add("note", "Cart work", "harness", "title").exchanges == plain
+
+
 def test_an_exchange_is_named_by_its_first_message() -> None:
     talk = Talk().asks("Rename the cart", event="e7").says("Renamed.").asks("And the basket")
     assert [one.key for one in talk.exchanges] == ["e7", "s1:3"]
@@ -204,8 +212,8 @@ def test_go_on_after_a_break_is_no_request_of_its_own() -> None:
 
 
 def test_a_limit_that_was_reached_is_no_word_of_the_agent() -> None:
-    limit = {"text": "You've hit your limit", "failed": True}
-    talk = Talk().asks("Review it with care").says(**limit).asks("Review it with care").says("It is fine.")
+    talk = Talk().asks("Review it with care").says("You've hit your limit", failed=True)
+    talk.asks("Review it with care").says("It is fine.")
     assert asked(talk) == [["Review it with care", "Review it with care"]]
     idle = Talk().asks("Review it").says("Fine.").handed("<command-name>/exit</command-name>", "command")
     idle.add("assistant", "No response requested.", "harness", "notification", failed=True)
@@ -406,8 +414,19 @@ def test_a_quiet_commit_is_known_by_its_message_and_the_log() -> None:
         ("1a2b3c4", "first"),
         ("9f8e7d6", "second"),
     ]
+    loop = Talk().asks("Commit it").runs('for i in 1 2; do git commit -q -m "step $i"; done')
+    assert loop.only.commits == ()
     log = Talk().asks("What was done?").runs("git log --oneline", "9f8e7d6 fix(cart): keep coupons")
     assert log.only.commits == ()
+
+
+def test_a_commit_went_through_even_if_the_push_after_it_failed() -> None:
+    talk = Talk().asks("Commit and push").edits("a.py")
+    talk.runs(
+        "git commit -m x && git push", "[main 1a2b3c4] Fix the cart\nrejected: fetch first", failed=True
+    )
+    assert [commit.subject for commit in talk.only.commits] == ["Fix the cart"]
+    assert talk.only.uncommitted == ()
 
 
 def test_an_amended_commit_counts_once() -> None:
@@ -492,3 +511,31 @@ def test_a_long_list_of_tasks_that_was_cut_is_still_read() -> None:
     talk = Talk().asks("Go")
     talk.add("call", f"todos: {todos[:-3]} [… cut …", "agent", "call", tool="TodoWrite", call="c9")
     assert [one.title for one in talk.only.tasks] == ["Parse"]
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "ok " * 60_000,
+        "please " * 30_000 + "x",
+        "-" * 100_000,
+        "\n" * 100_000,
+        "[a](" * 40_000,
+        "((((" * 30_000,
+        "git commit -m '" * 8_000,
+        '"content": "' * 9_000,
+        "cat > " + "a" * 90_000,
+        "a.b" * 50_000 + " <<",
+        "1 " * 60_000 + "failed",
+        "\ud800" * 1_000,
+    ],
+    ids=lambda text: repr(text[:6]),
+)
+def test_no_text_makes_it_fail_or_hang(hostile: str) -> None:
+    talk = Talk().asks(hostile).says(hostile, "said").runs(hostile[:6_000], hostile[:8_000])
+    talk.uses("TodoWrite", {"todos": hostile[:6_000]}).uses("Edit", {"file_path": hostile[:6_000]})
+    talk.runs(f"make lint | tail {hostile[:3_000]}", hostile[:8_000]).says(hostile)
+    one = talk.only
+    assert 0 < len(title(one)) <= TITLE_CHARACTERS
+    assert len(search_text(one)) <= SEARCH_CHARACTERS
+    assert session_text(record(SESSION, [one]))

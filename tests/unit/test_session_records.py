@@ -42,7 +42,7 @@ SECOND = exchange(
     outcome=Outcome.ANSWERED,
     closing="Committed.",
     commits=(Commit(2, "1a2b3c4", "Filter by price", "filter"),),
-    files_edited=(("b.py", 1),),
+    files_edited=(("b.py", 1), ("/tmp/x/notes.md", 4)),
     uncommitted=("b.py",),
     pull_requests=("https://github.com/ada/shop/pull/41",),
 )
@@ -70,6 +70,8 @@ def test_the_agents_own_title_counts_before_ours() -> None:
 def test_a_check_that_passed_in_a_later_exchange_does_not_fail_any_more() -> None:
     passed = replace(THIRD, commands=(Command(3, "go test ./..."),))
     assert record(SESSION, [FIRST, SECOND, passed]).failing == ()
+    elsewhere = replace(THIRD, commands=(Command(3, "go test ./other"),))
+    assert record(SESSION, [FIRST, SECOND, elsewhere]).failing == FIRST.failing
 
 
 def test_a_commit_that_was_made_anew_counts_once() -> None:

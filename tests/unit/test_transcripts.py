@@ -258,6 +258,23 @@ def test_opencode_from_its_database_and_its_tree(tmp_path: Path, kind: str) -> N
     assert found[0].cwd == "/home/dev/shop"
 
 
+def test_a_tool_of_opencode_has_its_own_time() -> None:
+    call = {"callID": "c1", "tool": "bash", "type": "tool"}
+    state = {
+        "status": "completed",
+        "input": {"command": "ls"},
+        "output": "a",
+        "time": {"start": 1_700_000_009_000},
+    }
+    told = {"type": "text", "text": "Let me look.", "time": {"start": 1_700_000_005_000}}
+    message = {"info": {"role": "assistant", "time": {"created": 1_700_000_000_000}}}
+    parts = [told, {**call, "state": state}]
+    found = turns("opencode", [{"info": {"id": "s1"}, "messages": [{**message, "parts": parts}]}])
+    assert [
+        turn.role.value for turn in sorted(found, key=lambda turn: turn.at)
+    ] == "assistant call result".split()
+
+
 def test_factory_and_cursor() -> None:
     factory = turns("factory", histories.factory_lines())
     assert spoken(factory)[0] == ("user", "Thumbnails come out upside down, please find out why")

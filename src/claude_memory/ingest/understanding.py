@@ -26,9 +26,17 @@ from claude_memory.understand import exchanges as understanding
 from claude_memory.understand import sessions, statements, titles
 from claude_memory.understand.agent_summary import feedback_and_fixes, read
 from claude_memory.understand.model import Exchange, SessionRecord
+from claude_memory.understand.speaker import Manner, Speaker, Verdict, of_prompt, of_result
 
 BATCH = 50
 MAX_FILES = 40
+_BY_ROLE = {
+    "assistant": Verdict(Speaker.AGENT, Manner.SAID, ""),
+    "call": Verdict(Speaker.AGENT, Manner.CALL, ""),
+    "task": Verdict(Speaker.AGENT, Manner.TASK, ""),
+    "summary": Verdict(Speaker.AGENT, Manner.CONTINUATION, ""),
+    "note": Verdict(Speaker.HARNESS, Manner.BOUNDARY, ""),
+}
 MAX_PLACES = 50
 _ALL = MemoryFilter(statuses=tuple(Status))
 PAGE = 400
@@ -85,7 +93,8 @@ def understand(store: Store, archive: Archive, conversation: Conversation) -> in
     earlier, messages, since = _to_read(archive, conversation)
     found = understanding.exchanges(conversation.session, messages, conversation.cwd)
     every = [*earlier, *found]
-    record = sessions.record(conversation.session, every) if every else None
+    named = next((message.text for message in reversed(messages) if message.manner == Manner.TITLE), "")
+    record = sessions.record(conversation.session, every, named) if every else None
     kept = [_understood(conversation, exchange) for exchange in found]
     made: list[StoredMemory] = []
     if record is not None and not conversation.parent:
@@ -110,11 +119,26 @@ def _to_read(archive: Archive, conversation: Conversation) -> tuple[list[Exchang
     ]
     if known and conversation.understood:
         since, last = known[-1]
-        messages = archive.messages(conversation.number, first=since)
+        messages = _with_speakers(archive.messages(conversation.number, first=since))
         late = any(m.at < last.began for m in messages if m.ordinal > conversation.understood)
         if not late:
             return [exchange for first, exchange in known if first < since], messages, since
-    return [], archive.messages(conversation.number), 1
+    return [], _with_speakers(archive.messages(conversation.number)), 1
+
+
+def _with_speakers(messages: Sequence[Message]) -> list[Message]:
+    """Messages that an earlier release kept do not say who spoke: the text has to tell."""
+    return [message if message.speaker else _heard(message) for message in messages]
+
+
+def _heard(message: Message) -> Message:
+    if message.role == "user":
+        verdict = of_prompt(message.text)
+    elif message.role == "result":
+        verdict = of_result(message.tool, message.text, {"is_error": message.failed})
+    else:
+        verdict = _BY_ROLE.get(message.role, _BY_ROLE["note"])
+    return replace(message, speaker=verdict.speaker.value, manner=verdict.manner.value)
 
 
 def _understood(conversation: Conversation, exchange: Exchange) -> Understood:

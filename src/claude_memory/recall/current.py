@@ -25,8 +25,9 @@ _PRESENT = re.compile(
 )
 # What such a question is called, not what it is about.
 _KIND_WORDS = """current currently now latest newest still moment days today nowadays force date present
-    presently    convention conventions rule rules policy policies standard standards guideline guidelines style decision
-    decide decided practice our we us use using when writing write code what which how""".split()
+    presently convention conventions rule rules policy policies standard standards guideline guidelines
+    style decision decide decided practice our we us use using when writing write code
+    what which how""".split()
 LOOKED_AT = 40
 NEAR_THE_BEST = 0.7
 LEADING = 5

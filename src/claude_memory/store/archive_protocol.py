@@ -224,7 +224,7 @@ class Archive(Protocol):
         ...
 
     def upgrade_stage(self) -> int:
-        """1 while events of an earlier release are no messages yet, 2 until all is understood anew, else 0."""
+        """1 while events of an earlier release wait to be messages, 2 until all is understood, else 0."""
         ...
 
     def reach_upgrade_stage(self, stage: int) -> None:

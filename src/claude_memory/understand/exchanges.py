@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from claude_memory.model import SessionId
-from claude_memory.understand import tools
+from claude_memory.understand import commands, tools
 from claude_memory.understand.model import Exchange, Outcome, Utterance
 from claude_memory.understand.pasted import typed_words
 from claude_memory.understand.work import FILES, Message, Tasks, Work, clip
@@ -38,14 +38,16 @@ _PLAN_HEAD = re.compile(r"\s*Implement the following plan:\s*")
 _APPROVED = re.compile(r"## Approved Plan[^\n]*:\s*\n")
 _ANSWERS = re.compile(r'"([^"\n]+)"="([^"\n]*)"')
 _AGENTS = frozenset(("assistant", "call", "result"))
-_QUIET = frozenset(("reminder", "boundary", "hook", "shell", "title", "pull_request"))
+_QUIET = frozenset(("reminder", "boundary", "hook", "shell", "pull_request"))
 _OPENING = frozenset(("call", "result", "task", "command", "notification", "plan"))
 _ADDED = frozenset(("answer", "rejection"))
 
 
 def exchanges(session: SessionId, messages: Iterable[Message], cwd: str = "") -> list[Exchange]:
     """The exchanges of one conversation, oldest first."""
-    ordered = sorted(messages, key=lambda message: (message.at, message.ordinal))
+    # A title names the conversation; it was given at no moment of it.
+    told = (message for message in messages if message.manner != "title")
+    ordered = sorted(told, key=lambda message: (message.at, message.ordinal))
     calls = {message.call: message for message in ordered if message.role == "call" and message.call}
     tasks = Tasks()
     made: list[Exchange] = []
@@ -160,7 +162,7 @@ def _exchange(
             work.result(position, message, calls.get(message.call))
             tasks.result(message)
         elif message.manner == "pull_request":
-            work.pull_requests += tools.pull_requests_in(message.text)
+            work.pull_requests += commands.pull_requests_in(message.text)
     asked = tuple(words for message in span if message.speaker == "person" for words in _utterances(message))
     if asked and before is not None and asked[0].ordinal == first.ordinal:
         asked = (_with_question(asked[0], before), *asked[1:])

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from claude_memory.model import SessionId
 from claude_memory.text import shorten
-from claude_memory.understand import tools
+from claude_memory.understand import commands, tools
 from claude_memory.understand.model import (
     Command,
     Commit,
@@ -30,15 +30,20 @@ _OPEN = ("pending", "in_progress")
 Part = TypeVar("Part", Utterance, Command, Commit, TaskItem)
 
 
-def record(session: SessionId, exchanges: Sequence[Exchange], title: str = "") -> SessionRecord:
-    """The session as its exchanges show it, oldest first; `title` is the one that its agent gave it."""
+def record(
+    session: SessionId, exchanges: Sequence[Exchange], title: str = "", agents: Sequence[str] = ()
+) -> SessionRecord:
+    """The session as its exchanges show it, oldest first.
+
+    `title` is the one that the agent's program gave it; `agents` are the sub-agents that worked for it.
+    """
     if not exchanges:
         raise ValueError("a session without exchanges has no record")
     requests = [exchange for exchange in exchanges if exchange.asked] or list(exchanges)
     answered = [exchange for exchange in exchanges if exchange.closing]
     files: Counter[str] = Counter()
     for exchange in exchanges:
-        files.update(dict(exchange.files_edited))
+        files.update({name: count for name, count in exchange.files_edited if not tools.is_scratch(name)})
     return SessionRecord(
         session=session,
         title=title.strip() or _title(exchanges),
@@ -57,15 +62,16 @@ def record(session: SessionId, exchanges: Sequence[Exchange], title: str = "") -
         failing=_failing(exchanges),
         checks=_checks(exchanges),
         closing=answered[-1].closing[:CLOSING_CHARACTERS] if answered else "",
+        agents=tuple(agents),
     )
 
 
 def _title(exchanges: Sequence[Exchange]) -> str:
     """The title of the exchange that changed most; without any change, of the first request."""
 
-    def weight(exchange: Exchange) -> tuple[int, int, int]:
+    def weight(exchange: Exchange) -> tuple[int, int]:
         edits = sum(count for _, count in exchange.files_edited)
-        return (len(exchange.commits), bool(exchange.plan) + edits, 0)
+        return len(exchange.commits), bool(exchange.plan) + edits
 
     best = max(exchanges, key=weight)
     return title_of(best if any(weight(best)) else exchanges[0])
@@ -110,16 +116,17 @@ def _open_tasks(exchanges: Sequence[Exchange]) -> tuple[TaskItem, ...]:
 
 def _failing(exchanges: Iterable[Exchange]) -> tuple[Command, ...]:
     """Checks whose last run in the session failed."""
-    last: dict[str, Command] = {}
+    failing: dict[str, tuple[frozenset[str], Command]] = {}
     for exchange in exchanges:
         for command in exchange.commands:
-            for name, _ in tools.checks_of(command.command):
-                if not command.failed:
-                    last.pop(name, None)
+            for name, objects in () if command.failed else commands.checks_of(command.command):
+                if name in failing and not (objects and objects.isdisjoint(failing[name][0])):
+                    del failing[name]
         for command in exchange.failing:
-            for name, _ in tools.checks_of(command.command):
-                last[name] = command
-    return tuple({command.ordinal: command for command in last.values()}.values())
+            failing.update(
+                (name, (objects, command)) for name, objects in commands.checks_of(command.command)
+            )
+    return tuple({command.ordinal: command for _, command in failing.values()}.values())
 
 
 def _checks(exchanges: Iterable[Exchange]) -> tuple[str, ...]:
@@ -127,7 +134,7 @@ def _checks(exchanges: Iterable[Exchange]) -> tuple[str, ...]:
         name
         for exchange in exchanges
         for command in exchange.commands
-        for name, _ in tools.checks_of(command.command)
+        for name, _ in commands.checks_of(command.command)
     )
     return tuple(name for name, _ in counted.most_common(CHECKS))
 

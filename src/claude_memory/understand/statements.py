@@ -26,8 +26,8 @@ SAME = 0.75  # share of the shorter statement's terms that stand in the longer o
 _SHORTEST_SUBJECT = 3  # words of a commit's subject, without its type
 _TYPE = re.compile(r"^\W*(?P<type>[a-z]+)(?:\([^)]*\))?!?: *", re.ASCII)
 _HOUSEKEEPING = re.compile(
-    r"^(?:merge|wip|bump|fixup!|squash!|revert|release|version|lint|fmt|gofmt|format|typo|cleanup|clean up|tidy"
-    r"|address (?:review|comments|feedback|pr)|update (?:changelog|lock|deps|dependencies)"
+    r"^(?:merge|wip|bump|fixup!|squash!|revert|release|version|lint|fmt|gofmt|format|typo|cleanup"
+    r"|clean up|tidy|address (?:review|comments|feedback|pr)|update (?:changelog|lock|deps|dependencies)"
     r"|fix (?:\w+ )?(?:lint\w*|format\w*|typos?))\b",
     re.IGNORECASE,
 )
@@ -55,13 +55,14 @@ _RULES = tuple(
     )
 )
 _REMEMBER = re.compile(
-    r"^(?:please |pls |also |and )*(?:remember|keep in mind|note for later|don't forget)\b[:,]? *(?:that |to )?",
+    r"^(?:please |pls |also |and )*(?:remember|keep in mind|note for later|don't forget)\b[:,]?"
+    r" *(?:that |to )?",
     re.IGNORECASE,
 )
 # What only steers the step at hand, reports, or asks.
 _MOMENTARY = re.compile(
-    r"\?\s*$|\b(?:this time|for now|right now|just now|today|again|let me know|didn't|did not|doesn't|does not"
-    r"|isn't|was|were|why|error|failed|failing|still|seems?|looks? like"
+    r"\?\s*$|\b(?:this time|for now|right now|just now|today|again|let me know|didn't|did not|doesn't"
+    r"|does not|isn't|was|were|why|error|failed|failing|still|seems?|looks? like"
     r"|i (?:see|saw|get|got|think|thought|guess))\b",
     re.IGNORECASE,
 )
@@ -70,10 +71,10 @@ _ANSWERING = re.compile(
 )
 _WORDS_OF_A_RULE = range(4, 45)
 _FEWEST_TERMS = 3  # content words that a line must have to say something
-_ORDERS_TO_COMMIT = frozenset(
+_COMMIT_WORDS = frozenset(
     query_terms(
-        "commit commits push pushed pull request pr draft branch please now then yes ok okay go ahead do it this"
-        " that them all let merge rebase amend looks good great thanks done continue next step proceed"
+        "commit commits push pushed pull request pr draft branch please now then yes ok okay go ahead do it"
+        " this that them all let merge rebase amend looks good great thanks done continue next step proceed"
     )
 )
 _REPORT = re.compile(
@@ -210,7 +211,7 @@ def _requests(work: Sequence[Exchange]) -> list[str]:
 
 
 def _asks(request: str) -> bool:
-    rest = [term for term in query_terms(request[:2_000]) if term not in _ORDERS_TO_COMMIT]
+    rest = [term for term in query_terms(request[:2_000]) if term not in _COMMIT_WORDS]
     return len(rest) >= _FEWEST_TERMS
 
 

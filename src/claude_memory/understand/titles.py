@@ -42,14 +42,14 @@ _EMPTY = STOP_WORDS | frozenset(
     update updated valid validate verdict verification verified want we're well what's work working works
     worth yeah yep yes you're""".split()
 )
-_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_WORD = re.compile(r"[^\W\d_][\w'’]*")
 _ADDRESS = re.compile(r"https?://\S+")
-_MARKS = re.compile(r"^(?:#{1,6}\s+|[>*•✅✓✔☑🎉-]+\s*|\d+[.)]\s+)+")
+_MARKS = re.compile(r"^(?:#{1,6}\s+|[>*•✅✓✔☑🎉-]\s*|\d+[.)]\s+)+")
 _EMPHASIS = re.compile(r"\*\*|__|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)|`")
 _LINK = re.compile(r"\[([^\]\n]{1,200})\]\([^)\s]{1,400}\)")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"*(\[])")
 _CLAUSE = re.compile(r"(?:,| —| –| -|:|;| because| so that| which)\s")
-_SKIPPED = re.compile(r"\s*(?:\||---|===|\$ |<)")
+_SKIPPED = re.compile(r"\s*(?:\||---|===|\$ |<|\[\[)")
 _LEADING_WORD = re.compile(
     r"(?:(?:done|perfect|great|excellent|all (?:done|set)|yes|yep|yeah|good|ok(?:ay)?|right|got it|sure|no"
     r"|confirmed|correct|exactly|summary|complete|tl;dr|ah|found it|fixed|fair enough|makes sense|agreed"
@@ -103,7 +103,8 @@ def title(exchange: Exchange) -> str:
 def _titles(exchange: Exchange) -> Iterator[str]:
     subjects = [commit.subject for commit in exchange.commits]
     # A commit that was amended tells what it was about before; the closing words tell what was added.
-    amended = len(subjects) == 1 and any("--amend" in one.command for one in exchange.commands)
+    commits = [one.command for one in exchange.commands if "git commit" in one.command]
+    amended = len(subjects) == 1 and bool(commits) and all("--amend" in one for one in commits)
     if not amended:
         yield from [subject for subject in reversed(subjects) if not _UNFINISHED.match(subject)]
     yield _plan_title(exchange.plan)
@@ -142,7 +143,7 @@ def _first_telling(text: str, matter: frozenset[str] = frozenset()) -> str:
     """The first heading, item or sentence that says something of the matter; questions come last."""
     asks = ""
     for sentence in itertools.islice(_sentences(text), SENTENCES):
-        least = 3 if sentence.endswith(":") else 2
+        least = 3 if sentence.endswith(":") or (matter and len(sentence.split()) < 6) else 2
         if telling_words(sentence) < least or _ON_THE_WAY.match(sentence) or _DANGLING.match(sentence):
             continue
         if matter and matter.isdisjoint(word[:_STEM] for word in _words(sentence)):
@@ -186,7 +187,8 @@ def _telling(lines: Iterable[str], least: int) -> Iterator[str]:
 
 
 def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+    lines = (line.strip() for line in text.splitlines() if not _SKIPPED.match(line))
+    return next(filter(None, lines), "")
 
 
 def _plain(line: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 READING = frozenset("read read_file readfile view view_file open_file notebookread read_many_files".split())
@@ -30,7 +29,6 @@ DONE = frozenset(("completed", "done"))
 DROPPED = frozenset(("cancelled", "canceled", "deleted"))
 
 INPUT_CHARACTERS = 24_000  # of a nested input, before the message as a whole is bounded
-COMMAND_CHARACTERS = 2_000
 _BESIDE_COMMAND = re.compile(
     r"\n(description|timeout|run_in_background|workdir|cwd|justification|yield_time_ms|max_output_tokens"
     r"|timeout_ms|sandbox_permissions|with_escalated_permissions|prefix_rule|login|tty|shell|shellId|mode"
@@ -111,28 +109,12 @@ def relative(name: str, cwd: str) -> str:
     return name.removeprefix("./")
 
 
-_SHELL_READS = re.compile(r"^(?:cat|head|tail|nl|bat|sed -n|less|type|Get-Content)\b")
-_SHELL_WRITES = re.compile(r"(?:^|[;&|\n]\s*)(?:cat|tee)\s*(?:-a )?>{0,2}\s*(['\"]?)([\w./~-]+\.\w+)\1\s*<<")
-_FILE_WORD = re.compile(r"^[\w@~./\\:-]*[\w-]\.\w{1,10}$|^[\w@~.-]+/[\w@~./-]+$")
+_SCRATCH = re.compile(r"(?:^|/)(?:tmp|temp|scratchpad|var/folders)/|/\.claude/|/dev/", re.IGNORECASE)
 
 
-def files_read_by(command: str) -> list[str]:
-    """Files that a shell's command printed: agents without a tool for reading use `sed -n` and `cat`."""
-    names = []
-    for segment in segments(command):
-        if _SHELL_READS.match(segment):
-            words = [word.strip("'\"") for word in segment.split()[1:]]
-            names += [word for word in words if _FILE_WORD.match(word) and not word[0].isdigit()]
-    return names
-
-
-def files_written_by(command: str) -> list[str]:
-    """Files that a command wrote from a text of its own: a patch, or a here-document."""
-    if "*** Begin Patch" in command:
-        return [name.strip() for name in _PATCHED.findall(command)]
-    if "<<" not in command:
-        return []
-    return [found[1] for found in _SHELL_WRITES.findall(command)]
+def is_scratch(name: str) -> bool:
+    """Whether a file lies where nothing is kept: temporary folders, the agent's own notes."""
+    return _SCRATCH.search(name) is not None
 
 
 # --- lists of tasks
@@ -172,144 +154,3 @@ def _from_list(listed: Iterable[Any]) -> Iterator[tuple[str, str]]:
         status = item.get("status")
         if isinstance(text, str) and text.strip() and isinstance(status, str):
             yield " ".join(text.split()), status.lower()
-
-
-# --- commands: their parts, checks, and what their output says
-
-_PIECES = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|&&|\|\||[;|\n]|[^'\"&|;\n]+|.", re.DOTALL)
-_APART = frozenset(("&&", "||", ";", "|", "\n"))
-_HEREDOC = re.compile(r"<<-?\s*['\"]?\w+")
-_BEFORE = re.compile(
-    r"(?:(?:\w+=(?:'[^']*'|\"[^\"]*\"|\S*)|sudo|time|env|command|npx|bunx|pnpx|uvx|nohup|timeout \S+"
-    r"|(?:uv|poetry|pipenv|hatch|pdm|rye) run|bundle exec|(?:pnpm|yarn) exec|mise (?:exec|x) (?:\S+ )?--"
-    r"|(?:\S*/)?python[\d.]* -m|[({!])\s+)+"
-)
-_CHECKERS = frozenset(
-    """pytest tox nox ruff mypy pyright flake8 pylint black isort tsc eslint prettier biome vitest jest mocha
-    playwright cypress golangci-lint staticcheck gofmt shellcheck markdownlint markdownlint-cli2 hadolint
-    phpunit phpstan rspec rubocop ctest vale gotestsum stylelint actionlint yamllint tflint""".split()
-)
-_WITH_VERBS = frozenset(
-    """go npm pnpm yarn bun cargo mix make just task mise gradle gradlew mvn dotnet rake rails hatch deno
-    swift flutter dart composer zig bazel terraform nx turbo ninja cmake pre-commit goreleaser""".split()
-)
-_CHECKING_VERB = re.compile(
-    r"[\w:.-]*(?:test|lint|check|build|clippy|vet|fmt|format|typecheck|types|verify|validate|spec|ci|e2e"
-    r"|compile)[\w:.-]*$|--build$"
-)
-_NO_FILTER = frozenset(("./...", ".", "...", "./"))
-
-
-@lru_cache(maxsize=4096)
-def segments(command: str) -> tuple[str, ...]:
-    """The single commands of a line, without here-documents, assignments and wrappers."""
-    command = command[:COMMAND_CHARACTERS]
-    here = _HEREDOC.search(command)
-    parts = [""]
-    for piece in _PIECES.findall(command[: here.start()] if here else command):
-        if piece in _APART:
-            parts.append("")
-        else:
-            parts[-1] += piece
-    return tuple(bare for part in parts if (bare := _bare(part)))
-
-
-def _bare(segment: str) -> str:
-    segment = re.sub(r"\s*(?:\d?>&\d|&?\d?>{1,2}\s*\S+)", "", segment.strip())
-    before = _BEFORE.match(segment)
-    return segment[before.end() :] if before else segment
-
-
-def checks_of(command: str) -> list[tuple[str, frozenset[str]]]:
-    """The tests, linters, builds and type checks of a command: each with what it was pointed at."""
-    return [found for segment in segments(command) if (found := _check(segment)) is not None]
-
-
-def _check(segment: str) -> tuple[str, frozenset[str]] | None:
-    words = segment.split()
-    program = words[0].rpartition("/")[2].removesuffix(".exe")
-    if program in _CHECKERS:
-        return program, _objects(words[1:])
-    if program not in _WITH_VERBS:
-        return None
-    verbs = [word for word in words[1:] if not word.startswith("-") or word == "--build"]
-    taken = 2 if verbs[:1] in (["run"], ["exec"]) else 1
-    if len(verbs) < taken or not _CHECKING_VERB.match(verbs[taken - 1]):
-        return None
-    return " ".join((program, *verbs[:taken])), _objects(verbs[taken:])
-
-
-def _objects(words: Iterable[str]) -> frozenset[str]:
-    named = (word.strip("'\"") for word in words if not word.startswith("-"))
-    return frozenset(word for word in named if word not in _NO_FILTER and re.search(r"[./:]", word))
-
-
-_FAILURE = re.compile(
-    r"^\s*(?:--- FAIL|FAIL(?:ED|URES?)?\b|not ok |error(?:\[\w+\])?:|Error:|ERROR\b|panic:|fatal:|Traceback "
-    r"|[✗✖✘×●] )|\b[1-9]\d* (?:\w+ )?(?:failed|failures?|failing|errors?)\b|\bexit (?:code|status):? [1-9]"
-    r"|\bcommand not found\b|: error(?: TS\d+|\[)?:|\bERROR task failed\b",
-    re.MULTILINE,
-)
-_DETAIL = re.compile(
-    r"error|exception|fail|assert|panic|fatal|cannot|can't|could not|unable|undefined|not found|no such"
-    r"|missing|denied|refused|expected|mismatch|invalid|timed? ?out|does not|doesn't|not equal",
-    re.IGNORECASE,
-)
-_STATUS_LINE = re.compile(r"(?:Exit code:?|Process exited with code|Wall time:?|Chunk ID:|Original token) .*")
-OUTPUT_CHARACTERS = 8_000  # of a report, its end: that is where the sum stands
-ERROR_LINES = 4
-LINE_CHARACTERS = 200
-
-
-def hides_exit_code(command: str) -> bool:
-    """Whether a command ends well although a part of it failed: a pipe, or one command after another."""
-    here = _HEREDOC.search(command)
-    pieces = _PIECES.findall(command[: here.start()] if here else command[:COMMAND_CHARACTERS])
-    return not {"|", ";", "||", "\n"}.isdisjoint(pieces)
-
-
-def reports_failure(output: str) -> bool:
-    """Whether a check's report says that something failed."""
-    return _FAILURE.search(output[-OUTPUT_CHARACTERS:]) is not None
-
-
-def error_lines(output: str) -> str:
-    """The lines of a report that say what went wrong, in order."""
-    lines = [line.strip()[:LINE_CHARACTERS] for line in output[-OUTPUT_CHARACTERS:].splitlines()]
-    lines = [line for line in lines if line and not _STATUS_LINE.fullmatch(line)]
-    telling = [line for line in lines if _DETAIL.search(line)]
-    return "\n".join(list(dict.fromkeys(telling or lines))[:ERROR_LINES])
-
-
-_COMMITTED = re.compile(
-    r"^\[([^\s\]]+|detached HEAD)(?: \(root-commit\))? ([0-9a-f]{7,40})\] (.+)$", re.MULTILINE
-)
-_LOGGED = re.compile(r"^([0-9a-f]{7,40}) (?:\([^)\n]*\) )?(.+)$", re.MULTILINE)
-_MESSAGE = re.compile(
-    r"(?:-a?m|--message)[ =]?(?:\"\$\(cat <<-?\s?['\"]?\w+['\"]?\n\s*([^\n]+)|\"([^\"\n]+)|'([^'\n]+))"
-    r"|(?:-F|--file)[ =]?- <<-?\s?['\"]?\w+['\"]?\n\s*([^\n]+)"
-)
-_QUIET = re.compile(r"\bcommit(?: -\S+)* (?:-q|--quiet)\b")
-_PULL_REQUEST = re.compile(r"https?://[\w./-]+/(?:pull|merge_requests|pull-requests)/\d+")
-
-
-def commits_in(command: str, output: str) -> list[tuple[str, str, str]]:
-    """Commits that went through: hash, subject, branch. A quiet one is read from its command, its hash
-    from a log that the command printed after it, if it did.
-    """
-    found = [
-        (hash_, subject.strip(), "" if branch == "detached HEAD" else branch)
-        for branch, hash_, subject in _COMMITTED.findall(output)
-    ]
-    if found or "git" not in command or " commit" not in command:
-        return found
-    subjects = [next(filter(None, groups)).strip() for groups in _MESSAGE.findall(command)]
-    logged = {subject: hash_ for hash_, subject in reversed(_LOGGED.findall(output))}
-    if not any(subject in logged for subject in subjects) and not _QUIET.search(command):
-        return []
-    return [(logged.get(subject, ""), subject, "") for subject in subjects]
-
-
-def pull_requests_in(text: str) -> list[str]:
-    """Addresses of pull requests, each once."""
-    return list(dict.fromkeys(_PULL_REQUEST.findall(text))) if "://" in text else []

@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from claude_memory.understand import tools
+from claude_memory.understand import commands, tools
 from claude_memory.understand.model import Command, Commit, TaskItem
 
 COMMAND_CHARACTERS = 300
 FILES = 80
 _CREATED = re.compile(r"Task #(\d+) created")
 _SESSION_RUNS = re.compile(r"Process running with session ID (\d+)")
-_SCRATCH = re.compile(r"(?:^|/)(?:tmp|temp|scratchpad|var/folders)/|/\.claude/|/dev/", re.IGNORECASE)
 
 
 class Message(Protocol):
@@ -96,7 +95,7 @@ class Work:
         elif tool in tools.CHANGING:
             self._changes(position, tools.files_of(call.text))
         elif "pull_request" in tool:
-            self.pull_requests += tools.pull_requests_in(result.text)
+            self.pull_requests += commands.pull_requests_in(result.text)
 
     def _ran(self, position: int, result: Message, call: Message) -> None:
         command = tools.command_of(call.text)
@@ -106,8 +105,8 @@ class Work:
             self._running[runs[1]] = call.call
         self._outcome(position, result, call.call, command)
         if not result.failed:
-            self._reads(tools.files_read_by(command))
-            self._changes(position, tools.files_written_by(command))
+            self._reads(commands.files_read_by(command))
+            self._changes(position, commands.files_written_by(command))
 
     def _printed(self, position: int, result: Message, call: Message) -> None:
         """More output of a command that was still running."""
@@ -117,21 +116,21 @@ class Work:
         self._outcome(position, result, origin, command.command if command else "")
 
     def _outcome(self, position: int, result: Message, id_: str, command: str) -> None:
-        checks = tools.checks_of(command)
-        doubtful = bool(checks) and tools.hides_exit_code(command)
-        failed = result.failed or (doubtful and tools.reports_failure(result.text))
+        checks = commands.checks_of(command)
+        doubtful = bool(checks) and commands.hides_exit_code(command)
+        failed = result.failed or (doubtful and commands.reports_failure(result.text))
         ran = self.commands.get(id_)
         if ran is not None:
-            error = tools.error_lines(result.text) if failed else ""
+            error = commands.error_lines(result.text) if failed else ""
             self.commands[id_] = ran = Command(ran.ordinal, ran.command, failed, error)
             self._check(checks, ran)
-        for hash_, subject, branch in () if result.failed else tools.commits_in(command, result.text):
+        for hash_, subject, branch in commands.commits_in(command, result.text, failed=result.failed):
             if "--amend" in command and self.commits:
                 self.commits.pop()
             self.commits.append(Commit(result.ordinal, hash_, subject, branch))
             self._committed = position
         if "pr create" in command or "mr create" in command:
-            self.pull_requests += tools.pull_requests_in(result.text)
+            self.pull_requests += commands.pull_requests_in(result.text)
 
     def _check(self, checks: Sequence[tuple[str, frozenset[str]]], ran: Command) -> None:
         for name, objects in checks:
@@ -152,7 +151,7 @@ class Work:
     def uncommitted(self) -> tuple[str, ...]:
         """Files edited after the last commit; what lies in scratch folders is never committed."""
         return tuple(
-            name for name, at in self._edits.items() if at > self._committed and not _SCRATCH.search(name)
+            name for name, at in self._edits.items() if at > self._committed and not tools.is_scratch(name)
         )[:FILES]
 
     def failing(self) -> tuple[Command, ...]:
