@@ -32,11 +32,15 @@ def everything(memory: Memory) -> list[StoredMemory]:
 
 
 def tables(memory: Memory) -> dict[str, list[tuple[object, ...]]]:
-    """All that a consolidation may touch, but its own log."""
+    """All that a consolidation may touch, but its own log, and the clock that counts every change."""
     db = apsw.Connection(str(memory.home / "memory.db"))
     try:
-        names = ("memories", "relations", "strengths", "passages", "subjects", "entities", "mentions")
-        return {name: sorted(db.execute(f"SELECT * FROM {name}"), key=repr) for name in names}
+        columns = [name for _, name, *_ in db.execute("PRAGMA table_info(memories)") if name != "clock"]
+        names = ("memories", "relations", "strengths", "passages", "exchanges", "entities", "mentions")
+        wanted = {name: "*" for name in names} | {"memories": ", ".join(columns)}
+        return {
+            name: sorted(db.execute(f"SELECT {what} FROM {name}"), key=repr) for name, what in wanted.items()
+        }
     finally:
         db.close()
 

@@ -15,11 +15,12 @@ import pytest
 from claude_memory import logs
 from claude_memory.errors import StoreBusy
 from claude_memory.ingest.drain import BATCH_EVENTS, Drained, drain
-from claude_memory.model import Event, MemoryFilter, SearchScope, StoredMemory
+from claude_memory.model import Event, Kind, MemoryFilter, SearchScope
 from claude_memory.settings import Settings
 from claude_memory.spool import Spool, SpooledFile
-from claude_memory.store import open_store
-from claude_memory.store.protocol import Added, EventFilter, Store
+from claude_memory.store import archive_of, open_store
+from claude_memory.store.archive_protocol import Archive, Archived, Message
+from claude_memory.store.protocol import EventFilter, Store
 
 NOW = datetime.now(UTC)
 EVERYWHERE = SearchScope(None)
@@ -49,10 +50,24 @@ class Watched:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.store, name)
 
-    def add(self, events: Sequence[Event], memories: Sequence[StoredMemory]) -> Added:
-        self.before()
-        self.sizes.append(len(events))
-        return self.store.add(events, memories)
+    @property
+    def archive(self) -> WatchedArchive:
+        return WatchedArchive(self, archive_of(self.store))
+
+
+class WatchedArchive:
+    """The real archive behind a watched store."""
+
+    def __init__(self, watched: Watched, archive: Archive) -> None:
+        self.watched, self.archive = watched, archive
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.archive, name)
+
+    def add(self, *batch: Any, events: Sequence[Event] = ()) -> Archived:
+        self.watched.before()
+        self.watched.sizes.append(len(events))
+        return self.archive.add(*batch, events=events)
 
 
 def put(home: Path, number: int, **more: Any) -> Path:
@@ -75,17 +90,25 @@ def stored(store: Store) -> list[Event]:
     return store.events(EVERYWHERE, EventFilter(), limit=100_000)
 
 
+def messages(store: Store) -> list[Message]:
+    archive = archive_of(store)
+    return [one for found in archive.conversations(EVERYWHERE) for one in archive.messages(found.number)]
+
+
 def every_byte(home: Path) -> bytes:
     return b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
 
 
-def test_a_captured_prompt_becomes_an_event_and_a_memory(home: Path, store: Store) -> None:
+def test_a_captured_prompt_becomes_an_event_a_message_and_an_exchange(home: Path, store: Store) -> None:
     put(home, 1)
-    assert run(home, store) == Drained(events=1, memories=1)
+    assert run(home, store) == Drained(events=1, memories=2)  # the exchange, and its session's record
     [event] = stored(store)
-    [memory] = store.memories(EVERYWHERE, MemoryFilter())
-    assert event.payload["prompt"] == memory.body == "Please look at invoice number 1"
-    assert memory.provenance["event"] == event.id
+    [message] = messages(store)
+    [exchange] = store.memories(EVERYWHERE, MemoryFilter(kinds=(Kind.OBSERVATION,)))
+    assert event.payload["prompt"] == message.text == "Please look at invoice number 1"
+    assert message.event == event.id
+    assert message.text in exchange.body
+    assert exchange.provenance["messages"] == [1, 1]
     assert event.project == store.project_for(identity_of(home.parent)).id
     assert Spool(home).depth().count == 0
 
@@ -104,7 +127,7 @@ def test_a_home_without_a_spool_is_left_as_it_is(tmp_path: Path, store: Store) -
 def test_the_same_event_reported_twice_is_stored_once(home: Path, store: Store) -> None:
     put(home, 1)
     put(home, 1, session_id="a fork")
-    assert run(home, store) == Drained(events=1, memories=1, duplicates=1)
+    assert run(home, store) == Drained(events=1, memories=2, duplicates=1)
     put(home, 1)
     assert run(home, store) == Drained(duplicates=1)
     assert len(stored(store)) == 1
@@ -119,10 +142,11 @@ def test_a_crash_between_commit_and_unlink_stores_each_event_once(
         patch.setattr(Spool, "remove", crash)
         with pytest.raises(KeyboardInterrupt):
             run(home, store)
-    assert len(stored(store)) == Spool(home).depth().count == 5
-    assert run(home, store) == Drained(duplicates=5)
-    assert len(stored(store)) == 5
-    assert len(store.memories(EVERYWHERE, MemoryFilter())) == 5
+    assert len(stored(store)) == len(messages(store)) == Spool(home).depth().count == 5
+    assert run(home, store) == Drained(duplicates=5, memories=2)  # unanswered prompts are one exchange
+    assert len(stored(store)) == len(messages(store)) == 5
+    put(home, 4)
+    assert run(home, store) == Drained(duplicates=1)
 
 
 def crash(*_: object) -> None:
@@ -147,7 +171,7 @@ def test_a_busy_store_ends_the_drain_and_keeps_everything(home: Path, store: Sto
 
     watched.before = busy
     assert run(home, watched) == Drained(remaining=1, busy=True)
-    assert run(home, store) == Drained(events=1, memories=1)
+    assert run(home, store) == Drained(events=1, memories=2)
 
 
 def test_whoever_finds_the_drain_taken_does_not_wait(home: Path, store: Store) -> None:
@@ -173,8 +197,9 @@ def test_batches_hold_at_most_five_hundred_oldest_first(home: Path, store: Store
 def test_a_spent_budget_leaves_the_rest_but_makes_progress(home: Path, store: Store) -> None:
     for number in range(3):
         put(home, number)
-    assert run(home, store, budget_seconds=0) == Drained(events=1, memories=1, remaining=2, undistilled=1)
+    assert run(home, store, budget_seconds=0) == Drained(events=1, remaining=2, waiting=1)
     assert run(home, store, budget_seconds=0).remaining == 1
+    assert run(home, store) == Drained(events=1, memories=2)
 
 
 def test_what_arrives_during_a_drain_is_drained_too(home: Path, store: Store) -> None:
@@ -205,7 +230,8 @@ def test_what_arrives_while_unlocking_is_not_left_behind(
 
     monkeypatch.setattr(Spool, "lock", lock_then_arrive)
     put(home, 1)
-    assert run(home, store) == Drained(events=2, memories=2)
+    assert run(home, store).events == 2
+    assert len(messages(store)) == 2
 
 
 BAD = {
@@ -224,7 +250,7 @@ BAD = {
 def test_what_is_no_event_is_rejected_with_a_reason_and_redacted(home: Path, store: Store, name: str) -> None:
     path = Spool(home).put("PostToolUse", BAD[name])
     put(home, 1)
-    assert run(home, store) == Drained(events=1, memories=1, rejected=1)
+    assert run(home, store) == Drained(events=1, memories=2, rejected=1)
     assert (Spool(home).rejected / f"{path.name}.reason").read_text().strip()
     assert (Spool(home).rejected / path.name).exists()
     for secret in (TOKEN.encode(), b"words only for me"):
@@ -234,8 +260,20 @@ def test_what_is_no_event_is_rejected_with_a_reason_and_redacted(home: Path, sto
 def test_surrogates_are_stored_not_rejected(home: Path, store: Store) -> None:
     raw = b'{"hook_event_name":"UserPromptSubmit","prompt":"three words \\ud83d here","cwd":"/x\\udc00"}'
     Spool(home).put("UserPromptSubmit", raw)
-    assert run(home, store) == Drained(events=1, memories=1)
+    assert run(home, store) == Drained(events=1, memories=2)
     assert stored(store)[0].payload["prompt"] == "three words \ufffd here"
+
+
+def test_what_names_no_session_is_found_as_well(home: Path, store: Store) -> None:
+    shared = {"cwd": str(home.parent), "session_id": None, "prompt_id": None}
+    put(home, 1, **shared)
+    reply = {"hook_event_name": "Stop", "last_assistant_message": "Invoice number 1 was paid.", **shared}
+    put(home, 2, **reply)
+    assert run(home, store) == Drained(events=2, memories=2)
+    [exchange] = store.memories(EVERYWHERE, MemoryFilter(kinds=(Kind.OBSERVATION,)))
+    assert "Please look at invoice number 1" in exchange.body
+    assert "was paid" in exchange.body
+    assert {event.session for event in stored(store)} == {None}
 
 
 def test_an_oversized_file_is_rejected_and_only_its_redacted_head_kept(
@@ -257,7 +295,7 @@ def test_an_oversized_file_is_rejected_and_only_its_redacted_head_kept(
 def test_names_no_hook_made_are_rejected(home: Path, store: Store) -> None:
     put(home, 1)
     (Spool(home).new / "stray.txt").write_text(f"token {TOKEN}")
-    assert run(home, store) == Drained(events=1, memories=1, rejected=1)
+    assert run(home, store) == Drained(events=1, memories=2, rejected=1)
     assert TOKEN.encode() not in every_byte(home)
 
 
@@ -277,7 +315,7 @@ def test_a_newer_format_waits_for_a_newer_program(home: Path, store: Store) -> N
     newer = path.with_name(path.name.replace("1-", "2-", 1))
     path.rename(newer)
     put(home, 2)
-    assert run(home, store) == Drained(events=1, memories=1)
+    assert run(home, store) == Drained(events=1, memories=2)
     assert newer.exists()
     assert Spool(home).depth().newer == 1
 
@@ -297,7 +335,7 @@ def test_a_file_that_cannot_be_rejected_stays_and_blocks_nobody(home: Path, stor
     put(home, 1)
     Spool(home).rejected.rmdir()
     Spool(home).rejected.write_text("a file where the folder should be")
-    assert run(home, store) == Drained(events=1, memories=1, remaining=1)
+    assert run(home, store) == Drained(events=1, memories=2, remaining=1)
     assert bad.exists()
 
 
@@ -306,7 +344,7 @@ def test_a_file_that_cannot_be_unlinked_does_not_keep_the_drain_busy(
 ) -> None:
     put(home, 1)
     monkeypatch.setattr(Spool, "remove", lambda *_: None)
-    assert run(home, store) == Drained(events=1, memories=1, remaining=1)
+    assert run(home, store) == Drained(events=1, memories=2, remaining=1)
 
 
 def test_the_workers_of_a_compaction_leave_nothing(home: Path, store: Store) -> None:
@@ -394,4 +432,4 @@ def test_a_file_another_drainer_took_is_no_fault(
     pending = Spool.pending
     gone = SpooledFile(Spool(home).new / "1-1-1-ab-Stop-codex.json", "Stop", "codex", NOW)
     monkeypatch.setattr(Spool, "pending", lambda spool, limit=None: [gone, *pending(spool, limit)])
-    assert run(home, store) == Drained(events=1, memories=1)
+    assert run(home, store) == Drained(events=1, memories=2)

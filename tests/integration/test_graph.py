@@ -119,9 +119,9 @@ def test_what_is_erased_leaves_no_name_behind(memory: Memory) -> None:
 
 def test_knowledge_tells_reasons_what_was_replaced_and_how_often(memory: Memory, tmp_path: Path) -> None:
     old = memory.remember(NewMemory("Background jobs run on Celery.", kind="decision"))
-    new = memory.remember(
-        NewMemory("We moved background jobs from Celery to Arq because it is async.", kind="decision")
-    )
+    moved = "We moved background jobs from Celery to Arq because it is async."
+    new = memory.remember(NewMemory(moved, kind="decision", supersedes=old.id))
+    memory.remember(NewMemory(moved, kind="decision"))  # said twice, told once
     for session in ("s1", "s2", "s3"):
         memory.remember(NewMemory("Scripts are plain sh.", kind="convention", session=session))
     found = memory.knowledge()

@@ -18,6 +18,7 @@ from tests.integration.histories import ClaudeSession, ordinary, write_lines
 
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.files import private_folder, try_lock
+from claude_memory.ingest import understanding
 from claude_memory.ingest.import_state import Start
 from claude_memory.ingest.importer import Imported, Progress, Request, import_history
 from claude_memory.ingest.reading import NO_JSON, Task, Unread, batches
@@ -43,9 +44,17 @@ def run(memory: Memory, *paths: Path, **more: Any) -> Imported:
 
 
 def bodies(memory: Memory) -> list[str]:
-    """What was observed; what is distilled from it has its own tests."""
+    """The exchanges; what is made of them has its own tests."""
+    found = memory.store.memories(EVERYTHING, MemoryFilter(kinds=(Kind.OBSERVATION,)))
+    return sorted(item.body for item in found)
+
+
+def shown(memory: Memory) -> str:
+    """All that is kept of exchanges, records and statements."""
+    records = memory.archive.session_records(EVERYTHING, 100)
     found = memory.store.memories(EVERYTHING, MemoryFilter())
-    return sorted(item.body for item in found if item.provenance["source"] in ("hook", "transcript"))
+    told = [(item.title, item.body, dict(item.provenance)) for item in found]
+    return repr([told, [(known.title, record) for known, record in records]])
 
 
 def kept(memory: Memory) -> list[tuple[str, str, str]]:
@@ -172,7 +181,7 @@ def test_since_leaves_old_files_alone(memory: Memory, scratch_home: Path) -> Non
     os.utime(old, (1_700_000_000, 1_700_000_000))
     done = run(memory, since=datetime.now(UTC) - timedelta(days=1))
     assert done.sessions == 1
-    assert memory.conversation(new.stem).title.startswith("Why does the new")
+    assert "the new coupon" in memory.conversation(new.stem).title
 
 
 def test_a_conversations_title_is_cut_at_a_word_and_says_so(memory: Memory, scratch_home: Path) -> None:
@@ -237,7 +246,7 @@ def test_copies_add_neither_messages_nor_memories(
     done = run(memory)
     assert done.messages == 13
     assert done.duplicates == 22
-    assert len(bodies(memory)) == len(set(bodies(memory))) == 7
+    assert len(bodies(memory)) == len(set(bodies(memory))) == 3  # two requests, and the one in the fork
     decided = memory.store.memories(EVERYTHING, MemoryFilter(kinds=(Kind.DECISION, Kind.FIX)))
     assert len(decided) == len({item.body for item in decided})
     assert memory.conversation(fork.id).continues == session.id
@@ -297,7 +306,7 @@ def test_what_hooks_captured_meets_its_twin(memory: Memory, scratch_home: Path, 
         ("reply",),
         ("tool_failure",),
     ]
-    assert len(bodies(memory)) == 3
+    assert len(bodies(memory)) == 1
     assert len(kept(memory)) == 4
 
 
@@ -321,8 +330,11 @@ def test_a_sub_agents_answer_and_a_summary_meet_their_twins(memory: Memory, scra
     kinds = [kind for (kind,) in rows(memory, "SELECT kind FROM events ORDER BY kind")]
     assert kinds == ["compaction", "prompt", "subagent_result"]
     assert memory.conversation("agent-a1").parent == side.id
-    [summary] = memory.store.memories(EVERYTHING, MemoryFilter(kinds=(Kind.SUMMARY,)))
-    assert summary.body == "The coupon bug was fixed by a default of zero."
+    told = "The coupon bug was fixed by a default of zero."
+    assert [text for _, role, text in kept(memory) if role == "summary"] == [told]
+    assert [text for _, role, text in kept(memory) if text.startswith("There are fourteen")] == [
+        "There are fourteen migrations in the folder."
+    ]
 
 
 # --- privacy
@@ -357,17 +369,22 @@ def test_what_is_erased_stays_away(memory: Memory, scratch_home: Path) -> None:
     run(memory)
     [gone] = [
         item
-        for item in memory.store.memories(EVERYTHING, MemoryFilter())
-        if item.body.startswith("Changed: every lookup")
+        for item in memory.store.memories(EVERYTHING, MemoryFilter(kinds=(Kind.OBSERVATION,)))
+        if "Changed: every lookup" in item.body
     ]
     memory.store.erase([gone.id])
+    # One exchange with all its messages, and what the session's record told of it; the other one stays.
     assert not [text for _, _, text in kept(memory) if "every lookup" in text]
+    assert "every lookup" not in shown(memory)
+    assert [text for _, _, text in kept(memory) if "asks" in text or "coupon key" in text]
     assert memory.archive.candidates(EVERYTHING, ["lookup"], 10) == []
     os.utime(path)
     path.write_bytes(b"\n" + path.read_bytes())
     run(memory)
     assert not [text for _, _, text in kept(memory) if "every lookup" in text]
-    assert not [body for body in bodies(memory) if "every lookup" in body]
+    assert "every lookup" not in shown(memory)
+    assert len(bodies(memory)) == 1
+    assert memory.conversation(path.stem).title
 
 
 def test_no_byte_of_what_was_erased_is_left(memory: Memory, scratch_home: Path) -> None:
@@ -442,23 +459,26 @@ def test_conversations_are_found_by_the_beginning_of_their_id(memory: Memory, sc
         memory.conversation("")
 
 
-def test_a_conversation_that_grew_is_distilled_again(memory: Memory, scratch_home: Path) -> None:
+def test_only_a_conversation_that_grew_is_understood_again(memory: Memory, scratch_home: Path) -> None:
     session = ordinary()
     session.write(scratch_home)
-    seen: list[int] = []
+    seen: list[list[int]] = []
 
-    def distil(conversation: Any, messages: Any) -> list[Any]:
-        seen.append(len(messages))
-        return []
+    def understand(_: Any) -> int:
+        waiting = memory.archive.waiting(9)
+        seen.append([one.messages for one in waiting])
+        return sum(understanding.understand(memory.store, memory.archive, one) for one in waiting)
 
-    def go() -> None:
-        import_history(memory.home, memory.store, memory.archive, Settings(), Request(), distil=distil)
+    def go() -> Imported:
+        return import_history(
+            memory.home, memory.store, memory.archive, Settings(), Request(), understand=understand
+        )
 
-    go()
-    go()
+    assert go().memories > 0
+    assert go().memories == 0
     session.prompt("One more thing about it").write(scratch_home)
-    go()
-    assert seen == [11, 12]
+    assert go().memories == 1
+    assert seen == [[11], [], [12]]
 
 
 # --- running

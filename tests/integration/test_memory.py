@@ -195,9 +195,12 @@ def test_events_in_the_spool_answer_questions_before_anyone_drained_them(
         "prompt": "The flamingo service must never be restarted on Fridays",
     }
     Spool(memory.home).put("UserPromptSubmit", json.dumps(event).encode())
-    [hit] = memory.search("when may flamingo be restarted")
-    assert (hit.trust, hit.session) == (Trust.USER, "s9")
-    assert [entry.title for entry in memory.timeline()] == [hit.title]
+    hits = memory.search("when may flamingo be restarted")
+    said = {hit.kind: (hit.trust, hit.session) for hit in hits}
+    # An exchange holds an agent's words as well; the rule is the person's own, and still to be confirmed.
+    assert said[Kind.OBSERVATION] == (Trust.AGENT, "s9")
+    [rule] = memory.inbox()
+    assert (rule.kind, rule.trust, rule.body) == (Kind.CONVENTION, Trust.USER, event["prompt"])
 
 
 def test_a_session_may_be_named_by_the_beginning_of_its_id(memory: Memory) -> None:

@@ -77,7 +77,7 @@ def test_without_a_question_the_newest_come_first_and_no_subagents(memory: Memor
     side.prompt("Look for all coupons").says("Found none.").write(history)
     memory.import_history(Request(workers=0))
     found = memory.recall("")
-    assert titles(found)[0] == "Make the exporter write semicolons instead of commas"
+    assert titles(found)[0] == "The exporter now separates its columns by semicolons"
     assert "agent-a1" not in [item.conversation.session for item in found]
     assert memory.recall("look for all coupons")[0].conversation.session == "agent-a1"
 

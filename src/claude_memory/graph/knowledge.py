@@ -99,8 +99,12 @@ def knowledge(store: Store, project: Project, topic: str | None = None) -> Knowl
     for relation in kept.relations([memory.id for memory in found]):
         for end in (relation.source, relation.target):
             related.setdefault(end, []).append(relation)
+    standing = {memory.id for memory in found}
     repeating = {
-        relation.source for all_ in related.values() for relation in all_ if relation.kind == "repeats"
+        relation.source
+        for all_ in related.values()
+        for relation in all_
+        if relation.kind == "repeats" and relation.target in standing
     }
     rules = [
         _rule(store, scope, memory, related.get(memory.id, []))
@@ -110,7 +114,9 @@ def knowledge(store: Store, project: Project, topic: str | None = None) -> Knowl
     things = graph_of(store).common(project.id, _THINGS, limit=20) if topic is None else []
     return Knowledge(
         tuple(
-            _decision(memory, related.get(memory.id, [])) for memory in found if memory.kind is Kind.DECISION
+            _decision(memory, related.get(memory.id, []))
+            for memory in found
+            if memory.kind is Kind.DECISION and memory.id not in repeating
         ),
         tuple(sorted(rules, key=lambda rule: (-rule.sessions, -rule.times, rule.since))),
         tuple(things),

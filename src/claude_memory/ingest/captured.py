@@ -28,8 +28,6 @@ def messages_of(event: Event, branch: str = "") -> list[NewMessage]:
 
 def _messages(event: Event, branch: str) -> Iterator[NewMessage]:
     payload = event.payload
-    if event.session is None:
-        return
     if event.kind is EventKind.PROMPT:
         verdict = of_hook({**payload, "hook_event_name": "UserPromptSubmit"})
         yield _message(
@@ -79,7 +77,7 @@ def _message(
 ) -> NewMessage:
     payload = event.payload
     sub_agent = _text(payload, "agent_id")
-    session = f"agent-{sub_agent}" if sub_agent else str(event.session)
+    session = f"agent-{sub_agent}" if sub_agent else session_of(event)
     return NewMessage(
         session=SessionId(session[:_ID_CHARACTERS]),
         agent=event.agent,
@@ -93,12 +91,17 @@ def _message(
         tool=_text(payload, "tool_name")[:_ID_CHARACTERS] if role in (Role.CALL, Role.RESULT) else "",
         call=_text(payload, "tool_use_id")[:_ID_CHARACTERS] if role in (Role.CALL, Role.RESULT) else "",
         failed=role is Role.RESULT and event.kind is EventKind.TOOL_FAILURE,
-        parent=str(event.session)[:_ID_CHARACTERS] if sub_agent else "",
+        parent=session_of(event)[:_ID_CHARACTERS] if sub_agent else "",
         speaker=verdict.speaker.value,
         manner=verdict.manner.value,
         packed=packed_text(text),
         event=event if is_event else None,
     )
+
+
+def session_of(event: Event) -> str:
+    """The conversation an event belongs to; what names none is one conversation a day and project."""
+    return str(event.session or f"unnamed-{event.project}-{event.timestamp:%Y-%m-%d}")
 
 
 def _named(name: str, payload: Mapping[str, Any], key: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ ranks them by their text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import apsw
 
@@ -131,13 +131,20 @@ def erase(db: apsw.Connection, memory: StoredMemory, events: Sequence[str]) -> i
     quote = memory.body.strip()
     if len(quote) >= _SHORTEST_QUOTE:
         numbers.update(candidates(db, SearchScope((memory.project,)), [quote[:2000]], _ERASED))
+    return remove(db, numbers, lambda event, text: event in events or quote in text)
+
+
+def remove(
+    db: apsw.Connection, numbers: Iterable[int], chosen: Callable[[str | None, str], bool] | None = None
+) -> int:
+    """Take messages out, or those of them that are chosen by event and text; their keys keep them away."""
     gone = 0
-    for number in numbers:
+    for number in sorted(numbers):
         row = next(db.execute("SELECT tool, body, event FROM messages WHERE number = ?", (number,)), None)
         if row is None:
             continue
         text = unpacked(row[1])
-        if row[2] in events or quote in text:
+        if chosen is None or chosen(row[2], text):
             _remove(db, number, indexed(row[0] or "", text))
             gone += 1
     return gone

@@ -15,7 +15,7 @@ import apsw
 
 from claude_memory.model import EventId, MemoryId, StoredMemory
 from claude_memory.store.protocol import Erased, Pruned
-from claude_memory.store.sqlite import archive_search, changes, rows, text_index, tombstones
+from claude_memory.store.sqlite import archive_search, changes, rows, sources, text_index, tombstones
 from claude_memory.store.sqlite.connection import transaction
 from claude_memory.store.sqlite.text_index import IndexWriter
 from claude_memory.text import strings_in
@@ -28,12 +28,16 @@ def erase(db: apsw.Connection, ids: Sequence[MemoryId], at: str) -> Erased:
     found = _load(db, ids)
     salt = tombstones.salt(db)
     changes.drop_for(db, [memory.id for _, memory in found])
-    events = 0
+    known = sources.of(db, [memory for _, memory in found])
+    numbers = {number for number, _ in found} | set(sources.understand_anew(db, known.conversations))
+    archive_search.remove(db, known.messages)
+    events = _erase_named(db, salt, known.events, at)
     for _, memory in found:
         events += _erase_events(db, salt, memory, at)
         for hash_ in tombstones.of_memory(salt, memory):
             _bury(db, salt, hash_, at)
-    passages, vectors = remove(db, [number for number, _ in found])
+    _drop_derived(db, numbers - {number for number, _ in found})
+    passages, vectors = remove(db, sorted(numbers))
     if found:
         db.execute("INSERT OR REPLACE INTO meta VALUES ('unscrubbed', '1')")
     return Erased(len(found), events, passages, vectors)
@@ -99,6 +103,27 @@ def _load(db: apsw.Connection, ids: Sequence[MemoryId]) -> list[tuple[int, Store
 def _bury(db: apsw.Connection, salt: str, hash_: str, at: str) -> None:
     tombstones.add(db, [(salt, hash_)])
     changes.record_tombstone(db, salt, hash_, at)
+
+
+def _drop_derived(db: apsw.Connection, numbers: set[int]) -> None:
+    """What is made anew leaves no tombstone, and the mirror must not bring its old words back."""
+    wanted = rows.id_list(sorted(numbers))
+    found = rows.fetch(
+        db, "SELECT id FROM memories WHERE number IN (SELECT value FROM json_each(?))", (wanted,)
+    )
+    ids = [MemoryId(id_) for (id_,) in found]
+    if ids:
+        changes.drop_for(db, ids)
+        changes.record_dropped(db, ids)
+
+
+def _erase_named(db: apsw.Connection, salt: str, events: set[EventId], at: str) -> int:
+    gone = 0
+    for id_ in sorted(events):
+        db.execute("DELETE FROM events WHERE id = ?", (id_,))
+        gone += db.changes()
+        _bury(db, salt, tombstones.of_event(salt, id_), at)
+    return gone
 
 
 def _erase_events(db: apsw.Connection, salt: str, memory: StoredMemory, at: str) -> int:
