@@ -88,12 +88,14 @@ class ProjectIdentity:
     """What is known of a folder, strongest name first; the store joins them to one project.
 
     A partial one lacks a name that takes long to find: enough to recognise a project, not to make one.
+    `remote` is what the repository says of itself; it can keep a folder apart, but never join it.
     """
 
     identities: tuple[str, ...]
     name: str
     path: str
     partial: bool = False
+    remote: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,7 +227,7 @@ def test_a_repository_keeps_its_tasks_when_it_gets_commits_and_a_remote(project:
     def tasks() -> list[str]:
         from claude_memory import project as projects
 
-        projects._root_commit.cache_clear()
+        projects._roots.cache_clear()
         return [task.name for task in MemoryAPI(project=project).list_tasks(all_sessions=True)]
 
     git(project, "init", "-q")

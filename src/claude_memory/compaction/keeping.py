@@ -110,7 +110,7 @@ class Keeper:
     ) -> tuple[list[KeptSummary], list[datetime]]:
         """Sum up a session's compactions: what is new, and when each of them was."""
         cwd = next((event.cwd for event in events if event.cwd), "")
-        id_ = events[0].project if events else self.store.project_for(project.identify(cwd)).id
+        id_ = events[0].project if events else project.resolve(cwd, self.store.project_for).id
         material = list(self._material(session, id_, cwd, events))
         kept = [self.keep(one) for one in material]
         return [summary for summary, new in kept if new], [one.stretch.at for one in material]

@@ -199,9 +199,7 @@ class _Run:
         """The project of a folder, also of one that is gone or lies on another system."""
         if not os.path.isabs(cwd) or "\0" in cwd:  # noqa: PTH117
             return self.store.project_for(elsewhere(cwd))
-        if self.hurried:  # git is asked by a drain that has the time
-            return project.resolve(cwd, self.store.project_for)
-        return self.store.project_for(project.identify(cwd))
+        return project.resolve(cwd, self.store.project_for, thorough=not self.hurried)
 
     def exclude_of(self, cwd: str) -> tuple[str, ...]:
         """What the event's own project excludes, whoever drains it."""

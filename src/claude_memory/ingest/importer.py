@@ -224,8 +224,9 @@ class _Run:
 
     def _project(self, cwd: str) -> ProjectId:
         if cwd not in self.projects:
-            found = project.identify(cwd) if is_here(cwd) else elsewhere(cwd)
-            self.projects[cwd] = self.store.project_for(found).id
+            join = self.store.project_for
+            found = project.resolve(cwd, join, thorough=True) if is_here(cwd) else join(elsewhere(cwd))
+            self.projects[cwd] = found.id
         return self.projects[cwd]
 
     def distil(self, distil: Distil) -> None:
