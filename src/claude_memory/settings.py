@@ -27,6 +27,11 @@ ENVIRONMENT = {
 
 _LARGEST = 2**31 - 1
 _PROJECT_FILE_BYTES = 65_536
+# What a repository may exclude: every word of its sessions' commands is held against each pattern. Within
+# these bounds the worst patterns we could think of take 60 ms for 64 KB of commands.
+PROJECT_PATTERNS = 100
+PROJECT_PATTERN_CHARACTERS = 128
+PROJECT_PATTERN_WILDCARDS = 8
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -69,7 +74,10 @@ class Settings:
         2000, "token budget of the context given at the start of a session", project=True
     )
     exclude: tuple[str, ...] = _setting(
-        [], "glob patterns of folders or files whose events are captured by name only", project=True
+        [],
+        "glob patterns of folders or files whose events are captured by name only; of a project's own list "
+        "the first 100 count that have at most 128 characters and 8 wildcards",
+        project=True,
     )
     spool_cap_mb: int = _setting(512, "`doctor` warns when undrained events take more than this")
     event_max_kb: int = _setting(64, "a captured text longer than this keeps its head and tail")
@@ -253,10 +261,19 @@ def _project_values(path: Path) -> dict[str, Any]:
     for key, value in document.items():
         if key in KEYS and KEYS[key].metadata["project"]:
             try:
-                found[key] = checked(key, value)
+                found[key] = _bounded(checked(key, value))
             except ConfigFault:
                 continue
     return found
+
+
+def _bounded(value: Any) -> Any:
+    return tuple(filter(_is_cheap, value))[:PROJECT_PATTERNS] if isinstance(value, tuple) else value
+
+
+def _is_cheap(pattern: str) -> bool:
+    wildcards = sum(map(pattern.count, "*?["))
+    return len(pattern) <= PROJECT_PATTERN_CHARACTERS and wildcards <= PROJECT_PATTERN_WILDCARDS
 
 
 def _untrusted_document(path: Path) -> dict[str, Any]:

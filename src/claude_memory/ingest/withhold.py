@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from claude_memory.ingest.exclusions import LONGEST_COMMAND, matches
+
 WITHHELD = "[withheld]"
 
 _PRIVATE = (
@@ -46,7 +48,7 @@ _OWN_COMMAND = re.compile(r"(?:^|[\s;|&/])claude-memory\s+(?:search|show|timelin
 def withhold(payload: Mapping[str, Any], exclude: Sequence[str] = ()) -> dict[str, Any]:
     """The payload without the content of private or excluded files."""
     cwd = payload.get("cwd")
-    if isinstance(cwd, str) and exclude and _matches(cwd, exclude):
+    if isinstance(cwd, str) and exclude and matches(cwd, tuple(exclude)):
         return {key: value for key, value in payload.items() if key in _IDENTIFYING}
     kept = _walk(payload, exclude)
     return kept if isinstance(kept, dict) else {}
@@ -61,7 +63,7 @@ def is_private(name: str, exclude: Sequence[str] = ()) -> bool:
 def _is_private(name: str, exclude: tuple[str, ...]) -> bool:
     path = name.replace("\\", "/").rstrip("/")
     base = path.rsplit("/", 1)[-1].lower()
-    if exclude and _matches(path, exclude):
+    if exclude and matches(path, exclude):
         return True
     if _PUBLIC_NAME.match(base):
         return False
@@ -71,19 +73,6 @@ def _is_private(name: str, exclude: tuple[str, ...]) -> bool:
         or any(rooted.endswith("/" + ending) for ending in _PRIVATE_ENDINGS)
         or any(folder in rooted for folder in _PRIVATE_FOLDERS)
     )
-
-
-def _matches(path: str, exclude: Sequence[str]) -> bool:
-    path = path.replace("\\", "/").rstrip("/")
-    parts = path.split("/")
-    for pattern in (raw.replace("\\", "/").rstrip("/") for raw in exclude):
-        if "/" not in pattern and any(fnmatch.fnmatchcase(part, pattern) for part in parts):
-            return True
-        if any(fnmatch.fnmatchcase(path, form) for form in (pattern, pattern + "/*", "*/" + pattern)):
-            return True
-        if fnmatch.fnmatchcase(path, "*/" + pattern.lstrip("/") + "/*"):
-            return True
-    return False
 
 
 def _walk(value: Any, exclude: Sequence[str]) -> Any:
@@ -109,7 +98,9 @@ def _tool(call: Mapping[str, Any], exclude: Sequence[str]) -> dict[str, Any]:
 def _touches_private(given: Mapping[str, Any], exclude: Sequence[str]) -> bool:
     if any(is_private(str(given[key]), exclude) for key in _PATH_KEYS if isinstance(given.get(key), str)):
         return True
-    commands = (given[key] for key in _COMMAND_KEYS if isinstance(given.get(key), str))
+    commands = [given[key] for key in _COMMAND_KEYS if isinstance(given.get(key), str)]
+    if exclude and any(len(command) > LONGEST_COMMAND for command in commands):
+        return True  # it may name anything, and looking through all of it has no bound
     return any(is_private(word, exclude) for command in commands for word in _SHELL_WORDS.findall(command))
 
 
