@@ -278,8 +278,8 @@ def _is_cheap(pattern: str) -> bool:
 
 def _untrusted_document(path: Path) -> dict[str, Any]:
     try:
-        # A link could lead to a device or a pipe, and a read of it would never end.
-        if not stat.S_ISREG(path.lstat().st_mode):
+        # A link could lead to a device or a pipe, and a read of it would never end; or to another project.
+        if path.parent.is_symlink() or not stat.S_ISREG(path.lstat().st_mode):
             return {}
         with path.open("rb") as handle:
             content = handle.read(_PROJECT_FILE_BYTES + 1)

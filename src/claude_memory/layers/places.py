@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from claude_memory.files import private_folder, write_atomically
-from claude_memory.layout import FOLDER
+from claude_memory.layout import FOLDER, stays_inside
 from claude_memory.settings import of_project
 
 INVITATION = "What is going on right now. Write freely: only the marked blocks are kept up by claude-memory."
 _APPROVED = "approved.txt"
 _COPIES = "files"
+_FOLDERS = ("memory", "tasks")
 ON_DEMAND = {"setup.md": "how this machine is set up", "credentials.md": "where credentials are kept"}
 
 
@@ -90,9 +91,7 @@ class ProjectFiles(NamedTuple):
     def inside(self, path: Path) -> bool:
         """Whether a path really lies here: a link could lead anywhere."""
         bases = (self.base, *self.imported)
-        return not path.is_symlink() and any(
-            Path(os.path.realpath(path)).is_relative_to(os.path.realpath(base)) for base in bases
-        )
+        return not path.is_symlink() and any(stays_inside(path, base) for base in bases)
 
     def copy_of(self, path: Path) -> Path | None:
         """Where a file in a repository is copied to, because `git clean` deletes ignored files."""
@@ -110,6 +109,8 @@ def project_files(home: Path, project_id: str, root: Path) -> ProjectFiles:
         lost = copies.is_dir() and is_approved(home, project_id, root)
         return ProjectFiles(copies if lost else kept, kept)
     base = root if of_project(root).get("layout") == "repo" else own
+    if not all(stays_inside(base / name, base) for name in _FOLDERS):
+        return ProjectFiles(kept, kept)  # what stands there is another project's, whoever put the link there
     if is_approved(home, project_id, root):
         return ProjectFiles(base, kept)
     return ProjectFiles(kept, kept, (base,))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from claude_memory import files
 from claude_memory.errors import InvalidInput
-from claude_memory.layout import FOLDER, prepare
+from claude_memory.layout import FOLDER, prepare, stays_inside
 from claude_memory.tasks.places import Storage, lost_mirror
 
 _ROOT = ".root"
@@ -99,9 +99,9 @@ def _gone(copied: Path, own: Path) -> list[Path]:
 
 
 def _restored(source: Path, target: Path, own: Path, read_only: int) -> Path:
-    files.private_folder(target.parent)
-    if not Path(os.path.realpath(target.parent)).is_relative_to(os.path.realpath(own)):
+    if not stays_inside(target.parent, own):
         raise InvalidInput(f"{target.parent} leads outside the task folder; remove the link")
+    files.private_folder(target.parent)
     mode = read_only if target.name.endswith("plan.md") else files.FILE_MODE
     files.write_atomically(target, source.read_bytes(), mode=mode)
     return target

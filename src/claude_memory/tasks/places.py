@@ -13,7 +13,7 @@ from pathlib import Path
 
 from claude_memory import files, project, settings
 from claude_memory.errors import InvalidInput
-from claude_memory.layout import FOLDER
+from claude_memory.layout import FOLDER, stays_inside
 from claude_memory.model import ProjectIdentity
 
 
@@ -39,8 +39,8 @@ class Storage:
 
     def inside(self, path: Path) -> Path:
         """The path itself, or InvalidInput when a link leads it out of the storage."""
-        real = Path(os.path.realpath(path))
-        if not any(real.is_relative_to(os.path.realpath(folder)) for folder in self.folders):
+        if not any(stays_inside(path, folder) for folder in self.folders):
+            real = os.path.realpath(path)
             raise InvalidInput(f"{path} leads outside the task folder, to {real}; remove the link")
         return path
 
@@ -87,8 +87,8 @@ def mirror_of(kept: Path, root: Path) -> Path:
 
 
 def _refuse_escape(own: Path, root: Path) -> None:
-    real = Path(os.path.realpath(own))
-    if not real.is_relative_to(os.path.realpath(root)):
+    if not stays_inside(own, root):
+        real = os.path.realpath(own)
         raise InvalidInput(f"{own} is a link that leads outside the project, to {real}; remove it")
 
 

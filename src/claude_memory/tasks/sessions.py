@@ -174,6 +174,7 @@ class SessionManager:
 
 def read_session(storage: Storage, folder: Path) -> Session:
     """A session from its index; files the index does not know are taken up from their front matter."""
+    storage.inside(folder / "tasks")
     session = _from_index(storage.inside(folder))
     known = {name for record in session.tasks.values() for name in record.files.values()}
     tasks = dict(session.tasks)
