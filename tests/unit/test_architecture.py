@@ -34,7 +34,7 @@ ROWS = (
     {"store", "embed", "transcripts", "distil", "spool"},
     {"project"},
     {"git"},
-    {"text", "erasure", "repository", "logs", "layout", "config_file", "times", "sample", "naming"},
+    {"text", "erasure", "repository", "logs", "layout", "config_file", "times", "sample", "naming", "caller"},
     {"files"},
     {"settings"},
     {"model", "errors", "hook"},
