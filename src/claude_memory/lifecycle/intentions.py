@@ -56,11 +56,17 @@ def why_due(intention: Intention, occasion: Occasion) -> str | None:
     now = occasion.now
     if intention.status is not IntentionStatus.OPEN:
         return None
-    if intention.codebase and intention.codebase.casefold() != occasion.project.name.casefold():
+    if intention.codebase and not is_meant(intention.codebase, occasion.project):
         return None
     if intention.snoozed_until is not None:
         return "snoozed until now" if now >= intention.snoozed_until else None
     return _why_now(intention, now) or _why_here(intention, occasion)
+
+
+def is_meant(codebase: str, project: Project) -> bool:
+    """Whether a codebase is the project: by its id; 0.1.0 kept a name."""
+    ids = {project.id, *(name.removeprefix("id:") for name in project.identities if name.startswith("id:"))}
+    return codebase in ids or codebase.casefold() == project.name.casefold()
 
 
 def _why_now(intention: Intention, now: datetime) -> str | None:

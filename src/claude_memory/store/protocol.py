@@ -142,6 +142,18 @@ class Store(Protocol):
 
     def projects(self) -> list[Project]: ...
 
+    def merge_projects(self, source: ProjectId, target: ProjectId) -> Project:
+        """Let all of one project belong to another, which is given back; only its names are left."""
+        ...
+
+    def split_project(self, identity: ProjectIdentity) -> Project:
+        """Make a folder a project of its own, with the sessions that were held in it."""
+        ...
+
+    def move_folder(self, identity: ProjectIdentity, target: ProjectId) -> Project:
+        """Let a folder belong to a known project from now on."""
+        ...
+
     # --- writing
     def add(self, events: Sequence[Event], memories: Sequence[StoredMemory]) -> Added:
         """Store a batch in one transaction, with its text entries; ids already there are skipped."""

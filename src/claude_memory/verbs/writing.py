@@ -15,6 +15,7 @@ from claude_memory.verbs.upkeep import Upkeep
 if TYPE_CHECKING:
     from claude_memory.lifecycle.intention_book import IntentionBook
     from claude_memory.store.protocol import Erased
+    from claude_memory.verbs.project_book import ProjectBook
 
 
 class Writing(Upkeep):
@@ -155,4 +156,16 @@ class Writing(Upkeep):
         from claude_memory.lifecycle.intention_book import IntentionBook
         from claude_memory.store.lifecycle_protocol import lifecycle_of
 
-        return IntentionBook(lifecycle_of(self.store), self.project, clean=clean)
+        return IntentionBook(
+            lifecycle_of(self.store),
+            self.project,
+            clean=clean,
+            codebase_of=lambda name: self.projects.named(name).id,
+        )
+
+    @property
+    def projects(self) -> ProjectBook:
+        """Every project of the home, and what a person says belongs together."""
+        from claude_memory.verbs.project_book import ProjectBook
+
+        return ProjectBook(self.home, self.store, self.project, self._mirror)

@@ -39,12 +39,15 @@ def record_states(db: apsw.Connection, change: str, memories: Iterable[StoredMem
     )
 
 
-def record_project(db: apsw.Connection, project: Project, at: str) -> None:
-    """Write down a project that is new or has a new name."""
-    db.execute(
-        _INSERT,
-        (rows.to_json({"change": "project", "at": at, "project": records.project_record(project)}),),
-    )
+def record_project(db: apsw.Connection, project: Project, at: str, *, merged: Sequence[str] = ()) -> None:
+    """Write down a project that is new, has a new name, or took others in."""
+    record = {"change": "project", "at": at, "project": records.project_record(project)}
+    db.execute(_INSERT, (rows.to_json({**record, "merged": list(merged)} if merged else record),))
+
+
+def record_intention(db: apsw.Connection, record: Mapping[str, Any], at: str) -> None:
+    """Write down an intention: a reminder must outlive the database."""
+    db.execute(_INSERT, (rows.to_json({"change": "intention", "at": at, "intention": dict(record)}),))
 
 
 def record_tombstone(db: apsw.Connection, salt: str, hash_: str, at: str) -> None:
@@ -109,7 +112,7 @@ def replay(db: apsw.Connection, lines: Iterable[Mapping[str, Any]]) -> Added:
         elif isinstance(line.get("intention"), dict):
             _replay_intention(db, line["intention"])
         elif "project" in line:
-            _replay_project(db, records.project_from_record(line["project"]))
+            _replay_project(db, records.project_from_record(line["project"]), line.get("merged", ()))
     added = write.add(db, (), list(last.values()), mirrored=False)
     _bring_forward(db, last)
     for told in strengths:
@@ -117,12 +120,16 @@ def replay(db: apsw.Connection, lines: Iterable[Mapping[str, Any]]) -> Added:
     return added
 
 
-def _replay_project(db: apsw.Connection, project: Project) -> None:
+def _replay_project(db: apsw.Connection, project: Project, merged: object) -> None:
+    from claude_memory.store.sqlite import regroup
+
     number = projects.ensure(db, project)
-    for place, identity in enumerate(project.identities):
-        db.execute("INSERT OR IGNORE INTO project_aliases VALUES (?, ?, ?)", (identity, number, place))
+    for place, identity in enumerate(project.identities):  # a later line tells who has a name by now
+        db.execute("INSERT OR REPLACE INTO project_aliases VALUES (?, ?, ?)", (identity, number, place))
     if project.path:
         db.execute("INSERT OR IGNORE INTO project_paths VALUES (?, ?)", (project.path, number))
+    for source in merged if isinstance(merged, list) else ():
+        regroup.absorb(db, str(source), number)
 
 
 def _replay_strength(db: apsw.Connection, told: Mapping[str, Any]) -> None:

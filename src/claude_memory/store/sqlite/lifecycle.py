@@ -32,7 +32,9 @@ _PUT_INTENTION = """INSERT INTO intentions (id, project, codebase, status, recor
     ON CONFLICT (id) DO UPDATE SET codebase = excluded.codebase, status = excluded.status,
     record = excluded.record"""
 _INTENTIONS = """SELECT i.record FROM intentions i JOIN projects p ON p.number = i.project
-    WHERE (p.id = :project AND (i.codebase IS NULL OR i.codebase = :name) OR i.codebase = :name)
+    WHERE (p.id = :project AND i.codebase IS NULL OR i.codebase IN (SELECT value FROM json_each(:ids))
+        OR i.codebase = :name AND NOT EXISTS (SELECT 1 FROM projects WHERE id = i.codebase)
+        AND (SELECT count(*) FROM projects WHERE lower(name) = :name) = 1)
       AND (i.status = 'open' OR NOT :open) ORDER BY i.number"""
 _PUT_STRENGTH = """INSERT OR REPLACE INTO strengths SELECT number, ?2, ?3, ?4, ?5, ?6, ?7
     FROM memories m WHERE id = ?1
@@ -85,7 +87,13 @@ class SqliteLifecycle:
 
     def intentions(self, project: Project, *, open_only: bool = True) -> list[Intention]:
         """Those of the project, and those of anywhere that name its codebase."""
-        values = {"project": project.id, "name": project.name.casefold(), "open": open_only}
+        ids = [project.id, *(name[3:] for name in project.identities if name.startswith("id:"))]
+        values = {
+            "project": project.id,
+            "ids": rows.to_json(ids),
+            "name": project.name.casefold(),  # as 0.1.0 kept it; it counts where only one has it
+            "open": open_only,
+        }
         with self._connections.reading() as db:
             return [intention_from_record(json.loads(row)) for (row,) in db.execute(_INTENTIONS, values)]
 

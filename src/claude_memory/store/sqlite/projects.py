@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePath
 
 import apsw
@@ -11,6 +12,8 @@ from claude_memory.project import birth_of, split_root, still_stands
 from claude_memory.store.sqlite import rows
 
 _REPOSITORY = ("remote:", "repo:")
+_KEEP_NAME = "INSERT OR IGNORE INTO project_aliases VALUES (?, ?, ?)"
+_TAKE_NAME = "INSERT OR REPLACE INTO project_aliases VALUES (?, ?, ?)"
 _BORN = "SELECT identity, project FROM project_aliases WHERE identity LIKE ?"
 # 0.1.0 noted a remote without its root commit; a folder of the person's own told both.
 _NOTED_APART = """SELECT r.project FROM project_aliases r JOIN project_aliases h ON h.project = r.project
@@ -22,7 +25,8 @@ def lookup(db: apsw.Connection, identity: ProjectIdentity) -> int | None:
 
     Where it was known to stand comes first: what a person merged or split stays so.
     """
-    names = sorted(identity.identities, key=lambda name: not birth_of(name, exact=False))
+    proven = [name for name in identity.identities if not name.startswith("remote:") or split_root(name)[1]]
+    names = sorted(proven, key=lambda name: not birth_of(name, exact=False))
     for name in names:
         found = db.execute("SELECT project FROM project_aliases WHERE identity = ?", (rows.clean(name),)).get
         # A template's root commit at a path that was known says little: another remote, another project.
@@ -49,17 +53,34 @@ def join(db: apsw.Connection, identity: ProjectIdentity) -> Project:
     number = lookup(db, identity)
     if number is None:
         number = ensure(db, _new(db, identity))
+    _note(db, identity, number, _KEEP_NAME)
+    return load(db, number)
+
+
+def claim(db: apsw.Connection, identity: ProjectIdentity, number: int) -> None:
+    """Give a folder's own names to a project, whoever had them; a remote's name is not the folder's alone."""
+    own = tuple(name for name in identity.identities if not name.startswith("remote:"))
+    _note(db, replace(identity, identities=own), number, _TAKE_NAME)
+
+
+def separate(db: apsw.Connection, identity: ProjectIdentity) -> Project:
+    """A new project for a folder that belonged to another."""
+    import os
+
+    made = provisional(replace(identity, identities=(f"split:{os.urandom(16).hex()}",)), digest_size=16)
+    number = ensure(db, made)
+    claim(db, identity, number)
+    return load(db, number)
+
+
+def _note(db: apsw.Connection, identity: ProjectIdentity, number: int, statement: str) -> None:
     place = db.execute("SELECT count(*) FROM project_aliases WHERE project = ?", (number,)).get
     for offset, name in enumerate(identity.identities):
-        db.execute(
-            "INSERT OR IGNORE INTO project_aliases VALUES (?, ?, ?)",
-            (rows.clean(name), number, place + offset),
-        )
+        db.execute(statement, (rows.clean(name), number, place + offset))
     db.execute(
         "INSERT INTO project_paths VALUES (?, ?) ON CONFLICT DO UPDATE SET project = excluded.project",
         (rows.clean(identity.path), number),
     )
-    return load(db, number)
 
 
 def _new(db: apsw.Connection, identity: ProjectIdentity) -> Project:
@@ -91,8 +112,11 @@ def ensure(db: apsw.Connection, project: Project) -> int:
 
 
 def number_of(db: apsw.Connection, id_: ProjectId) -> int:
-    """The number of a project named in a row; an unknown one is taken in by its id."""
+    """The number of a project named in a row; one that was merged is the one it went into, an unknown one
+    is taken in by its id."""
     found = db.execute("SELECT number FROM projects WHERE id = ?", (id_,)).get
+    if found is None:
+        found = db.execute("SELECT project FROM project_aliases WHERE identity = ?", (f"id:{id_}",)).get
     return int(found) if found is not None else ensure(db, Project(id_, id_, "", ()))
 
 

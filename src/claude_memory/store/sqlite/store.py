@@ -152,6 +152,27 @@ class SqliteStore:
         with self._connections.reading() as db:
             return projects.all_projects(db)
 
+    def merge_projects(self, source: ProjectId, target: ProjectId) -> Project:
+        """Let all of one project belong to another."""
+        from claude_memory.store.sqlite import regroup
+
+        with self._connections.writing() as db:
+            return regroup.merge(db, source, target, _now())
+
+    def split_project(self, identity: ProjectIdentity) -> Project:
+        """Make a folder a project of its own, with the sessions that were held in it."""
+        from claude_memory.store.sqlite import regroup
+
+        with self._connections.writing() as db:
+            return regroup.split(db, identity, _now())
+
+    def move_folder(self, identity: ProjectIdentity, target: ProjectId) -> Project:
+        """Let a folder belong to a known project from now on."""
+        from claude_memory.store.sqlite import regroup
+
+        with self._connections.writing() as db:
+            return regroup.attach(db, identity, target, _now())
+
     # --- writing
 
     def add(self, events: Sequence[Event], memories: Sequence[StoredMemory]) -> Added:
