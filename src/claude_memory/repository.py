@@ -130,7 +130,7 @@ def _at(folder: Path) -> Repository | None:
     if not dot_git.is_dir() or not _is_git_folder(dot_git):
         return None
     real = Path(os.path.realpath(dot_git))
-    return Repository(folder, real, real, proven=real.is_relative_to(folder))
+    return Repository(folder, real, real, proven=_is_own(real, folder))
 
 
 def _pointed(folder: Path, dot_git: Path) -> Repository | None:
@@ -155,10 +155,15 @@ def _points_back(folder: Path, git_dir: Path, common: Path) -> bool:
             back = git_dir / read_head(git_dir / "gitdir").strip()
             return os.path.realpath(back) == os.path.realpath(folder / ".git")
         return False
-    if git_dir.is_relative_to(folder):
+    if _is_own(git_dir, folder):
         return True
     named = [one.value for one in settings(common) if (one.section, one.key) == ("core", "worktree")]
     return bool(named) and os.path.realpath(git_dir / named[-1]) == str(folder)
+
+
+def _is_own(git_dir: Path, folder: Path) -> bool:
+    """Whether it lies in the folder, and is not that of another work tree in there."""
+    return git_dir == folder / ".git" or (git_dir.is_relative_to(folder) and git_dir.name != ".git")
 
 
 def _is_git_folder(folder: Path) -> bool:

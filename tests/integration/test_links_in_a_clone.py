@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -36,7 +37,8 @@ def home(scratch_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def victim(tmp_path: Path, home: Path) -> Path:
     """A project of the person's own, with something in every file."""
     folder = tmp_path / "victim"
-    own = prepare(folder).folder if folder.mkdir() is None else folder
+    folder.mkdir()
+    own = prepare(folder).folder
     with Memory.open(home, folder, flags={"embedder": "none"}) as memory:
         approve(home, memory.project.id, folder)
     for name in ("memory/working-buffer.md", "memory/2026-05-04.md", "tasks/lessons.md", "tasks/todo.md"):
@@ -144,13 +146,14 @@ def test_task_files_are_not_read_or_written_through_a_link(
             (own / ".locks").symlink_to(theirs / ".locks")
     before = {path: path.read_bytes() for path in victim.rglob("*") if path.is_file()}
     api = MemoryAPI(project=evil, by="me")
-    for look in (
+    looks: list[Callable[[], str]] = [
         lambda: str(api.list_tasks(all_sessions=True)),
         lambda: str(api.get_scratchpad("blue-card")),
         lambda: str([path.path.read_text() for path in api.scratchpad_history("blue-card")]),
         lambda: str(api.create_scratchpad("blue-card", "overwritten")),
         lambda: str(api.append_progress("blue-card", "overwritten")),
-    ):
+    ]
+    for look in looks:
         try:
             told = look()
         except MemoryFault as fault:

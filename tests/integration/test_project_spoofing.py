@@ -202,7 +202,7 @@ def test_borrowed_objects_prove_nothing(tmp_path: Path, store: Store, secret: Pa
     assert id_of(store, evil) != known
 
 
-@pytest.mark.parametrize("way", ["link", "file", "worktree", "common", "submodule"])
+@pytest.mark.parametrize("way", ["link", "file", "worktree", "common", "submodule", "nested", "nested link"])
 def test_a_pointer_into_another_repository_proves_nothing(
     tmp_path: Path, store: Store, secret: Path, way: str
 ) -> None:
@@ -224,6 +224,14 @@ def test_a_pointer_into_another_repository_proves_nothing(
         (own / "commondir").write_text(f"{secret}/.git\n")
         (own / "gitdir").write_text(f"{evil}/.git\n")
         (evil / ".git").write_text("gitdir: x/worktrees/evil\n")
+    elif way.startswith("nested"):
+        git(secret, "clone", "-q", secret.as_uri(), str(evil / "vendor"))
+        git(evil / "vendor", "remote", "set-url", "origin", REMOTE)
+        assert id_of(store, evil / "vendor") == known
+        if way == "nested":
+            (evil / ".git").write_text("gitdir: vendor/.git\n")
+        else:
+            (evil / ".git").symlink_to("vendor/.git")
     else:
         library = repository(tmp_path / "library")
         git(secret, "submodule", "add", "-q", str(library), "lib")
