@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from claude_memory import files
+from claude_memory import files, locks
 from claude_memory.hook import claude_memory_hook as hook
 
 STALE_SECONDS = 3600  # a hook that has not finished within the hour is dead
@@ -67,7 +67,7 @@ class Spool:
     def lock(self) -> AbstractContextManager[bool]:
         """The right to drain, taken without waiting."""
         files.private_folder(self.folder)
-        return files.try_lock(self.folder / ".lock")
+        return locks.try_lock(self.folder / ".lock")
 
     def pending(self, limit: int | None = None) -> list[SpooledFile]:
         """What can be ingested now, oldest first; files with foreign names among it."""

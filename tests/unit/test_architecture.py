@@ -33,6 +33,7 @@ ROWS = (
     {"graph"},
     {"store", "embed", "transcripts", "distil", "spool"},
     {"text", "erasure", "project", "logs", "layout", "config_file", "times", "sample", "naming"},
+    {"locks"},
     {"files"},
     {"settings"},
     {"model", "errors", "hook"},

@@ -30,6 +30,7 @@ def check(home: Path, project_root: Path | None = None, *, deep: bool = False) -
     if home.is_dir():
         view = database.View()
         findings += [
+            *probed("locks", partial(places.locking, home)),
             *probed("store", partial(database.store, home, settings, view, deep=deep)),
             *probed("spool", partial(capture.spool, home, settings)),
             *probed("mirror", partial(capture.mirror_files, home, view.pending_changes, deep=deep)),

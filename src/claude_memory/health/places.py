@@ -14,7 +14,7 @@ from pathlib import Path
 
 import apsw
 
-from claude_memory import __version__
+from claude_memory import __version__, locks
 from claude_memory.health.report import Check, fail, ok, warn
 from claude_memory.settings import Settings
 
@@ -67,6 +67,20 @@ def home(root: Path) -> Iterator[Check]:
     yield from _permissions(root)
     yield from _leftovers(root)
     yield from _old_copies(root)
+
+
+def locking(root: Path) -> Iterator[Check]:
+    """Whether the file system of the home can lock: without it SQLite cannot write, and others are slower."""
+    reason = locks.why_not(root)
+    if reason is None:
+        yield ok("locks", "the file system can lock")
+    else:
+        yield fail(
+            "locks",
+            f"the file system of {root} cannot lock ({reason}): files that name their owner stand in, "
+            "and the database may refuse every write",
+            "keep the home on a local disk: set CLAUDE_MEMORY_HOME",
+        )
 
 
 def _in_the_way(root: Path) -> str:

@@ -6,7 +6,7 @@ A store keeps rows and finds candidates; it never ranks. Methods take and return
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -217,6 +217,10 @@ class Store(Protocol):
         ...
 
     # --- mirror and upkeep
+    def after_write(self, notify: Callable[[], None]) -> None:
+        """Call `notify` after every commit of this process, outside the transaction."""
+        ...
+
     def pending_changes(self, limit: int) -> list[Change]: ...
 
     def changes_mirrored(self, through: int) -> None: ...

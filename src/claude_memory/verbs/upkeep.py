@@ -58,8 +58,7 @@ class Upkeep(Opened):
         # The drain adds what each event's own project excludes; this project's say ends with its events.
         own = replace(self.settings, exclude=settings_module.load(self.home).exclude)
         done = drain(self.home, self.store, own, now=datetime.now(UTC), budget_seconds=budget_seconds)
-        if done.events or done.memories:
-            self._mirror()
+        self._mirror()  # also what a process left that was killed between a commit and its mirror
         return done
 
     def sync_files(

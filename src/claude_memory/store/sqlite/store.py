@@ -57,6 +57,7 @@ class SqliteStore:
         self._cache = home / "cache" / "vectors"
         self._matrices: Matrices | None = None
         self._guard = threading.Lock()
+        connections.when_replaced = self._forget_matrices
 
     @classmethod
     def open(
@@ -119,6 +120,10 @@ class SqliteStore:
         from claude_memory.store.sqlite.graph import SqliteGraph
 
         return SqliteGraph(self._connections)
+
+    def after_write(self, notify: Callable[[], None]) -> None:
+        """Tell somebody of every commit, right after it: the mirror is written with the change."""
+        self._connections.after_write = notify
 
     def close(self) -> None:
         """Let go of the file, in all threads."""
@@ -262,6 +267,13 @@ class SqliteStore:
             if self._matrices is None:
                 self._matrices = Matrices(self._cache)
             return self._matrices
+
+    def _forget_matrices(self) -> None:
+        """Vectors of another file, under numbers that the new one may use for other passages."""
+        with self._guard:
+            if self._matrices is not None:
+                self._matrices.close()
+                self._matrices = None
 
     def passages(self, ids: Sequence[PassageId], *, model: str | None = None) -> list[Passage]:
         """Whole passages, in the order asked for."""
