@@ -217,7 +217,7 @@ def _living(owner: Path, name: Path | None = None) -> Mapping[str, Any] | None:
     if who["pid"] == os.getpid():
         alive = (name or owner) in _held
     else:
-        alive = who.get("began") == _began(who["pid"]) and _exists(who["pid"])
+        alive = who.get("began") == _began(who["pid"]) and is_alive(who["pid"])
     return who if alive else None
 
 
@@ -256,7 +256,8 @@ def _began(process: int) -> str:
         return ""
 
 
-def _exists(process: int) -> bool:
+def is_alive(process: int) -> bool:
+    """Whether a process of this machine lives, as far as can be told."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from claude_memory import leftovers
 from claude_memory import settings as settings_module
 from claude_memory.errors import Conflict, EmbedderUnavailable, InvalidInput, StoreBusy
 from claude_memory.files import FILE_MODE, private_folder
@@ -49,6 +50,7 @@ class Upkeep(Opened):
         """Store what hooks have captured; text first, vectors follow by `embed_pending`."""
         done = self._drain_events(budget_seconds)
         if budget_seconds is None or budget_seconds >= FILES_SECONDS:
+            leftovers.sweep(self.home, self._root if self._root != self.home else None)
             self._keep_files(budget_seconds)
         return done
 
@@ -114,7 +116,7 @@ class Upkeep(Opened):
         return Pruned(events.events, self._erase(past).memories if past else 0)
 
     def _events_to_go(self, now: datetime) -> float | None:
-        """Events from before this moment are too old: by the newest that is stored, not by the clock alone."""
+        """Events from before this moment are too old, by the newest that is stored and not by the clock."""
         newest = self.store.events(SearchScope(None), EventFilter(), limit=1)
         if not self.settings.keep_events_days or not newest:
             return None
