@@ -63,6 +63,18 @@ def sweep(home: Path, project_root: Path | None = None) -> int:
     return removed
 
 
+def sweep_beside(home: Path) -> None:
+    """Remove what restores left beside a home that were killed before they counted."""
+    for path in _restoring(home):
+        with contextlib.suppress(OSError):
+            if _age_seconds(path) > STALE_SECONDS:
+                _remove(path)
+
+
+def _restoring(home: Path) -> Iterator[Path]:
+    return home.parent.glob(f".{glob.escape(home.name)}.restore-*.tmp")
+
+
 def _all(home: Path, project_root: Path | None) -> Iterator[Path]:
     for path in _inside(home):
         if path.name.startswith(_ELSEWHERE):
@@ -70,7 +82,7 @@ def _all(home: Path, project_root: Path | None) -> Iterator[Path]:
         yield path
     if project_root is not None:
         yield from _inside(project_root / ".claude-memories")
-    yield from home.parent.glob(f".{glob.escape(home.name)}.restore-*.tmp")
+    yield from _restoring(home)
     for path in Path(tempfile.gettempdir()).glob(f"{VERIFYING}*"):
         with contextlib.suppress(OSError):
             if not hasattr(os, "getuid") or path.lstat().st_uid == os.getuid():
