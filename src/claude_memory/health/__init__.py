@@ -36,7 +36,7 @@ def check(home: Path, project_root: Path | None = None, *, deep: bool = False) -
             *probed("locks", partial(places.locking, home)),
             *probed("store", partial(database.store, home, settings, view, deep=deep)),
             *probed("spool", partial(capture.spool, home, settings)),
-            *probed("mirror", partial(capture.mirror_files, home, view.pending_changes, deep=deep)),
+            *probed("mirror", partial(capture.mirror_files, home, view, deep=deep)),
             *probed("search", partial(vectors.search, home, settings, view, deep=deep)),
             *probed("backups", partial(places.backups, home, deep=deep)),
             *probed("logs", partial(places.logs, home, settings)),

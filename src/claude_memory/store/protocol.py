@@ -7,6 +7,7 @@ A store keeps rows and finds candidates; it never ranks. Methods take and return
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -217,6 +218,10 @@ class Store(Protocol):
         ...
 
     # --- mirror and upkeep
+    def hurried(self, patience_ms: int) -> AbstractContextManager[None]:
+        """Wait no longer than this for another writer, in this thread, for as long as it is open."""
+        ...
+
     def after_write(self, notify: Callable[[], None]) -> None:
         """Call `notify` after every commit of this process, outside the transaction."""
         ...

@@ -33,6 +33,7 @@ LOCK_WAIT_SECONDS = 10.0
 _POLL_SECONDS = 0.02
 _FLUSH_WAIT_SECONDS = 0.1  # longer than a turn takes; a stopped process holds up no write for long
 _TURN_BATCHES = 10
+_TAIL_BYTES = 1 << 18
 
 _ARCHIVE = re.compile(r"memories-(\d{4}-\d{2})(?:-(\d+))?\.jsonl")
 
@@ -80,6 +81,18 @@ def paths(home: Path) -> list[Path]:
 def read(home: Path) -> Records:
     """Every record, oldest first. Lines that are no record are skipped and counted in `.bad`."""
     return Records(paths(home))
+
+
+def last_sequence(home: Path) -> int:
+    """The highest number of a change near the end of the files; 0 if none tells one."""
+    latest = 0
+    for path in paths(home)[-1:]:
+        with path.open("rb") as handle:
+            handle.seek(max(path.stat().st_size - _TAIL_BYTES, 0))
+            for line in handle.read(_TAIL_BYTES).split(b"\n"):
+                number = (_parsed(line) or {}).get("sequence")
+                latest = max(latest, number) if isinstance(number, int) else latest
+    return latest
 
 
 def flush(home: Path, store: ChangeSource, *, now: datetime | None = None) -> int:

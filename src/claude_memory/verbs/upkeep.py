@@ -32,6 +32,7 @@ EMBED_BATCH = 32
 FILES_SECONDS = 0.5  # a drain in more of a hurry leaves the plain files to the next
 CATCH_UP_SHARE = 10  # where it takes long, at most a tenth of the time goes into looking at plain files
 QUICK_SECONDS = 0.1
+QUESTION_PATIENCE_MS = 500  # with another writer, before a question is answered without what waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,14 +330,16 @@ class Upkeep(Opened):
         """Bring in what waits, without ever making a question fail: the store may be busy or read-only."""
         began = time.monotonic()
         try:
-            if began < self._files_again_at:
-                self._drain_events(1.0)
-            else:
-                self.drain(budget_seconds=1.0)
-                self._index_tasks()
-                self.upkeep()
-                self._files_again_at = self._next_look(began, time.monotonic())
-            self.embed_pending(budget_seconds=self.settings.embed_in_drain_ms / 1000)
+            # A question does not wait long for a writer that is stuck.
+            with self.store.hurried(QUESTION_PATIENCE_MS):
+                if began < self._files_again_at:
+                    self._drain_events(1.0)
+                else:
+                    self.drain(budget_seconds=1.0)
+                    self._index_tasks()
+                    self.upkeep()
+                    self._files_again_at = self._next_look(began, time.monotonic())
+                self.embed_pending(budget_seconds=self.settings.embed_in_drain_ms / 1000)
         except (StoreBusy, OSError):
             return
 

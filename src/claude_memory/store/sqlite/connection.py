@@ -170,7 +170,9 @@ class Connections:
             db = self.get()
             if not self.writable:
                 raise StoreFault(f"{self.path} cannot be written: read-only")
-            db.set_busy_timeout(min(busy_timeout_ms or self.patience_ms, self.patience_ms))
+            hurried = getattr(self._local, "patience_ms", None)
+            waits = (busy_timeout_ms, hurried, self.patience_ms)
+            db.set_busy_timeout(min(wait for wait in waits if wait is not None))
             try:
                 with transaction(db, "BEGIN IMMEDIATE"):
                     yield db
@@ -180,6 +182,16 @@ class Connections:
                 raise StoreBusy(f"{self.path} was replaced while it was written; try again")
         if self.after_write is not None:
             self.after_write()
+
+    @contextlib.contextmanager
+    def hurried(self, patience_ms: int) -> Iterator[None]:
+        """Wait no longer than this for another writer, in this thread."""
+        before = getattr(self._local, "patience_ms", None)
+        self._local.patience_ms = patience_ms
+        try:
+            yield
+        finally:
+            self._local.patience_ms = before
 
     def checked(self, work: Callable[[apsw.Connection], T]) -> T:
         """Run work that manages its own transactions."""

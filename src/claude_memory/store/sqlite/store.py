@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -120,6 +121,10 @@ class SqliteStore:
         from claude_memory.store.sqlite.graph import SqliteGraph
 
         return SqliteGraph(self._connections)
+
+    def hurried(self, patience_ms: int) -> AbstractContextManager[None]:
+        """Wait no longer than this for another process that writes."""
+        return self._connections.hurried(patience_ms)
 
     def after_write(self, notify: Callable[[], None]) -> None:
         """Tell somebody of every commit, right after it: the mirror is written with the change."""
