@@ -17,11 +17,12 @@ from tests.integration import histories
 from tests.integration.histories import ClaudeSession, ordinary, write_lines
 
 from claude_memory.errors import Conflict, InvalidInput, NotFound
-from claude_memory.files import private_folder, try_lock
+from claude_memory.files import private_folder
 from claude_memory.ingest.import_state import Start
 from claude_memory.ingest.importer import Imported, Progress, Request, import_history
 from claude_memory.ingest.prepare import given_of, rendered
 from claude_memory.ingest.reading import NO_JSON, Task, Unread, batches
+from claude_memory.locks import try_lock
 from claude_memory.memory import Memory
 from claude_memory.model import Kind, MemoryFilter, SearchScope, Trust
 from claude_memory.settings import Settings

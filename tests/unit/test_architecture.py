@@ -34,7 +34,11 @@ ROWS = (
     {"store", "embed", "transcripts", "distil", "spool"},
     {"project"},
     {"git"},
-    {"text", "erasure", "repository", "logs", "layout", "config_file", "times", "sample", "naming", "caller"},
+    {
+        *("text", "erasure", "repository", "logs", "layout", "config_file", "times", "sample", "naming"),
+        *("caller", "leftovers"),
+    },
+    {"locks"},
     {"files"},
     {"settings"},
     {"model", "errors", "hook"},

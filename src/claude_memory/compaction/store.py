@@ -17,7 +17,8 @@ from typing import Any
 from claude_memory.compaction.model import KeptSummary
 from claude_memory.compaction.schema import faults
 from claude_memory.errors import Conflict, InvalidInput, NotFound
-from claude_memory.files import private_folder, try_lock, write_atomically
+from claude_memory.files import private_folder, write_atomically
+from claude_memory.locks import try_lock
 
 MAX_BYTES = 4 << 20
 LOCK_SECONDS = 10.0

@@ -20,7 +20,8 @@ from claude_memory.compaction.enrich import Enricher, OverBudget, Unusable
 from claude_memory.compaction.keeping import RULES, Keeper, Material, document_of, rules_summary
 from claude_memory.compaction.model import KeptSummary
 from claude_memory.compaction.providers.protocol import Provider, ProviderDown
-from claude_memory.files import private_folder, try_lock, write_atomically
+from claude_memory.files import private_folder, write_atomically
+from claude_memory.locks import try_lock
 
 FIRST_WAIT = timedelta(minutes=5)
 LONGEST_WAIT = timedelta(hours=12)

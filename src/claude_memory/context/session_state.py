@@ -136,8 +136,11 @@ class SubagentStarts:
 def drop_old(home: Path) -> int:
     """Remove the markers of sessions that ended long ago."""
     dropped = 0
-    for folder in (home / "cache" / "sessions").glob("*"):
-        if _age_seconds(folder) > _KEPT_SECONDS:
+    folders = list((home / "cache" / "sessions").glob("*"))
+    # By the youngest of them: a clock that is a year ahead for a day must not end the sessions of today.
+    youngest = min(map(_age_seconds, folders), default=0.0)
+    for folder in folders:
+        if _age_seconds(folder) - max(youngest, 0.0) > _KEPT_SECONDS:
             for marker in folder.glob("*"):
                 with contextlib.suppress(OSError):
                     marker.unlink()

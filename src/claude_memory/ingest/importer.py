@@ -16,11 +16,12 @@ from pathlib import Path
 
 from claude_memory import project
 from claude_memory.errors import Conflict, InvalidInput
-from claude_memory.files import private_folder, try_lock
+from claude_memory.files import private_folder
 from claude_memory.ingest.drain import elsewhere
 from claude_memory.ingest.import_pool import pooled
 from claude_memory.ingest.import_state import start_of
 from claude_memory.ingest.reading import Batch, Task, Unread, batches, is_here
+from claude_memory.locks import try_lock
 from claude_memory.model import ProjectId, StoredMemory
 from claude_memory.settings import Settings
 from claude_memory.store.archive_protocol import Archive, Conversation, Message, NewMessage

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.errors import Conflict, InvalidInput
-from claude_memory.files import FILE_MODE, private_folder, sync_file, try_lock, write_atomically
+from claude_memory.files import FILE_MODE, private_folder, sync_file, write_atomically
 from claude_memory.layers.digest import short
+from claude_memory.locks import try_lock
 
 WAIT_SECONDS = 10.0
 _NAP_SECONDS = 0.005

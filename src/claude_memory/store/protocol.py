@@ -6,7 +6,8 @@ A store keeps rows and finds candidates; it never ranks. Methods take and return
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -229,6 +230,14 @@ class Store(Protocol):
         ...
 
     # --- mirror and upkeep
+    def hurried(self, patience_ms: int) -> AbstractContextManager[None]:
+        """Wait no longer than this for another writer, in this thread, for as long as it is open."""
+        ...
+
+    def after_write(self, notify: Callable[[], None]) -> None:
+        """Call `notify` after every commit of this process, outside the transaction."""
+        ...
+
     def pending_changes(self, limit: int) -> list[Change]: ...
 
     def changes_mirrored(self, through: int) -> None: ...

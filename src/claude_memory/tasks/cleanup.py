@@ -126,7 +126,7 @@ def _archived(sessions: SessionManager, session: Session, now: datetime) -> Path
 
 
 def _zipped(folder: Path, name: str) -> Path:
-    temporary, target = folder.with_name(f"{folder.name}.tmp"), folder.with_name(f"{folder.name}.zip")
+    temporary, target = folder.with_name(f".{folder.name}.tmp"), folder.with_name(f"{folder.name}.zip")
     with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
         for path in sorted(folder.rglob("*")):
             if path.is_file() and not path.is_symlink() and ".locks" not in path.parts:

@@ -20,7 +20,8 @@ from typing import Any, Protocol
 
 from claude_memory import settings
 from claude_memory.errors import Conflict, StoreFault
-from claude_memory.files import FILE_MODE, private_folder, sync_folder, try_lock
+from claude_memory.files import FILE_MODE, private_folder, sync_folder
+from claude_memory.locks import try_lock
 from claude_memory.store import database_path
 from claude_memory.store.protocol import Change
 
@@ -30,7 +31,9 @@ LOCK = ".mirror.lock"
 LOCK_WAIT_SECONDS = 10.0
 
 _POLL_SECONDS = 0.02
+_FLUSH_WAIT_SECONDS = 0.1  # longer than a turn takes; a stopped process holds up no write for long
 _TURN_BATCHES = 10
+_TAIL_BYTES = 1 << 18
 
 _ARCHIVE = re.compile(r"memories-(\d{4}-\d{2})(?:-(\d+))?\.jsonl")
 
@@ -80,18 +83,34 @@ def read(home: Path) -> Records:
     return Records(paths(home))
 
 
+def last_sequence(home: Path) -> int:
+    """The highest number of a change near the end of the files; 0 if none tells one."""
+    latest = 0
+    for path in paths(home)[-1:]:
+        with path.open("rb") as handle:
+            handle.seek(max(path.stat().st_size - _TAIL_BYTES, 0))
+            for line in handle.read(_TAIL_BYTES).split(b"\n"):
+                number = (_parsed(line) or {}).get("sequence")
+                latest = max(latest, number) if isinstance(number, int) else latest
+    return latest
+
+
 def flush(home: Path, store: ChangeSource, *, now: datetime | None = None) -> int:
-    """Append what the store has not mirrored yet; returns the lines written, 0 if another is at it.
+    """Append what the store has not mirrored yet; returns the lines written, 0 if another stays at it.
 
     Raises StoreFault when the file cannot be written; the changes then stay pending in the store.
     """
     written = 0
+    deadline = time.monotonic() + _FLUSH_WAIT_SECONDS
     try:
         while store.pending_changes(1):
             lines = _flush_turn(home, store, now or datetime.now(UTC))
             written += lines
             if not lines:
-                break
+                # Whoever holds the lock may have looked before our commit: it does not know of ours.
+                if time.monotonic() >= deadline:
+                    break
+                time.sleep(_POLL_SECONDS)
             if lines == BATCH * _TURN_BATCHES:
                 time.sleep(_POLL_SECONDS * 1.5)  # long work lets a purge in between
     except OSError as fault:

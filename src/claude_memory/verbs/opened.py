@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -60,6 +61,7 @@ class Opened:
         self._folder = folder
         self._root = Path(identify(folder, quick=True).path)
         self._store: Store | None = None
+        self._mirroring = threading.local()
         self._project: Project | None = None
         self._embedder: Embedder | None = None
         self._words_only: str | None = None
@@ -114,6 +116,7 @@ class Opened:
 
             private_folder(self.home)
             self._store = open_store(self.home, self.settings, patience_ms=self._patience_ms)
+            self._store.after_write(self._mirror)
         return self._store
 
     @property
@@ -200,14 +203,22 @@ class Opened:
         return found[0]
 
     def _mirror(self) -> None:
-        """Bring memories.jsonl up to date. What cannot be written now waits in the store; doctor says so."""
+        """Bring memories.jsonl up to date. What cannot be written now waits in the store; doctor says so.
+
+        Called after every commit, whoever wrote, so that a crash leaves at most that commit to the next.
+        """
         from claude_memory import logs
         from claude_memory.transfer import mirror
 
+        if getattr(self._mirroring, "now", False):  # noting what is mirrored is a commit, too
+            return
+        self._mirroring.now = True
         try:
             mirror.flush(self.home, self.store)
         except StoreFault as fault:
             logs.logger("mirror").warning("changes wait for the mirror: %s", fault)
+        finally:
+            self._mirroring.now = False
 
     def _completed(self, new: NewMemory, now: datetime) -> StoredMemory:
         body = clean(new.body)

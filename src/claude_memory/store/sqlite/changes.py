@@ -18,6 +18,7 @@ from claude_memory.store.protocol import Added, Change
 from claude_memory.store.sqlite import projects, rows, tombstones
 
 _INSERT = "INSERT INTO changes (record) VALUES (?)"
+_LARGEST = 1 << 53  # a line of a damaged file must not use the numbers up
 
 
 def record_states(db: apsw.Connection, change: str, memories: Iterable[StoredMemory]) -> None:
@@ -100,7 +101,10 @@ def replay(db: apsw.Connection, lines: Iterable[Mapping[str, Any]]) -> Added:
 
     last: dict[str, StoredMemory] = {}
     strengths: list[Mapping[str, Any]] = []
+    latest = 0
     for line in lines:
+        sequence = line.get("sequence")
+        latest = max(latest, sequence) if isinstance(sequence, int) else latest
         if "memory" in line:
             memory = records.memory_from_record(line["memory"])
             last[memory.id] = memory
@@ -117,7 +121,16 @@ def replay(db: apsw.Connection, lines: Iterable[Mapping[str, Any]]) -> Added:
     _bring_forward(db, last)
     for told in strengths:
         _replay_strength(db, told)
+    _count_on(db, latest)
     return added
+
+
+def _count_on(db: apsw.Connection, latest: int) -> None:
+    """Go on counting behind the files: a database whose count is lower has lost what they tell."""
+    latest = min(latest, _LARGEST)
+    db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'changes'", (latest,))
+    if not db.changes():
+        db.execute("INSERT INTO sqlite_sequence VALUES ('changes', ?)", (latest,))
 
 
 def _replay_project(db: apsw.Connection, project: Project, merged: object) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 import apsw
 
@@ -21,6 +21,18 @@ from claude_memory.store.sqlite.text_index import IndexWriter
 from claude_memory.text import strings_in
 
 _SHORTEST_QUOTE = 16  # a shorter body may stand in an event by chance
+_FIRST_REAL_MOMENT = datetime(2020, 1, 1, tzinfo=UTC)  # an earlier event tells of a clock that was not set
+_AHEAD = timedelta(days=1)
+
+# Numbers grow as events come in. What came in after one that is young enough is young enough, too,
+# whatever the clock said when it was captured; what says 1970 goes with what came in after it.
+_PRUNE_EVENTS = """WITH kept AS MATERIALIZED (SELECT coalesce((SELECT number FROM events
+        WHERE timestamp >= :before AND timestamp <= :latest ORDER BY number LIMIT 1), 1 << 62) AS first),
+    old AS MATERIALIZED (SELECT coalesce((SELECT number FROM events WHERE timestamp >= :real
+        AND timestamp < :before AND number < (SELECT first FROM kept)
+        ORDER BY number DESC LIMIT 1), 0) AS last)
+    DELETE FROM events WHERE timestamp < :before AND number < (SELECT first FROM kept)
+        AND (timestamp >= :real OR number < (SELECT last FROM old))"""
 
 
 def erase(db: apsw.Connection, ids: Sequence[MemoryId], at: str) -> Erased:
@@ -45,7 +57,8 @@ def prune(
     """Drop events by age, and erase memories that were forgotten long enough ago."""
     events = memories = 0
     if events_before is not None:
-        db.execute("DELETE FROM events WHERE timestamp < ?", (rows.stamp(events_before),))
+        values = {"before": rows.stamp(events_before), "real": rows.stamp(_FIRST_REAL_MOMENT)}
+        db.execute(_PRUNE_EVENTS, {**values, "latest": rows.stamp(datetime.fromisoformat(at) + _AHEAD)})
         events = db.changes()
     if forgotten_before is not None:
         old = rows.fetch(

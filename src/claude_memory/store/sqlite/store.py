@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,7 @@ class SqliteStore:
         self._cache = home / "cache" / "vectors"
         self._matrices: Matrices | None = None
         self._guard = threading.Lock()
+        connections.when_replaced = self._forget_matrices
 
     @classmethod
     def open(
@@ -119,6 +121,14 @@ class SqliteStore:
         from claude_memory.store.sqlite.graph import SqliteGraph
 
         return SqliteGraph(self._connections)
+
+    def hurried(self, patience_ms: int) -> AbstractContextManager[None]:
+        """Wait no longer than this for another process that writes."""
+        return self._connections.hurried(patience_ms)
+
+    def after_write(self, notify: Callable[[], None]) -> None:
+        """Tell somebody of every commit, right after it: the mirror is written with the change."""
+        self._connections.after_write = notify
 
     def close(self) -> None:
         """Let go of the file, in all threads."""
@@ -283,6 +293,13 @@ class SqliteStore:
             if self._matrices is None:
                 self._matrices = Matrices(self._cache)
             return self._matrices
+
+    def _forget_matrices(self) -> None:
+        """Vectors of another file, under numbers that the new one may use for other passages."""
+        with self._guard:
+            if self._matrices is not None:
+                self._matrices.close()
+                self._matrices = None
 
     def passages(self, ids: Sequence[PassageId], *, model: str | None = None) -> list[Passage]:
         """Whole passages, in the order asked for."""

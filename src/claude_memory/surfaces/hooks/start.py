@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,7 @@ def _drain(moment: Moment) -> None:
     from claude_memory.verbs.upkeep import Upkeep
 
     memory = moment.memory
-    if _waiting(memory.home) <= 1 or not isinstance(memory, Upkeep):
+    if not _several_wait(memory.home) or not isinstance(memory, Upkeep):
         return
     try:
         done = memory.drain(budget_seconds=DRAIN_SECONDS)
@@ -62,12 +63,12 @@ def _drain(moment: Moment) -> None:
         background.start(moment.memory.home)
 
 
-def _waiting(home: Path) -> int:
+def _several_wait(home: Path) -> bool:
     try:
         with os.scandir(home / "spool" / "new") as entries:
-            return sum(1 for _ in entries)
+            return sum(1 for _ in islice(entries, 2)) > 1
     except OSError:
-        return 0
+        return False
 
 
 def _tie_shell(session: str) -> None:
