@@ -76,8 +76,8 @@ def without(value: Any, holder: Holder, *, pieces: bool = False) -> Any:
 
 def title_without(title: str, before: str, after: str, holder: Holder) -> str:
     """A title when its text `before` became `after`: one that was taken from the text is taken anew."""
-    own = words(title)
-    taken = before != after and bool(own) and words(before)[: len(own) - 1] == own[:-1]  # the last may be cut
+    own = " ".join(words(title))
+    taken = before != after and bool(own) and " ".join(words(before)).startswith(own)  # the last may be cut
     cut_short = title.rstrip().endswith(_BROKEN_OFF) and holder.is_piece(title)
     if taken or cut_short or holds(title, holder):
         line = next((line.strip() for line in after.splitlines() if line.strip()), "")
