@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.integration.test_compaction import SESSION, START, Session, first_part, keeper, second_part
 
-from claude_memory import Memory
+from claude_memory import Memory, NewMemory
 from claude_memory.compaction.erasing import purge
 from claude_memory.compaction.keeping import Keeper, add_vectors
 from claude_memory.compaction.model import KeptSummary
@@ -140,6 +140,24 @@ def test_what_was_erased_is_never_sent_to_a_model(memory: Memory, made: Keeper) 
     assert model.prompts == []
     assert kept(made).document["summariser"]["provider"] == "rules"
     assert faults(dict(kept(made).document)) == []
+
+
+def test_a_compaction_after_an_erasure_does_not_say_it_again(tmp_path: Path, memory: Memory) -> None:
+    session = Session(tmp_path, memory.home, memory.project_root)
+    session.person(f"please note: {RULE}")
+    session.agent("Noted.")
+    session.person("The gateway listens on port 8443, remember that for the deployment")
+    session.agent("Done.")
+    told = memory.remember(NewMemory(RULE))
+    memory.erase([told.id])
+    session.compact()
+    memory.drain()
+    assert [one.number for one in keeper(memory).all(now=START + timedelta(minutes=5))] == [1]
+    said = json.dumps(kept(keeper(memory)).document)
+    assert "8443" in said
+    assert RULE not in said
+    memory.close()
+    assert RULE.encode() not in b"".join(path.read_bytes() for path in memory.home.rglob("*") if path.is_file())
 
 
 def test_nor_is_what_no_summary_quotes_but_the_session_said(made: Keeper) -> None:
