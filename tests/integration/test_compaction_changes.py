@@ -157,7 +157,9 @@ def test_a_compaction_after_an_erasure_does_not_say_it_again(tmp_path: Path, mem
     assert "8443" in said
     assert RULE not in said
     memory.close()
-    assert RULE.encode() not in b"".join(path.read_bytes() for path in memory.home.rglob("*") if path.is_file())
+    assert RULE.encode() not in b"".join(
+        path.read_bytes() for path in memory.home.rglob("*") if path.is_file()
+    )
 
 
 def test_nor_is_what_no_summary_quotes_but_the_session_said(made: Keeper) -> None:
