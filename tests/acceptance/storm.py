@@ -1,6 +1,7 @@
 """Every operation of the product on one home at once, killed at random moments, then held to its promises.
 
-Run as a program: `storm.py FOLDER KILLS SEED`; prints a report as JSON. It loads the package once and forks
+Each round has its weather: calm, a disk that is full now and then, a file system that is read-only now and
+then or refuses locks, a clock that jumps 400 days and back. Run as a program: `storm.py FOLDER KILLS SEED WEATHER…`; prints a report as JSON. It loads the package once and forks
 a child for each operation, which then runs the real entry point (the hook's `main`, the command's `main`,
 the detached drain), so that a kill costs the operation and not a start of the interpreter.
 """
@@ -8,12 +9,17 @@ the detached drain), so that a kill costs the operation and not a start of the i
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import os
 import random
+import select
+import shutil
 import signal
+import subprocess
 import sys
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -22,8 +28,12 @@ from pathlib import Path
 from typing import Any
 
 WIDTH = 4  # operations at the same time
-ROUND = 250  # kills on one home: a larger one would only make every operation slower
-KILLED = 0.8  # the others may finish, and what they acknowledge must stay
+LARGEST_ROUND = 250  # kills on one home: a larger one would only make every operation slower
+SMALLEST_ROUND = 60
+DISK_BYTES = 24_000_000
+CLOCK = "FAKETIME_TIMESTAMP_FILE"
+FAKE_CLOCK = "/usr/lib/*/faketime/libfaketime.so.1"
+KILLED = 0.75  # the others may finish, and what they acknowledge must stay
 STOPPED = 0.04
 WEIGHTS = {
     "hook": 28, "drain": 18, "remember": 10, "import": 12, "consolidate": 8, "reindex": 8, "backup": 6,
@@ -53,6 +63,7 @@ class Round:
 
     folder: Path
     chance: random.Random
+    weather: str = "calm"
     kills: Counter[str] = field(default_factory=Counter)
     finished: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
@@ -68,13 +79,18 @@ class Round:
     restored: list[set[str]] = field(default_factory=list)
     stopped: int = 0
     count: int = 0
+    bad: bool = False  # the disk is full, or read-only
+    changes_at: float = 0.0
+    changes: int = 0
 
     def __post_init__(self) -> None:
-        self.user, self.work = self.folder / "user", self.folder / "work"
-        self.home, self.other = self.user / "memory", self.folder / "other" / "memory"
+        self.user, self.work, self.disk = (self.folder / name for name in ("user", "work", "disk"))
+        self.home, self.other = self.disk / "memory", self.folder / "other" / "memory"
         self.outputs, self.archives = self.folder / "outputs", self.folder / "archives"
-        for folder in (self.user, self.work, self.home, self.other, self.outputs, self.archives):
+        for folder in (self.user, self.work, self.disk, self.home, self.other, self.outputs, self.archives):
             folder.mkdir(parents=True, mode=0o700)
+            if folder == self.disk and self.weather in ("full", "readonly"):
+                mount(self.disk, f"size={DISK_BYTES}")
         for home in (self.home, self.other):
             (home / "config.toml").write_text('embedder = "none"\nimport_in_drain_seconds = 0\n')
 
@@ -83,7 +99,8 @@ class Round:
     def run(self, kills: int, typical: dict[str, float]) -> None:
         running: dict[int, Job] = {}
         while sum(self.kills.values()) < kills and not self.failures:
-            while len(running) < WIDTH:
+            wants_quiet = self.change_weather(running)
+            while len(running) < WIDTH and not wants_quiet:
                 job = self.next_job(running, typical)
                 running[self.fork(job)] = job
             self.strike(running)
@@ -95,6 +112,42 @@ class Round:
             self.strike(running)
             self.reap(running, typical)
             time.sleep(0.001)
+        self.clear_up()
+
+    def change_weather(self, running: dict[int, Job]) -> bool:
+        """Let the weather turn now and then; True if that has to wait until nobody is at work."""
+        now = time.monotonic()
+        if self.weather in ("calm", "nolock") or now < self.changes_at:
+            return False
+        if self.weather == "readonly" and running:  # no file system becomes read-only under a writer
+            return True
+        self.bad = not self.bad
+        self.changes += 1
+        if self.weather == "full":
+            ballast = self.disk / "ballast"
+            fill(ballast) if self.bad else ballast.unlink()
+        elif self.weather == "readonly":
+            mount(self.disk, "remount,ro" if self.bad else f"remount,rw,size={DISK_BYTES}")
+        else:
+            set_clock(self.chance.choice((400, -400)) if self.bad else 0)
+        self.changes_at = now + self.chance.uniform(0.1, 0.6)
+        return False
+
+    def clear_up(self) -> None:
+        """Good weather for the end."""
+        if self.bad and self.weather == "full":
+            (self.disk / "ballast").unlink()
+        elif self.bad and self.weather == "readonly":
+            mount(self.disk, f"remount,rw,size={DISK_BYTES}")
+        elif self.weather == "clock":
+            set_clock(0)
+        self.bad = False
+
+    def remove(self) -> None:
+        if self.weather in ("full", "readonly"):
+            subprocess.run(["umount", "-l", str(self.disk)], check=True)
+        os.chdir("/")
+        shutil.rmtree(self.folder)
 
     def next_job(self, running: dict[int, Job], typical: dict[str, float]) -> Job:
         names = list(WEIGHTS)
@@ -107,7 +160,7 @@ class Round:
         self.count += 1
         now = time.monotonic()
         killed = self.chance.random() < KILLED
-        delay = self.chance.uniform(0, 1.2 * typical.get(operation, TYPICAL))
+        delay = self.chance.uniform(0, 1.5 * typical.get(operation, TYPICAL))
         job = Job(
             operation,
             f"n{self.count}",
@@ -239,9 +292,7 @@ class Round:
         try:
             self.become(job)
             code = OPERATIONS[job.operation](self, job)
-        except BaseException:
-            import traceback
-
+        except BaseException:  # noqa: BLE001 - whatever it is, the parent reads it
             traceback.print_exc()
         finally:
             with contextlib.suppress(Exception):
@@ -257,6 +308,8 @@ class Round:
         home = self.other if job.operation == "restore" else self.home
         os.environ.update({"CLAUDE_MEMORY_HOME": str(home), "HOME": str(self.user)})
         os.chdir(self.work)
+        if self.weather == "nolock":
+            refuse_locks()
         random.seed()
 
 
@@ -270,6 +323,14 @@ def hook(storm: Round, job: Job) -> int:
         "prompt_id": job.name,
         "prompt": f"remark {job.name} " + "about the harbour " * 10,
     }
+    if storm.weather in ("full", "readonly"):  # a hook ends with 0 whatever happens: its file is the word
+        try:
+            claude_memory_hook.spool(
+                str(storm.home), "UserPromptSubmit", "claude-code", [json.dumps(event).encode()]
+            )
+        except OSError:
+            return 1
+        return 0
     reader, writer = os.pipe()
     os.write(writer, json.dumps(event).encode())
     os.close(writer)
@@ -313,6 +374,68 @@ OPERATIONS: dict[str, Callable[[Round, Job], int]] = {
     "restore": with_job(lambda _, job: ["backup", "restore", str(job.about[0]), "--yes"]),
     "erase": with_job(lambda storm, job: ["forget", storm.notes[job.about], "--erase", "--yes"]),
 }
+
+
+# --- the weather
+
+
+def mount(place: Path, options: str) -> None:
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)], capture_output=True, check=False
+    )
+    if done.returncode:
+        raise PermissionError(done.stderr.decode())
+
+
+def fill(ballast: Path) -> None:
+    with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as handle:
+        for size in (1_000_000, 10_000, 100):
+            with contextlib.suppress(OSError):
+                while True:
+                    handle.write(b"x" * size)
+
+
+def set_clock(days: int) -> None:
+    path = Path(os.environ[CLOCK])
+    fresh = path.with_name("clock.new")
+    fresh.write_text(f"{days:+d}d")
+    fresh.rename(path)
+
+
+def refuse_locks() -> None:
+    """As some network file systems do."""
+    import errno
+    import fcntl
+
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    fcntl.flock = fcntl.lockf = refuse  # type: ignore[assignment]
+
+
+def can_mount(folder: Path) -> bool:
+    place = folder / "mounted"
+    place.mkdir(exist_ok=True)
+    try:
+        mount(place, "size=1m")
+        subprocess.run(["umount", str(place)], check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    return True
+
+
+def start_under_a_clock_that_can_be_set(folder: Path) -> None:
+    """Start this program again with one, if there is the library for it."""
+    library = next(iter(glob.glob(FAKE_CLOCK)), None)  # noqa: PTH207
+    if library is None or CLOCK in os.environ:
+        return
+    clock = folder / "clock"
+    clock.write_text("+0d")
+    environment = {
+        "LD_PRELOAD": library, CLOCK: str(clock), "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1",
+    }  # fmt: skip
+    os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **environment})
 
 
 # --- the promises
@@ -366,7 +489,7 @@ def age(folder: Path) -> None:
     """Whatever was left unfinished was left more than an hour ago."""
     then = time.time() - AN_HOUR_AGO
     for path in folder.rglob("*"):
-        if path.name.endswith((".tmp", ".purge")) or path.parent.name == "tmp":
+        if path.name.endswith((".tmp", ".purge", ".owner")) or path.parent.name == "tmp":
             with contextlib.suppress(OSError):
                 os.utime(path, (then, then), follow_symlinks=False)
 
@@ -467,7 +590,7 @@ def rebuilt_badly(storm: Round) -> Iterator[str]:
         yield from (f"erased, but rebuilt: {text}" for text in storm.erased & there)
 
 
-def main(folder: Path, kills: int, seed: int) -> int:
+def main(folder: Path, kills: int, seed: int, weathers: list[str]) -> int:
     import claude_memory.ingest.distilling
     import claude_memory.ingest.importer
     import claude_memory.surfaces.cli.app
@@ -479,25 +602,37 @@ def main(folder: Path, kills: int, seed: int) -> int:
     sums: Counter[str] = Counter()
     problems: list[str] = []
     typical: dict[str, float] = {}
+    skipped = {}
+    if not can_mount(folder):
+        skipped = dict.fromkeys(("full", "readonly"), "no file system can be mounted here")
+    if "clock" in weathers:
+        start_under_a_clock_that_can_be_set(folder)
+        if CLOCK not in os.environ:
+            skipped["clock"] = "there is no libfaketime"
+        # The library cannot sleep by a clock that it leaves alone.
+        time.sleep = lambda seconds: select.select([], [], [], seconds)  # type: ignore[assignment, return-value]
+    weathers = [weather for weather in weathers if weather not in skipped]
+    size = max(SMALLEST_ROUND, min(LARGEST_ROUND, kills // 20))
     number = 0
-    while sum(totals["kills"].values()) < kills and not problems:
+    while weathers and sum(totals["kills"].values()) < kills and not problems:
+        weather = weathers[number % len(weathers)]
         number += 1
-        storm = Round(folder / f"round-{number}", random.Random(seed * 1000 + number))
-        storm.run(min(ROUND, kills - sum(totals["kills"].values())), typical)
-        problems += [*storm.failures, *(check(storm) if not storm.failures else ()), *storm.failures]
+        storm = Round(folder / f"round-{number}", random.Random(seed * 1000 + number), weather)
+        storm.run(min(size, kills - sum(totals["kills"].values())), typical)
+        if not storm.failures:
+            problems += checked(storm)
+        problems += [f"{weather}: {failure}" for failure in storm.failures]
         for name, counted in totals.items():
             counted.update(getattr(storm, name))
         sums.update(
             events=len(storm.events), notes=len(storm.notes), erased=len(storm.erased), talks=len(storm.talks),
-            backups=len(storm.backups), stopped=storm.stopped, rounds=1,
+            backups=len(storm.backups), stopped=storm.stopped, rounds=1, **{f"{weather} changes": storm.changes},
         )  # fmt: skip
         if not problems:
-            import shutil
-
-            os.chdir(folder)
-            shutil.rmtree(storm.folder)
+            storm.remove()
     report = {
         "problems": list(dict.fromkeys(problems)),
+        "skipped": skipped,
         **{name: dict(counted) for name, counted in totals.items()},
         "acknowledged": dict(sums),
         "typical_seconds": {name: round(value, 3) for name, value in sorted(typical.items())},
@@ -507,5 +642,25 @@ def main(folder: Path, kills: int, seed: int) -> int:
     return 1 if problems else 0
 
 
+def checked(storm: Round) -> list[str]:
+    """The promises that do not hold, looked at by a child: it sees the weather's last trace, and we do not."""
+    answer = storm.outputs / "answer"
+    pid = os.fork()
+    if not pid:
+        code = 70
+        try:
+            if storm.weather == "nolock":
+                refuse_locks()
+            found = [f"{storm.weather}: {problem}" for problem in (*check(storm), *storm.failures)]
+            answer.write_text(json.dumps(found))
+            code = 0
+        except BaseException:  # noqa: BLE001 - whatever it is, the parent reads it
+            answer.write_text(json.dumps([f"{storm.weather}: {traceback.format_exc()}"]))
+        finally:
+            os._exit(code)
+    os.waitpid(pid, 0)
+    return json.loads(answer.read_text()) if answer.exists() else [f"{storm.weather}: the check failed"]
+
+
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])))
+    sys.exit(main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]))
