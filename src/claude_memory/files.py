@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,33 +67,6 @@ def write_atomically(path: Path, content: bytes, *, mode: int = FILE_MODE) -> No
             temporary.unlink()
         raise
     sync_folder(path.parent)
-
-
-UNFINISHED_SECONDS = 3600  # whoever has not finished within the hour is dead
-_UNFINISHED = re.compile(r"\..+\.[0-9a-f]{8,12}\.tmp|\.memories.*\.purge")
-
-
-def sweep_unfinished(folder: Path, now: float, *, deep: bool = True) -> int:
-    """Remove what writers left under the folder that were killed over an hour ago; returns how many."""
-    swept = 0
-    for place, folders, names in os.walk(folder):
-        for name in [*names, *folders]:
-            path = Path(place, name)
-            if _UNFINISHED.fullmatch(name) and _is_old(path, now):
-                shutil.rmtree(path, ignore_errors=True)
-                with contextlib.suppress(OSError):
-                    path.unlink(missing_ok=True)
-                swept += not path.exists()
-        if not deep:
-            break
-    return swept
-
-
-def _is_old(path: Path, now: float) -> bool:
-    try:
-        return not path.is_symlink() and now - path.stat().st_mtime > UNFINISHED_SECONDS
-    except OSError:
-        return False
 
 
 @contextlib.contextmanager

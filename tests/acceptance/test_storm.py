@@ -1,6 +1,7 @@
 """kill -9 over every operation: nothing acknowledged is lost, nothing stands twice, nothing is left over.
 
-SOAK_KILLS sets how many processes a soak kills; a fifth of them under a clock that jumps.
+SOAK_KILLS sets how many processes a soak kills: three fifths of them here in all weathers, a fifth under a
+clock that jumps, and a fifth in test_kill.py.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def test_operations_may_be_killed_at_any_moment(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 def test_thousands_of_kills_on_full_read_only_and_lockless_disks(tmp_path: Path) -> None:
-    kills = MANY * 4 // 5
+    kills = MANY * 3 // 5
     report = storm(tmp_path, kills, "calm", "full", "nolock", "readonly")
     assert sum(report["kills"].values()) >= kills
     assert all(report["kills"].get(name) for name in EVERY_OPERATION)

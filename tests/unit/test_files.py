@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -116,27 +115,3 @@ def test_folders_are_private_under_any_umask(tmp_path: Path) -> None:
         os.umask(before)
     assert folder.stat().st_mode & 0o777 == 0o700
     assert folder.parent.stat().st_mode & 0o777 == 0o700
-
-
-def test_what_killed_writers_left_goes_after_an_hour_and_nothing_else_does(tmp_path: Path) -> None:
-    from claude_memory.files import sweep_unfinished
-
-    old = time.time() - 7200
-    (tmp_path / "deep" / ".made.zip.0123abcd.tmp").mkdir(parents=True)
-    left = [
-        tmp_path / ".note.json.0123456789ab.tmp",
-        tmp_path / "deep" / ".made.zip.0123abcd.tmp" / "memory.db",
-        tmp_path / ".memories.jsonl.purge",
-    ]
-    fresh = tmp_path / ".other.json.0123456789ab.tmp"
-    kept = [tmp_path / "draft.tmp", tmp_path / ".hidden", tmp_path / "deep" / "a.0123456789ab.tmp"]
-    link = tmp_path / ".link.0123456789ab.tmp"
-    for path in (*left, fresh, *kept):
-        path.write_bytes(b"x")
-    link.symlink_to(kept[0])
-    for path in (*left, left[1].parent, *kept):
-        os.utime(path, (old, old))
-    os.utime(link, (old, old), follow_symlinks=False)
-    assert sweep_unfinished(tmp_path, time.time()) == 3
-    assert not any(path.exists() for path in left)
-    assert all(path.exists() for path in (fresh, link, *kept))

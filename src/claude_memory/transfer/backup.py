@@ -13,7 +13,6 @@ import secrets
 import shutil
 import stat
 import tempfile
-import time
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -23,14 +22,7 @@ from typing import Protocol
 
 from claude_memory import __version__
 from claude_memory.errors import Conflict, InvalidInput, MemoryFault, NotFound, StoreFault
-from claude_memory.files import (
-    FILE_MODE,
-    FOLDER_MODE,
-    private_folder,
-    sweep_unfinished,
-    sync_file,
-    sync_folder,
-)
+from claude_memory.files import FILE_MODE, FOLDER_MODE, private_folder, sync_file, sync_folder
 from claude_memory.model import ProjectId
 from claude_memory.store.protocol import StoreStats
 from claude_memory.transfer import mirror
@@ -85,7 +77,7 @@ def create(home: Path, store: Snapshots, target: Path | None = None) -> Path:
     target = _target(home, target, created)
     staging = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
-        sweep_unfinished(private_folder(target.parent), time.time(), deep=False)
+        private_folder(target.parent)
         staging.mkdir(mode=FOLDER_MODE)
         collected = _Collection(home, staging)
         # Events are copied before the database and the mirror after it: what moves from one to the other

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from claude_memory import settings as settings_module
 from claude_memory.errors import Conflict, EmbedderUnavailable, InvalidInput, StoreBusy
-from claude_memory.files import FILE_MODE, private_folder, sweep_unfinished
+from claude_memory.files import FILE_MODE, private_folder
 from claude_memory.model import MemoryFilter, MemoryId, SearchScope, Status
 from claude_memory.verbs.fields import clean
 from claude_memory.verbs.opened import ANY_STATUS, Opened
@@ -49,8 +49,6 @@ class Upkeep(Opened):
     def drain(self, *, budget_seconds: float | None = None) -> Drained:
         """Store what hooks have captured; text first, vectors follow by `embed_pending`."""
         done = self._drain_events(budget_seconds)
-        if budget_seconds is None:
-            sweep_unfinished(self.home, time.time())
         if budget_seconds is None or budget_seconds >= FILES_SECONDS:
             self._keep_files(budget_seconds)
         return done
