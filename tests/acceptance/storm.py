@@ -501,12 +501,11 @@ def check(storm: Round) -> Iterator[str]:
 
 
 def age(folder: Path) -> None:
-    """Whatever was left unfinished was left more than an hour ago."""
+    """Whatever was written was written more than an hour ago."""
     then = time.time() - AN_HOUR_AGO
     for path in folder.rglob("*"):
-        if path.name.endswith((".tmp", ".purge", ".owner")) or path.parent.name == "tmp":
-            with contextlib.suppress(OSError):
-                os.utime(path, (then, then), follow_symlinks=False)
+        with contextlib.suppress(OSError):
+            os.utime(path, (then, then), follow_symlinks=False)
 
 
 def settle(storm: Round) -> None:
