@@ -11,7 +11,6 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -348,9 +347,7 @@ def test_forgetting_does_not_take_a_twin_away_when_its_time_is_over(world: World
     one = world.memory.remember(NewMemory(OTHER))
     twin = world.memory.remember(NewMemory(f"{OTHER} too"))
     world.memory.forget([one.id])
-    [hidden] = world.memory.show([one.id])
-    world.memory.store.update(replace(hidden, forgotten_at=datetime(2020, 1, 1, tzinfo=UTC)))
-    world.memory.upkeep()
+    world.memory.store.prune(events_before=None, forgotten_before=datetime.now(UTC))
     assert [body for body in bodies(world) if "otter" in body] == [f"{OTHER} too"]
     assert world.memory.show([twin.id])
 
