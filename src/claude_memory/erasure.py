@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 ERASED = "[erased]"
-SHORTEST = 12  # characters; a shorter text may stand somewhere by chance, and only equals itself
+SHORTEST = 12  # characters; a shorter text may stand anywhere by chance
 TITLE_CHARACTERS = 80
 _SUBSTANCE = ("decision", "error", "solution", "code", "text", "statement", "task", "content")
 _ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrtbf])")
@@ -123,16 +123,10 @@ class Sentences:
     def __init__(self, texts: Iterable[str]) -> None:
         said = {" ".join(words(text)): None for text in texts}
         self._wanted = [one for one in said if len(one) >= SHORTEST]
-        self._short = frozenset(one for one in said if one and len(one) < SHORTEST)
         self._longest = [max(one.split(" "), key=len) for one in self._wanted]
-
-    def __bool__(self) -> bool:
-        return bool(self._wanted or self._short)
 
     def likely(self, text: str) -> bool:
         """Whether the longest word of a sentence stands anywhere in the text."""
-        if self._short and len(text) < 4 * SHORTEST:
-            return True
         if "\\u" in text:
             return bool(self._wanted)
         plain = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
@@ -141,8 +135,6 @@ class Sentences:
     def spans(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
         """First and last word of every place where a sentence stands."""
         said = " ".join(words)
-        if said in self._short:
-            yield 0, len(words) - 1
         for wanted in self._wanted:
             place = said.find(wanted)
             while place >= 0:

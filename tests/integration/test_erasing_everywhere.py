@@ -392,11 +392,45 @@ def test_scripts_without_spaces_are_told_too() -> None:
     assert holds(f"彼は言った「{secret}」と。", Hashed("1", [str(sentence_hash("1", "p", secret))]))
 
 
-def test_a_short_text_is_only_found_where_nothing_else_is_said() -> None:
-    short = Sentences(["use tabs"])
-    assert holds(" Use   tabs. ", short)
-    assert not holds("never use tabs here", short)
+def test_a_short_text_is_no_sentence(world: World) -> None:
+    assert not holds("use tabs", Sentences(["use tabs"]))
     assert sentence_hash("1", "p", "use tabs") is None
+    world.captured("UserPromptSubmit", prompt_id="p1", prompt="go on")
+    world.captured("UserPromptSubmit", prompt_id="p2", prompt="go on", session_id="s2")
+    world.memory.drain()
+    kept = world.memory.remember(NewMemory("go on"))
+    world.memory.erase([kept.id])
+    assert world.memory.stats().events == 2
+
+
+def test_what_was_made_from_the_same_event_does_not_take_others_words_with_it(world: World) -> None:
+    everyday = "please run all the tests again before you go on"
+    for number in (1, 2):
+        world.captured("UserPromptSubmit", prompt_id=f"p{number}", prompt=everyday, session_id=f"s{number}")
+    world.memory.drain()
+    first, second = [
+        one for one in world.memory.store.memories(EVERYTHING, MemoryFilter()) if one.body == everyday
+    ]
+    told = world.memory.remember(NewMemory(SENTENCE, provenance={"event": first.provenance["event"]}))
+    world.memory.erase([told.id])
+    assert second.id in [one.id for one in world.memory.store.memories(EVERYTHING, MemoryFilter())]
+
+
+def test_notes_and_task_documents_of_a_person_are_named(world: World, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    note = tmp_path / "notes" / "harbour.md"
+    note.write_text(f"# Harbour\n\nA line.\n{SENTENCE}\n", "utf-8")
+    task = world.here / ".claude-memories" / "sessions" / "s1" / "tasks" / "door-plan.md"
+    task.parent.mkdir(parents=True)
+    task.write_text(f"# Plan\n\n1. {SENTENCE}\n", "utf-8")
+    with Memory.open(world.home, world.here, flags={**WORDS, "knowledge": [str(note.parent)]}) as memory:
+        memory.sync_files()
+        kept = memory.remember(NewMemory(SENTENCE))
+        done = memory.erase([kept.id])
+        assert {f"{note}:4", f"{task}:3"} <= set(done.left)
+        memory.reindex()
+    assert holding(world.home) == []
+    assert note.read_text("utf-8").endswith(f"{SENTENCE}\n")
 
 
 def test_what_breaks_off_within_the_sentence_is_a_piece_of_it() -> None:

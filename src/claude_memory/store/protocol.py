@@ -154,10 +154,11 @@ class Store(Protocol):
         """Replace a memory's row; its passages are rebuilt if title or body changed."""
         ...
 
-    def erase(self, ids: Sequence[MemoryId], *, quotes: bool = True) -> Erased:
+    def erase(self, ids: Sequence[MemoryId], *, texts: Sequence[str] | None = None) -> Erased:
         """Remove memories, the events they came from, text, vectors and file pages; leave tombstones.
 
-        With `quotes`, what they say is taken out of everything else, too, in every project.
+        The sentences `texts`, by default what the memories say, are taken out of everything else, too, in
+        every project.
         """
 
     def apply_tombstones(self) -> Erased:

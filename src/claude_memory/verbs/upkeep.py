@@ -18,7 +18,6 @@ from claude_memory.verbs.fields import clean
 from claude_memory.verbs.opened import ANY_STATUS, Opened
 
 if TYPE_CHECKING:
-    from claude_memory.erasure import Holder
     from claude_memory.ingest.claude_mem import Read
     from claude_memory.ingest.drain import Drained
     from claude_memory.ingest.importer import Imported, Progress, Request
@@ -290,15 +289,17 @@ class Upkeep(Opened):
         if texts:
             self._mirror()
 
-    def _erase(self, ids: Sequence[MemoryId], quoted: Holder | None = None) -> Erased:
-        """Remove memories for good; with `quoted`, also what else holds those sentences."""
+    def _erase(self, ids: Sequence[MemoryId], texts: Sequence[str] = ()) -> Erased:
+        """Remove memories for good, and take the sentences `texts` out of whatever else holds them."""
+        from claude_memory.erasure import Sentences
         from claude_memory.transfer import mirror
 
         # Before, so that a mirror held by another process stops it while the ids are still known;
         # after, for what was mirrored in between.
         mirror.purge(self.home, ids)
-        erased = self.store.erase(ids, quotes=quoted is not None)
-        mirror.purge(self.home, erased.ids or ids, (lambda _: quoted) if quoted is not None else None)
+        erased = self.store.erase(ids, texts=texts)
+        sentences = Sentences(texts)
+        mirror.purge(self.home, erased.ids or ids, (lambda _: sentences) if texts else None)
         self._mirror()
         return erased
 

@@ -140,16 +140,16 @@ class Writing(Upkeep):
         asked = [self._one(id_) for id_ in ids]
         # What else was made from the same events goes with them: it may say the same in other words.
         gone = [*asked, *kin(self.store, asked)]
-        sentences = Sentences(one.body for one in gone)
+        texts = [one.body.strip() for one in asked if len(one.body.strip()) >= SHORTEST]
+        sentences, made_from_it = Sentences(texts), Sentences(one.body for one in gone)
         own, others = self._files_outside(gone)
         # Files first: a process that ends in between leaves the memory, and so the way to ask again.
-        erasing.purge(self.home, sentences, own)
-        erased = self._erase([one.id for one in gone], sentences)
-        purge_summaries(self.home, sentences, {one.session for one in gone if one.session})
-        erasing.purge(self.home, sentences, own)
+        erasing.purge(self.home, made_from_it, own)
+        erased = self._erase([one.id for one in gone], texts)
+        purge_summaries(self.home, made_from_it, {one.session for one in gone if one.session})
+        erasing.purge(self.home, made_from_it, own)
         for asked_for in (self.home / "cache").glob("last-search-*"):
             asked_for.unlink(missing_ok=True)  # a question may have had a word of it
-        texts = [one.body.strip() for one in gone if len(one.body.strip()) >= SHORTEST]
         left = erasing.places_in_home(self.home, sentences, texts)
         left += erasing.places([*own, *others, *map(Path, erased.transcripts)], sentences)
         return replace(erased, left=tuple(dict.fromkeys(left)))

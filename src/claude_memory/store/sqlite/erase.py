@@ -22,10 +22,12 @@ from claude_memory.store.sqlite.text_index import IndexWriter
 from claude_memory.text import strings_in
 
 
-def erase(db: apsw.Connection, ids: Sequence[MemoryId], at: str, *, quotes: bool = True) -> Erased:
+def erase(
+    db: apsw.Connection, ids: Sequence[MemoryId], at: str, *, texts: Sequence[str] | None = None
+) -> Erased:
     """Remove memories and the events they came from, and leave hashes that keep them away.
 
-    With `quotes`, whatever else holds what they say loses it, in every project.
+    Whatever else holds one of `texts`, by default what the memories say, loses it, in every project.
     """
     asked = _load(db, ids)
     if not asked:
@@ -35,12 +37,13 @@ def erase(db: apsw.Connection, ids: Sequence[MemoryId], at: str, *, quotes: bool
     events, said_in = _erase_origins(db, grave, [memory for _, memory in asked])
     gone = dict(asked)
     changed = 0
-    if quotes:
-        sentences = Sentences(memory.body for memory in gone.values())
+    said = [memory.body for _, memory in asked] if texts is None else texts
+    if said:
+        sentences = Sentences(said)
         swept = sweep.sweep(db, lambda _: sentences)
         for project in {*swept.projects, *(memory.project for _, memory in asked)}:
-            for _, memory in asked:
-                grave.bury(tombstones.of_sentence(grave.salt, project, memory.body))
+            for text in said:
+                grave.bury(tombstones.of_sentence(grave.salt, project, text))
         gone.update(swept.memories)
         for id_, _ in swept.events:
             grave.bury([tombstones.of_event(grave.salt, id_)])
@@ -106,7 +109,7 @@ def prune(
             (rows.stamp(forgotten_before),),
         )
         ids = [MemoryId(id_) for (id_,) in old]
-        memories = erase(db, ids, at, quotes=False).memories if old else 0
+        memories = erase(db, ids, at, texts=()).memories if old else 0
     return Pruned(events, memories)
 
 

@@ -171,12 +171,12 @@ class SqliteStore:
         with self._connections.writing() as db:
             write.update(db, memory)
 
-    def erase(self, ids: Sequence[MemoryId], *, quotes: bool = True) -> Erased:
+    def erase(self, ids: Sequence[MemoryId], *, texts: Sequence[str] | None = None) -> Erased:
         """Remove memories for good, and what they say from everything else; leave tombstones."""
         from claude_memory.store.sqlite import erase
 
         with self._connections.writing() as db:
-            erased = erase.erase(db, ids, _now(), quotes=quotes)
+            erased = erase.erase(db, ids, _now(), texts=texts)
         if erased.memories:
             self._scrub()
         return erased
