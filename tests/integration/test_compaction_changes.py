@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.integration.test_compaction import SESSION, START, Session, first_part, keeper, second_part
 
-from claude_memory import Memory
+from claude_memory import Memory, NewMemory
 from claude_memory.compaction.erasing import purge
 from claude_memory.compaction.keeping import Keeper, add_vectors
 from claude_memory.compaction.model import KeptSummary
@@ -21,6 +21,7 @@ from claude_memory.compaction.saving import save
 from claude_memory.compaction.schema import faults, schema
 from claude_memory.compaction.store import Shelf
 from claude_memory.compaction.upgrade import upgrade
+from claude_memory.erasure import Sentences
 from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind, MemoryFilter, SearchScope, StoredMemory
 
@@ -107,7 +108,7 @@ def test_vectors_of_an_older_text_do_not_bring_it_back(made: Keeper) -> None:
 def test_vectors_do_not_bring_back_what_was_erased(made: Keeper) -> None:
     older = kept(made)
     assert RULE in json.dumps(older.document)
-    purge(made.home, [RULE])
+    purge(made.home, Sentences([RULE]))
     add_vectors(made.shelf, older, Vectors())  # type: ignore[arg-type]
     assert RULE not in json.dumps(kept(made).document)
 
@@ -122,7 +123,7 @@ def test_a_session_that_was_deleted_stays_so(made: Keeper) -> None:
 def test_a_model_that_answers_after_an_erasure_is_not_heard(made: Keeper) -> None:
     class Late(Model):
         def meanwhile(self) -> None:
-            purge(made.home, [RULE])
+            purge(made.home, Sentences([RULE]))
 
     assert upgraded(made, Late({**ANSWER, "conventions": [RULE]})) == []
     assert RULE not in json.dumps(kept(made).document)
@@ -141,9 +142,29 @@ def test_what_was_erased_is_never_sent_to_a_model(memory: Memory, made: Keeper) 
     assert faults(dict(kept(made).document)) == []
 
 
+def test_a_compaction_after_an_erasure_does_not_say_it_again(tmp_path: Path, memory: Memory) -> None:
+    session = Session(tmp_path, memory.home, memory.project_root)
+    session.person(f"please note: {RULE}")
+    session.agent("Noted.")
+    session.person("The gateway listens on port 8443, remember that for the deployment")
+    session.agent("Done.")
+    told = memory.remember(NewMemory(RULE))
+    memory.erase([told.id])
+    session.compact()
+    memory.drain()
+    assert [one.number for one in keeper(memory).all(now=START + timedelta(minutes=5))] == [1]
+    said = json.dumps(kept(keeper(memory)).document)
+    assert "8443" in said
+    assert RULE not in said
+    memory.close()
+    assert RULE.encode() not in b"".join(
+        path.read_bytes() for path in memory.home.rglob("*") if path.is_file()
+    )
+
+
 def test_nor_is_what_no_summary_quotes_but_the_session_said(made: Keeper) -> None:
     model = Model()
-    purge(made.home, ["what only the transcript says"], {SESSION})
+    purge(made.home, Sentences(["what only the transcript says"]), {SESSION})
     assert upgraded(made, model) == []
     assert model.prompts == []
 
@@ -151,7 +172,7 @@ def test_nor_is_what_no_summary_quotes_but_the_session_said(made: Keeper) -> Non
 def test_nor_is_a_later_part_of_a_session_that_something_was_erased_from(
     tmp_path: Path, memory: Memory, made: Keeper
 ) -> None:
-    purge(made.home, [RULE])
+    purge(made.home, Sentences([RULE]))
     session = Session(tmp_path, memory.home, memory.project_root)
     session.count = 100
     session.person(f"as I said, {RULE}")
@@ -168,7 +189,7 @@ def test_what_is_left_of_a_list_points_to_its_own_messages(made: Keeper) -> None
     before = pointing(kept(made))
     assert len(before) > 1
     assert next(iter(before)).startswith(RULE)
-    purge(made.home, [RULE])
+    purge(made.home, Sentences([RULE]))
     assert pointing(kept(made)) == {text: places for text, places in before.items() if RULE not in text}
 
 

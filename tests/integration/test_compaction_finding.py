@@ -26,6 +26,7 @@ from claude_memory.compaction.erasing import purge
 from claude_memory.compaction.keeping import Keeper
 from claude_memory.compaction.model import KeptSummary
 from claude_memory.compaction.store import Shelf
+from claude_memory.erasure import Sentences
 from claude_memory.errors import StoreBusy
 from claude_memory.ingest.importer import Request
 from claude_memory.model import Kind, MemoryFilter, SearchScope
@@ -100,7 +101,7 @@ def test_a_copy_of_a_sessions_folder_is_no_session(memory: Memory, session: Sess
     folder = memory.home / "sessions" / f"session_{SESSION}"
     shutil.copytree(folder, folder.with_name(f"{folder.name} (copy)"))
     assert Shelf(memory.home).sessions() == [SESSION]
-    assert purge(memory.home, ["always write money as Decimal in tests, never floats"]) == 1
+    assert purge(memory.home, Sentences(["always write money as Decimal in tests, never floats"])) == 1
 
 
 def test_a_summariser_that_does_not_exist_costs_no_summary(tmp_path: Path) -> None:
@@ -327,7 +328,7 @@ def test_what_was_erased_from_the_reports_does_not_come_back_with_the_transcript
     hidden = session.path.rename(session.path.with_suffix(".away"))
     [first] = compacted(memory)
     assert "Decimal" in json.dumps(first.document)
-    purge(memory.home, ["always write money as Decimal in tests, never floats"])
+    purge(memory.home, Sentences(["always write money as Decimal in tests, never floats"]))
     hidden.rename(session.path)
     session.report("PostCompact", compact_summary="The story so far.")
     assert compacted(memory) == []

@@ -19,12 +19,12 @@ ROWS = (
     {"memory", "context", "core", "install"},
     {"verbs"},
     {"compaction"},
+    {"transfer"},
     {
         "ingest",
         "recall",
         "layers",
         "tasks",
-        "transfer",
         "timeline",
         "ledger",
         "conversations",

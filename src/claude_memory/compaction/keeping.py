@@ -21,6 +21,7 @@ from claude_memory.compaction.store import Shelf
 from claude_memory.compaction.summarise import size_of, summarise
 from claude_memory.compaction.waiting import EVENTS, Settled, is_done, stand_in, told_before
 from claude_memory.distil.turns import Origin, Turn
+from claude_memory.erasure import without
 from claude_memory.errors import EmbedderUnavailable, InvalidInput, MemoryFault
 from claude_memory.model import (
     Event,
@@ -189,6 +190,7 @@ class Keeper:
         from claude_memory.compaction import ranges
 
         origin = Origin(session, id_, transcript.cwd or cwd, transcript.kind)
+        transcript = self._without_erased(transcript, id_)
         earlier: Sequence[Turn] = ()
         for stretch in ranges.stretches(transcript):
             turns = ranges.turns_of(transcript, stretch.first, stretch.last)
@@ -214,6 +216,12 @@ class Keeper:
         # The archive has no figures; the file it was read from does, while the agent keeps it.
         figures = ranges.reported(Path(kept[0].path)) if kept[0].path.endswith(".jsonl") else {}
         return ranges.Transcript(session, kept[0].cwd, messages, figures, "archive")
+
+    def _without_erased(self, transcript: Transcript, id_: ProjectId) -> Transcript:
+        """The agent's own file still says what was erased here."""
+        erased = self.store.erased_sentences(id_)
+        said = tuple(replace(one, text=str(without(one.text, erased))) for one in transcript.messages)
+        return replace(transcript, messages=said)
 
     def _from_events(self, session: SessionId, id_: ProjectId, cwd: str) -> Iterator[Material]:
         """Without any transcript, hooks' own reports are the messages, counted from 1."""

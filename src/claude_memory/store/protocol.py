@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from claude_memory.erasure import Holder
 from claude_memory.model import (
     Event,
     EventId,
@@ -107,9 +108,11 @@ class Erased:
     events: int
     passages: int
     vectors: int
-    left: tuple[
-        str, ...
-    ] = ()  # places, as file:line, where a person wrote it down: only they may change those
+    cut: int = field(default=0, compare=False)  # other texts that held it, and lost it
+    # Of the memories, also of those that nobody named but that said the same.
+    ids: tuple[MemoryId, ...] = field(default=(), compare=False)
+    transcripts: tuple[str, ...] = field(default=(), compare=False)  # agents' own files that it was read from
+    left: tuple[str, ...] = ()  # places where it still stands and that only the person may change
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +167,18 @@ class Store(Protocol):
         """Replace a memory's row; its passages are rebuilt if title or body changed."""
         ...
 
-    def erase(self, ids: Sequence[MemoryId]) -> Erased:
-        """Remove memories, the events they came from, text, vectors and file pages; leave tombstones."""
+    def erase(self, ids: Sequence[MemoryId], *, texts: Sequence[str] | None = None) -> Erased:
+        """Remove memories, the events they came from, text, vectors and file pages; leave tombstones.
+
+        The sentences `texts`, by default what the memories say, are taken out of everything else, too, in
+        every project.
+        """
+
+    def apply_tombstones(self) -> Erased:
+        """Remove what tombstones name that came from elsewhere, as `erase` would have."""
+
+    def erased_sentences(self, project: ProjectId | None = None) -> Holder:
+        """What was erased from a project, or from any, by its hashes: tells which texts hold it."""
         ...
 
     def prune(self, *, events_before: datetime | None, forgotten_before: datetime | None) -> Pruned:

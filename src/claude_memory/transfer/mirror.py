@@ -13,15 +13,17 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from claude_memory import settings
+from claude_memory.erasure import Holder, holds
 from claude_memory.errors import Conflict, StoreFault
 from claude_memory.files import FILE_MODE, private_folder, sync_folder
 from claude_memory.locks import try_lock
+from claude_memory.model import ProjectId
 from claude_memory.store import database_path
 from claude_memory.store.protocol import Change
 
@@ -36,6 +38,9 @@ _TURN_BATCHES = 10
 _TAIL_BYTES = 1 << 18
 
 _ARCHIVE = re.compile(r"memories-(\d{4}-\d{2})(?:-(\d+))?\.jsonl")
+
+
+Erasure = Callable[[ProjectId | None], Holder]
 
 
 class ChangeSource(Protocol):
@@ -135,19 +140,26 @@ def _flush_turn(home: Path, store: ChangeSource, now: datetime) -> int:
     return written
 
 
-def purge(home: Path, ids: Collection[str], *, wait_seconds: float = LOCK_WAIT_SECONDS) -> int:
-    """Rewrite the mirror without the lines of these memories; returns the lines removed.
+def purge(
+    home: Path,
+    ids: Collection[str],
+    erased: Erasure | None = None,
+    *,
+    wait_seconds: float = LOCK_WAIT_SECONDS,
+) -> int:
+    """Rewrite the mirror without the lines of these memories, and without those that hold what was erased.
 
-    Tombstones stay, other memories lose only their links to the erased ones, and lines that cannot be
-    read go too, because nobody can tell whose text they hold.
+    Returns the lines removed. `erased` gives what was erased from a project; the store writes down anew
+    what is left of a memory that lost a part. Tombstones stay, other memories lose only their links to the
+    erased ones, and lines that cannot be read go too, because nobody can tell whose text they hold.
     """
     gone = frozenset(ids)
-    if not gone or not paths(home):
+    if not (gone or erased) or not paths(home):
         return 0
     with locked(home, wait_seconds=wait_seconds):
         for leftover in home.glob(f".{CURRENT.partition('.')[0]}*.purge"):
             leftover.unlink(missing_ok=True)
-        return sum(_purge_file(path, gone) for path in paths(home))
+        return sum(_purge_file(path, gone, erased) for path in paths(home))
 
 
 def set_damaged_store_aside(home: Path) -> Path | None:
@@ -273,7 +285,7 @@ def _archive_order(name: str) -> tuple[str, int]:
     return (found.group(1), int(found.group(2) or 1)) if found else ("", 0)
 
 
-def _purge_file(path: Path, gone: frozenset[str]) -> int:
+def _purge_file(path: Path, gone: frozenset[str], erased: Erasure | None) -> int:
     """Write the file anew without what is gone; a file that holds none of it is left alone."""
     temporary = path.with_name(f".{path.name}.purge")
     removed = changed = 0
@@ -281,7 +293,7 @@ def _purge_file(path: Path, gone: frozenset[str]) -> int:
     try:
         with path.open("rb") as source, os.fdopen(os.open(temporary, flags, FILE_MODE), "wb") as target:
             for line in source:
-                kept = _without(line, gone)
+                kept = _without(line, gone, erased)
                 removed += kept is None
                 changed += kept != line
                 target.write(kept or b"")
@@ -296,7 +308,7 @@ def _purge_file(path: Path, gone: frozenset[str]) -> int:
     return removed
 
 
-def _without(line: bytes, gone: frozenset[str]) -> bytes | None:
+def _without(line: bytes, gone: frozenset[str], erased: Erasure | None) -> bytes | None:
     """The line as it may stay, or None."""
     record = _parsed(line)
     if record is None:
@@ -304,6 +316,9 @@ def _without(line: bytes, gone: frozenset[str]) -> bytes | None:
     memory = record.get("memory")
     if "tombstone" in record:
         return line
+    project = memory.get("project") if isinstance(memory, dict) else None
+    if erased is not None and holds(line.decode("utf-8", "replace"), erased(project)):
+        return None
     if not isinstance(memory, dict):
         return None if any(id_.encode() in line for id_ in gone) else line
     if memory.get("id") in gone:

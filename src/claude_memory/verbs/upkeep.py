@@ -311,14 +311,17 @@ class Upkeep(Opened):
         if texts:
             self._mirror()
 
-    def _erase(self, ids: Sequence[MemoryId]) -> Erased:
+    def _erase(self, ids: Sequence[MemoryId], texts: Sequence[str] = ()) -> Erased:
+        """Remove memories for good, and take the sentences `texts` out of whatever else holds them."""
+        from claude_memory.erasure import Sentences
         from claude_memory.transfer import mirror
 
         # Before, so that a mirror held by another process stops it while the ids are still known;
         # after, for what was mirrored in between.
         mirror.purge(self.home, ids)
-        erased = self.store.erase(ids)
-        mirror.purge(self.home, ids)
+        erased = self.store.erase(ids, texts=texts)
+        sentences = Sentences(texts)
+        mirror.purge(self.home, erased.ids or ids, (lambda _: sentences) if texts else None)
         self._mirror()
         return erased
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from claude_memory.erasure import SHORTEST
 from claude_memory.errors import Conflict, EmbedderUnavailable, InvalidInput
+from claude_memory.layout import FOLDER
 from claude_memory.model import Kind, MemoryId, NewMemory, Status, StoredMemory
 from claude_memory.verbs.fields import clean, has_derived_title, kind_of, title_of
 from claude_memory.verbs.upkeep import Upkeep
@@ -129,20 +132,47 @@ class Writing(Upkeep):
 
     def erase(self, ids: Sequence[str]) -> Erased:
         """Remove memories for good: rows, index, vectors, events, mirror, file pages; a tombstone stays."""
-        from claude_memory.compaction.erasing import purge
+        from claude_memory.compaction.erasing import purge as purge_summaries
+        from claude_memory.erasure import Sentences
         from claude_memory.ingest.distilling import kin
-        from claude_memory.layers.erasing import purge as purge_files
-        from claude_memory.layers.places import project_files
+        from claude_memory.layers import erasing
 
+        self._drain_events(None)  # what waits in the spool may say it, too
         asked = [self._one(id_) for id_ in ids]
         # What else was made from the same events goes with them: it may say the same in other words.
         gone = [*asked, *kin(self.store, asked)]
-        erased = self._erase([one.id for one in gone])
-        texts = [one.body for one in gone]
-        purge(self.home, texts, {one.session for one in gone if one.session})
-        files = project_files(self.home, self.project.id, self.project_root)
-        self._last_search().unlink(missing_ok=True)
-        return replace(erased, left=tuple(purge_files(self.home, files, texts)))
+        texts = [one.body.strip() for one in asked if len(one.body.strip()) >= SHORTEST]
+        sentences, made_from_it = Sentences(texts), Sentences(one.body for one in gone)
+        own, others = self._files_outside(gone)
+        # Files first: a process that ends in between leaves the memory, and so the way to ask again.
+        erasing.purge(self.home, made_from_it, own)
+        erased = self._erase([one.id for one in gone], texts)
+        purge_summaries(self.home, made_from_it, {one.session for one in gone if one.session})
+        erasing.purge(self.home, made_from_it, own)
+        for asked_for in (self.home / "cache").glob("last-search-*"):
+            asked_for.unlink(missing_ok=True)  # a question may have had a word of it
+        left = erasing.places_in_home(self.home, sentences, texts)
+        left += erasing.places([*own, *others, *map(Path, erased.transcripts)], sentences)
+        return replace(erased, left=tuple(dict.fromkeys(left)))
+
+    def _files_outside(self, gone: Sequence[StoredMemory]) -> tuple[list[Path], list[Path]]:
+        """Places outside the home that may say it: those with our blocks in them, and those we only read."""
+        own, others = [], []
+        for project in {
+            self.project.id: self.project,
+            **{one.id: one for one in self.store.projects()},
+        }.values():
+            root = self.project_root if project.id == self.project.id else Path(project.path)
+            files = self.keeper.files_of(project.id, root)
+            outside = [path for path in files.all() if not path.is_relative_to(self.home)]
+            approved = [path for path in outside if path.is_relative_to(files.base)]
+            own += approved
+            others += [path for path in outside if path not in approved]
+            folder = root / FOLDER
+            others += [folder] if folder.is_dir() and not folder.is_symlink() else []
+        others += self.keeper.knowledge_folders()
+        others += [Path(str(one.provenance["file"])) for one in gone if one.provenance.get("file")]
+        return own, others
 
     def _updated(self, memory: StoredMemory) -> StoredMemory:
         changed = replace(memory, updated_at=datetime.now(UTC))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import apsw
 
+from claude_memory.erasure import ERASED
 from claude_memory.model import ProjectId
 from claude_memory.store.archive_protocol import Archived, ImportFile, NewMessage
 from claude_memory.store.packing import packed
 from claude_memory.store.sqlite import archive_search, rows, write
+from claude_memory.store.sqlite.tombstones import Tombstones
 from claude_memory.text import shorten
 
 TITLE_CHARACTERS = 80
@@ -53,6 +55,7 @@ class Addition:
         self._rows: list[tuple[Any, ...]] = []
         self._texts: list[tuple[int, str]] = []
         self._sessions = 0
+        self._tombstones = Tombstones(db)
         last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'messages'").get
         self._last = int(last or 0)
 
@@ -83,10 +86,11 @@ class Addition:
             if original != growing.number and growing.continues is None:
                 growing.continues = original
             return False
+        message = self._admitted(message)
         at = rows.stamp(message.at)
         growing.messages += 1
         growing.first_at, growing.last_at = min(growing.first_at, at), max(growing.last_at, at)
-        if not growing.title and message.role == "user":
+        if not growing.title and message.role == "user" and message.text != ERASED:
             growing.title = _title(message.text)
         self._last += 1
         self._rows.append(self._row(message, growing, at))
@@ -94,6 +98,15 @@ class Addition:
         for key in message.keys:
             self._keys[key] = self._new_keys[key] = growing.number
         return True
+
+    def _admitted(self, message: NewMessage) -> NewMessage:
+        """The message without what was erased; it stays in its place, and its keys keep copies away."""
+        known = self._tombstones
+        if message.event is not None and known.hold_event(message.event.id):
+            text = ERASED
+        else:
+            text = known.admitted_text(self._projects[message.cwd], message.text)
+        return message if text == message.text else replace(message, text=text, packed=None)
 
     def _row(self, message: NewMessage, growing: _Growing, at: int) -> tuple[Any, ...]:
         body = message.packed if message.packed is not None else packed(rows.clean(message.text))

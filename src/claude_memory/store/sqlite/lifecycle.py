@@ -9,6 +9,8 @@ from typing import Any
 
 import apsw
 
+from claude_memory.erasure import holds, without
+from claude_memory.errors import Conflict
 from claude_memory.model import MemoryId, Project, ProjectId, SearchScope, StoredMemory
 from claude_memory.store.lifecycle_protocol import (
     FileState,
@@ -23,6 +25,7 @@ from claude_memory.store.lifecycle_protocol import (
 from claude_memory.store.records import moment_text
 from claude_memory.store.sqlite import changes, rows
 from claude_memory.store.sqlite.connection import Connections
+from claude_memory.store.sqlite.tombstones import Tombstones
 from claude_memory.store.sqlite.write import Places
 
 _BATCH = 1_000
@@ -81,7 +84,8 @@ class SqliteLifecycle:
         """Keep it, and leave a line for the mirror: a reminder must outlive the database."""
         record = intention_record(intention)
         with self._connections.writing() as db:
-            put_intention(db, intention)
+            if not put_intention(db, intention):
+                raise Conflict("this was erased for good and stays so")
             line = {"change": "intention", "at": moment_text(datetime.now(UTC)), "intention": record}
             db.execute("INSERT INTO changes (record) VALUES (?)", (rows.to_json(line),))
 
@@ -150,8 +154,10 @@ class SqliteLifecycle:
         """Keep relations between memories of one project."""
         made = 0
         with self._connections.writing() as db:
+            erased = Tombstones(db).sentences(None)
             for item in relations:
-                values = (item.source, item.target, item.kind, rows.clean(item.evidence), rows.stamp(item.at))
+                evidence = str(without(rows.clean(item.evidence), erased))
+                values = (item.source, item.target, item.kind, evidence, rows.stamp(item.at))
                 db.execute(_RELATE, values)
                 made += db.changes()
         return made
@@ -299,12 +305,15 @@ def put_strength(db: apsw.Connection, memory: MemoryId, state: Strength, uses: S
     db.executemany(_PUT_REVIEW, [(memory, rows.stamp(use.at), rows.clean(use.reason)) for use in uses])
 
 
-def put_intention(db: apsw.Connection, intention: Intention) -> None:
-    """Insert or replace the row."""
+def put_intention(db: apsw.Connection, intention: Intention) -> bool:
+    """Insert or replace the row, unless what it says was erased; returns whether it stands now."""
+    if holds(intention.text, Tombstones(db).sentences(intention.project)):
+        return False
     project = Places(db).project(intention.project)
     codebase = rows.clean(intention.codebase).casefold() if intention.codebase else None
     record = rows.to_json(intention_record(intention))
     db.execute(_PUT_INTENTION, (intention.id, project, codebase, intention.status.value, record))
+    return True
 
 
 def intention_record(intention: Intention) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from claude_memory.erasure import Holder
 from claude_memory.errors import NotFound, StoreBusy, StoreFault
 from claude_memory.model import (
     Event,
@@ -201,15 +202,31 @@ class SqliteStore:
         with self._connections.writing() as db:
             write.update(db, memory)
 
-    def erase(self, ids: Sequence[MemoryId]) -> Erased:
-        """Remove memories for good, and leave tombstones."""
+    def erase(self, ids: Sequence[MemoryId], *, texts: Sequence[str] | None = None) -> Erased:
+        """Remove memories for good, and what they say from everything else; leave tombstones."""
         from claude_memory.store.sqlite import erase
 
         with self._connections.writing() as db:
-            erased = erase.erase(db, ids, _now())
+            erased = erase.erase(db, ids, _now(), texts=texts)
         if erased.memories:
             self._scrub()
         return erased
+
+    def apply_tombstones(self) -> Erased:
+        """Remove what tombstones name that came from elsewhere."""
+        from claude_memory.store.sqlite import erase
+
+        with self._connections.writing() as db:
+            erased = erase.apply_tombstones(db, _now())
+        self._scrub()
+        return erased
+
+    def erased_sentences(self, project: ProjectId | None = None) -> Holder:
+        """What was erased from a project, or from any, by its hashes."""
+        from claude_memory.store.sqlite.tombstones import Tombstones
+
+        with self._connections.reading() as db:
+            return Tombstones(db).sentences(project)
 
     def prune(self, *, events_before: datetime | None, forgotten_before: datetime | None) -> Pruned:
         """Drop old events, and memories that were forgotten long enough ago."""

@@ -73,15 +73,17 @@ def add(
     duplicates = tombstoned = 0
     stored_events = 0
     for event in events:
-        if tombstones.hold_event(event):
+        admitted = tombstones.admitted_event(event)
+        if admitted is None:
             tombstoned += 1
-        elif _insert_event(db, places, event):
+        elif _insert_event(db, places, admitted):
             stored_events += 1
         else:
             duplicates += 1
     stored: list[tuple[int, StoredMemory]] = []
-    for memory in memories:
-        if tombstones.hold_memory(memory):
+    for offered in memories:
+        memory = tombstones.admitted(offered)
+        if memory is None:
             tombstoned += 1
             continue
         number = _insert_memory(db, places, memory)
@@ -182,6 +184,7 @@ def update(db: apsw.Connection, memory: StoredMemory, *, mirrored: bool = True) 
     if before is None:
         raise NotFound(f"no memory {memory.id}")
     number, space, session, created_at, title, body, status = before
+    memory = Tombstones(db).left_of(memory)
     places = Places(db)
     project = places.project(memory.project)
     values = rows.memory_values(memory, project, places.session(project, memory.session, memory.created_at))

@@ -196,10 +196,13 @@ def forget(
         output.counted(erased.memories, "memory", "memories"),
         output.counted(erased.events, "event"),
         output.counted(erased.passages, "passage"),
+        output.counted(erased.cut, "other text"),
     )
     output.lines([[(f"erased {', '.join(counts)}", "")]])
     if erased.left:
-        output.note(f"you wrote it down yourself, and only you can take it out: {', '.join(erased.left)}")
+        output.note("it still stands where only you can take it out:")
+        for place in erased.left:
+            output.note(f"  {place}")
 
 
 def _answer(done: str, changed: list[StoredMemory], *, json: bool, single: bool = False) -> None:
