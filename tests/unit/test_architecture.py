@@ -32,7 +32,7 @@ ROWS = (
     {"lifecycle"},
     {"graph"},
     {"store", "embed", "transcripts", "distil", "spool"},
-    {"text", "erasure", "project", "logs", "layout", "config_file", "times", "sample", "naming"},
+    {"text", "erasure", "project", "logs", "layout", "config_file", "times", "sample", "naming", "caller"},
     {"files"},
     {"settings"},
     {"model", "errors", "hook"},
