@@ -49,7 +49,7 @@ def test_a_memory_is_marked_when_its_file_changed_a_lot_and_cleared_when_it_came
     file.write_bytes(lines(80, 500))
     memory.consolidate()
     [marked] = memory.show([kept.id])
-    assert "possibly out of date: auth.py changed" in line_for(marked)
+    assert "possibly out of date: “auth.py changed" in line_for(marked)
     assert any("may be out of date" in line for line in memory.why(kept.id, "tokens").words)
     file.unlink()
     memory.consolidate()
