@@ -60,7 +60,16 @@ def insights(situation: Situation) -> list[Line]:
     held = lifecycle_of(situation.store).strengths(list(last)) if last else {}
     firmness = {id_: -1.0 if state.demoted else state.stability for id_, state in held.items()}
     ordered = sorted(last, key=lambda id_: firmness.get(id_, 0.0), reverse=True)
-    return [Line(f"- {last[id_].type}: {clipped(plain(last[id_].content), 240)}") for id_ in ordered]
+    return [Line(_insight(last[id_], situation)) for id_ in ordered]
+
+
+def _insight(item: reflections.Reflection, situation: Situation) -> str:
+    """A reflection; an agent's is quoted, with where it was noted: it is read in every project."""
+    if not item.by_agent:
+        return f"- {item.type}: {clipped(plain(item.content), 240)}"
+    elsewhere = item.project and item.project != situation.project.id
+    where = f" in project {named(item.project, 80)}" if elsewhere else ""
+    return f"- {item.type}: {quoted(item.content, 240)}, from an agent{where}"
 
 
 def buffer(situation: Situation) -> list[Line]:
