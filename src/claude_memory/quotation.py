@@ -13,7 +13,7 @@ import unicodedata
 _TAG = re.compile(r"</?[A-Za-z!?][^<>]{0,200}>")
 # What is left of one, spelled as an entity, or made by taking one out of another's middle: it keeps its
 # shape, not its meaning.
-_OPENING = re.compile(r"(?:<|&lt;|&#0*60;|&#[xX]0*3[cC];)(?=[A-Za-z/!?])")
+_OPENING = re.compile(r"(?:<|&lt;|&#0*60;?|&#[xX]0*3[cC];?)(?=[A-Za-z/!?])")
 _SPACE = re.compile(r"\s+")
 _KEPT_CONTROLS = "\n\t"
 _HIDDEN_CATEGORIES = ("Cc", "Cf", "Cs", "Co", "Cn")
