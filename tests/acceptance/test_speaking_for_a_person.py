@@ -80,7 +80,7 @@ def test_an_agents_notes_are_quoted_with_their_source_in_every_project(cli: Cli,
         lines = [line for line in context.splitlines() if f"the {name} gate may" in line]
         assert lines, name
         assert all("“" in line.partition(f"the {name} gate may")[0] for line in lines), lines
-    for name in ("reflect", "lesson", "decide", "buffer"):
+    for name in ("reflect", "decide", "buffer"):
         own = [line for line in context.splitlines() if f"the {name} words of" in line]
         assert own, name
         assert not any("“" in line for line in own), own
