@@ -134,7 +134,9 @@ class NewMemory:
     session: str | None = None
     task: str | None = None
     created_at: datetime | None = None
-    trust: Trust | str = Trust.USER
+    trust: Trust | str | None = (
+        None  # `user` if a person says it, refused inside an agent; else an agent's word
+    )
     scope: Scope | str = Scope.PROJECT
     supersedes: str | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)

@@ -127,6 +127,15 @@ def home() -> Path:
         raise ConfigFault("cannot tell the home folder: set CLAUDE_MEMORY_HOME to a path") from None
 
 
+def pin(root: str) -> None:
+    """Let this home and its own store be used, here and in what we start, whatever the environment says.
+
+    For what an installation starts inside an agent: a cloned repository's agent settings set variables, too.
+    """
+    os.environ["CLAUDE_MEMORY_HOME"] = root
+    os.environ.pop("CLAUDE_MEMORY_STORE", None)
+
+
 def debugging() -> bool:
     """Whether tracebacks are wanted."""
     return os.environ.get("CLAUDE_MEMORY_DEBUG", "") not in ("", "0")

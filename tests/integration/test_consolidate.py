@@ -105,7 +105,7 @@ def test_nothing_is_merged_and_what_is_archived_can_still_be_found(memory: Memor
 
 
 def test_a_persons_own_and_the_pinned_are_not_archived(memory: Memory) -> None:
-    own = memory.remember(NewMemory("mine", created_at=OLD))
+    own = memory.remember(NewMemory("mine", created_at=OLD, trust=Trust.USER))
     pinned = memory.remember(NewMemory("theirs", trust=Trust.TOOL, created_at=OLD))
     memory.revise(pinned.id, pinned=True)
     faded = memory.remember(NewMemory("nobody's", kind="observation", trust=Trust.TOOL, created_at=OLD))

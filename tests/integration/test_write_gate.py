@@ -79,15 +79,16 @@ def test_another_project_is_out_of_reach(memory: Memory, tmp_path: Path) -> None
     assert memory.show([old.id])[0] == old
 
 
-def test_a_tool_does_not_overrule_a_person_and_nothing_overrules_a_pin(memory: Memory) -> None:
-    own = memory.remember(fact("Staging is at stage.marlin.example."))
+def test_neither_tool_nor_agent_overrules_a_person_and_nothing_overrules_a_pin(memory: Memory) -> None:
+    own = memory.remember(fact("Staging is at stage.marlin.example.", trust=Trust.USER))
     said = "Staging moved to staging.marlin.example; stage.marlin.example is switched off."
-    tool = memory.remember(fact(said, 1, trust=Trust.TOOL))
-    assert memory.verdicts[tool.id].action is Action.CONFLICT
-    assert memory.show([own.id])[0].status is Status.ACTIVE
-    memory.forget([tool.id])
+    for other in (Trust.TOOL, Trust.AGENT):
+        theirs = memory.remember(fact(said, 1, trust=other))
+        assert memory.verdicts[theirs.id].action is Action.CONFLICT
+        assert memory.show([own.id])[0].status is Status.ACTIVE
+        memory.forget([theirs.id])
     memory.revise(own.id, pinned=True)
-    person = memory.remember(fact(said, 2))
+    person = memory.remember(fact(said, 2, trust=Trust.USER))
     assert memory.verdicts[person.id].action is not Action.SUPERSEDED
 
 

@@ -36,7 +36,7 @@ ROWS = (
     {"git"},
     {
         *("text", "erasure", "repository", "logs", "layout", "config_file", "times", "sample", "naming"),
-        *("caller", "leftovers"),
+        *("caller", "leftovers", "quotation"),
     },
     {"locks"},
     {"files"},

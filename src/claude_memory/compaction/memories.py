@@ -49,7 +49,11 @@ def _superseded(kept: KeptSummary, made: Sequence[StoredMemory]) -> Iterator[Sto
         later = next((chosen[place] for place in reversed(_own(entry)) if place in chosen), None)
         for place in set(entry.get("reversed_messages", ())) - standing:
             old = chosen.get(place)
-            if old is not None and later is not None and old.id != later.id and len(places(old)) == 1:
+            if old is None or later is None or old.id == later.id or len(places(old)) != 1:
+                continue
+            if (
+                old.trust is not Trust.USER or later.trust is Trust.USER
+            ):  # only a person takes back a person's word
                 yield replace(old, status=Status.SUPERSEDED, superseded_by=later.id)
 
 

@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any
 
 from claude_memory.context.builder import Line, Situation
-from claude_memory.context.quoting import clipped, plain
 from claude_memory.context.repeats import Told, nothing_told
 from claude_memory.model import EventKind, SearchScope
+from claude_memory.quotation import named, quoted
 from claude_memory.store.protocol import EventFilter
 
 SUMMARIES = 3
@@ -39,7 +39,7 @@ def compactions(situation: Situation) -> list[Line]:
     since = str(kept[0].document.get("timestamp")) if kept else ""
     lines = [Line(text) for text in _asked_since(situation, since)]
     for place, one in enumerate(kept):
-        lines.append(Line(f"- {_quoted(one.executive, _EXECUTIVE_CHARACTERS)} [{one.id}]"))
+        lines.append(Line(f"- {quoted(one.executive, _EXECUTIVE_CHARACTERS)} [{one.id}]"))
         if not place:
             lines += map(Line, _open(dict(one.summary)))
             decided = partial(_decisions, dict(one.summary))
@@ -50,14 +50,14 @@ def compactions(situation: Situation) -> list[Line]:
 
 
 def _open(summary: dict[str, Any]) -> Iterator[str]:
-    pending = [_quoted(text) for text in _texts(summary.get("tasks_pending"))[:PENDING]]
+    pending = [quoted(text, _LINE_CHARACTERS) for text in _texts(summary.get("tasks_pending"))[:PENDING]]
     if pending:
         yield f"  Open tasks: {'; '.join(pending)}"
     files = [
-        plain(str(one.get("path"))) for one in summary.get("files_modified", ()) if isinstance(one, dict)
+        named(str(one.get("path"))) for one in summary.get("files_modified", ()) if isinstance(one, dict)
     ]
     if files:
-        yield f"  Files in flight: {clipped(', '.join(files[-FILES:]), 2 * _LINE_CHARACTERS)}"
+        yield f"  Files in flight: {', '.join(files[-FILES:])}"
 
 
 def _decisions(summary: dict[str, Any], told: Told = nothing_told) -> str:
@@ -69,9 +69,9 @@ def _decisions(summary: dict[str, Any], told: Told = nothing_told) -> str:
 
 def _decided(entry: dict[str, Any]) -> str:
     """A live decision; with what it took back, so that the earlier form is not taken up again."""
-    chosen = _quoted(str(entry.get("decision")))
+    chosen = quoted(str(entry.get("decision")), _LINE_CHARACTERS)
     earlier = entry.get("reverses")
-    return f"{chosen} (no longer {_quoted(str(earlier), _REVERSED_CHARACTERS)})" if earlier else chosen
+    return f"{chosen} (no longer {quoted(str(earlier), _REVERSED_CHARACTERS)})" if earlier else chosen
 
 
 def _asked_since(situation: Situation, since: str) -> Iterator[str]:
@@ -83,11 +83,7 @@ def _asked_since(situation: Situation, since: str) -> Iterator[str]:
     for event in reversed(found):
         text = event.payload.get("prompt")
         if event.timestamp.isoformat() > since and isinstance(text, str) and text[:1] not in ("/", "<", ""):
-            yield f"- asked before the compaction: {_quoted(text)}"
-
-
-def _quoted(text: str, characters: int = _LINE_CHARACTERS) -> str:
-    return f"“{clipped(plain(text), characters)}”"
+            yield f"- asked before the compaction: {quoted(text, _LINE_CHARACTERS)}"
 
 
 def _texts(value: Any) -> list[str]:

@@ -18,12 +18,12 @@ from claude_memory.distil.sentences import spoken
 from claude_memory.distil.statements import SoFar, Statement, statements
 from claude_memory.distil.turns import PERSON, Distilled, Origin, Turn, relative, said_before
 from claude_memory.model import Kind, MemoryId, Scope, StoredMemory, memory_id
+from claude_memory.quotation import inner
 
 MAX_FILES = 8
 BODY_CHARACTERS = 2_000
 CONTEXT_CHARACTERS = 240
 LINE_CHARACTERS = 300
-_INNER_QUOTES = str.maketrans("“”", "‘’")
 ENOUGH_SHARED = 3  # terms that make two decisions speak of the same thing; fewer if that is most of the first
 
 
@@ -133,7 +133,7 @@ def _context(context: Before) -> str:
         last = "…" + last[-CONTEXT_CHARACTERS:].partition(" ")[2]
     verb = "asked" if context.question else "said"
     # In quotation marks wherever the memory is shown, and none of its own may close them.
-    return f"The agent had {verb}: “{last.translate(_INNER_QUOTES)}”" if last else ""
+    return f"The agent had {verb}: “{inner(last)}”" if last else ""
 
 
 def _files(

@@ -53,7 +53,7 @@ def install(
     client: str | None = None,
 ) -> list[Step]:
     """Give an agent the memory; returns what was changed."""
-    place = Place(scope, Path.home(), project_root, str(home / "hooks" / HOOK_FILE))
+    place = Place(scope, Path.home(), project_root, str(home / "hooks" / HOOK_FILE), home)
     client = client if client is not None else shutil.which("claude")
     if agent == "claude" and client:
         return _install_plugin(home, place, client, dry_run=dry_run)
@@ -89,7 +89,7 @@ def installed(project_root: Path) -> list[tuple[str, Path]]:
     """Where hooks of ours are registered in settings files: (agent, file)."""
     found = []
     for scope in ("user", "project"):
-        place = Place(scope, Path.home(), project_root, "")
+        place = Place(scope, Path.home(), project_root, "", Path())
         for agent in AGENTS:
             for edit in edits(agent, place):
                 try:
@@ -250,7 +250,7 @@ def _difference(before: bytes, after: bytes) -> str:
 def _sweep(agents: list[str], project_root: Path) -> list[Step]:
     """Take out what no record speaks of: entries of ours whose home was deleted or moved."""
     found: list[Step] = []
-    places = [Place(scope, Path.home(), project_root, "") for scope in ("user", "project")]
+    places = [Place(scope, Path.home(), project_root, "", Path()) for scope in ("user", "project")]
     for edit in [edit for place in places for agent in agents for edit in edits(agent, place)]:
         target = Path(os.path.realpath(edit.path))
         try:
@@ -268,7 +268,7 @@ def _cleaner(entry: dict[str, Any], project_root: Path, home: Path) -> Callable[
     """What takes every entry of ours out of one file; an agent may have several there."""
     root, program = Path(entry.get("root", project_root)), str(home / "hooks" / HOOK_FILE)
     for scope in ("user", "project"):
-        for edit in per_file(edits(entry["agent"], Place(scope, Path.home(), root, program))):
+        for edit in per_file(edits(entry["agent"], Place(scope, Path.home(), root, program, home))):
             if os.path.realpath(edit.path) == entry["path"]:
                 return edit.take_out
     return lambda raw: raw

@@ -191,6 +191,8 @@ class _Run:
 
     def memory(self, source: Source, path: Path, piece: Piece, file: _File) -> StoredMemory:
         provenance: dict[str, Any] = {"source": "file", "file": str(path), "line": piece.line}
+        if piece.machine and piece.noted_in:
+            provenance["noted_in"] = piece.noted_in
         if piece.links:
             provenance["links"] = list(piece.links)
         at = piece.created_at or datetime.fromtimestamp(file.modified / 1e9, UTC)

@@ -125,6 +125,14 @@ def is_approved(home: Path, project_id: str, root: Path) -> bool:
     return os.path.realpath(root) in lines
 
 
+def unapproved(home: Path, project_id: str, root: Path, *, repo: bool) -> list[Path]:
+    """Files that stand under a project's folder though the person never took it over."""
+    if is_approved(home, project_id, root):
+        return []
+    at_top = repo or of_project(root).get("layout") == "repo"
+    return [path for base in (root / FOLDER, *((root,) if at_top else ())) for path in _files_under(base)]
+
+
 def approve(home: Path, project_id: str, root: Path) -> None:
     """Note that the files under this folder are the person's own."""
     if is_approved(home, project_id, root):

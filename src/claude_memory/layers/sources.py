@@ -179,6 +179,8 @@ def _reflections(home: Path) -> list[Piece]:
             item.content,
             item.line,
             created_at=_day(item.date),
+            machine=item.by_agent,
+            noted_in=item.project,
         )
         for item in found
     ]

@@ -216,13 +216,10 @@ def _is_statement(memory: StoredMemory) -> bool:
 
 
 def _allowed(old: StoredMemory, new: StoredMemory, action: Action) -> Action:
-    """Nobody's word is replaced by a tool's or by what an agent let fall, nothing pinned by anybody's,
-    nothing newer by older.
-    """
+    """A person's word is replaced by a person's alone, what is pinned by nobody's, nothing newer by older."""
     if action is not Action.SUPERSEDED:
         return action
-    heard = new.trust is Trust.AGENT and new.provenance.get("source") == "distilled"
-    outranked = old.trust is Trust.USER and (heard or new.trust in (Trust.TOOL, Trust.IMPORTED))
+    outranked = old.trust is Trust.USER and new.trust is not Trust.USER
     if outranked or old.pinned or new.created_at < old.created_at:
         return Action.CONFLICT
     return action

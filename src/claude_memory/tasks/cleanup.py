@@ -67,8 +67,9 @@ def restore(sessions: SessionManager, named: str) -> Session:
             mode = storage.read_only if inner.name.endswith("plan.md") else files.FILE_MODE
             files.write_atomically(inner, archive.read(item), mode=mode)
     half.rename(target)  # whole from the first moment anybody sees it
-    for inner in sorted(target.rglob("*.*")):
-        mirror.copy(storage, inner)
+    if mirror.is_copied(storage, path):  # else the archive came with a clone, and so did what is in it
+        for inner in sorted(target.rglob("*.*")):
+            mirror.copy(storage, inner)
     mirror.forget(storage, path)
     path.unlink()
     return sessions.get_session(target.name)

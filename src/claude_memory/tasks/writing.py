@@ -42,7 +42,8 @@ def restore_scratchpad(
 ) -> Path:
     """Make an earlier text the present one; the present one goes to the history."""
     path = book.path(*book.find(task, session), Part.SCRATCHPAD)
-    return save_scratchpad(book, task, history.text_of(path, number), by=by, session=session)
+    # The text is an earlier one, perhaps not of whoever restores it, perhaps come with a clone.
+    return save_scratchpad(book, task, history.text_of(path, number), by=f"restored by {by}", session=session)
 
 
 def write_plan(
@@ -105,6 +106,7 @@ def append_progress(
 
 
 def _append(book: TaskBook, path: Path, text: str, *, by: str, marks: Sequence[str]) -> None:
+    mirror.note_foreign(book.storage, path)
     # The time is taken under the lock: the order of entries is the order of their times.
     added, tail = chain.continued(_tail(path), text, now=datetime.now(UTC), by=people.clean(by), marks=marks)
     documents.append(path, added)

@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from claude_memory import settings as settings_module
-from claude_memory.errors import EmbedderUnavailable, InvalidInput, NotFound, StoreFault
+from claude_memory.caller import inside_agent, require_person
+from claude_memory.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound, StoreFault
 from claude_memory.files import private_folder
 from claude_memory.model import (
     MemoryFilter,
@@ -71,6 +72,8 @@ class Opened:
         self.reads_only = False
         self._files_again_at = 0.0
         self._looked = False
+        # Whether an agent speaks through this, whoever started the process; None: told by the caller.
+        self.serves_agent: bool | None = None
         # What the write gate made of the memories of the last `remember` or `remember_many`.
         self.verdicts: dict[MemoryId, Verdict] = {}
 
@@ -202,6 +205,23 @@ class Opened:
             raise NotFound(f"no memory {id_!r} in this project")
         return found[0]
 
+    def _by_agent(self) -> bool:
+        """Whether an agent is at work, who changes nothing of what a person said."""
+        return bool(inside_agent()) if self.serves_agent is None else self.serves_agent
+
+    def _require_person(self, verb: str) -> None:
+        """Refuse what an agent may not do."""
+        if self._by_agent():
+            require_person(verb)
+            raise Conflict(f"{verb} is for a person: run it in a terminal of your own")
+
+    def _trust(self, claimed: Trust | str | None) -> Trust:
+        """What a new statement is worth: a person says that it is theirs, and an agent cannot."""
+        trust = Trust.AGENT if claimed is None else choice(Trust, claimed, "trust")
+        if trust is Trust.USER:
+            self._require_person("speaking as the user")
+        return trust
+
     def _mirror(self) -> None:
         """Bring memories.jsonl up to date. What cannot be written now waits in the store; doctor says so.
 
@@ -220,11 +240,20 @@ class Opened:
         finally:
             self._mirroring.now = False
 
-    def _completed(self, new: NewMemory, now: datetime) -> StoredMemory:
+    def _completed(self, new: NewMemory, now: datetime, *, told: Trust | None = None) -> StoredMemory:
+        """The memory as it will be stored; `told`: what it is worth, where that is known and not claimed."""
         body = clean(new.body)
         if not body.replace("[private]", "").strip():
             raise InvalidInput("a memory needs a text" if not body.strip() else "all of it is private")
         created = new.created_at or now
+        trust, scope = told or self._trust(new.trust), choice(Scope, new.scope, "scope")
+        old = self._one(new.supersedes) if new.supersedes else None
+        provenance = {"source": "remember", **new.provenance}
+        if trust is not Trust.USER and scope is Scope.USER:  # it is shown elsewhere, with where it came from
+            provenance["noted_in"] = self.project.name
+        if old is not None and old.trust is Trust.USER and trust is not Trust.USER:
+            provenance["proposed_for"] = old.id  # a person's word stands until a person replaces it
+            old = None
         origin = f"origin:{self.project.id}:{new.origin}" if new.origin else f"new:{os.urandom(16).hex()}"
         return StoredMemory(
             id=memory_id(origin),
@@ -234,14 +263,14 @@ class Opened:
             body=body,
             created_at=created if created.tzinfo else created.replace(tzinfo=UTC),
             updated_at=now,
-            trust=choice(Trust, new.trust, "trust"),
-            scope=choice(Scope, new.scope, "scope"),
+            trust=trust,
+            scope=scope,
             session=SessionId(new.session) if new.session else None,
             task=new.task,
             topics=tuple(dict.fromkeys(topic.strip() for topic in new.topics if topic.strip())),
             files=tuple(dict.fromkeys(new.files)),
-            provenance={"source": "remember", **new.provenance},
-            supersedes=self._one(new.supersedes).id if new.supersedes else None,
+            provenance=provenance,
+            supersedes=old.id if old is not None else None,
         )
 
     def _heeded(self) -> Embedder | None:

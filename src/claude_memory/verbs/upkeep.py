@@ -299,13 +299,13 @@ class Upkeep(Opened):
         }
         known = self.store.memories(self._scope(), MemoryFilter(statuses=ANY_STATUS), ids=list(texts))
         for old in known:
-            new = self._completed(texts[old.id].memory(), now)
-            if new.body != old.body:
-                self.store.update(
-                    replace(old, body=new.body, title=new.title, files=new.files, updated_at=now)
-                )
+            new = self._completed(texts[old.id].memory(), now, told=texts[old.id].trust)
+            if (new.body, new.trust) != (old.body, old.trust):
+                changed = replace(old, body=new.body, title=new.title, files=new.files, trust=new.trust)
+                self.store.update(replace(changed, updated_at=now))
         missing = texts.keys() - {old.id for old in known}
-        self.store.add([], [self._completed(texts[id_].memory(), now) for id_ in texts if id_ in missing])
+        fresh = [text for id_, text in texts.items() if id_ in missing]
+        self.store.add([], [self._completed(text.memory(), now, told=text.trust) for text in fresh])
         marker.touch(mode=FILE_MODE)
         os.utime(marker, (now.timestamp(), now.timestamp()))
         if texts:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from claude_memory.erasure import SHORTEST
 from claude_memory.errors import Conflict, EmbedderUnavailable, InvalidInput
 from claude_memory.layout import FOLDER
-from claude_memory.model import Kind, MemoryId, NewMemory, Status, StoredMemory
+from claude_memory.model import Kind, MemoryId, NewMemory, Status, StoredMemory, Trust
 from claude_memory.verbs.fields import clean, has_derived_title, kind_of, title_of
 from claude_memory.verbs.upkeep import Upkeep
 
@@ -39,8 +39,22 @@ class Writing(Upkeep):
         self._mirror()
         if embed:
             self.embed_pending()
+        self._link_proposals(memories, now)
         self._admit(memories, hasty=not embed and self.settings.embedder != "none")
         return [memory.id for memory in memories]
+
+    def _link_proposals(self, memories: Sequence[StoredMemory], now: datetime) -> None:
+        """Tie what an agent would put in a person's place to what it speaks against."""
+        from claude_memory.store.lifecycle_protocol import Relation, lifecycle_of
+
+        proposed = {memory.id: memory.provenance.get("proposed_for") for memory in memories}
+        relations = [
+            Relation(id_, MemoryId(other), "contradicts", "proposed in its place", now)
+            for id_, other in proposed.items()
+            if isinstance(other, str)
+        ]
+        if relations:
+            lifecycle_of(self.store).relate(relations)
 
     def _admit(self, memories: Sequence[StoredMemory], *, hasty: bool) -> None:
         """Let new memories meet their neighbours; what they say stays kept whatever comes of it."""
@@ -74,11 +88,36 @@ class Writing(Upkeep):
         files: Sequence[str] | None = None,
         pinned: bool | None = None,
         reason: str | None = None,
+        trust: Trust | str | None = None,
     ) -> StoredMemory:
-        """Change what is given of one memory; the change and its reason are kept in the mirror."""
+        """Change what is given of one memory; the change and its reason are kept in the mirror.
+
+        `trust`: `user` if a person makes the change. What a person said is changed by nobody else: the
+        new text is then kept as a memory of its own, linked to it.
+        """
         old = self._one(id_)
+        speaker = self._trust(trust)
         if body is not None and not body.strip():
             raise InvalidInput("a memory needs a text; to remove it, use forget")
+        if old.trust is Trust.USER and speaker is not Trust.USER:
+            if body is not None or title is not None:
+                why = {"reason": clean(reason)} if reason else {}
+                return self.remember(
+                    NewMemory(
+                        body=body if body is not None else old.body,
+                        title=title,
+                        kind=kind if kind is not None else old.kind,
+                        topics=topics if topics is not None else old.topics,
+                        files=files if files is not None else old.files,
+                        trust=speaker,
+                        scope=old.scope,
+                        supersedes=old.id,
+                        provenance=why,
+                    ),
+                    embed=False,
+                )
+            if self._by_agent() and (kind, topics, files, pinned) != (None, None, None, True):
+                raise _persons(old, "change")
         fresh_title = (
             title if title is not None else (title_of(body) if has_derived_title(old) and body else None)
         )
@@ -91,6 +130,7 @@ class Writing(Upkeep):
             files=tuple(files) if files is not None else old.files,
             pinned=pinned if pinned is not None else old.pinned,
             provenance={**old.provenance, **({"revised": clean(reason)} if reason else {})},
+            trust=speaker if body is not None and speaker is Trust.USER else old.trust,
         )
         return self._updated(changed)
 
@@ -98,10 +138,16 @@ class Writing(Upkeep):
         """Put a new memory in the place of an old one; both stay, linked, and the old one sinks."""
         return self.remember(replace(new, supersedes=self._one(id_).id))
 
+    def accept(self, ids: Sequence[str]) -> list[StoredMemory]:
+        """Make what an agent, a tool or a file said a person's own word; for a person alone."""
+        self._require_person("accepting a memory")
+        return [self._updated(replace(self._one(id_), trust=Trust.USER)) for id_ in ids]
+
     def forget(self, ids: Sequence[str]) -> list[StoredMemory]:
         """Hide memories; `restore` brings them back until the undo time is over."""
         now = datetime.now(UTC)
         found = [self._one(id_) for id_ in ids]
+        self._check_status_change(found, "forget")
         return [self._updated(replace(item, status=Status.FORGOTTEN, forgotten_at=now)) for item in found]
 
     def restore(self, ids: Sequence[str]) -> list[StoredMemory]:
@@ -110,6 +156,7 @@ class Writing(Upkeep):
         for item in found:
             if item.status is not Status.FORGOTTEN:
                 raise Conflict(f"{item.id} is not forgotten")
+        self._check_status_change(found, "restore")
         return [
             self._updated(
                 replace(
@@ -126,12 +173,14 @@ class Writing(Upkeep):
         old = self._one(id_)
         if old.status is not Status.SUPERSEDED:
             raise Conflict(f"{old.id} is not superseded")
+        self._check_status_change([old], "restore")
         if old.superseded_by:
             self._updated(replace(self._one(old.superseded_by), supersedes=None))
         return self._updated(replace(old, status=Status.ACTIVE, superseded_by=None))
 
     def erase(self, ids: Sequence[str]) -> Erased:
         """Remove memories for good: rows, index, vectors, events, mirror, file pages; a tombstone stays."""
+        self._require_person("erasing for good")
         from claude_memory.compaction.erasing import purge as purge_summaries
         from claude_memory.erasure import Sentences
         from claude_memory.ingest.distilling import kin
@@ -174,6 +223,12 @@ class Writing(Upkeep):
         others += [Path(str(one.provenance["file"])) for one in gone if one.provenance.get("file")]
         return own, others
 
+    def _check_status_change(self, memories: Sequence[StoredMemory], verb: str) -> None:
+        """An agent neither hides nor brings back what a person said."""
+        theirs = [memory for memory in memories if memory.trust is Trust.USER]
+        if theirs and self._by_agent():
+            raise _persons(theirs[0], verb)
+
     def _updated(self, memory: StoredMemory) -> StoredMemory:
         changed = replace(memory, updated_at=datetime.now(UTC))
         self.store.update(changed)
@@ -199,3 +254,11 @@ class Writing(Upkeep):
         from claude_memory.verbs.project_book import ProjectBook
 
         return ProjectBook(self.home, self.store, self.project, self._mirror)
+
+
+def _persons(memory: StoredMemory, verb: str) -> Conflict:
+    command = {"restore": "forget --undo", "change": "revise"}.get(verb, verb)
+    return Conflict(
+        f"{memory.id} is the user's own word, and only they can {verb} it: "
+        f"`claude-memory {command} {memory.id}` in a terminal of their own"
+    )

@@ -32,6 +32,7 @@ _SINK_TWINS = """UPDATE memories SET status = 'superseded', superseded_by = :new
         JOIN memories twin ON twin.space = old.space AND twin.kind IN (SELECT value FROM json_each(:kinds))
         WHERE newer.id = :newer AND twin.project = old.project AND twin.status = 'active' AND NOT twin.pinned
         AND twin.created_at <= newer.created_at AND twin.id NOT IN (:old, :newer)
+        AND (twin.trust <> 'user' OR newer.trust = 'user')
         AND rtrim(lower(trim(twin.body)), '. ') = rtrim(lower(trim(:body)), '. '))
     RETURNING id"""
 _SESSION = """INSERT INTO sessions (project, id, first_seen, last_seen) VALUES (?1, ?2, ?3, ?3)

@@ -29,7 +29,7 @@ def start_context(moment: Moment) -> Context:
         moment.state.start_over()
     memory = moment.memory
     with ChangedFiles(memory.project_root) as changed:  # git looks while we drain
-        _tie_shell(moment.session)
+        _tie_shell(moment.session, memory.home)
         _drain(moment)
         situation = Situation(
             home=memory.home,
@@ -71,14 +71,22 @@ def _several_wait(home: Path) -> bool:
         return False
 
 
-def _tie_shell(session: str) -> None:
-    """Let commands that the agent's shell runs know their session."""
+def _tie_shell(session: str, home: Path) -> None:
+    """Let commands that the agent's shell runs know their session, and keep to the home of this hook.
+
+    A cloned repository's agent settings may set variables for that shell; what stands here comes after.
+    """
     target = os.environ.get("CLAUDE_ENV_FILE")
     if not target or not session or not all(c.isalnum() or c in "-_" for c in session):
         return
     try:
         with Path(target).open("a", encoding="utf-8") as handle:
             handle.write(f"export CLAUDE_MEMORY_SESSION={session}\n")
+            if (place := str(home.absolute())).isprintable():
+                quoted = place.replace("'", "'\\''")  # shlex would have to be loaded
+                handle.write(f"export CLAUDE_MEMORY_HOME='{quoted}'\n")
+            if "CLAUDE_MEMORY_STORE" not in os.environ:
+                handle.write("unset CLAUDE_MEMORY_STORE\n")
     except OSError:
         return
 
