@@ -16,9 +16,9 @@ from typing import Any
 from claude_memory.distil.observe import observe
 from claude_memory.ingest.bound import bound_text
 from claude_memory.ingest.parse import event_kind, identity
-from claude_memory.ingest.redact import may_hold, redact, redact_document
 from claude_memory.ingest.withhold import WITHHELD, withhold
 from claude_memory.model import Event, ProjectId, SessionId, StoredMemory, Trust
+from claude_memory.redact import may_hold, redact, redact_document
 from claude_memory.settings import Settings
 from claude_memory.store.archive_protocol import NewMessage
 from claude_memory.store.packing import packed

@@ -21,7 +21,7 @@ def note(moment: Moment) -> None:
     if not prompt or prompt.lstrip().startswith("/"):
         return
     if "private" in prompt.lower():  # anything may spell the tag: the full rule decides
-        from claude_memory.ingest.redact import redact
+        from claude_memory.redact import redact
 
         prompt = redact(prompt).text
     found = scan(prompt)

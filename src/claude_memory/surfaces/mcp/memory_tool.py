@@ -227,6 +227,6 @@ def _bounds(span: Any, count: int) -> tuple[int, int]:
 
 
 def _clean(text: str) -> str:
-    from claude_memory.ingest.redact import redact
+    from claude_memory.redact import redact
 
     return redact(text).text if text else ""

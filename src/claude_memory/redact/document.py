@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from claude_memory.ingest.redact.private import MARK, PrivateSpans
-from claude_memory.ingest.redact.secrets import Redacted, cut_secrets
+from claude_memory.redact.private import MARK, PrivateSpans
+from claude_memory.redact.secrets import Redacted, cut_secrets
 
 # Names and ids that the agent itself writes at the top of an event. An unclosed tag in a tool's input must
 # not take the identity of the event with it; everything a person or a tool said is cut all the same.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from claude_memory.ingest.redact.rule import BASE64, QUOTE, SEPARATOR, Rule, named, token
+from claude_memory.redact.rule import BASE64, QUOTE, SEPARATOR, Rule, named, token
 
 # What a secret can be made of where nothing but its surroundings marks it. A backslash belongs to the value
 # unless it begins an escape that ends the line or the string.

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from claude_memory.ingest.redact import checks
-from claude_memory.ingest.redact.rule import Rule
-from claude_memory.ingest.redact.rules import RULES
+from claude_memory.redact import checks
+from claude_memory.redact.rule import Rule
+from claude_memory.redact.rules import RULES
 
 _MARK = re.compile(rb"\[(?:private|secret:[a-z0-9-]+)\]")
 _COLOUR = re.compile(
