@@ -145,7 +145,7 @@ def test_a_text_that_overwhelms_the_prefilter_is_still_cut(monkeypatch: pytest.M
         def Match(self, text: bytes) -> list[int]:  # noqa: N802
             return []
 
-    monkeypatch.setattr("claude_memory.redact.secrets._prefilter", Exhausted)
+    monkeypatch.setattr("claude_memory.redact.engine._prefilter", Exhausted)
     assert redact(f"DB_PASSWORD={VALUE}").found == {"env-secret": 1}
 
 

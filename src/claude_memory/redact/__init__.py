@@ -3,7 +3,7 @@
 The only door for text on its way to database, index, log, backup or model. Reads and writes no files.
 """
 
-from claude_memory.redact.document import redact, redact_document
+from claude_memory.redact.document import redact, redact_document, redact_short
 from claude_memory.redact.secrets import Redacted, may_hold
 
-__all__ = ["Redacted", "may_hold", "redact", "redact_document"]
+__all__ = ["Redacted", "may_hold", "redact", "redact_document", "redact_short"]
