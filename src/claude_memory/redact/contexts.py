@@ -51,7 +51,7 @@ CONTEXTS = (
         r"(?:\b|_|\\[nrt])(?i:authorization|x-api-key|x-auth-token|private-token|x-access-token|api-key)"
         + SEPARATOR
         + rf"(?i:(?:bearer|token|basic|apikey|digest|key|bot|splunk|ghost)(?:[ \t]+|%20|=))?({BARE}{{8,}})",
-        "random",
+        "header",
     ),
     named("bearer-token", "bearer", "bearer", r"[\w.~+/-]{16,}={0,2}", "random"),
     Rule("basic-login", ("basic",), r"(?i:\bbasic)[ \t]+([A-Za-z0-9+/_-]{8,}={0,2})", "basic"),

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import re
 
+from claude_memory.redact import kept
+
 ENVIRONMENT = "CLAUDE_MEMORY_BY"
+_MARK = re.compile(r"\[(private|secret:[a-z0-9-]+)\]")  # an entry's heading ends at a bracket
 
 
 def me() -> str:
@@ -25,4 +28,4 @@ def me() -> str:
 
 def clean(text: str) -> str:
     """One short line without the characters that end a name in an entry's heading."""
-    return re.sub(r"[\s\[\];·]+", " ", text).strip()[:100] or "unknown"
+    return re.sub(r"[\s\[\];·]+", " ", _MARK.sub(r"(\1)", kept(text))).strip()[:100] or "unknown"

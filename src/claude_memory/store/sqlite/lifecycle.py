@@ -143,7 +143,7 @@ class SqliteLifecycle:
         made = 0
         with self._connections.writing() as db:
             for item in relations:
-                values = (item.source, item.target, item.kind, rows.clean(item.evidence), rows.stamp(item.at))
+                values = (item.source, item.target, item.kind, rows.kept(item.evidence), rows.stamp(item.at))
                 db.execute(_RELATE, values)
                 made += db.changes()
         return made
@@ -199,7 +199,7 @@ class SqliteLifecycle:
     def put_subjects(self, subjects: Mapping[MemoryId, Mapping[str, float]]) -> None:
         """Note what memories lay down something about."""
         found = [
-            (id_, rows.clean(subject), weight)
+            (id_, rows.kept(subject), weight)
             for id_, weights in subjects.items()
             for subject, weight in weights.items()
         ]
@@ -225,7 +225,7 @@ class SqliteLifecycle:
 
     def put_file_states(self, states: Sequence[FileState]) -> None:
         """Keep what files held, or how they differ by now."""
-        values = [(s.memory, rows.clean(s.path), s.sketch, s.revision, rows.clean(s.stale)) for s in states]
+        values = [(s.memory, rows.kept(s.path), s.sketch, s.revision, rows.kept(s.stale)) for s in states]
         with self._connections.writing() as db:
             db.executemany(_PUT_FILE_STATE, values)
 
@@ -288,13 +288,13 @@ def put_strength(db: apsw.Connection, memory: MemoryId, state: Strength, uses: S
     at = rows.stamp(state.reviewed_at)
     figures = (state.stability, state.difficulty, at, state.reviews, state.lapses, int(state.demoted))
     db.execute(_PUT_STRENGTH, (memory, *figures))
-    db.executemany(_PUT_REVIEW, [(memory, rows.stamp(use.at), rows.clean(use.reason)) for use in uses])
+    db.executemany(_PUT_REVIEW, [(memory, rows.stamp(use.at), rows.kept(use.reason)) for use in uses])
 
 
 def put_intention(db: apsw.Connection, intention: Intention) -> None:
     """Insert or replace the row."""
     project = Places(db).project(intention.project)
-    codebase = rows.clean(intention.codebase).casefold() if intention.codebase else None
+    codebase = rows.kept(intention.codebase).casefold() if intention.codebase else None
     record = rows.to_json(intention_record(intention))
     db.execute(_PUT_INTENTION, (intention.id, project, codebase, intention.status.value, record))
 
@@ -304,13 +304,13 @@ def intention_record(intention: Intention) -> dict[str, Any]:
     return {
         "id": intention.id,
         "project": intention.project,
-        "text": rows.clean(intention.text),
+        "text": rows.kept(intention.text),
         "created_at": moment_text(intention.created_at),
         "at": _text(intention.at),
         "deadline": _text(intention.deadline),
-        "files": list(intention.files),
-        "topics": list(intention.topics),
-        "codebase": intention.codebase,
+        "files": [*map(rows.kept, intention.files)],
+        "topics": [*map(rows.kept, intention.topics)],
+        "codebase": rows.kept(intention.codebase) if intention.codebase else intention.codebase,
         "priority": intention.priority.value,
         "status": intention.status.value,
         "snoozed_until": _text(intention.snoozed_until),

@@ -40,11 +40,11 @@ def join(db: apsw.Connection, identity: ProjectIdentity) -> Project:
     for offset, name in enumerate(identity.identities):
         db.execute(
             "INSERT OR IGNORE INTO project_aliases VALUES (?, ?, ?)",
-            (rows.clean(name), number, place + offset),
+            (rows.kept(name), number, place + offset),
         )
     db.execute(
         "INSERT INTO project_paths VALUES (?, ?) ON CONFLICT DO UPDATE SET project = excluded.project",
-        (rows.clean(identity.path), number),
+        (rows.kept(identity.path), number),
     )
     return load(db, number)
 
@@ -65,7 +65,7 @@ def ensure(db: apsw.Connection, project: Project) -> int:
     db.execute(
         """INSERT INTO projects (id, name, path) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE
            SET name = excluded.name, path = excluded.path WHERE projects.path = ''""",
-        (project.id, rows.clean(project.name), rows.clean(project.path)),
+        (project.id, rows.kept(project.name), rows.kept(project.path)),
     )
     return int(db.execute("SELECT number FROM projects WHERE id = ?", (project.id,)).get)
 

@@ -60,7 +60,7 @@ class Places:
         seen, name = rows.stamp(at), (project, id_)
         number, first, last = self._sessions.get(name, (0, seen, seen))
         if not number or not first <= seen <= last:
-            number = int(self._db.execute(_SESSION, (project, rows.clean(id_), seen)).get)
+            number = int(self._db.execute(_SESSION, (project, rows.kept(id_), seen)).get)
             self._sessions[name] = (number, min(first, seen), max(last, seen))
         return number
 
@@ -72,7 +72,7 @@ def add(
     places, tombstones = Places(db), Tombstones(db)
     duplicates = tombstoned = 0
     stored_events = 0
-    for event in events:
+    for event in map(rows.kept_event, events):
         if tombstones.hold_event(event):
             tombstoned += 1
         elif _insert_event(db, places, event):
@@ -80,7 +80,7 @@ def add(
         else:
             duplicates += 1
     stored: list[tuple[int, StoredMemory]] = []
-    for memory in memories:
+    for memory in map(rows.kept_memory, memories):
         if tombstones.hold_memory(memory):
             tombstoned += 1
             continue
@@ -181,6 +181,7 @@ def update(db: apsw.Connection, memory: StoredMemory, *, mirrored: bool = True) 
     )
     if before is None:
         raise NotFound(f"no memory {memory.id}")
+    memory = rows.kept_memory(memory)
     number, space, session, created_at, title, body, status = before
     places = Places(db)
     project = places.project(memory.project)
