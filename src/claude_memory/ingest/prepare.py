@@ -89,7 +89,9 @@ class Preparer:
             slim = {key: str(given[key])[:size] for key, size in _SLIM.items() if key in given}
             self.calls[turn.call[:_ID_CHARACTERS]] = [turn.tool[:_ID_CHARACTERS], slim, "withheld" in kept]
             if len(self.calls) > OPEN_CALLS:
-                del self.calls[next(iter(self.calls))]
+                # What is withheld is remembered longest: its result may come after a thousand others.
+                open_ones = (call for call, (_, _, withheld) in self.calls.items() if not withheld)
+                del self.calls[next(open_ones, next(iter(self.calls)))]
         text = bound_text(rendered(given), CALL_CHARACTERS)
         return self._built(turn, text, text)
 

@@ -130,7 +130,7 @@ WORDED = (
     Rule(
         "password-below",
         _KEYWORDS,
-        rf"(?:^|[\n>#*|\"]|\\n)[ \t>#*_-]{{0,8}}(?:[\w-]{{1,20}}[ \t])?{PASSWORD}"
+        rf"(?:^|[\s>#*|\"'(/]|\\n){PASSWORD}"
         rf"[*_`\"']{{0,3}}[ \t]*:?[*_]{{0,3}}[ \t]*(?:[|>][+-]?)?"
         rf"{_BREAK}[ \t]*(?:-[ \t])?(?:(?:value|default|data"
         rf"|plain)[ \t]*:[ \t]*)?[`\"']?([^\s\"'`\\\x00]{{5,}})[`\"']?[ \t]*(?:$|[\r\n\"\\])",
@@ -201,14 +201,14 @@ WORDED = (
     Rule(
         "server-password",
         ("requirepass", "masterauth", "rpcpassword", "psk="),
-        rf"(?m)^[ \t]*(?:requirepass|masterauth|rpcpassword|psk)[ \t=]+(?:{QUOTE})?({BARE}{{5,}})",
+        rf"(?m)(?:^|[\s\"'`/:])(?:requirepass|masterauth|rpcpassword|psk)[ \t=]+(?:{QUOTE})?({BARE}{{5,}})",
         "given",
     ),
     Rule(
         "pgpass-password",
         (":5432:", ":5433:", "*:*:", ":*:", ":6432:"),
-        rf"(?m)^[ \t+-]*(?:[0-9]+[\t\x7f])?[\w.*-]{{1,80}}:(?:[0-9]{{2,5}}"
-        rf"|\*):[\w*-]{{1,60}}:[\w*.@-]{{1,60}}:({BARE}{{4,}})[ \t\r]*$",
+        rf"(?m)(?:^|[\s\"'`+\x7f]|\\n)[\w.*-]{{1,80}}:(?:[0-9]{{2,5}}"
+        rf"|\*):[\w*-]{{1,60}}:[\w*.@-]{{1,60}}:({BARE}{{4,}})[ \t\r\"'`]*(?:$|\\n)",
         "given",
     ),
     Rule(

@@ -54,7 +54,7 @@ def provisional(identity: ProjectIdentity) -> Project:
     import hashlib
     import re
 
-    slug = re.sub(r"[^a-z0-9]+", "-", identity.name.lower()).strip("-")[:40] or "project"
+    slug = re.sub(r"[^a-z0-9]+", "-", rows.kept(identity.name).lower()).strip("-")[:40] or "project"
     strongest = identity.identities[0].encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(strongest, digest_size=5).hexdigest()
     return Project(ProjectId(f"{slug}-{digest}"), identity.name, identity.path, identity.identities)
