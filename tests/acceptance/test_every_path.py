@@ -24,16 +24,19 @@ from tests.quality.secret_samples import Sample, samples
 from typer.main import get_command
 
 from claude_memory import Memory
+from claude_memory.errors import MemoryFault
 from claude_memory.hook.claude_memory_hook import spool
 from claude_memory.redact import redact
 from claude_memory.surfaces.cli import app
 from claude_memory.surfaces.hooks.answers import respond
+from claude_memory.surfaces.mcp.memory_tool import MemoryTool
 from claude_memory.transfer import backup
 
 HOSTILE = hostile(values=1)
 TELLING = [*vendor_tokens(), *samples()]
 PLANTED = [*HOSTILE, *TELLING]
 MIN_SHARE = 0.92
+ROUNDS = 6
 # They serve, ask or install, and write nothing that was given to them.
 NOT_RUN = {"mcp", "hook", "recall", "install", "uninstall", "demo", "init", "doctor", "web"}
 EVENTS = ("UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop", "PostCompact", "SubagentStop")
@@ -250,9 +253,11 @@ def gemini_history(root: Path, id_: str, text: str, number: int) -> None:
 
 def by_notes(home: Path, planted: list[Sample]) -> None:
     notes = home.parent / "notes"
-    notes.mkdir()
+    notes.mkdir(exist_ok=True)
     for number, sample in enumerate(planted):
-        (notes / f"n{number}.md").write_text(f"# About {number}\n\n{sample.snippet}\n", "utf-8")
+        (notes / f"n{number}-{len(list(notes.iterdir()))}.md").write_text(
+            f"# About {number}\n\n{sample.snippet}\n", "utf-8"
+        )
 
 
 def run(*arguments: str) -> None:
@@ -300,38 +305,48 @@ def by_tools(home: Path, planted: list[Sample]) -> None:
 
     async def talk(call: Caller) -> None:
         tools = (await call.session.list_tools()).tools
-        for tool in [*tools, *tools]:
+        for turn, tool in itertools.product(range(ROUNDS), tools):
+            known = (await call("remember", text=f"round {turn}: {next(texts).snippet}"))["id"]
             fields = tool.input_schema["properties"]
-            with contextlib.suppress(Exception):
-                await call.session.call_tool(
-                    tool.name, {name: filled(name, field, texts) for name, field in fields.items()}
-                )
-            for name in fields:  # alone with what is needed, so that one refused field hides no other
-                wanted = sorted({*tool.input_schema.get("required", ()), name})
-                given = {key: filled(key, fields[key], texts) for key in wanted}
+            needed = tool.input_schema.get("required", ())
+            # All at once, then each alone with what is needed, so that one refused field hides no other.
+            for names in (list(fields), *(sorted({*needed, name}) for name in fields)):
+                given = {name: filled(name, fields[name], texts, turn, known) for name in names}
                 with contextlib.suppress(Exception):
                     await call.session.call_tool(tool.name, given)
 
     in_process(home, Path.cwd(), talk)
+    tool = MemoryTool(home, home / "aside")
+    for number, sample in enumerate(planted[::5]):
+        for path in (f"/memories/{sample.snippet}", f"/memories/n{number}.md"):
+            with contextlib.suppress(MemoryFault, OSError, ValueError):
+                tool.call({"command": "create", "path": path, "file_text": sample.snippet})
+                tool.call(
+                    {"command": "insert", "path": path, "insert_line": 0, "insert_text": sample.snippet}
+                )
+                tool.call({"command": "rename", "old_path": path, "new_path": f"/memories/{sample.snippet}"})
 
 
-def filled(name: str, field: dict[str, Any], texts: Iterator[Sample]) -> Any:
-    text = json.dumps(field)
-    if "enum" in text:
-        return next(value for value in _enum(field))
-    if '"array"' in text:
+def filled(name: str, field: dict[str, Any], texts: Iterator[Sample], turn: int, known: str) -> Any:
+    """A text in every place that takes one; what must be valid is, for else nothing would be written."""
+    shape = json.dumps(field)
+    if name in ("id", "supersedes"):
+        return known
+    if name in ("kind", "at", "deadline"):
+        return {"kind": "decision"}.get(name, "in 2 days") if turn % 2 else next(texts).snippet
+    if choices := _enum(field):
+        return choices[turn % len(choices)]
+    if '"array"' in shape:
         return [next(texts).snippet]
-    if '"string"' in text:
-        return f"/memories/{next(texts).snippet}" if name.endswith("path") else next(texts).snippet
-    return True if '"boolean"' in text else 1
+    if '"string"' in shape:
+        return next(texts).snippet
+    return True if '"boolean"' in shape else 1
 
 
 def _enum(field: dict[str, Any]) -> list[Any]:
     if "enum" in field:
         return list(field["enum"])
-    return next(
-        (found for part in field.get("anyOf", [field.get("items", {})]) if (found := _enum(part))), [""]
-    )
+    return next((found for part in field.get("anyOf", ()) if (found := _enum(part))), [])
 
 
 # Which part of the secrets each path is given; the long test gives all of them to every path.
