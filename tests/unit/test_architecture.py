@@ -41,7 +41,7 @@ ROWS = (
     {"locks"},
     {"files"},
     {"settings"},
-    {"model", "errors", "hook"},
+    {"model", "errors", "hook", "redact"},
 )
 LEVEL = {part: level for level, row in enumerate(reversed(ROWS)) for part in row}
 # The package's own face re-exports lazily, and the plugin holds scripts that agents run by path.

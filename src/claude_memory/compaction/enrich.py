@@ -19,7 +19,7 @@ from claude_memory.compaction.providers.protocol import Provider, ProviderDown, 
 from claude_memory.compaction.schema import schema, summary_faults
 from claude_memory.distil.turns import TOOL, Turn
 from claude_memory.ingest.reading import SUMMING_UP
-from claude_memory.ingest.redact import redact
+from claude_memory.redact import redact
 
 PIECE_CHARACTERS = 48_000
 TURN_CHARACTERS = 4_000
@@ -186,7 +186,7 @@ def merged(found: Sequence[Mapping[str, Any]], rules: Mapping[str, Any]) -> dict
 
 
 def _clean(body: dict[str, Any]) -> dict[str, Any]:
-    from claude_memory.ingest.redact import redact_document
+    from claude_memory.redact import redact_document
 
     clean, _ = redact_document(body)
     return clean if isinstance(clean, dict) else {}

@@ -16,8 +16,8 @@ from claude_memory.compaction.schema import faults, summary_faults
 from claude_memory.compaction.store import Shelf
 from claude_memory.distil.turns import AGENT, Origin, Turn
 from claude_memory.errors import InvalidInput
-from claude_memory.ingest.redact import redact_document
 from claude_memory.model import Project, SessionId
+from claude_memory.redact import redact_document
 from claude_memory.store.protocol import Store
 from claude_memory.transcripts.model import moment_of
 

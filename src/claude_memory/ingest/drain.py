@@ -23,8 +23,8 @@ from claude_memory.distil.observe import observe
 from claude_memory.errors import StoreBusy
 from claude_memory.ingest.distilling import Marks, distil_marked
 from claude_memory.ingest.parse import MAX_BYTES, Captured, Unreadable, parse
-from claude_memory.ingest.redact import redact
 from claude_memory.model import Event, EventId, MemoryId, Project, ProjectId, ProjectIdentity, StoredMemory
+from claude_memory.redact import redact
 from claude_memory.settings import Settings, of_project
 from claude_memory.spool import Spool, SpooledFile
 from claude_memory.store.protocol import Store

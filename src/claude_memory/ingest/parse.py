@@ -19,9 +19,9 @@ from typing import Any
 from claude_memory.hook.claude_memory_hook import DEFAULT_AGENT
 from claude_memory.ingest.bound import bound_document
 from claude_memory.ingest.hosts import familiar, speaker
-from claude_memory.ingest.redact import redact_document
 from claude_memory.ingest.withhold import withhold
 from claude_memory.model import Event, EventId, EventKind, ProjectId, SessionId
+from claude_memory.redact import redact_document
 from claude_memory.settings import Settings
 
 MAX_BYTES = 64 << 20  # what a hook may be handed is a tenth of this

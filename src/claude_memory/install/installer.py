@@ -28,7 +28,7 @@ from claude_memory.install.plugin import (
     marketplace_folder,
     write_marketplace,
 )
-from claude_memory.install.record import Record, check_writable, read_or_none, write_through
+from claude_memory.install.record import Record, check_writable, holds_secret, read_or_none, write_through
 
 _CLIENT_SECONDS = 120
 
@@ -160,7 +160,8 @@ def _keep_originals(home: Path, before: dict[Path, bytes | None]) -> None:
     kept = _kept_originals(home)
     for name, raw in before.items():
         if PLUGIN.encode() not in (raw or b""):  # else it is ours already, and the first original stands
-            kept.setdefault(str(name), raw.decode("utf-8", "surrogateescape") if raw is not None else None)
+            text = raw.decode("utf-8", "surrogateescape") if raw is not None else None
+            kept.setdefault(str(name), "" if raw is not None and holds_secret(raw) else text)
     private_folder(path.parent)
     write_atomically(path, json.dumps(kept).encode())
 
@@ -177,7 +178,7 @@ def _originals_file(home: Path) -> Path:
 def _give_back(path: Path, original: str | None) -> None:
     """Put the original bytes back if the client's file says the same as it did; else leave it."""
     now = read_or_none(path)
-    if now is None:
+    if now is None or original == "":  # it held a secret, which is not kept
         return
     if original is None:
         if _meaning(now) in ({}, None):

@@ -6,8 +6,10 @@ import os
 import re
 
 from claude_memory.caller import at_terminal, inside_agent, require_person
+from claude_memory.redact import kept
 
 ENVIRONMENT = "CLAUDE_MEMORY_BY"
+_MARK = re.compile(r"\[(private|secret:[a-z0-9-]+)\]")  # an entry's heading ends at a bracket
 
 
 def me() -> str:
@@ -40,4 +42,4 @@ def is_person(by: str) -> bool:
 
 def clean(text: str) -> str:
     """One short line without the characters that end a name in an entry's heading."""
-    return re.sub(r"[\s\[\];·]+", " ", text).strip()[:100] or "unknown"
+    return re.sub(r"[\s\[\];·]+", " ", _MARK.sub(r"(\1)", kept(text))).strip()[:100] or "unknown"

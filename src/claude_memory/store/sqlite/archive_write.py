@@ -8,6 +8,7 @@ from typing import Any
 
 import apsw
 
+from claude_memory import redact
 from claude_memory.erasure import ERASED
 from claude_memory.model import ProjectId
 from claude_memory.store.archive_protocol import Archived, ImportFile, NewMessage
@@ -109,15 +110,15 @@ class Addition:
         return message if text == message.text else replace(message, text=text, packed=None)
 
     def _row(self, message: NewMessage, growing: _Growing, at: int) -> tuple[Any, ...]:
-        body = message.packed if message.packed is not None else packed(rows.clean(message.text))
+        body = message.packed if message.packed is not None else packed(rows.kept(message.text))
         event = message.event.id if message.event else None
-        tool = rows.clean(message.tool) or None
-        call = rows.clean(message.call) or None
+        tool = rows.kept(message.tool) or None
+        call = rows.kept(message.call) or None
         place = (self._last, growing.number, growing.messages)
         return (*place, message.role, at, message.failed, tool, call, event, body)
 
     def _conversation(self, message: NewMessage) -> _Growing:
-        name = (rows.clean(message.session), message.agent)
+        name = (rows.kept(message.session), message.agent)
         if name not in self._growing:
             found = next(self._db.execute(_CONVERSATION, name), None)
             if found is None:
@@ -136,12 +137,12 @@ class Addition:
     def _values(self, message: NewMessage, at: int) -> dict[str, Any]:
         return {
             "agent": message.agent,
-            "session": rows.clean(message.session),
+            "session": rows.kept(message.session),
             "project": self._places.project(self._projects[message.cwd]),
-            "cwd": rows.clean(message.cwd),
-            "branch": rows.clean(message.branch),
-            "parent": rows.clean(message.parent),
-            "path": rows.clean(message.path),
+            "cwd": rows.kept(message.cwd),
+            "branch": rows.kept(message.branch),
+            "parent": rows.kept(message.parent),
+            "path": rows.kept(message.path),
             "at": at,
         }
 
@@ -161,8 +162,8 @@ class Addition:
 
     def _file(self, file: ImportFile) -> None:
         row = (
-            rows.clean(file.path), file.agent, str(file.inode), file.size, file.modified_ns, file.offset,
-            file.head, file.tail, file.skipped, rows.to_json(file.state),
+            rows.kept(file.path), file.agent, str(file.inode), file.size, file.modified_ns, file.offset,
+            file.head, file.tail, file.skipped, rows.to_json(redact.kept_document(file.state)),
         )  # fmt: skip
         self._db.execute(f"INSERT OR REPLACE INTO import_files ({FILE_COLUMNS}) VALUES ({'?, ' * 9}?)", row)
 

@@ -69,7 +69,7 @@ def record_strength(
         "reviews": state.reviews,
         "lapses": state.lapses,
         "demoted": state.demoted,
-        "uses": [{"at": records.moment_text(item.at), "reason": rows.clean(item.reason)} for item in reviews],
+        "uses": [{"at": records.moment_text(item.at), "reason": rows.kept(item.reason)} for item in reviews],
     }
     record = {"change": "strength", "at": records.moment_text(state.reviewed_at), "strength": told}
     db.execute(_INSERT, (rows.to_json(record),))

@@ -156,7 +156,7 @@ class SqliteLifecycle:
         with self._connections.writing() as db:
             erased = Tombstones(db).sentences(None)
             for item in relations:
-                evidence = str(without(rows.clean(item.evidence), erased))
+                evidence = str(without(rows.kept(item.evidence), erased))
                 values = (item.source, item.target, item.kind, evidence, rows.stamp(item.at))
                 db.execute(_RELATE, values)
                 made += db.changes()
@@ -213,7 +213,7 @@ class SqliteLifecycle:
     def put_subjects(self, subjects: Mapping[MemoryId, Mapping[str, float]]) -> None:
         """Note what memories lay down something about."""
         found = [
-            (id_, rows.clean(subject), weight)
+            (id_, rows.kept(subject), weight)
             for id_, weights in subjects.items()
             for subject, weight in weights.items()
         ]
@@ -239,7 +239,7 @@ class SqliteLifecycle:
 
     def put_file_states(self, states: Sequence[FileState]) -> None:
         """Keep what files held, or how they differ by now."""
-        values = [(s.memory, rows.clean(s.path), s.sketch, s.revision, rows.clean(s.stale)) for s in states]
+        values = [(s.memory, rows.kept(s.path), s.sketch, s.revision, rows.kept(s.stale)) for s in states]
         with self._connections.writing() as db:
             db.executemany(_PUT_FILE_STATE, values)
 
@@ -302,7 +302,7 @@ def put_strength(db: apsw.Connection, memory: MemoryId, state: Strength, uses: S
     at = rows.stamp(state.reviewed_at)
     figures = (state.stability, state.difficulty, at, state.reviews, state.lapses, int(state.demoted))
     db.execute(_PUT_STRENGTH, (memory, *figures))
-    db.executemany(_PUT_REVIEW, [(memory, rows.stamp(use.at), rows.clean(use.reason)) for use in uses])
+    db.executemany(_PUT_REVIEW, [(memory, rows.stamp(use.at), rows.kept(use.reason)) for use in uses])
 
 
 def put_intention(db: apsw.Connection, intention: Intention) -> bool:
@@ -310,7 +310,7 @@ def put_intention(db: apsw.Connection, intention: Intention) -> bool:
     if holds(intention.text, Tombstones(db).sentences(intention.project)):
         return False
     project = Places(db).project(intention.project)
-    codebase = rows.clean(intention.codebase).casefold() if intention.codebase else None
+    codebase = rows.kept(intention.codebase).casefold() if intention.codebase else None
     record = rows.to_json(intention_record(intention))
     db.execute(_PUT_INTENTION, (intention.id, project, codebase, intention.status.value, record))
     return True
@@ -321,13 +321,13 @@ def intention_record(intention: Intention) -> dict[str, Any]:
     return {
         "id": intention.id,
         "project": intention.project,
-        "text": rows.clean(intention.text),
+        "text": rows.kept(intention.text),
         "created_at": moment_text(intention.created_at),
         "at": _text(intention.at),
         "deadline": _text(intention.deadline),
-        "files": list(intention.files),
-        "topics": list(intention.topics),
-        "codebase": intention.codebase,
+        "files": [*map(rows.kept, intention.files)],
+        "topics": [*map(rows.kept, intention.topics)],
+        "codebase": rows.kept(intention.codebase) if intention.codebase else intention.codebase,
         "priority": intention.priority.value,
         "status": intention.status.value,
         "snoozed_until": _text(intention.snoozed_until),

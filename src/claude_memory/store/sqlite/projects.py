@@ -76,10 +76,10 @@ def separate(db: apsw.Connection, identity: ProjectIdentity) -> Project:
 def _note(db: apsw.Connection, identity: ProjectIdentity, number: int, statement: str) -> None:
     place = db.execute("SELECT count(*) FROM project_aliases WHERE project = ?", (number,)).get
     for offset, name in enumerate(identity.identities):
-        db.execute(statement, (rows.clean(name), number, place + offset))
+        db.execute(statement, (rows.kept(name), number, place + offset))
     db.execute(
         "INSERT INTO project_paths VALUES (?, ?) ON CONFLICT DO UPDATE SET project = excluded.project",
-        (rows.clean(identity.path), number),
+        (rows.kept(identity.path), number),
     )
 
 
@@ -95,7 +95,7 @@ def provisional(identity: ProjectIdentity, *, digest_size: int = 5) -> Project:
     import hashlib
     import re
 
-    slug = re.sub(r"[^a-z0-9]+", "-", identity.name.lower()).strip("-")[:40] or "project"
+    slug = re.sub(r"[^a-z0-9]+", "-", rows.kept(identity.name).lower()).strip("-")[:40] or "project"
     strongest = identity.identities[0].encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(strongest, digest_size=digest_size).hexdigest()
     return Project(ProjectId(f"{slug}-{digest}"), identity.name, identity.path, identity.identities)
@@ -106,7 +106,7 @@ def ensure(db: apsw.Connection, project: Project) -> int:
     db.execute(
         """INSERT INTO projects (id, name, path) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE
            SET name = excluded.name, path = excluded.path WHERE projects.path = ''""",
-        (project.id, rows.clean(project.name), rows.clean(project.path)),
+        (project.id, rows.kept(project.name), rows.kept(project.path)),
     )
     return int(db.execute("SELECT number FROM projects WHERE id = ?", (project.id,)).get)
 

@@ -61,7 +61,7 @@ class Places:
         seen, name = rows.stamp(at), (project, id_)
         number, first, last = self._sessions.get(name, (0, seen, seen))
         if not number or not first <= seen <= last:
-            number = int(self._db.execute(_SESSION, (project, rows.clean(id_), seen)).get)
+            number = int(self._db.execute(_SESSION, (project, rows.kept(id_), seen)).get)
             self._sessions[name] = (number, min(first, seen), max(last, seen))
         return number
 
@@ -73,7 +73,7 @@ def add(
     places, tombstones = Places(db), Tombstones(db)
     duplicates = tombstoned = 0
     stored_events = 0
-    for event in events:
+    for event in map(rows.kept_event, events):
         admitted = tombstones.admitted_event(event)
         if admitted is None:
             tombstoned += 1
@@ -82,7 +82,7 @@ def add(
         else:
             duplicates += 1
     stored: list[tuple[int, StoredMemory]] = []
-    for offered in memories:
+    for offered in map(rows.kept_memory, memories):
         memory = tombstones.admitted(offered)
         if memory is None:
             tombstoned += 1
@@ -184,6 +184,7 @@ def update(db: apsw.Connection, memory: StoredMemory, *, mirrored: bool = True) 
     )
     if before is None:
         raise NotFound(f"no memory {memory.id}")
+    memory = rows.kept_memory(memory)
     number, space, session, created_at, title, body, status = before
     memory = Tombstones(db).left_of(memory)
     places = Places(db)
