@@ -5,7 +5,8 @@ PYTHON ?= python3
 VENV ?= .venv
 DATA ?=
 SIZES ?= 20000 100000 1000000
-SOAK_KILLS ?= 2000
+SOAK_KILLS ?= 5000
+FUZZ_RUNS ?= 2000000
 WORKERS ?= 2
 PYTEST_ARGS ?=
 
@@ -66,8 +67,10 @@ else
 	@echo "search quality not measured: give the folder with the sets, make bench DATA=folder"
 endif
 
-soak: $(STAMP) ## writers and drainers under kill -9, SOAK_KILLS times (2000)
-	@$(SCRATCH) && SOAK_KILLS=$(SOAK_KILLS) $(BIN)/python -m pytest -m soak $(PYTEST_ARGS)
+soak: $(STAMP) ## kill -9 over every operation, SOAK_KILLS times (5000), and FUZZ_RUNS fuzzed inputs (2 million)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary atheris \
+		-c constraints.txt -e '.[dev,fuzz]' || echo "no atheris here: inputs are fuzzed by chance alone"
+	@$(SCRATCH) && SOAK_KILLS=$(SOAK_KILLS) FUZZ_RUNS=$(FUZZ_RUNS) $(BIN)/python -m pytest -m soak -s $(PYTEST_ARGS)
 
 e2e: $(STAMP) ## as a user gets it: the wheel in a new environment, then the real client (needs npm)
 	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && rm -rf build \

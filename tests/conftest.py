@@ -7,6 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from claude_memory import caller
+
+# Whoever runs the tests inside an agent still tests what a person can do; a process can tell its
+# ancestors, but not the interpreter's own start-up file.
+NO_ANCESTOR = Path(__file__).parent / "no_ancestor"
+
+
+def pytest_configure() -> None:
+    """Let the commands that tests start look at their environment alone, if an agent runs the tests."""
+    if caller.ancestor_agent():
+        os.environ["PYTHONPATH"] = os.pathsep.join(
+            filter(None, (str(NO_ANCESTOR), os.environ.get("PYTHONPATH")))
+        )
+        caller.ancestor_agent = lambda: ""  # type: ignore[assignment]
+
 
 @pytest.fixture(autouse=True)
 def scratch_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -15,6 +30,8 @@ def scratch_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     for name in [name for name in os.environ if name.startswith("CLAUDE_MEMORY_")]:
         if name != "CLAUDE_MEMORY_COMMAND":  # which command to test, not a setting
             monkeypatch.delenv(name)
+    for name in caller.MARKERS:
+        monkeypatch.delenv(name, raising=False)
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(folder))
     for name in (

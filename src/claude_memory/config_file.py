@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from claude_memory import settings
 from claude_memory.errors import ConfigFault, Conflict
-from claude_memory.files import private_folder, try_lock, write_atomically
+from claude_memory.files import private_folder, write_atomically
+from claude_memory.locks import try_lock
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument

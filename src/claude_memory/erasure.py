@@ -1,49 +1,262 @@
-"""Which texts say what was erased, and what is left of a document without it. Pure."""
+"""What holds a sentence that was erased, and what is left of a value without it. Pure.
+
+The one rule for store, mirror, files and summaries: a text holds a sentence when its words stand in it,
+next to each other and in order, whatever the letter case, spacing, punctuation, markup or JSON escapes
+between them. The sentences may be known (`Sentences`) or known only by their hashes (`Hashed`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
 
 ERASED = "[erased]"
-_SHORTEST = 12  # a shorter text may stand somewhere by chance
-_SUBSTANCE = ("decision", "error", "solution", "code", "text", "statement", "task")
+SHORTEST = 12  # characters; a shorter text may stand anywhere by chance
+TITLE_CHARACTERS = 80
+_SUBSTANCE = ("decision", "error", "solution", "code", "text", "statement", "task", "content")
+_ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrtbf])")
+# A character of a script without spaces counts as a word.
+_CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
+_BROKEN_OFF = ("…", "...")
 
 
-def wanted(texts: Sequence[str]) -> list[str]:
-    """The texts in a form that can be compared, without those that are too short to be told by."""
-    return [plain for plain in map(_plain, texts) if len(plain) >= _SHORTEST]
+class Holder(Protocol):
+    """Sentences that were erased."""
+
+    def likely(self, text: str) -> bool:
+        """False only if the text holds none of them; cheap."""
+
+    def spans(self, words: Sequence[str]) -> Iterable[tuple[int, int]]:
+        """Where sentences stand among the words: first and last of each."""
+
+    def is_piece(self, text: str) -> bool:
+        """Whether the text is a part of a sentence, or breaks off within one."""
 
 
-def without(value: Any, texts: Sequence[str]) -> Any:
-    """The value without what says one of the texts: entries go, running text loses its lines."""
+def words(text: str, *, escaped: bool = False) -> list[str]:
+    """The words that are compared; `escaped` reads the text as JSON that was written into a text."""
+    if escaped:
+        text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else " ", text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    return _WORD.findall(text.casefold())
+
+
+def holds(text: str, holder: Holder) -> bool:
+    """Whether a text holds one of the sentences."""
+    if not holder.likely(text):
+        return False
+    return any(True for said in _readings(text) for _ in holder.spans(said))
+
+
+def says(text: str, holder: Holder) -> bool:
+    """Whether a text holds one of the sentences, or is itself nothing but a piece of one."""
+    return holds(text, holder) or holder.is_piece(text)
+
+
+def without(value: Any, holder: Holder, *, pieces: bool = False) -> Any:
+    """The value without the sentences: entries of lists go, running text loses its lines.
+
+    With `pieces`, also what is only a part of a sentence goes: for what was made out of other texts.
+    """
     if isinstance(value, dict):
-        return {name: without(item, texts) for name, item in value.items()}
-    if isinstance(value, list):
-        left = [without(item, texts) for item in value if not (isinstance(item, str) and says(item, texts))]
-        return [item for item in left if not _is_gone(item)]
-    if isinstance(value, str) and says(value, texts):
-        return _spared(value, texts)
+        return {name: without(item, holder, pieces=pieces) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        left = [without(item, holder, pieces=pieces) for item in value if not _gone(item, holder, pieces)]
+        return [item for item in left if not _lost_its_substance(item)]
+    if isinstance(value, str) and (says if pieces else holds)(value, holder):
+        return _spared(value, holder, pieces)
     return value
 
 
-def _spared(text: str, texts: Sequence[str]) -> str:
-    """Running text keeps the lines that do not say it."""
-    lines = [line for line in text.splitlines() if not says(line, texts)]
-    left = "\n".join(lines)
-    return left if left.strip() and not says(left, texts) else ERASED
+def title_without(title: str, before: str, after: str, holder: Holder) -> str:
+    """A title when its text `before` became `after`: one that was taken from the text is taken anew."""
+    own = " ".join(words(title))
+    taken = before != after and bool(own) and " ".join(words(before)).startswith(own)  # the last may be cut
+    cut_short = title.rstrip().endswith(_BROKEN_OFF) and holder.is_piece(title)
+    if taken or cut_short or holds(title, holder):
+        line = next((line.strip() for line in after.splitlines() if line.strip()), "")
+        return line if len(line) <= TITLE_CHARACTERS else line[: TITLE_CHARACTERS - 1].rstrip() + "…"
+    return title
 
 
-def _is_gone(entry: Any) -> bool:
+def _readings(text: str) -> Iterator[list[str]]:
+    yield words(text)
+    if "\\" in text:
+        yield words(text, escaped=True)
+
+
+def _gone(item: Any, holder: Holder, pieces: bool) -> bool:
+    return isinstance(item, str) and (says if pieces else holds)(item, holder)
+
+
+def _lost_its_substance(entry: Any) -> bool:
     """Whether an entry lost what it was about; a changed file stays without its purpose."""
     return isinstance(entry, dict) and any(entry.get(name) == ERASED for name in _SUBSTANCE)
 
 
-def says(item: str, texts: Sequence[str]) -> bool:
-    """Whether a text quotes one of the texts, or is quoted by one."""
-    said = _plain(item)
-    return any(text in said or (len(said) >= _SHORTEST and said in text) for text in texts)
+def _spared(text: str, holder: Holder, pieces: bool) -> str:
+    """Running text keeps the lines on which no part of a sentence stands."""
+    lines = text.splitlines()
+    drop: set[int] = set()
+    for escaped in (False, True):
+        said = [(number, word) for number, line in enumerate(lines) for word in words(line, escaped=escaped)]
+        for first, last in holder.spans([word for _, word in said]):
+            drop.update(range(said[first][0], said[last][0] + 1))
+    left = [
+        line
+        for number, line in enumerate(lines)
+        if number not in drop and not (pieces and holder.is_piece(line))
+    ]
+    kept = "\n".join(left)
+    return kept if words(kept) and not holds(kept, holder) else ERASED
 
 
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split()).rstrip(" .…")
+class Sentences:
+    """Sentences as they were said."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        said = {" ".join(words(text)): None for text in texts}
+        self._wanted = [one for one in said if len(one) >= SHORTEST]
+        self._longest = [max(one.split(" "), key=len) for one in self._wanted]
+
+    def likely(self, text: str) -> bool:
+        """Whether the longest word of a sentence stands anywhere in the text."""
+        if "\\u" in text:
+            return bool(self._wanted)
+        plain = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+        return any(word in plain for word in self._longest)
+
+    def spans(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """First and last word of every place where a sentence stands."""
+        said = " ".join(words)
+        for wanted in self._wanted:
+            place = said.find(wanted)
+            while place >= 0:
+                first = said.count(" ", 0, place)
+                yield first, first + wanted.count(" ")
+                place = said.find(wanted, place + 1)
+
+    def is_piece(self, text: str) -> bool:
+        """Whether the text is a part of a sentence, or ends in the beginning of one that was cut there."""
+        said = " ".join(words(text))
+        if len(said) < SHORTEST:
+            return False
+        if any(said in wanted for wanted in self._wanted):
+            return True
+        return text.rstrip().endswith(_BROKEN_OFF) and any(
+            said.endswith(wanted[:length])
+            for wanted in self._wanted
+            for length in range(SHORTEST, min(len(said), len(wanted)) + 1)
+        )
+
+
+# --- sentences that are known only by their hashes
+
+_ANCHOR = 12  # words; a longer sentence is told by its first words, then proved by all of them
+_MODULUS = 2**61 - 1
+_BASE = 1_000_003
+_SHORT_HASH = 0xFFFFFF  # enough to pass over nearly every place, too little to guess words by
+_MARK = "s"
+
+
+def sentence_hash(salt: str, project: str, text: str) -> str | None:
+    """What is kept of an erased sentence so that it can be told again; None if it is too short for that."""
+    said = words(text)
+    if len(" ".join(said)) < SHORTEST:
+        return None
+    start = 0
+    for word in said[:_ANCHOR]:
+        start = (start * _BASE + _number(salt, word)) % _MODULUS
+    return f"{_MARK}{len(said)}-{start & _SHORT_HASH:06x}-{_proof(salt, said)}-{project}"
+
+
+class _Known(NamedTuple):
+    length: int
+    proof: str
+    project: str
+
+
+class Hashed:
+    """Sentences of one salt by their hashes, of one project or of all."""
+
+    def __init__(self, salt: str, hashes: Iterable[str], project: str | None = None) -> None:
+        self._salt = salt
+        self._by_anchor: dict[int, dict[int, list[_Known]]] = {}
+        for hash_ in hashes:
+            parts = hash_.split("-", 3)
+            if len(parts) != 4 or not hash_.startswith(_MARK) or not parts[0][1:].isdecimal():
+                continue
+            known = _Known(int(parts[0][1:]), parts[2], parts[3])
+            if project is None or known.project == project:
+                anchors = self._by_anchor.setdefault(min(known.length, _ANCHOR), {})
+                anchors.setdefault(int(parts[1], 16), []).append(known)
+
+    def likely(self, text: str) -> bool:  # noqa: ARG002
+        """Nothing can be said without looking, unless there is nothing to look for."""
+        return bool(self._by_anchor)
+
+    def spans(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """First and last word of every place where a sentence stands."""
+        numbers = [_number(self._salt, word) for word in words] if self._by_anchor else []
+        for width, anchors in self._by_anchor.items():
+            top = pow(_BASE, width, _MODULUS)
+            rolling = 0
+            for place, number in enumerate(numbers):
+                rolling = rolling * _BASE + number
+                if place >= width:
+                    rolling -= numbers[place - width] * top
+                rolling %= _MODULUS
+                first = place - width + 1
+                if first >= 0 and (found := anchors.get(rolling & _SHORT_HASH)):
+                    yield from self._proved(words, first, found)
+
+    def _proved(self, words: Sequence[str], first: int, found: Sequence[_Known]) -> Iterator[tuple[int, int]]:
+        for known in found:
+            said = words[first : first + known.length]
+            if len(said) == known.length and _proof(self._salt, said) == known.proof:
+                yield first, first + known.length - 1
+
+    def is_piece(self, text: str) -> bool:  # noqa: ARG002
+        """A hash tells nothing of parts."""
+        return False
+
+
+class Several:
+    """Sentences from several sources."""
+
+    def __init__(self, holders: Iterable[Holder]) -> None:
+        self._holders = list(holders)
+
+    def likely(self, text: str) -> bool:
+        """Whether any of them may be there."""
+        return any(holder.likely(text) for holder in self._holders)
+
+    def spans(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """Where any of them stands."""
+        for holder in self._holders:
+            yield from holder.spans(words)
+
+    def is_piece(self, text: str) -> bool:
+        """Whether it is a part of any."""
+        return any(holder.is_piece(text) for holder in self._holders)
+
+
+@lru_cache(maxsize=65_536)
+def _number(salt: str, word: str) -> int:
+    digest = hashlib.blake2b(word.encode("utf-8", "replace"), key=_key(salt), digest_size=7)
+    return int.from_bytes(digest.digest(), "big")
+
+
+def _proof(salt: str, said: Sequence[str]) -> str:
+    text = " ".join(said).encode("utf-8", "replace")
+    return hashlib.blake2b(text, key=_key(salt), digest_size=16).hexdigest()
+
+
+def _key(salt: str) -> bytes:
+    return salt.encode("ascii", "replace")[:64]

@@ -6,6 +6,7 @@ Writes nothing else into a repository, and changes no file that is there already
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,11 @@ class Prepared:
     changed: bool
 
 
+def stays_inside(path: Path, base: Path) -> bool:
+    """Whether a path really lies in a folder: a link on the way may lead anywhere."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(base))
+
+
 def prepare(project_root: Path, layout: str | None = None) -> Prepared:
     """Make the folder with its .gitignore and config.json; what stands there already stays."""
     if layout is not None and layout not in LAYOUTS:
@@ -48,6 +54,8 @@ def prepare(project_root: Path, layout: str | None = None) -> Prepared:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    if path.is_symlink():
+        raise InvalidInput(f"{path} is a link: remove it")
     try:
         document = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:

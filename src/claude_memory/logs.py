@@ -39,7 +39,7 @@ def configure(home: Path, settings: Settings) -> None:
         errors="backslashreplace",
         delay=True,
     )
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(_Cleaned("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root.addHandler(handler)
     root.setLevel(settings.log_level.upper())
     root.propagate = False
@@ -53,6 +53,15 @@ def close() -> None:
             root.removeHandler(handler)
             handler.close()
             root.propagate = True
+
+
+class _Cleaned(logging.Formatter):
+    """Messages of faults may quote what a person gave."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        from claude_memory.redact import kept
+
+        return kept(super().format(record))
 
 
 class _PrivateFile(RotatingFileHandler):

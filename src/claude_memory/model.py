@@ -89,12 +89,14 @@ class ProjectIdentity:
     """What is known of a folder, strongest name first; the store joins them to one project.
 
     A partial one lacks a name that takes long to find: enough to recognise a project, not to make one.
+    `remote` is what the repository says of itself; it can keep a folder apart, but never join it.
     """
 
     identities: tuple[str, ...]
     name: str
     path: str
     partial: bool = False
+    remote: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,9 @@ class NewMemory:
     session: str | None = None
     task: str | None = None
     created_at: datetime | None = None
-    trust: Trust | str = Trust.USER
+    trust: Trust | str | None = (
+        None  # `user` if a person says it, refused inside an agent; else an agent's word
+    )
     scope: Scope | str = Scope.PROJECT
     supersedes: str | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)

@@ -1,57 +1,72 @@
 """Which project a folder belongs to, found from the files of its repository.
 
-Reads `.git` itself instead of running git: a search must not wait for a process, and git may be
-absent. Only the root commit asks git, and never where that would take long for nothing.
+A name proves what it says: the remote counts together with a root commit that is really there, a
+place because nobody else stands at it. What a repository merely claims joins it to nothing. Only the
+root commit asks git: a search must not wait for a process, and git may be absent.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from claude_memory import repository as repositories
 from claude_memory.errors import NotFound
 from claude_memory.model import Project, ProjectIdentity
+from claude_memory.repository import Repository
 
 _SCP_LIKE = re.compile(r"^(?:[^/\s]*@)?(\[[^\]\s]+\]|[^:/\s]{2,})(?!:?//|::):(.+)$")  # one letter is a drive
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^/]*@)?(\[[^\]/]+\]|[^/:]+)(?::\d*)?/(.+)$", re.IGNORECASE)
-_SECTION = re.compile(r'^\[\s*remote\s+"((?:[^"\\]|\\.)+)"\s*\](.*)$', re.IGNORECASE)
-_URL_KEY = re.compile(r"^url\s*=\s*(.*)$", re.IGNORECASE)
+_ROOT = re.compile(r"#([0-9a-f]{40}|[0-9a-f]{64})\Z")
 _IGNORE_PATH_CASE = frozenset({"github.com", "gitlab.com", "bitbucket.org"})
-_LARGEST_FILE = 1 << 20
-_LARGE_INDEX = 8 << 20  # about 250,000 objects: a walk through the history would be felt
-_GIT_SECONDS = 5
 
 
-def resolve(folder: Path | str, project_for: Callable[[ProjectIdentity], Project]) -> Project:
-    """The project of a folder; git is asked only where the store does not know the folder's other names."""
+def resolve(
+    folder: Path | str, project_for: Callable[[ProjectIdentity], Project], *, thorough: bool = False
+) -> Project:
+    """The project of a folder; git is asked where the store does not know the folder.
+
+    A thorough caller has the time to ask as well while a known project lacks a name: clones meet by it.
+    """
+    quick = identify(folder, quick=True)
     try:
-        return project_for(identify(folder, quick=True))
+        found = project_for(quick)
     except NotFound:
         return project_for(identify(folder))
+    if thorough and quick.partial and not _is_fully_named(found, quick):
+        return project_for(identify(folder))
+    return found
+
+
+def _is_fully_named(project: Project, identity: ProjectIdentity) -> bool:
+    bases = {split_root(name)[0] for name in project.identities if split_root(name)[1]}
+    place = identity.identities[0].rpartition("@")[0]
+    return place in bases and (not identity.remote or f"remote:{identity.remote}" in bases)
 
 
 def identify(folder: Path | str, *, quick: bool = False) -> ProjectIdentity:
-    """Names of the project a folder is in, strongest first: remote, repository, path.
+    """Names of the project a folder is in, strongest first: remote with root commit, repository, path.
 
     With `quick` no process is run: the root commit is left out where another name can stand for it.
     """
     start = Path(os.path.realpath(folder))
-    repository = _repository(start)
+    repository = repositories.find(start)
     if repository is None:
         return ProjectIdentity((f"path:{_key(start)}",), start.name or str(start), str(start))
-    top, common = repository
-    main = common.parent if common.name == ".git" else common
-    remote = _remote(common)
-    names = [f"remote:{remote}"] if remote else []
-    birth = _birth(common)
+    top = repository.top
+    if not repository.proven:  # it could be anybody's: only where it stands is sure
+        return ProjectIdentity((f"path:{_key(top)}",), top.name or str(top), str(top))
+    remote = _remote(repository.common)
+    birth = _birth(repository.common)
     partial = quick and bool(birth)
-    names += _local_names(main, common, birth, with_root=not partial and not (remote and _is_large(common)))
-    label = remote.rsplit("/", 1)[-1] if remote else main.name.removesuffix(".git")
-    return ProjectIdentity(tuple(names), label or str(main), str(top), partial)
+    roots = () if partial else _roots(repository, birth)
+    names = [f"remote:{remote}#{root}" for root in roots if remote]
+    names += _local_names(_key(repository.place), roots, birth)
+    label = remote.rsplit("/", 1)[-1] if remote else repository.place.name.removesuffix(".git")
+    return ProjectIdentity(tuple(names), label or str(repository.place), str(top), partial, remote or "")
 
 
 def current_folder() -> Path:
@@ -65,18 +80,25 @@ def current_folder() -> Path:
 def root_of(folder: Path | str) -> Path:
     """The folder that holds the project's own files: the repository's top, else the folder itself."""
     start = Path(os.path.realpath(folder))
-    repository = _repository(start)
-    return repository[0] if repository else start
+    repository = repositories.find(start)
+    return repository.top if repository else start
 
 
-def birth_of(name: str) -> str:
+def birth_of(name: str, *, exact: bool = True) -> str:
     """The birth that a repository's name tells; empty if it tells none that can be told from others.
 
     A time without a fraction was set by an archive or a copy, and all that came out of it share it.
     """
     place, _, birth = name.rpartition("@")
-    exact = birth.isdecimal() and not birth.endswith("000000")
-    return birth if exact and place.startswith("repo:") else ""
+    if not birth.isdecimal() or not place.startswith("repo:") or (exact and birth.endswith("000000")):
+        return ""
+    return birth
+
+
+def split_root(name: str) -> tuple[str, str]:
+    """A name without its root commit, and that commit; empty if it has none."""
+    found = _ROOT.search(name)
+    return (name[: found.start()], found[1]) if found else (name, "")
 
 
 def still_stands(name: str) -> bool:
@@ -98,19 +120,17 @@ def normalise_remote(url: str) -> str | None:
     return f"{host}/{path}" if path else None
 
 
-def _local_names(main: Path, common: Path, birth: str, *, with_root: bool) -> Iterator[str]:
+def _local_names(place: str, roots: tuple[str, ...], birth: str) -> Iterator[str]:
     """Names by the repository's place and history; either one joins, so that one may be missing.
 
     The root commit survives copies; the birth, which every repository has before its first commit,
-    keeps the project when that commit comes. A new repository in the place of a deleted one has neither.
+    keeps the project when that commit comes.
     """
-    place = _key(main)
-    root = _root_commit(common, birth) if with_root else ""
-    if root:
+    for root in roots:
         yield f"repo:{place}#{root}"
     if birth:
         yield f"repo:{place}@{birth}"
-    if not root and not birth:
+    if not roots and not birth:
         yield f"repo:{place}#"
 
 
@@ -126,119 +146,19 @@ def _birth(common: Path) -> str:
         return ""
 
 
-def _repository(start: Path) -> tuple[Path, Path] | None:
-    """The work tree's top and the folder shared by all work trees of the repository."""
-    for folder in (start, *start.parents):
-        dot_git = folder / ".git"
-        try:
-            if dot_git.is_dir() and _is_git_folder(dot_git):
-                return folder, Path(os.path.realpath(dot_git))
-            if dot_git.is_file() and (common := _common_folder(folder, _head_of(dot_git))):
-                return folder, common
-            if _is_git_folder(folder):  # inside .git, or a bare repository
-                return (folder.parent if folder.name == ".git" else folder), folder
-        except OSError:
-            continue
-    return None
-
-
-def _is_git_folder(folder: Path) -> bool:
-    return (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir()
-
-
-def _common_folder(folder: Path, pointer: str) -> Path | None:
-    """Where a `.git` file leads: the repository of a worktree or a submodule, if it is still there."""
-    if not pointer.startswith("gitdir:"):
-        return None
-    target = Path(os.path.realpath(folder / pointer.removeprefix("gitdir:").strip()))
-    with contextlib.suppress(OSError):  # a submodule shares nothing
-        target = Path(os.path.realpath(target / _head_of(target / "commondir").strip()))
-    return target if _is_git_folder(target) else None
-
-
-def _head_of(path: Path) -> str:
-    with path.open("rb") as handle:
-        return handle.read(_LARGEST_FILE).decode("utf-8", "replace")
-
-
 def _remote(common: Path) -> str | None:
-    try:
-        text = _head_of(common / "config")
-    except OSError:
-        return None
+    """The remote that the configuration names, `origin` before others; `insteadOf` rules are not applied."""
     remotes: dict[str, str] = {}
-    for name, url in _remote_urls(text):
-        normal = normalise_remote(url)
-        if normal:
-            remotes.setdefault(name, normal)
+    for setting in repositories.settings(common):
+        if (setting.section, setting.key) == ("remote", "url") and setting.name:
+            normal = normalise_remote(setting.value)
+            if normal:
+                remotes.setdefault(setting.name, normal)
     return remotes.get("origin") or next(iter(remotes.values()), None)
 
 
-def _remote_urls(config: str) -> Iterator[tuple[str, str]]:
-    """Each remote's name and url, by git's rules for its config; `insteadOf` rules are not applied."""
-    section = None
-    for raw in config.replace("\\\n", "").splitlines():
-        line = raw.strip()
-        if line.startswith("["):
-            found = _SECTION.match(line)
-            section = found.group(1) if found else None
-            line = found.group(2).strip() if found else ""
-        key = _URL_KEY.match(line) if section else None
-        if section and key:
-            yield section, _value(key.group(1))
-
-
-def _value(text: str) -> str:
-    """A config value without its quotes, escapes and the comment behind it."""
-    result, quoted, characters = [], False, iter(text)
-    for character in characters:
-        if character == "\\":
-            result.append(next(characters, ""))
-        elif character == '"':
-            quoted = not quoted
-        elif character in "#;" and not quoted:
-            break
-        else:
-            result.append(character)
-    return "".join(result).strip()
-
-
-def _is_large(common: Path) -> bool:
-    try:
-        return sum(path.stat().st_size for path in (common / "objects" / "pack").glob("*.idx")) > _LARGE_INDEX
-    except OSError:
-        return False
-
-
 @lru_cache(maxsize=256)
-def _root_commit(common: Path, birth: str) -> str:  # noqa: ARG001 (another birth, another repository)
-    """The oldest commit without a parent; empty if there is none, or no git to ask."""
-    # --git-dir keeps git from wandering into a surrounding repository.
-    lines = _git(f"--git-dir={common}", "rev-list", "--timestamp", "--max-parents=0", "--all").split("\n")
-    # The oldest, because a stash or a branch of pages adds roots to the same repository.
-    roots = [line.split() for line in lines if line.count(" ") == 1]
-    return min(roots, key=_age)[1] if roots else ""
+def _roots(repository: Repository, birth: str) -> tuple[str, ...]:  # noqa: ARG001 (another birth, another repository)
+    from claude_memory import git
 
-
-def _age(root: list[str]) -> tuple[int, str]:
-    return int(root[0]) if root[0].isdecimal() else 0, root[1]
-
-
-def _git(*arguments: str) -> str:
-    import subprocess  # costs more than all the rest of this module
-
-    # A repository may come from anywhere: git must not fetch what is missing by a command it names.
-    quiet = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none", "GIT_OPTIONAL_LOCKS": "0"}
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")} | quiet
-    try:
-        done = subprocess.run(
-            ["git", *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_GIT_SECONDS,
-            check=False,
-            env=environment,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.decode("ascii", "replace")
+    return git.roots(repository)

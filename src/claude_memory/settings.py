@@ -27,6 +27,11 @@ ENVIRONMENT = {
 
 _LARGEST = 2**31 - 1
 _PROJECT_FILE_BYTES = 65_536
+# What a repository may exclude: every word of its sessions' commands is held against each pattern. Within
+# these bounds the worst patterns we could think of take 60 ms for 64 KB of commands.
+PROJECT_PATTERNS = 100
+PROJECT_PATTERN_CHARACTERS = 128
+PROJECT_PATTERN_WILDCARDS = 8
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -69,7 +74,10 @@ class Settings:
         2000, "token budget of the context given at the start of a session", project=True
     )
     exclude: tuple[str, ...] = _setting(
-        [], "glob patterns of folders or files whose events are captured by name only", project=True
+        [],
+        "glob patterns of folders or files whose events are captured by name only; of a project's own list "
+        "the first 100 count that have at most 128 characters and 8 wildcards",
+        project=True,
     )
     spool_cap_mb: int = _setting(512, "`doctor` warns when undrained events take more than this")
     event_max_kb: int = _setting(64, "a captured text longer than this keeps its head and tail")
@@ -117,6 +125,15 @@ def home() -> Path:
         return Path(named).expanduser().absolute() if named else Path.home() / ".claude" / "memory"
     except RuntimeError:
         raise ConfigFault("cannot tell the home folder: set CLAUDE_MEMORY_HOME to a path") from None
+
+
+def pin(root: str) -> None:
+    """Let this home and its own store be used, here and in what we start, whatever the environment says.
+
+    For what an installation starts inside an agent: a cloned repository's agent settings set variables, too.
+    """
+    os.environ["CLAUDE_MEMORY_HOME"] = root
+    os.environ.pop("CLAUDE_MEMORY_STORE", None)
 
 
 def debugging() -> bool:
@@ -253,16 +270,25 @@ def _project_values(path: Path) -> dict[str, Any]:
     for key, value in document.items():
         if key in KEYS and KEYS[key].metadata["project"]:
             try:
-                found[key] = checked(key, value)
+                found[key] = _bounded(checked(key, value))
             except ConfigFault:
                 continue
     return found
 
 
+def _bounded(value: Any) -> Any:
+    return tuple(filter(_is_cheap, value))[:PROJECT_PATTERNS] if isinstance(value, tuple) else value
+
+
+def _is_cheap(pattern: str) -> bool:
+    wildcards = sum(map(pattern.count, "*?["))
+    return len(pattern) <= PROJECT_PATTERN_CHARACTERS and wildcards <= PROJECT_PATTERN_WILDCARDS
+
+
 def _untrusted_document(path: Path) -> dict[str, Any]:
     try:
-        # A link could lead to a device or a pipe, and a read of it would never end.
-        if not stat.S_ISREG(path.lstat().st_mode):
+        # A link could lead to a device or a pipe, and a read of it would never end; or to another project.
+        if path.parent.is_symlink() or not stat.S_ISREG(path.lstat().st_mode):
             return {}
         with path.open("rb") as handle:
             content = handle.read(_PROJECT_FILE_BYTES + 1)

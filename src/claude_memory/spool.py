@@ -11,20 +11,22 @@ import heapq
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
-from claude_memory import files
+from claude_memory import files, locks
 from claude_memory.hook import claude_memory_hook as hook
 
 STALE_SECONDS = 3600  # a hook that has not finished within the hour is dead
 
-_NAME = re.compile(r"1-(\d{1,19})-\d{1,10}-[0-9a-f]{1,32}-(\w{1,40})-(\w{1,40})\.json", re.ASCII)
+_NAME = re.compile(r"1-(\d{1,19})-(?P<process>\d{1,10})-[0-9a-f]{1,32}-(\w{1,40})-(\w{1,40})\.json", re.ASCII)
 _VERSION = re.compile(r"(\d{1,9})-")
 _REASON = ".reason"
+_LOOK_EVERY = 256  # files between two looks at the clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +69,27 @@ class Spool:
     def lock(self) -> AbstractContextManager[bool]:
         """The right to drain, taken without waiting."""
         files.private_folder(self.folder)
-        return files.try_lock(self.folder / ".lock")
+        return locks.try_lock(self.folder / ".lock")
 
-    def pending(self, limit: int | None = None) -> list[SpooledFile]:
-        """What can be ingested now, oldest first; files with foreign names among it."""
-        waiting = (found for entry in _entries(self.new) if (found := _spooled(entry)) is not None)
+    def pending(
+        self, limit: int | None = None, *, out_of_time: Callable[[], bool] = lambda: False
+    ) -> list[SpooledFile]:
+        """What can be ingested now, oldest first; files with foreign names among it.
+
+        Looking through a hundred thousand takes a while: when time is up, what was seen so far.
+        """
+        waiting = (
+            found
+            for entry in _until(out_of_time, _entries(self.new))
+            if (found := _spooled(entry)) is not None
+        )
         if limit is None:
             return sorted(waiting, key=_age)
         return heapq.nsmallest(limit, waiting, key=_age)
+
+    def count(self, most: int) -> int:
+        """How many wait, counted up to `most`."""
+        return sum(1 for _ in islice((entry for entry in _entries(self.new) if _spooled(entry)), most))
 
     def depth(self) -> SpoolDepth:
         """Count and size of what waits; tolerant of a drain that runs meanwhile."""
@@ -112,7 +127,9 @@ class Spool:
         for entry in _entries(self.temporary):
             with contextlib.suppress(OSError):
                 state = entry.stat(follow_symlinks=False)
-                if stat.S_ISREG(state.st_mode) and now.timestamp() - state.st_mtime > STALE_SECONDS:
+                if stat.S_ISDIR(state.st_mode) or now.timestamp() - state.st_mtime <= STALE_SECONDS:
+                    continue
+                if not _is_being_written(entry.name):
                     Path(entry.path).unlink()
                     swept.append(state.st_size)
         return swept
@@ -126,12 +143,27 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
         return
 
 
+def _until(
+    out_of_time: Callable[[], bool], entries: Iterator[os.DirEntry[str]]
+) -> Iterator[os.DirEntry[str]]:
+    for place, entry in enumerate(entries, 1):
+        yield entry
+        if place % _LOOK_EVERY == 0 and out_of_time():
+            return
+
+
+def _is_being_written(name: str) -> bool:
+    """Whether the hook that began the file still lives: a clock that jumped makes every file look old."""
+    named = _NAME.fullmatch(name)
+    return named is not None and locks.is_alive(int(named["process"]))
+
+
 def _spooled(entry: os.DirEntry[str]) -> SpooledFile | None:
     match = _NAME.fullmatch(entry.name)
     if match:
         moment = datetime.fromtimestamp(int(match[1]) / 1e9, UTC)
         # Names hold no hyphen, agents' names hold no underscore: claude-code travels as claude_code.
-        return SpooledFile(Path(entry.path), match[2], match[3].replace("_", "-"), moment)
+        return SpooledFile(Path(entry.path), match[3], match[4].replace("_", "-"), moment)
     if _is_newer(entry.name) or entry.is_dir(follow_symlinks=False):
         return None
     try:

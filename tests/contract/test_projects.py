@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from claude_memory.errors import NotFound
-from claude_memory.model import MemoryFilter, Scope, SearchScope
+from claude_memory.model import MemoryFilter, ProjectIdentity, Scope, SearchScope
+
+ROOT = "a" * 40
 
 
 def test_the_same_folder_is_the_same_project(store, identify):
@@ -19,15 +21,15 @@ def test_the_id_says_the_name_and_hides_the_path(store, identify):
 
 
 def test_clones_of_one_remote_are_one_project(store, identify):
-    first = store.project_for(identify("/a/app", "remote:host/me/app", "repo:/a/app#1"))
-    second = store.project_for(identify("/b/app", "remote:host/me/app", "repo:/b/app#1"))
+    first = store.project_for(identify("/a/app", f"remote:host/me/app#{ROOT}", "repo:/a/app#1"))
+    second = store.project_for(identify("/b/app", f"remote:host/me/app#{ROOT}", "repo:/b/app#1"))
     assert first.id == second.id
 
 
 def test_adding_a_remote_later_keeps_the_project(store, identify):
     before = store.project_for(identify("/a/app", "repo:/a/app#1"))
-    after = store.project_for(identify("/a/app", "remote:host/me/app", "repo:/a/app#1"))
-    elsewhere = store.project_for(identify("/b/app", "remote:host/me/app", "repo:/b/app#1"))
+    after = store.project_for(identify("/a/app", f"remote:host/me/app#{ROOT}", "repo:/a/app#1"))
+    elsewhere = store.project_for(identify("/b/app", f"remote:host/me/app#{ROOT}", "repo:/b/app#1"))
     assert before.id == after.id == elsewhere.id
 
 
@@ -48,7 +50,7 @@ def test_a_shared_root_commit_alone_joins_nothing(store, identify):
 
 
 def test_a_deleted_folder_of_a_repository_finds_its_project(store, identify):
-    known = store.project_for(identify("/a/app", "remote:host/me/app", "repo:/a/app#1"))
+    known = store.project_for(identify("/a/app", f"remote:host/me/app#{ROOT}", "repo:/a/app#1"))
     assert store.project_for(identify("/a/app/gone/deep")).id == known.id
 
 
@@ -131,3 +133,23 @@ def test_a_partial_identity_recognises_a_project_and_makes_none(store, identify)
     with pytest.raises(NotFound):
         store.project_for(replace(identify("/srv/new", "repo:/srv/new@2"), partial=True))
     assert [project.id for project in store.projects()] == [known.id]
+
+
+def test_a_remote_without_its_root_commit_joins_nothing(store, identify):
+    known = store.project_for(identify("/a/app", "remote:host/me/app", "repo:/a/app@1111111"))
+    assert store.project_for(identify("/b/app", "remote:host/me/app", "repo:/b/app@2222222")).id != known.id
+
+
+def test_projects_are_merged_split_and_moved_to(store):
+    one = store.project_for(ProjectIdentity(("repo:/one@1111111",), "one", "/one"))
+    two = store.project_for(ProjectIdentity(("repo:/two@2222222",), "two", "/two"))
+    merged = store.merge_projects(two.id, one.id)
+    assert merged.id == one.id
+    assert store.project_for(ProjectIdentity(("repo:/two@2222222",), "two", "/two")).id == one.id
+    assert [project.id for project in store.projects()] == [one.id]
+    own = store.split_project(ProjectIdentity(("repo:/two@2222222",), "two", "/two"))
+    assert own.id not in (one.id, two.id)
+    assert store.project_for(ProjectIdentity(("repo:/two@2222222",), "two", "/two")).id == own.id
+    third = ProjectIdentity(("remote:h/r#" + "a" * 40, "repo:/three@3333333"), "three", "/three")
+    assert store.move_folder(third, own.id).id == own.id
+    assert store.project_for(third).id == own.id

@@ -82,10 +82,14 @@ LASTING = {
     "sessions/2026-11-15.jsonl": b"{}\n",
     "sessions/session_a b/summaries/compact_001.json": b"{}",
     "projects/p1/patterns.json": "naïve 数据".encode(),
-    "spool/new/1.json": b"raw event \xff\x00",
     "spool/rejected/2.json": b"rejected",
 }
 PASSING = {
+    "spool/new/1.json": b"raw event \xff\x00",
+    "hooks/claude_memory_hook.py": b"print()",
+    "plugin/claude-memory/hooks/hooks.json": b"{}",
+    "projects/p1/build.sh": b"make",
+    "spool/.lock.owner": b"{}",
     "cache/models/model.onnx": b"weights",
     "cache/vectors.bin": b"vectors",
     "logs/log.txt": b"log",
@@ -736,10 +740,10 @@ def test_a_backup_that_fails_leaves_nothing_behind(
 def test_it_works_without_what_only_posix_has(
     home: Path, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hidden: str
 ) -> None:
-    from claude_memory import files
+    from claude_memory import locks
 
     monkeypatch.delattr(os, hidden, raising=False)
-    monkeypatch.setattr(files, "fcntl", None)
+    monkeypatch.setattr(locks, "fcntl", None)
     monkeypatch.setattr(swap, "exchange", lambda one, other: False)
     made = backup.create(home, store, tmp_path / "made.zip")
     store.close()
@@ -751,7 +755,7 @@ def test_it_works_without_what_only_posix_has(
 def test_settings_that_name_another_store_are_pointed_out(home: Path, store: Store, tmp_path: Path) -> None:
     (home / "config.toml").write_text('store = "sqlite:///elsewhere/secret.db"\n')
     made = backup.create(home, store, tmp_path / "made.zip")
-    report = backup.restore(made, tmp_path / "restored", replace=False)
+    report = backup.restore(made, tmp_path / "restored", replace=False, with_settings=True)
     assert any("another store" in note for note in report.notes)
 
 

@@ -37,7 +37,7 @@ def tables(memory: Memory) -> dict[str, list[tuple[object, ...]]]:
     try:
         columns = [name for _, name, *_ in db.execute("PRAGMA table_info(memories)") if name != "clock"]
         names = ("memories", "relations", "strengths", "passages", "exchanges", "entities", "mentions")
-        wanted = {name: "*" for name in names} | {"memories": ", ".join(columns)}
+        wanted = dict.fromkeys(names, "*") | {"memories": ", ".join(columns)}
         return {
             name: sorted(db.execute(f"SELECT {what} FROM {name}"), key=repr) for name, what in wanted.items()
         }
@@ -109,7 +109,7 @@ def test_nothing_is_merged_and_what_is_archived_can_still_be_found(memory: Memor
 
 
 def test_a_persons_own_and_the_pinned_are_not_archived(memory: Memory) -> None:
-    own = memory.remember(NewMemory("mine", created_at=OLD))
+    own = memory.remember(NewMemory("mine", created_at=OLD, trust=Trust.USER))
     pinned = memory.remember(NewMemory("theirs", trust=Trust.TOOL, created_at=OLD))
     memory.revise(pinned.id, pinned=True)
     faded = memory.remember(NewMemory("nobody's", kind="observation", trust=Trust.TOOL, created_at=OLD))

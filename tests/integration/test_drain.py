@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import socket
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from claude_memory import logs
+from claude_memory import logs, spool
 from claude_memory.errors import StoreBusy
 from claude_memory.ingest.drain import BATCH_EVENTS, Drained, drain
 from claude_memory.model import Event, Kind, MemoryFilter, SearchScope
@@ -310,6 +311,60 @@ def test_a_link_in_the_spool_is_not_followed(home: Path, store: Store, tmp_path:
     assert b"not meant for you" not in every_byte(home)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize("name", ["1-1700000000000000000-7-ab-Stop-codex.json", "pipe"])
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+def test_what_is_no_file_holds_up_no_drain(
+    home: Path, store: Store, name: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(home, 1)
+    if kind == "pipe":
+        os.mkfifo(Spool(home).new / name)
+    else:
+        monkeypatch.chdir(Spool(home).new)  # a socket's path may not be long
+        with contextlib.closing(socket.socket(socket.AF_UNIX)) as bound:
+            bound.bind(name)
+    os.mkfifo(Spool(home).temporary / "pipe")
+    os.utime(Spool(home).temporary / "pipe", (1, 1))
+    assert run(home, store).rejected == 1
+    assert len(stored(store)) == 1
+    assert Spool(home).depth().count == 0
+    assert list(Spool(home).temporary.iterdir()) == []
+
+
+def test_a_full_spool_is_looked_through_no_longer_than_the_budget(
+    home: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock is asked while names are read, and something is drained all the same."""
+    put(home, 1)
+    for number in range(3000):
+        (Spool(home).new / f"1-17000000000{number:08}-7-ab-Stop-codex.json").touch()
+    looked: list[str] = []
+    whole = spool._spooled
+
+    def counted(entry: os.DirEntry[str]) -> SpooledFile | None:
+        looked.append(entry.name)
+        return whole(entry)
+
+    monkeypatch.setattr(spool, "_spooled", counted)
+    done = run(home, store, budget_seconds=0)
+    assert done.events + done.rejected == 1
+    assert done.remaining == 1000  # not counted any further
+    assert len(looked) < 2000
+
+
+def test_a_capture_is_not_swept_while_its_hook_lives(home: Path, store: Store) -> None:
+    """A clock that jumped by a year makes every file look old."""
+    put(home, 1)
+    mine = Spool(home).temporary / f"1-1700000000000000000-{os.getpid()}-ab-Stop-codex.json"
+    dead = Spool(home).temporary / "1-1700000000000000000-4194305-ab-Stop-codex.json"
+    for path in (mine, dead):
+        path.write_bytes(b"half")
+    run(home, store, now=NOW + timedelta(days=400))
+    assert mine.exists()
+    assert not dead.exists()
+
+
 def test_a_newer_format_waits_for_a_newer_program(home: Path, store: Store) -> None:
     path = put(home, 1)
     newer = path.with_name(path.name.replace("1-", "2-", 1))
@@ -431,5 +486,5 @@ def test_a_file_another_drainer_took_is_no_fault(
     put(home, 1)
     pending = Spool.pending
     gone = SpooledFile(Spool(home).new / "1-1-1-ab-Stop-codex.json", "Stop", "codex", NOW)
-    monkeypatch.setattr(Spool, "pending", lambda spool, limit=None: [gone, *pending(spool, limit)])
+    monkeypatch.setattr(Spool, "pending", lambda spool, limit=None, **_: [gone, *pending(spool, limit)])
     assert run(home, store) == Drained(events=1, memories=2)

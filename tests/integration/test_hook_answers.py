@@ -120,7 +120,9 @@ def test_a_start_brings_in_what_the_last_session_left(agent: Agent) -> None:
 def test_the_shell_of_a_session_knows_its_session(agent: Agent, tmp_path: Path) -> None:
     agent.environment["CLAUDE_ENV_FILE"] = str(tmp_path / "env")
     agent.hook("SessionStart", source="startup")
-    assert (tmp_path / "env").read_text() == "export CLAUDE_MEMORY_SESSION=s1\n"
+    lines = (tmp_path / "env").read_text().splitlines()
+    home = f"export CLAUDE_MEMORY_HOME='{agent.home}'"
+    assert lines == ["export CLAUDE_MEMORY_SESSION=s1", home, "unset CLAUDE_MEMORY_STORE"]
 
 
 def test_a_prompt_is_answered_once_and_captured_always(agent: Agent) -> None:

@@ -17,11 +17,12 @@ from tests.integration import histories
 from tests.integration.histories import ClaudeSession, ordinary, write_lines
 
 from claude_memory.errors import Conflict, InvalidInput, NotFound
-from claude_memory.files import private_folder, try_lock
+from claude_memory.files import private_folder
 from claude_memory.ingest import understanding
 from claude_memory.ingest.import_state import Start
 from claude_memory.ingest.importer import Imported, Progress, Request, import_history
 from claude_memory.ingest.reading import NO_JSON, Task, Unread, batches
+from claude_memory.locks import try_lock
 from claude_memory.memory import Memory
 from claude_memory.model import Kind, MemoryFilter, SearchScope, Trust
 from claude_memory.settings import Settings
@@ -531,3 +532,20 @@ def test_compressed_rollouts_are_read_once(memory: Memory, scratch_home: Path) -
     assert damaged.skipped == 1
     assert [one.path for one in damaged.unread] == [str(packed)]
     assert damaged.unread[0].reason
+
+
+def test_the_result_of_a_private_file_is_withheld_however_late_it_comes(
+    memory: Memory, scratch_home: Path
+) -> None:
+    session = ClaudeSession("late")
+    session.prompt("look at the settings")
+    calls = [("c-env", {"file_path": "/home/dev/shop/.env"})]
+    calls += [(f"c{number}", {"file_path": f"/home/dev/shop/a{number}.py"}) for number in range(150)]
+    for id_, given in calls:
+        session.assistant({"type": "tool_use", "id": id_, "name": "Read", "input": given}, "tool_use")
+    content = [{"type": "tool_result", "tool_use_id": "c-env", "content": "the-very-content"}]
+    session.line(type="user", message={"role": "user", "content": content})
+    path = write_lines(scratch_home / "late.jsonl", session.lines)
+    run(memory, path)
+    assert not [text for _, _, text in kept(memory) if "the-very-content" in text]
+    assert ("result", "[withheld]") in {(role, text) for _, role, text in kept(memory)}

@@ -153,7 +153,7 @@ def test_when_somebody_edits_meanwhile_only_ours_goes(
 def test_every_agent_gets_its_entries_and_loses_them_again(
     agent: str, scope: str, home: Path, project: Path, scratch_home: Path
 ) -> None:
-    place = Place(scope, scratch_home, project, str(home / "hooks" / HOOK_FILE))
+    place = Place(scope, scratch_home, project, str(home / "hooks" / HOOK_FILE), home)
     paths = {edit.path for edit in edits(agent, place)}
     for path in paths:
         path.parent.mkdir(parents=True, exist_ok=True)

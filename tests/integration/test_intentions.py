@@ -102,10 +102,10 @@ def test_snoozing_silences_every_trigger_until_then(memory: Memory) -> None:
 
 def test_another_project_sees_only_what_names_it(memory: Memory, tmp_path: Path) -> None:
     memory.intentions.set("only here", now=NOW)
-    memory.intentions.set("for the other one", codebase="Depot", now=NOW)
-    assert texts(memory) == ["only here"]
     other = tmp_path / "depot"
     other.mkdir()
+    memory.intentions.set("for the other one", codebase=str(other), now=NOW)
+    assert texts(memory) == ["only here"]
     with Memory.open(tmp_path / "home", other, flags=WORDS) as elsewhere:
         [due] = elsewhere.intentions.check(now=NOW)
         assert due.intention.text == "for the other one"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -223,3 +225,40 @@ def test_what_came_without_a_model_is_judged_while_the_server_has_one(
         assert until(lambda: not lifecycle_of(memory.store).unjudged(1), 20)
         [decision] = memory.search("every change is reviewed", limit=1)
         assert [one.kind for one in lifecycle_of(memory.store).relations([decision.id])] == ["repeats"]
+
+
+HALVES = ("\\ud800", "\\uDC00 \\ud83d", "a pair \\ud83d\\ude00 and \\ude00")
+CALLS = (
+    '"method": "tools/call", "params": {{"name": "search_memory", "arguments": {{"query": "a {half}"}}}}',
+    '"method": "tools/call", "params": {{"name": "{half}", "arguments": {{}}}}',
+    '"method": "x{half}"',
+)
+
+
+def test_half_a_character_leaves_no_call_unanswered(tmp_path: Path) -> None:
+    """JSON may spell it, and no text can hold it."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "claude_memory", "mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment(words_only(tmp_path / "memory")),
+        cwd=tmp_path,
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        impatience = threading.Timer(60, server.kill)
+        impatience.start()
+
+        def say(line: str) -> None:
+            assert server.stdin is not None
+            server.stdin.write(line.encode() + b"\n")
+            server.stdin.flush()
+
+        say(json.dumps(HELLO))
+        assert json.loads(server.stdout.readline())["id"] == 1
+        say(json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+        for number, (call, half) in enumerate(itertools.product(CALLS, HALVES), 2):
+            say(f'{{"jsonrpc": "2.0", "id": {number}, {call.format(half=half)}}}')
+            assert json.loads(server.stdout.readline())["id"] == number
+        impatience.cancel()
+        server.stdin.close()

@@ -195,7 +195,9 @@ def test_forgetting_and_superseding_can_be_undone(home: Path, project: Path, tal
 
 def test_remembering_says_what_became_of_it(home: Path, project: Path, talk: Run) -> None:
     [known] = remembered(
-        home, project, NewMemory("Sessions use JWT because the gateway is stateless", kind="decision")
+        home,
+        project,
+        NewMemory("Sessions use JWT because the gateway is stateless", kind="decision", trust="user"),
     )
 
     async def tell(call: Caller) -> None:
@@ -205,7 +207,9 @@ def test_remembering_says_what_became_of_it(home: Path, project: Path, talk: Run
         assert (again["verdict"], again["other"]) == ("reinforced", known)
         assert again["reason"]
         new = await call("remember", text="Sessions use PASETO", kind="decision", supersedes=known)
-        assert (new["verdict"], new["other"]) == ("superseded", known)
+        assert (new["verdict"], new["other"]) == ("conflict", known), "the user's own word stands"
+        newer = await call("remember", text="Sessions use PASETO v4", kind="decision", supersedes=new["id"])
+        assert (newer["verdict"], newer["other"]) == ("superseded", new["id"])
         with_secret = await call(
             "remember", text="the token is ghp_Zk3Qw9Lm2Xv7Tn5Rb8Yc1Hd6Gf4Js0PaUeWi for pushes"
         )
@@ -213,7 +217,7 @@ def test_remembering_says_what_became_of_it(home: Path, project: Path, talk: Run
 
     talk(tell)
     with Memory.open(home, project) as memory:
-        assert {item.trust for item in memory.find([known])} == {"user"}
+        assert {(item.trust, item.status) for item in memory.find([known])} == {("user", "active")}
         assert all(hit.trust == "agent" for hit in memory.search("PASETO", min_relevance=0.0, limit=1))
 
 
@@ -259,7 +263,7 @@ def test_what_many_share_is_shown_when_asked_for_and_leads_nowhere_else(
 
 
 def test_errors_say_what_to_do(home: Path, project: Path, talk: Run) -> None:
-    [own] = remembered(home, project, NewMemory("I like tabs", kind="preference"))
+    [own] = remembered(home, project, NewMemory("I like tabs", kind="preference", trust="user"))
 
     async def wrong(call: Caller) -> None:
         for tool, arguments, hint in (
@@ -278,6 +282,8 @@ def test_errors_say_what_to_do(home: Path, project: Path, talk: Run) -> None:
             ("revise", {"id": own, "action": "supersede"}, "`text`"),
             ("revise", {"id": own, "action": "destroy"}, "forget"),
             ("revise", {"id": own, "action": "restore"}, "nothing to undo"),
+            ("revise", {"id": own, "action": "forget", "reason": "wrong"}, "user's own word"),
+            ("revise", {"id": own, "action": "demote"}, "user's own word"),
             ("intention", {"action": "complete"}, "`id`"),
             ("intention", {"action": "set", "text": "x", "at": "at some point"}, "at some point"),
             ("task", {"action": "append", "name": "t", "text": "x"}, "action plan"),
@@ -297,7 +303,7 @@ def test_what_nobody_vouches_for_is_fenced_as_data(home: Path, project: Path, ta
         home,
         project,
         NewMemory(HOSTILE, kind="decision", trust="tool", topics=["danger"]),
-        NewMemory("Deletion needs <b>two</b> people", kind="decision"),
+        NewMemory("Deletion needs <b>two</b> people", kind="decision", trust="user"),
     )
 
     async def look(call: Caller) -> None:
@@ -335,7 +341,7 @@ def test_other_projects_only_on_request_and_only_what_the_user_said(
     said, made = remembered(
         home,
         elsewhere,
-        NewMemory("Zeppelin deployments happen on Tuesdays", kind="decision"),
+        NewMemory("Zeppelin deployments happen on Tuesdays", kind="decision", trust="user"),
         NewMemory("Zeppelin logs are kept in the attic", kind="fact", trust="agent", topics=["zeppelin"]),
     )
 
@@ -412,7 +418,7 @@ def test_summaries_of_this_projects_sessions(home: Path, project: Path, tmp_path
 def test_long_memories_are_cut_around_the_question(home: Path, project: Path, talk: Run) -> None:
     filler = "Nothing of note happened in this part of the long report about the harvest. "
     body = filler * 60 + "The barn door is opened by the code 4711. " + filler * 60
-    [long] = remembered(home, project, NewMemory(body, title="Report"))
+    [long] = remembered(home, project, NewMemory(body, title="Report", trust="user"))
 
     async def look(call: Caller) -> None:
         [hit] = (await call("search_memory", query="which code opens the barn door", min_relevance=0))["hits"]

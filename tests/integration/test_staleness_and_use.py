@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -49,7 +50,7 @@ def test_a_memory_is_marked_when_its_file_changed_a_lot_and_cleared_when_it_came
     file.write_bytes(lines(80, 500))
     memory.consolidate()
     [marked] = memory.show([kept.id])
-    assert "possibly out of date: auth.py changed" in line_for(marked)
+    assert "possibly out of date: “auth.py changed" in line_for(marked)
     assert any("may be out of date" in line for line in memory.why(kept.id, "tokens").words)
     file.unlink()
     memory.consolidate()
@@ -116,3 +117,9 @@ def test_slack_tends_every_project_that_wants_it(memory: Memory) -> None:
     memory.consolidate_in_slack()
     assert lifecycle_of(memory.store).last_run(memory.project.id) is not None
     assert (memory.home / "projects" / memory.project.id / "conventions.json").exists()
+
+
+def test_a_pipe_among_a_memorys_files_is_not_waited_for_nor_a_name_no_file_can_have(memory: Memory) -> None:
+    os.mkfifo(memory.project_root / "pipe")
+    kept = memory.remember(NewMemory("Read the pipe", files=["pipe", "a\0b", "../outside"]))
+    assert memory.show([kept.id])[0].files[:2] == ("pipe", "a\0b")

@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from claude_memory.ingest.redact import redact, redact_document
+from claude_memory.redact import redact, redact_document
 
 EVENT_CHARACTERS = 8192
 WANTED_EVENTS = 4000

@@ -19,12 +19,12 @@ ROWS = (
     {"memory", "context", "core", "install"},
     {"verbs"},
     {"summaries"},
+    {"transfer"},
     {
         "ingest",
         "recall",
         "layers",
         "tasks",
-        "transfer",
         "timeline",
         "ledger",
         "conversations",
@@ -33,10 +33,16 @@ ROWS = (
     {"graph"},
     {"store", "embed", "transcripts", "spool"},
     {"understand"},
-    {"text", "erasure", "project", "logs", "layout", "config_file", "times", "sample", "naming", "caller"},
+    {"project"},
+    {"git"},
+    {
+        *("text", "erasure", "repository", "logs", "layout", "config_file", "times", "sample", "naming"),
+        *("caller", "leftovers", "quotation"),
+    },
+    {"locks"},
     {"files"},
     {"settings"},
-    {"model", "errors", "hook"},
+    {"model", "errors", "hook", "redact"},
 )
 LEVEL = {part: level for level, row in enumerate(reversed(ROWS)) for part in row}
 # The package's own face re-exports lazily, and the plugin holds scripts that agents run by path.

@@ -10,7 +10,7 @@ import pytest
 
 from claude_memory import config_file
 from claude_memory.errors import ConfigFault, Conflict
-from claude_memory.files import try_lock
+from claude_memory.locks import try_lock
 
 OWN = """# my settings
 search_limit = 5   # I read no more

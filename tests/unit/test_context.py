@@ -15,7 +15,7 @@ import pytest
 from claude_memory.context.budget import CLOSING, OPENING, Context, marked, tokens
 from claude_memory.context.builder import Line, Section, Situation, build
 from claude_memory.context.moments import FILE_TOKENS, PROMPT_MEMORIES, PROMPT_TOKENS, for_file, for_question
-from claude_memory.context.quoting import clipped, line_for, plain
+from claude_memory.context.quoting import line_for
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.context.session_state import SessionState
 from claude_memory.layers import session_log
@@ -31,6 +31,7 @@ from claude_memory.model import (
     StoredMemory,
     Trust,
 )
+from claude_memory.quotation import clipped, plain
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.protocol import Store

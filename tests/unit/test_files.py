@@ -1,80 +1,13 @@
-"""Files survive crashes on every system: whole or not at all, private, with locks that die with us."""
+"""Files survive crashes on every system: whole or not at all, and private."""
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from claude_memory import files
-
-
-@pytest.fixture
-def no_system_locks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "fcntl", None)
-    monkeypatch.setattr(files, "msvcrt", None)
-
-
-def dead_process() -> int:
-    done = subprocess.Popen([sys.executable, "-I", "-S", "-c", "pass"])
-    done.wait()
-    return done.pid
-
-
-def test_a_lock_is_taken_once_and_free_afterwards(tmp_path: Path) -> None:
-    lock = tmp_path / ".lock"
-    with files.try_lock(lock) as first, files.try_lock(lock) as second:
-        assert (first, second) == (True, False)
-    with files.try_lock(lock) as again:
-        assert again
-
-
-@pytest.mark.usefixtures("no_system_locks")
-def test_without_system_locks_a_file_names_the_owner(tmp_path: Path) -> None:
-    lock = tmp_path / ".lock"
-    with files.try_lock(lock) as first, files.try_lock(lock) as second:
-        assert (first, second) == (True, False)
-        assert (tmp_path / ".lock.pid").read_text() == str(os.getpid())
-    assert list(tmp_path.iterdir()) == []
-    with files.try_lock(lock) as again:
-        assert again
-
-
-@pytest.mark.usefixtures("no_system_locks")
-def test_a_dead_owners_lock_is_taken_over(tmp_path: Path) -> None:
-    (tmp_path / ".lock.pid").write_text(str(dead_process()))
-    with files.try_lock(tmp_path / ".lock") as taken:
-        assert taken
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.usefixtures("no_system_locks")
-def test_a_living_owners_lock_is_not_taken_over(tmp_path: Path) -> None:
-    (tmp_path / ".lock.pid").write_text(str(os.getppid()))
-    with files.try_lock(tmp_path / ".lock") as taken:
-        assert not taken
-    assert (tmp_path / ".lock.pid").exists()
-
-
-@pytest.mark.usefixtures("no_system_locks")
-def test_a_lock_left_by_an_earlier_process_of_our_number_is_stale(tmp_path: Path) -> None:
-    (tmp_path / ".lock.pid").write_text(str(os.getpid()))
-    with files.try_lock(tmp_path / ".lock") as taken:
-        assert taken
-
-
-@pytest.mark.usefixtures("no_system_locks")
-def test_an_unnamed_lock_is_stale_only_after_a_while(tmp_path: Path) -> None:
-    lock = tmp_path / ".lock.pid"
-    lock.write_text("")
-    with files.try_lock(tmp_path / ".lock") as taken:
-        assert not taken
-    os.utime(lock, (1, 1))
-    with files.try_lock(tmp_path / ".lock") as taken:
-        assert taken
 
 
 @pytest.mark.parametrize(

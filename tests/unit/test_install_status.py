@@ -32,7 +32,7 @@ def put_plugin(scratch_home: Path, program: bytes) -> Path:
     folder = scratch_home / ".claude" / "plugins" / "cache" / MARKETPLACE / PLUGIN / "0.1.0" / "hooks"
     folder.mkdir(parents=True)
     (folder / HOOK_FILE).write_bytes(program)
-    hooks = hooks_with_paths("${CLAUDE_PLUGIN_ROOT}/hooks/" + HOOK_FILE)
+    hooks = hooks_with_paths("${CLAUDE_PLUGIN_ROOT}/hooks/" + HOOK_FILE, scratch_home / "memory")
     (folder / "hooks.json").write_text(json.dumps({"hooks": hooks}))
     settings = scratch_home / ".claude" / "settings.json"
     settings.write_text(json.dumps({"enabledPlugins": {f"{PLUGIN}@{MARKETPLACE}": True}}))

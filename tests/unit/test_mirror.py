@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory import files
+from claude_memory import locks
 from claude_memory.errors import Conflict, StoreFault
 from claude_memory.store.protocol import Change
 from claude_memory.transfer import mirror
@@ -233,7 +233,7 @@ def test_flush_does_not_wait_for_another_and_purge_waits_only_so_long(tmp_path: 
     ledger.record("mine", id_="m1")
     mirror.flush(tmp_path, ledger)
     ledger.record("next")
-    with files.try_lock(tmp_path / mirror.LOCK) as free:
+    with locks.try_lock(tmp_path / mirror.LOCK) as free:
         assert free
         assert mirror.flush(tmp_path, ledger) == 0
         with pytest.raises(Conflict):
@@ -355,7 +355,7 @@ def test_it_works_without_what_only_posix_has(
     tmp_path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch, hidden: str
 ) -> None:
     monkeypatch.delattr(os, hidden, raising=False)
-    monkeypatch.setattr(files, "fcntl", None)
+    monkeypatch.setattr(locks, "fcntl", None)
     for month in ("01", "02"):
         flush_in(tmp_path, ledger, f"2026-{month}", month)
     mirror.purge(tmp_path, ["m000000000001"])

@@ -98,9 +98,26 @@ def test_one_prompt_may_report_several_texts_and_none_is_lost(name: str, own: st
     assert event(first).id != event({**first, text: "the second"}).id
 
 
-def test_without_an_own_id_content_and_minute_decide() -> None:
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"hook_event_name": "UserPromptSubmit", "prompt": "continue"},
+        {"hook_event_name": "Stop", "last_assistant_message": "Done."},
+        {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": {"command": "make test"}},
+        {"hook_event_name": "Notification", "message": "waiting"},
+    ],
+)
+def test_the_same_said_in_two_sessions_at_once_is_two_events(said: dict[str, object]) -> None:
+    one, other = (event({**said, "session_id": session}).id for session in ("a", "b"))
+    assert one != other
+    own = {"prompt_id": "p1", "tool_use_id": "t1"}
+    if said["hook_event_name"] != "Notification":  # which has no id of its own
+        assert event({**said, **own, "session_id": "a"}).id == event({**said, **own, "session_id": "b"}).id
+
+
+def test_without_an_own_id_session_content_and_minute_decide() -> None:
     bare = {"hook_event_name": "UserPromptSubmit", "prompt": "hello there you", "session_id": "a"}
-    assert event(bare).id == event({**bare, "session_id": "b"}, at=NOW + timedelta(seconds=20)).id
+    assert event(bare).id == event(bare, at=NOW + timedelta(seconds=20)).id
     assert event(bare).id != event(bare, at=NOW + timedelta(minutes=5)).id
     assert event(bare).id != event({**bare, "prompt": "hello there me"}).id
 

@@ -104,3 +104,64 @@ def test_what_our_own_tools_answered_is_not_stored_again() -> None:
         kept = withhold(own)
         assert "tool_response" not in kept
         assert kept["tool_input"] == own["tool_input"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat .env*",
+        "cat .e??",
+        "cat ~/.ss*/id_*",
+        "cat config/{.env,readme}.local",
+        "cat .{env,npmrc}",
+        "cat id_{rsa,ed25519}",
+        "head -3 *.pem",
+        'cat .e""nv',
+        "cat .e\\nv",
+        "cat '.e'nv",
+        "cat /proc/self/environ",
+        "sudo cat /etc/shadow",
+        "cat ~/.config/gcloud/application_default_credentials.json",
+        "ls ~/.azure && cat ~/.azure/msal_token_cache.json",
+    ],
+)
+def test_a_command_reaches_no_private_file_by_another_spelling(command: str) -> None:
+    assert CONTENT not in json.dumps(withhold(call("Bash", {"command": command})))
+    assert CONTENT not in json.dumps(withhold(call("shell", {"command": ["bash", "-lc", command]})))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"target_file": ".env"},
+        {"absolutePath": "/home/dev/.ssh/id_rsa"},
+        {"paths": ["README.md", "/home/dev/.aws/credentials"]},
+        {"uri": "file:///shop/.env"},
+        {"files": [{"path": ".npmrc"}]},
+        {"requests": [{"file_path": ".env.local", "old": "a"}]},
+        {"source": "~/.vault-token", "destination": "/tmp/x"},
+        {"args": ["-n", ".pgpass"]},
+    ],
+)
+def test_other_tools_name_their_files_otherwise(given: dict[str, Any]) -> None:
+    assert CONTENT not in json.dumps(withhold(call("read_many", given)))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat *",
+        "ls *.py src/**/*.ts",
+        "cat {a,b}.md",
+        "git log --format='%an'",
+        "npm run clear_history",
+        "rm -rf build/*",
+    ],
+)
+def test_ordinary_patterns_withhold_nothing(command: str) -> None:
+    assert CONTENT in json.dumps(withhold(call("Bash", {"command": command})))
+
+
+def test_braces_without_end_cost_no_time() -> None:
+    command = "cat " + "{" * 3_000 + "a,b" + "}" * 3_000 + " {" + ",".join("ab" for _ in range(60)) + "}" * 9
+    assert CONTENT in json.dumps(withhold(call("Bash", {"command": command})))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claude_memory.ingest.redact import redact, redact_document
+from claude_memory.redact import redact, redact_document
 
 
 @pytest.mark.parametrize(

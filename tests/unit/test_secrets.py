@@ -11,9 +11,9 @@ import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claude_memory.ingest.redact import redact, redact_document
-from claude_memory.ingest.redact.checks import CHECKS
-from claude_memory.ingest.redact.rules import RULES
+from claude_memory.redact import redact, redact_document
+from claude_memory.redact.checks import CHECKS
+from claude_memory.redact.rules import RULES
 
 RNG = random.Random(7)
 VALUE = "7" + "".join(RNG.choices(string.ascii_letters + string.digits, k=22)) + "q"
@@ -145,7 +145,7 @@ def test_a_text_that_overwhelms_the_prefilter_is_still_cut(monkeypatch: pytest.M
         def Match(self, text: bytes) -> list[int]:  # noqa: N802
             return []
 
-    monkeypatch.setattr("claude_memory.ingest.redact.secrets._prefilter", Exhausted)
+    monkeypatch.setattr("claude_memory.redact.engine._prefilter", Exhausted)
     assert redact(f"DB_PASSWORD={VALUE}").found == {"env-secret": 1}
 
 

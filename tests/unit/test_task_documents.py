@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from claude_memory import MemoryAPI
 from claude_memory.errors import Conflict, InvalidInput, NotFound
-from claude_memory.tasks import chain, documents
+from claude_memory.tasks import chain, documents, people
 from claude_memory.tasks.model import Part
 
 
@@ -149,12 +149,17 @@ def test_entries_say_when_and_by_whom(tmp_path: Path) -> None:
 
 
 def test_who_writes_is_known_without_being_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CLAUDECODE", raising=False)
+    assert MemoryAPI(tmp_path).by.startswith("script")
+    monkeypatch.setattr(people, "at_terminal", lambda: True)
     assert MemoryAPI(tmp_path).by.startswith("person")
     monkeypatch.setenv("CLAUDECODE", "1")
     assert MemoryAPI(tmp_path).by == "agent"
     monkeypatch.setenv("CLAUDE_MEMORY_BY", "subagent:xyz")
     assert MemoryAPI(tmp_path).by == "subagent:xyz"
+    monkeypatch.setenv("CLAUDE_MEMORY_BY", "person:ann")
+    assert MemoryAPI(tmp_path).by == "agent"
+    with pytest.raises(Conflict, match="signing as a person"):
+        MemoryAPI(tmp_path, by=" person:ann")
 
 
 def test_progress_without_a_plan_is_accepted_and_marked(api: MemoryAPI) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from claude_memory import MemoryAPI, SessionManager
+from claude_memory import locks as system_locks
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.layout import prepare
 from claude_memory.tasks import cleanup, locks
@@ -227,7 +228,7 @@ def test_a_repository_keeps_its_tasks_when_it_gets_commits_and_a_remote(project:
     def tasks() -> list[str]:
         from claude_memory import project as projects
 
-        projects._root_commit.cache_clear()
+        projects._roots.cache_clear()
         return [task.name for task in MemoryAPI(project=project).list_tasks(all_sessions=True)]
 
     git(project, "init", "-q")
@@ -256,7 +257,7 @@ def _hold(
 
 
 def _hold_and_die(path: str) -> None:
-    locks.SYSTEM_LOCKS = False
+    system_locks.fcntl = None  # type: ignore[assignment]
     with locks.held(Path(path)):
         os._exit(9)
 
@@ -298,7 +299,7 @@ def test_without_system_locks_a_dead_owner_is_taken_over(
     holder.start()
     holder.join()
     assert (tmp_path / "task.lock.owner").exists()
-    monkeypatch.setattr(locks, "SYSTEM_LOCKS", False)
+    monkeypatch.setattr(system_locks, "fcntl", None)
     blocked = pytest.raises(Conflict, match=f"process {os.getpid()}")
     with locks.held(path, wait_seconds=1), blocked, locks.held(path, wait_seconds=0.02):
         pass

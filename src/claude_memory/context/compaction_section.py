@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any
 
 from claude_memory.context.builder import Line, Situation
-from claude_memory.context.quoting import clipped, plain
 from claude_memory.context.repeats import Told, nothing_told
 from claude_memory.model import EventKind, SearchScope
+from claude_memory.quotation import named, quoted
 from claude_memory.store.protocol import EventFilter
 from claude_memory.understand.speaker import Speaker, of_event
 
@@ -39,7 +39,7 @@ def compactions(situation: Situation) -> list[Line]:
     since = str(kept[0].document.get("timestamp")) if kept else ""
     lines = [Line(text) for text in _asked_since(situation, since)]
     for place, one in enumerate(kept):
-        lines.append(Line(f"- {_quoted(one.executive, _EXECUTIVE_CHARACTERS)} [{one.id}]"))
+        lines.append(Line(f"- {quoted(one.executive, _EXECUTIVE_CHARACTERS)} [{one.id}]"))
         if not place:
             lines += map(Line, _open(dict(one.summary)))
             decided = partial(_decisions, dict(one.summary))
@@ -50,21 +50,21 @@ def compactions(situation: Situation) -> list[Line]:
 
 
 def _open(summary: dict[str, Any]) -> Iterator[str]:
-    pending = [_quoted(text) for text in _texts(summary.get("tasks_pending"))[:PENDING]]
+    pending = [quoted(text, _LINE_CHARACTERS) for text in _texts(summary.get("tasks_pending"))[:PENDING]]
     if pending:
         yield f"  Open tasks: {'; '.join(pending)}"
     files = [
-        plain(str(one.get("path"))) for one in summary.get("files_modified", ()) if isinstance(one, dict)
+        named(str(one.get("path"))) for one in summary.get("files_modified", ()) if isinstance(one, dict)
     ]
     if files:
-        yield f"  Files in flight: {clipped(', '.join(files[-FILES:]), 2 * _LINE_CHARACTERS)}"
+        yield f"  Files in flight: {', '.join(files[-FILES:])}"
 
 
 def _decisions(summary: dict[str, Any], told: Told = nothing_told) -> str:
     """What was decided and is not told elsewhere."""
     entries = [one for one in summary.get("key_decisions", ()) if isinstance(one, dict)][-DECISIONS:]
     fresh = [text for one in entries if not told(text := str(one.get("decision")))]
-    return f"  Decided: {'; '.join(map(_quoted, fresh))}" if fresh else ""
+    return f"  Decided: {'; '.join(quoted(text, _LINE_CHARACTERS) for text in fresh)}" if fresh else ""
 
 
 def _asked_since(situation: Situation, since: str) -> Iterator[str]:
@@ -76,11 +76,7 @@ def _asked_since(situation: Situation, since: str) -> Iterator[str]:
     for event in reversed(found):
         said = of_event(event)
         if event.timestamp.isoformat() > since and said.speaker is Speaker.PERSON and said.words:
-            yield f"- asked before the compaction: {_quoted(said.words)}"
-
-
-def _quoted(text: str, characters: int = _LINE_CHARACTERS) -> str:
-    return f"“{clipped(plain(text), characters)}”"
+            yield f"- asked before the compaction: {quoted(said.words, _LINE_CHARACTERS)}"
 
 
 def _texts(value: Any) -> list[str]:

@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 
 from claude_memory.context.builder import Line, Situation
-from claude_memory.context.quoting import clipped, plain
 from claude_memory.context.repeats import Told, nothing_told
 from claude_memory.layers import blocks, reflections, session_log
 from claude_memory.layers.places import INVITATION, PersonFiles, ProjectFiles, project_files
 from claude_memory.layers.reading import read_lines
+from claude_memory.quotation import clipped, named, plain, quoted
 
 SESSION_DAYS = 3
 MAX_REFLECTIONS = 30
@@ -32,7 +32,7 @@ def identity(situation: Situation) -> list[Line]:
     lines = [Line(text) for text in _own(person.memory)]
     lines += [Line(text) for text in _own(project.memory)]
     for base in project.imported:
-        lines += [Line(f"“{text}”, from this repository's MEMORY.md") for text in _all(base / "MEMORY.md")]
+        lines += [Line(f"{text}, from this repository's MEMORY.md") for text in _all(base / "MEMORY.md")]
     lines += [
         Line(f"{path} exists: {purpose}. It is read only when a person asks for it.")
         for path, purpose in person.on_demand()
@@ -60,7 +60,16 @@ def insights(situation: Situation) -> list[Line]:
     held = lifecycle_of(situation.store).strengths(list(last)) if last else {}
     firmness = {id_: -1.0 if state.demoted else state.stability for id_, state in held.items()}
     ordered = sorted(last, key=lambda id_: firmness.get(id_, 0.0), reverse=True)
-    return [Line(f"- {last[id_].type}: {clipped(plain(last[id_].content), 240)}") for id_ in ordered]
+    return [Line(_insight(last[id_], situation)) for id_ in ordered]
+
+
+def _insight(item: reflections.Reflection, situation: Situation) -> str:
+    """A reflection; an agent's is quoted, with where it was noted: it is read in every project."""
+    if not item.by_agent:
+        return f"- {item.type}: {clipped(plain(item.content), 240)}"
+    elsewhere = item.project and item.project != situation.project.id
+    where = f" in project {named(item.project, 80)}" if elsewhere else ""
+    return f"- {item.type}: {quoted(item.content, 240)}, from an agent{where}"
 
 
 def buffer(situation: Situation) -> list[Line]:
@@ -69,8 +78,8 @@ def buffer(situation: Situation) -> list[Line]:
     lines = [line for line in _own(files.buffer) if not line.startswith("# ") and line != INVITATION]
     own = [line for line in lines if not line.startswith("- 2")]
     said = [_WHOSE.sub("", line) for line in lines if line.startswith("- 2")]
-    quoted = [f"“{text}”" for base in files.imported for text in _all(base / "memory" / "working-buffer.md")]
-    return [Line(text) for text in (*own, *reversed(said), *quoted)]
+    foreign = [text for base in files.imported for text in _all(base / "memory" / "working-buffer.md")]
+    return [Line(text) for text in (*own, *reversed(said), *foreign)]
 
 
 def today(situation: Situation) -> list[Line]:
@@ -97,8 +106,8 @@ def _session(line: session_log.SessionLine, told: Told = nothing_told) -> str:
     parts = [] if told(about) and line.decisions else [about]
     parts += [f"decided: {'; '.join(decided)}"] if decided else []
     parts += [f"open: {'; '.join(threads)}"] if threads else []
-    said = clipped(plain(" · ".join(parts)), _LINE_CHARACTERS)
-    return f"- {plain(line.date)} {plain(line.time)}: “{said}”" if said else ""
+    said = quoted(" · ".join(parts), _LINE_CHARACTERS)
+    return f"- {named(line.date, 20)} {named(line.time, 20)}: {said}" if said else ""
 
 
 def _own(path: Path) -> Iterator[str]:
@@ -117,13 +126,16 @@ def _own(path: Path) -> Iterator[str]:
                 else:
                     machine.add(place)
     for place, text in enumerate(texts):
-        line = "" if place in marks else clipped(plain(text), _LINE_CHARACTERS)
+        if place in marks:
+            continue
+        line = quoted(text, _LINE_CHARACTERS) if place in machine else clipped(plain(text), _LINE_CHARACTERS)
         if line:
-            yield f"“{line}”" if place in machine and not line.startswith("#") else line
+            yield line
 
 
 def _all(path: Path) -> Iterable[str]:
+    """Every line of a file that came with a clone, as data."""
     for _, text in read_lines(path).lines:
-        line = clipped(plain(text), _LINE_CHARACTERS)
+        line = quoted(text, _LINE_CHARACTERS)
         if line:
             yield line

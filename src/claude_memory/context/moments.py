@@ -25,6 +25,7 @@ from claude_memory.model import (
     Status,
     StoredMemory,
 )
+from claude_memory.quotation import named
 
 if TYPE_CHECKING:
     from claude_memory.embed.protocol import Embedder
@@ -86,7 +87,7 @@ def for_file(
     wanted = MemoryFilter(kinds=FILE_KINDS, files=tuple(_spellings(root, path)), statuses=_LIVE)
     found = store.memories(SearchScope((project.id,)), wanted, limit=10)
     fresh = [memory for memory in found if memory.id not in given]
-    return _listed(f"Known about {Path(path).name}:", fresh, max_tokens)
+    return _listed(f"Known about {named(Path(path).name, 80)}:", fresh, max_tokens)
 
 
 def intentions_due(

@@ -20,6 +20,8 @@ _PENDING_SECONDS = 120.0
 _KEPT_SECONDS = 14 * 86_400.0
 _SEEN_SECONDS = 7 * 86_400.0
 _PLAIN_NAME = 64
+_NO_KEY = 16  # shorter than any key; longer names stay as they are only if they are of an id's letters
+_HEX = "0123456789abcdefABCDEF"
 
 
 class SessionState:
@@ -136,8 +138,11 @@ class SubagentStarts:
 def drop_old(home: Path) -> int:
     """Remove the markers of sessions that ended long ago."""
     dropped = 0
-    for folder in (home / "cache" / "sessions").glob("*"):
-        if _age_seconds(folder) > _KEPT_SECONDS:
+    folders = list((home / "cache" / "sessions").glob("*"))
+    # By the youngest of them: a clock that is a year ahead for a day must not end the sessions of today.
+    youngest = min(map(_age_seconds, folders), default=0.0)
+    for folder in folders:
+        if _age_seconds(folder) - max(youngest, 0.0) > _KEPT_SECONDS:
             for marker in folder.glob("*"):
                 with contextlib.suppress(OSError):
                     marker.unlink()
@@ -168,7 +173,9 @@ def _word(kind: str) -> str:
 
 def _name(value: str) -> str:
     """A file name for any id or path: ids come from outside and may be hostile."""
-    if len(value) <= _PLAIN_NAME and value.isascii() and value.replace("-", "").isalnum():
+    letters = value.replace("-", "")
+    is_id = len(value) < _NO_KEY or not letters.strip(_HEX)
+    if is_id and len(value) <= _PLAIN_NAME and value.isascii() and letters.isalnum():
         return value
     import hashlib
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -33,12 +34,26 @@ _COUNTS = {
 _VECTORS = "SELECT n.id, count(*) FROM vectors v JOIN models n ON n.number = v.model GROUP BY n.id"
 
 
+# What waits for the mirror may differ from it.
+_LAST_CHANGE = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'changes'), 0)"
+_TEXTS = """SELECT id, title, body FROM memories WHERE id NOT IN (
+    SELECT record ->> '$.memory.id' FROM changes WHERE record ->> '$.memory.id' IS NOT NULL)"""
+
+
+def digest(title: str, body: str) -> bytes:
+    """What tells whether two copies of a memory say the same."""
+    words = f"{title}\0{body}".encode("utf-8", "replace")
+    return hashlib.blake2b(words, digest_size=12).digest()
+
+
 @dataclass(slots=True)
 class View:
     """What other probes want to know of the store; None where it could not be counted."""
 
     passages: int | None = None
     pending_changes: int | None = None
+    last_change: int | None = None
+    texts: Mapping[str, bytes] | None = None  # a digest of each memory's words that the mirror should know
     vectors: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -142,6 +157,8 @@ def _counted(db: apsw.Connection, view: View) -> Iterator[Check]:
         with _bounded(db, _CHECK_SECONDS), _snapshot(db):
             counts = {name: int(db.execute(statement).get) for name, statement in _COUNTS.items()}
             view.vectors = {str(model): int(count) for model, count in db.execute(_VECTORS)}
+            view.last_change = int(db.execute(_LAST_CHANGE).get)
+            view.texts = {str(id_): digest(title, body) for id_, title, body in db.execute(_TEXTS)}
     except apsw.InterruptError:
         yield ok("index", f"too large to count in {_CHECK_SECONDS:.0f} s")
         return

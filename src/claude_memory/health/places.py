@@ -14,7 +14,7 @@ from pathlib import Path
 
 import apsw
 
-from claude_memory import __version__
+from claude_memory import __version__, leftovers, locks
 from claude_memory.health.report import Check, fail, ok, warn
 from claude_memory.settings import Settings
 
@@ -23,7 +23,6 @@ _FREE_WARN_MB = 500
 _FREE_FAIL_MB = 50
 _OLDEST_SQLITE = (3, 51, 3)  # before it, two connections that write can lose a WAL's head
 _MOST_FILES = 5000
-_STALE_SECONDS = 3600
 
 
 def versions() -> Iterator[Check]:
@@ -67,6 +66,20 @@ def home(root: Path) -> Iterator[Check]:
     yield from _permissions(root)
     yield from _leftovers(root)
     yield from _old_copies(root)
+
+
+def locking(root: Path) -> Iterator[Check]:
+    """Whether the file system of the home can lock: without it SQLite cannot write, and others are slower."""
+    reason = locks.why_not(root)
+    if reason is None:
+        yield ok("locks", "the file system can lock")
+    else:
+        yield fail(
+            "locks",
+            f"the file system of {root} cannot lock ({reason}): files that name their owner stand in, "
+            "and the database may refuse every write",
+            "keep the home on a local disk: set CLAUDE_MEMORY_HOME",
+        )
 
 
 def _in_the_way(root: Path) -> str:
@@ -122,18 +135,16 @@ def _some_files(root: Path) -> Iterator[Path]:
 
 def _leftovers(root: Path) -> Iterator[Check]:
     now = time.time()
-    stale = []
-    for folder in (root, root / "backups", root / "spool" / "tmp", root / "spool" / "rejected"):
-        for path in folder.iterdir() if folder.is_dir() else ():
-            is_temporary = folder.name == "tmp" or path.name.endswith((".tmp", ".purge"))
-            if is_temporary and now - path.lstat().st_mtime > _STALE_SECONDS:
-                stale.append(path)
+    half = (root / "spool" / "tmp").glob("*")
+    stale = [
+        *leftovers.stale(root),
+        *(path for path in half if now - path.lstat().st_mtime > leftovers.STALE_SECONDS),
+    ]
     if stale:
-        shown = stale[0].relative_to(root)
         yield warn(
             "leftovers",
-            f"{len(stale)} files that something began and never finished, such as {str(shown)!r}",
-            "the next drain clears the spool's; the others can be deleted",
+            f"{len(stale)} files that something began and never finished, such as {str(stale[0])!r}",
+            "the next drain removes them: `claude-memory search` or any other command",
         )
 
 

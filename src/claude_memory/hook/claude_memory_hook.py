@@ -1,6 +1,7 @@
 """Capture one event of a coding agent: standard input to one file in the spool, byte for byte.
 
-Run as `python -I -S claude_memory_hook.py EVENT [--agent NAME] [--site FOLDERS]`. Standard library
+Run as `python -I -S claude_memory_hook.py EVENT [--agent NAME] [--home FOLDER] [--site FOLDERS]`.
+Standard library
 only. A script is compiled anew at every run, so each line and import here is paid for by each event:
 it parses nothing, takes no lock, opens no port, and exits 0 whatever happens. What an event wants
 beyond its capture is done by the package found in `--site`, in claude_memory.surfaces.hooks.after.
@@ -48,8 +49,9 @@ def main(argv: "Sequence[str]", stdin_fd: int = 0, environ: "Mapping[str, str] |
     missed = "not captured"
     umask = system.umask(0o077)
     try:
-        home = home_folder(environ)
         words = list(argv)
+        pinned = _option(words, "--home")
+        home = pinned or home_folder(environ)
         agent, site = _option(words, "--agent") or DEFAULT_AGENT, _option(words, "--site")
         event = words[0] if words else "unknown"
         followed = bool(site) and event in FOLLOWED
@@ -57,12 +59,22 @@ def main(argv: "Sequence[str]", stdin_fd: int = 0, environ: "Mapping[str, str] |
         spool(home, event, agent, content)
         if followed:
             missed = "captured, not answered"
+            if pinned:
+                _pin(home)
             _follow(home, event, agent, b"".join(content), site)
     except BaseException as fault:  # noqa: BLE001 - an interrupt, too, must not reach the agent
         _log(home, event, missed, fault)
     finally:
         system.umask(umask)
     return 0
+
+
+def _pin(home: str) -> None:
+    """Let nothing but the installation say which store is used: a clone's settings can set variables."""
+    import os
+
+    os.environ["CLAUDE_MEMORY_HOME"] = home
+    os.environ.pop("CLAUDE_MEMORY_STORE", None)
 
 
 def home_folder(environ: "Mapping[str, str]") -> str:

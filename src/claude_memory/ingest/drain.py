@@ -6,8 +6,12 @@ event. Writes text only; vectors are backfilled elsewhere.
 
 from __future__ import annotations
 
+import errno
+import functools
+import operator
 import os
 import re
+import stat
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -18,14 +22,15 @@ from claude_memory import logs, project
 from claude_memory.errors import StoreBusy
 from claude_memory.ingest.captured import messages_of
 from claude_memory.ingest.parse import MAX_BYTES, Captured, Unreadable, parse
-from claude_memory.ingest.redact import redact
 from claude_memory.model import Event, EventId, Project, ProjectId, ProjectIdentity
+from claude_memory.redact import redact
 from claude_memory.settings import Settings, of_project
 from claude_memory.spool import Spool, SpooledFile
 from claude_memory.store import archive_of
 from claude_memory.store.protocol import Store
 
 BATCH_EVENTS = 500
+REMAINING_COUNTED = 1000  # what is left is counted no further: that it is much is all one needs to know
 BATCH_BYTES = 16 << 20  # of raw input held in memory at a time
 KEPT_REJECTED = 1 << 20  # characters of a rejected file that are kept, redacted
 UNDERSTAND_FROM_SECONDS = 0.5  # loading the rules takes a tenth of a second, which a hook does not have
@@ -52,7 +57,15 @@ def drain(
     home: Path, store: Store, settings: Settings, *, now: datetime, budget_seconds: float | None = None
 ) -> Drained:
     """Ingest what waits, oldest first, until nothing is left or the budget is spent."""
-    run = _Run(Spool(home), store, settings, _deadline(budget_seconds), hurried=budget_seconds is not None)
+    run = _Run(
+        Spool(home),
+        store,
+        settings,
+        _deadline(budget_seconds),
+        hurried=budget_seconds is not None,
+        # The rest is for what was found: to look through a full spool may take longer than all of it.
+        looked_enough=_deadline(budget_seconds and budget_seconds / 2),
+    )
     while run.spool.new.is_dir():
         try:
             with run.spool.lock() as mine:
@@ -72,7 +85,7 @@ def drain(
         # Look once more: whoever found the lock taken while we finished relies on us.
         if run.out_of_time() or not any(run.waiting(1)):
             break
-    return replace(run.done, remaining=run.spool.depth().count)
+    return replace(run.done, remaining=run.spool.count(REMAINING_COUNTED))
 
 
 @dataclass(slots=True)
@@ -84,6 +97,7 @@ class _Run:
     settings: Settings
     out_of_time: Callable[[], bool]
     hurried: bool = False
+    looked_enough: Callable[[], bool] = lambda: False
     done: Drained = field(default_factory=Drained)
     seen: set[str] = field(default_factory=set)
     projects: dict[str, ProjectId] = field(default_factory=dict)
@@ -104,7 +118,8 @@ class _Run:
         """What is left to try; a file that could not be moved away is tried once."""
         # A known file may hide an unknown one, so the limit counts from behind the known ones.
         reach = None if limit is None else limit + len(self.seen)
-        return [file for file in self.spool.pending(reach) if file.path.name not in self.seen]
+        waiting = self.spool.pending(reach, out_of_time=self.looked_enough)
+        return [file for file in waiting if file.path.name not in self.seen]
 
     def batch(self, files: Iterator[SpooledFile]) -> bool:
         """Ingest one transaction's worth; false when there was nothing left."""
@@ -199,9 +214,7 @@ class _Run:
         """The project of a folder, also of one that is gone or lies on another system."""
         if not os.path.isabs(cwd) or "\0" in cwd:  # noqa: PTH117
             return self.store.project_for(elsewhere(cwd))
-        if self.hurried:  # git is asked by a drain that has the time
-            return project.resolve(cwd, self.store.project_for)
-        return self.store.project_for(project.identify(cwd))
+        return project.resolve(cwd, self.store.project_for, thorough=not self.hurried)
 
     def exclude_of(self, cwd: str) -> tuple[str, ...]:
         """What the event's own project excludes, whoever drains it."""
@@ -219,9 +232,12 @@ def _deadline(budget_seconds: float | None) -> Callable[[], bool]:
 
 
 def _read_bytes(path: Path) -> bytes:
-    # A link in the spool could make us swallow any file of its owner.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+    # A link in the spool could make us swallow any file of its owner, and a pipe would let us wait for ever.
+    flags = (getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
+    descriptor = os.open(path, functools.reduce(operator.or_, flags, os.O_RDONLY))
     with os.fdopen(descriptor, "rb") as handle:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "no regular file")
         return handle.read(MAX_BYTES + 1)
 
 

@@ -16,11 +16,12 @@ from pathlib import Path
 
 from claude_memory import project
 from claude_memory.errors import Conflict, InvalidInput
-from claude_memory.files import private_folder, try_lock
+from claude_memory.files import private_folder
 from claude_memory.ingest.drain import elsewhere
 from claude_memory.ingest.import_pool import pooled
 from claude_memory.ingest.import_state import start_of
 from claude_memory.ingest.reading import Batch, Task, Unread, batches, is_here
+from claude_memory.locks import try_lock
 from claude_memory.model import ProjectId
 from claude_memory.settings import Settings
 from claude_memory.store.archive_protocol import Archive, NewMessage
@@ -219,6 +220,7 @@ class _Run:
 
     def _project(self, cwd: str) -> ProjectId:
         if cwd not in self.projects:
-            found = project.identify(cwd) if is_here(cwd) else elsewhere(cwd)
-            self.projects[cwd] = self.store.project_for(found).id
+            join = self.store.project_for
+            found = project.resolve(cwd, join, thorough=True) if is_here(cwd) else join(elsewhere(cwd))
+            self.projects[cwd] = found.id
         return self.projects[cwd]

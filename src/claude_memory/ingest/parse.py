@@ -19,9 +19,9 @@ from typing import Any
 from claude_memory.hook.claude_memory_hook import DEFAULT_AGENT
 from claude_memory.ingest.bound import bound_document
 from claude_memory.ingest.hosts import familiar, speaker
-from claude_memory.ingest.redact import redact_document
 from claude_memory.ingest.withhold import withhold
 from claude_memory.model import Event, EventId, EventKind, ProjectId, SessionId
+from claude_memory.redact import redact_document
 from claude_memory.settings import Settings
 
 MAX_BYTES = 64 << 20  # what a hook may be handed is a tenth of this
@@ -56,7 +56,7 @@ _OWN = {  # the agent's own id for it, and the text that tells several reports u
 }
 _SESSION_KINDS = (EventKind.SESSION_START, EventKind.SESSION_END, EventKind.INSTRUCTIONS)
 _SESSION_KEYS = ("session_id", "source", "reason", "file_path", "load_reason")
-_VOLATILE = ("session_id", "transcript_path", "agent_transcript_path", "permission_mode", "duration_ms")
+_VOLATILE = ("transcript_path", "agent_transcript_path", "permission_mode", "duration_ms")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _INJECTED = re.compile(r"<claude-memory(?P<tag>[\w-]*)[^>]*>.*?</claude-memory(?P=tag)>", re.DOTALL)
 
@@ -118,7 +118,9 @@ def event_id(kind: EventKind, *, own_id: str = "", content: str = "", moment: da
     """The id of an event, the same from a hook and from a transcript: `<kind>:<32 hex digits>`.
 
     The digits are a BLAKE2b hash of the agent's own id and, where one id can report several times,
-    of the text; without an own id, of content and minute. Own id and content by kind:
+    of the text; without an own id, of session, content and minute: two sessions may be asked the same
+    at the same time. A session never counts where there is an own id, because forks rename it. Own id and
+    content by kind:
 
     prompt: prompt_id. tool_call, tool_use, tool_failure: tool_use_id.
     reply, compaction: prompt_id + text. subagent_result: agent_id + text. One prompt may stop,
@@ -126,7 +128,7 @@ def event_id(kind: EventKind, *, own_id: str = "", content: str = "", moment: da
     white space around them, after redaction, before bounding.
     subagent_start: agent_id + prompt_id. compaction_start: prompt_id + trigger and minute.
     session_start, session_end, instructions: no own id; session, source and minute.
-    other: no own id; the whole payload but the session, and the minute.
+    other: no own id; the whole payload and the minute.
     """
     parts = (own_id, content) if own_id else ("", content, _slot(moment))
     seed = "\0".join((kind, *parts)).encode("utf-8", "replace")

@@ -12,9 +12,9 @@ from typing import Any
 
 from claude_memory.ingest.bound import bound_text
 from claude_memory.ingest.parse import event_kind, identity
-from claude_memory.ingest.redact import may_hold, redact, redact_document
 from claude_memory.ingest.withhold import WITHHELD, withhold
 from claude_memory.model import Event, ProjectId, SessionId
+from claude_memory.redact import may_hold, redact, redact_document
 from claude_memory.settings import Settings
 from claude_memory.store.archive_protocol import NewMessage
 from claude_memory.store.packing import packed
@@ -86,7 +86,9 @@ class Preparer:
             slim = {key: str(given[key])[:size] for key, size in _SLIM.items() if key in given}
             self.calls[turn.call[:_ID_CHARACTERS]] = [turn.tool[:_ID_CHARACTERS], slim, "withheld" in kept]
             if len(self.calls) > OPEN_CALLS:
-                del self.calls[next(iter(self.calls))]
+                # What is withheld is remembered longest: its result may come after a thousand others.
+                open_ones = (call for call, (_, _, withheld) in self.calls.items() if not withheld)
+                del self.calls[next(open_ones, next(iter(self.calls)))]
         text = bound_text(rendered(given), CALL_CHARACTERS)
         return self._built(turn, text, text)
 

@@ -15,7 +15,7 @@ from typing import Any
 from claude_memory import project
 from claude_memory.ingest.import_state import Start, prints
 from claude_memory.ingest.prepare import Preparer
-from claude_memory.ingest.redact import redact_document
+from claude_memory.redact import redact_document
 from claude_memory.settings import Settings, of_project
 from claude_memory.store.archive_protocol import ImportFile, NewMessage
 from claude_memory.transcripts import documents, lines

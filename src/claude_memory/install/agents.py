@@ -41,6 +41,7 @@ class Place:
     home_folder: Path
     project_root: Path
     hook_program: str
+    memory_home: Path
 
     @property
     def base(self) -> Path:
@@ -78,14 +79,14 @@ def _claude(place: Place) -> list[Edit]:
     settings = place.project_root / ".claude" / "settings.json" if in_project else folder / "settings.json"
     servers = place.project_root / ".mcp.json" if in_project else place.home_folder / ".claude.json"
     return [
-        _hooks(settings, hooks_with_paths(place.hook_program)),
-        _server(servers, "mcpServers", _stdio_server()),
+        _hooks(settings, hooks_with_paths(place.hook_program, place.memory_home)),
+        _server(servers, "mcpServers", _stdio_server(place)),
     ]
 
 
 def _codex(place: Place) -> list[Edit]:
     folder = place.base / ".codex"
-    command, *arguments = server_command()
+    command, *arguments = server_command(place.memory_home)
     table = (
         f"[mcp_servers.{documents.SERVER_NAME}]\n"
         f"command = {json.dumps(command)}\nargs = {json.dumps(arguments)}"
@@ -139,7 +140,7 @@ def _gemini(place: Place) -> list[Edit]:
         ]
         for theirs, ours in names.items()
     }
-    return [_hooks(path, groups), _server(path, "mcpServers", _stdio_server())]
+    return [_hooks(path, groups), _server(path, "mcpServers", _stdio_server(place))]
 
 
 def _cursor(place: Place) -> list[Edit]:
@@ -156,7 +157,7 @@ def _cursor(place: Place) -> list[Edit]:
     }
     groups = {theirs: [{"command": _shell(place, ours, "cursor")}] for theirs, ours in names.items()}
     return [
-        _server(folder / "mcp.json", "mcpServers", _stdio_server()),
+        _server(folder / "mcp.json", "mcpServers", _stdio_server(place)),
         _hooks(folder / "hooks.json", groups, seed=b'{\n  "version": 1\n}\n'),
     ]
 
@@ -167,7 +168,7 @@ def _opencode(place: Place) -> list[Edit]:
         if place.scope == "project"
         else place.home_folder / ".config" / "opencode" / "opencode.json"
     )
-    entry = {"type": "local", "command": server_command(), "enabled": True}
+    entry = {"type": "local", "command": server_command(place.memory_home), "enabled": True}
     return [_server(path, "mcp", entry)]
 
 
@@ -198,7 +199,9 @@ def _copilot(place: Place) -> list[Edit]:
     }
     found = [_hooks(hooks / "claude-memory.json", groups, seed=b'{\n  "version": 1\n}\n')]
     if servers is not None:
-        found.append(_server(servers, "mcpServers", {"type": "local", "tools": ["*"], **_stdio_server()}))
+        found.append(
+            _server(servers, "mcpServers", {"type": "local", "tools": ["*"], **_stdio_server(place)})
+        )
     return found
 
 
@@ -230,13 +233,13 @@ def _server(path: Path, key: str, entry: Mapping[str, Any]) -> Edit:
     )
 
 
-def _stdio_server() -> dict[str, Any]:
-    command, *arguments = server_command()
+def _stdio_server(place: Place) -> dict[str, Any]:
+    command, *arguments = server_command(place.memory_home)
     return {"command": command, "args": arguments}
 
 
 def _shell(place: Place, event: str, agent: str) -> str:
-    words = [sys.executable, *hook_arguments(place.hook_program, event, agent)]
+    words = [sys.executable, *hook_arguments(place.hook_program, event, agent, home=place.memory_home)]
     if os.name == "nt":
         return " ".join(f'"{word}"' if " " in word or "\\" in word else word for word in words)
     return shlex.join(words)

@@ -28,7 +28,7 @@ from claude_memory.install.plugin import (
     marketplace_folder,
     write_marketplace,
 )
-from claude_memory.install.record import Record, check_writable, read_or_none, write_through
+from claude_memory.install.record import Record, check_writable, holds_secret, read_or_none, write_through
 
 _CLIENT_SECONDS = 120
 
@@ -53,7 +53,7 @@ def install(
     client: str | None = None,
 ) -> list[Step]:
     """Give an agent the memory; returns what was changed."""
-    place = Place(scope, Path.home(), project_root, str(home / "hooks" / HOOK_FILE))
+    place = Place(scope, Path.home(), project_root, str(home / "hooks" / HOOK_FILE), home)
     client = client if client is not None else shutil.which("claude")
     if agent == "claude" and client:
         return _install_plugin(home, place, client, dry_run=dry_run)
@@ -89,7 +89,7 @@ def installed(project_root: Path) -> list[tuple[str, Path]]:
     """Where hooks of ours are registered in settings files: (agent, file)."""
     found = []
     for scope in ("user", "project"):
-        place = Place(scope, Path.home(), project_root, "")
+        place = Place(scope, Path.home(), project_root, "", Path())
         for agent in AGENTS:
             for edit in edits(agent, place):
                 try:
@@ -160,7 +160,8 @@ def _keep_originals(home: Path, before: dict[Path, bytes | None]) -> None:
     kept = _kept_originals(home)
     for name, raw in before.items():
         if PLUGIN.encode() not in (raw or b""):  # else it is ours already, and the first original stands
-            kept.setdefault(str(name), raw.decode("utf-8", "surrogateescape") if raw is not None else None)
+            text = raw.decode("utf-8", "surrogateescape") if raw is not None else None
+            kept.setdefault(str(name), "" if raw is not None and holds_secret(raw) else text)
     private_folder(path.parent)
     write_atomically(path, json.dumps(kept).encode())
 
@@ -177,7 +178,7 @@ def _originals_file(home: Path) -> Path:
 def _give_back(path: Path, original: str | None) -> None:
     """Put the original bytes back if the client's file says the same as it did; else leave it."""
     now = read_or_none(path)
-    if now is None:
+    if now is None or original == "":  # it held a secret, which is not kept
         return
     if original is None:
         if _meaning(now) in ({}, None):
@@ -250,7 +251,7 @@ def _difference(before: bytes, after: bytes) -> str:
 def _sweep(agents: list[str], project_root: Path) -> list[Step]:
     """Take out what no record speaks of: entries of ours whose home was deleted or moved."""
     found: list[Step] = []
-    places = [Place(scope, Path.home(), project_root, "") for scope in ("user", "project")]
+    places = [Place(scope, Path.home(), project_root, "", Path()) for scope in ("user", "project")]
     for edit in [edit for place in places for agent in agents for edit in edits(agent, place)]:
         target = Path(os.path.realpath(edit.path))
         try:
@@ -268,7 +269,7 @@ def _cleaner(entry: dict[str, Any], project_root: Path, home: Path) -> Callable[
     """What takes every entry of ours out of one file; an agent may have several there."""
     root, program = Path(entry.get("root", project_root)), str(home / "hooks" / HOOK_FILE)
     for scope in ("user", "project"):
-        for edit in per_file(edits(entry["agent"], Place(scope, Path.home(), root, program))):
+        for edit in per_file(edits(entry["agent"], Place(scope, Path.home(), root, program, home))):
             if os.path.realpath(edit.path) == entry["path"]:
                 return edit.take_out
     return lambda raw: raw

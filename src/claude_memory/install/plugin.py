@@ -50,15 +50,22 @@ def import_folders() -> str:
     return os.pathsep.join(dict.fromkeys(places))
 
 
-def hook_arguments(program: str, event: str, agent: str = "claude-code") -> list[str]:
-    """The arguments after the interpreter that run the hook program for an event."""
+def hook_arguments(
+    program: str, event: str, agent: str = "claude-code", *, home: Path | None = None
+) -> list[str]:
+    """The arguments after the interpreter that run the hook program for an event; `home` pins it."""
     chosen = [] if agent == "claude-code" else ["--agent", agent]
-    return ["-I", "-S", program, event, *chosen, "--site", import_folders()]
+    return ["-I", "-S", program, event, *chosen, *_pinned(home), "--site", import_folders()]
 
 
-def server_command() -> list[str]:
-    """The command that starts the MCP server, whatever the working directory holds."""
-    return [sys.executable, "-I", "-m", "claude_memory", "mcp"]
+def server_command(home: Path | None = None) -> list[str]:
+    """The command that starts the MCP server, whatever the working directory holds; `home` pins it."""
+    return [sys.executable, "-I", "-m", "claude_memory", "mcp", *_pinned(home)]
+
+
+def _pinned(home: Path | None) -> list[str]:
+    """The home as an argument, which no variable of a cloned repository's agent settings overrides."""
+    return ["--home", str(home.absolute())] if home is not None else []
 
 
 def shipped_hooks() -> dict[str, list[dict[str, Any]]]:
@@ -67,13 +74,13 @@ def shipped_hooks() -> dict[str, list[dict[str, Any]]]:
     return dict(table["hooks"])
 
 
-def hooks_with_paths(program: str) -> dict[str, list[dict[str, Any]]]:
+def hooks_with_paths(program: str, home: Path) -> dict[str, list[dict[str, Any]]]:
     """The hooks' table with this machine's interpreter and import folders."""
     table = shipped_hooks()
     for event, groups in table.items():
         for hook in (hook for group in groups for hook in group["hooks"]):
             hook["command"] = sys.executable
-            hook["args"] = hook_arguments(program, event)
+            hook["args"] = hook_arguments(program, event, home=home)
     return table
 
 
@@ -88,7 +95,7 @@ def write_marketplace(home: Path) -> Path:
     private_folder(home)
     fresh = Path(tempfile.mkdtemp(prefix=".plugin-", dir=home))
     try:
-        _fill(fresh)
+        _fill(fresh, home)
         old = fresh.with_name(fresh.name + ".old")
         if target.exists():
             target.rename(old)  # two renames apart: whoever reads in between reads again
@@ -100,7 +107,7 @@ def write_marketplace(home: Path) -> Path:
     return target
 
 
-def _fill(folder: Path) -> None:
+def _fill(folder: Path, home: Path) -> None:
     plugin = folder / PLUGIN
     shutil.copytree(
         source(), plugin, ignore=shutil.ignore_patterns("__pycache__", "*.py", "marketplace.json")
@@ -108,10 +115,9 @@ def _fill(folder: Path) -> None:
     (folder / ".claude-plugin").mkdir()
     shutil.copyfile(source() / "marketplace.json", folder / ".claude-plugin" / "marketplace.json")
     shutil.copyfile(hook_program(), plugin / "hooks" / HOOK_FILE)
-    _rewrite(
-        plugin / "hooks" / "hooks.json", hooks=hooks_with_paths("${CLAUDE_PLUGIN_ROOT}/hooks/" + HOOK_FILE)
-    )
-    command, *arguments = server_command()
+    table = hooks_with_paths("${CLAUDE_PLUGIN_ROOT}/hooks/" + HOOK_FILE, home)
+    _rewrite(plugin / "hooks" / "hooks.json", hooks=table)
+    command, *arguments = server_command(home)
     _rewrite(plugin / ".mcp.json", mcpServers={SERVER: {"command": command, "args": arguments}})
     _rewrite(plugin / ".claude-plugin" / "plugin.json", version=claude_memory.__version__)
     for path in folder.rglob("*"):  # copies keep the modes of the installed package

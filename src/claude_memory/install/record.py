@@ -63,7 +63,7 @@ class Record:
     def clean(self, path: Path, now: bytes | None, take_out: Callable[[bytes], bytes]) -> bytes | None:
         """A file without our entries: its original if nobody touched it since, else what is left of it."""
         known = self._entry(Path(os.path.realpath(path)))
-        if known is not None and known["written"] == digest(now or b""):
+        if known is not None and known["written"] == digest(now or b"") and _is_whole(known):
             return self._original(known)
         return take_out(now) if now is not None else None
 
@@ -74,7 +74,7 @@ class Record:
         """Give one file back as it was, or without our entries if it was changed since."""
         target = Path(entry["path"])
         now = read_or_none(target)
-        if now is not None and digest(now) == entry["written"]:
+        if now is not None and digest(now) == entry["written"] and _is_whole(entry):
             original = self._original(entry)
             if original is None:
                 target.unlink()
@@ -91,7 +91,7 @@ class Record:
     def _keep(self, agent: str, target: Path, before: bytes | None) -> dict[str, Any]:
         entry: dict[str, Any] = {"agent": agent, "path": str(target), "existed": before is not None}
         entry["made"] = [str(folder) for folder in _missing(target.parent)]
-        if before is not None:
+        if before is not None and not holds_secret(before):
             name = f"{digest(str(target).encode())[:12]}-{digest(before)[:12]}.original"
             write_atomically(private_folder(self._home / _FOLDER) / name, before)
             entry["original"] = name
@@ -172,3 +172,15 @@ def _remove_made(entry: dict[str, Any]) -> None:
             Path(folder).rmdir()
         except OSError:  # somebody uses it by now
             return
+
+
+def holds_secret(content: bytes) -> bool:
+    """Agents keep keys in their settings: such a file is not copied; our entries are taken out again."""
+    from claude_memory.redact import redact
+
+    text = content.decode("utf-8", "replace")
+    return redact(text).text != text
+
+
+def _is_whole(entry: dict[str, Any]) -> bool:
+    return not entry["existed"] or "original" in entry

@@ -19,10 +19,12 @@ from claude_memory.layers.editing import WAIT_SECONDS
 from claude_memory.layers.places import INVITATION, ProjectFiles
 
 WRITE_AHEAD = "write-ahead"
+BY_AGENTS = "agent-notes"  # shown as a quotation
 EXCHANGES = "exchanges"
 NEXT = "next"
 HEADINGS = {
     WRITE_AHEAD: "## Said lately",
+    BY_AGENTS: "## Noted by agents",
     EXCHANGES: "## Last exchanges before the compaction",
     NEXT: "## Next",
 }
@@ -53,15 +55,21 @@ class Entry(NamedTuple):
 
 
 def add(
-    files: ProjectFiles, home: Path, entries: Sequence[Entry], *, wait_seconds: float = WAIT_SECONDS
+    files: ProjectFiles,
+    home: Path,
+    entries: Sequence[Entry],
+    *,
+    wait_seconds: float = WAIT_SECONDS,
+    by_agent: bool = False,
 ) -> None:
     """Add entries; one that stands there already, from whatever time, is not repeated."""
+    block = BY_AGENTS if by_agent else WRITE_AHEAD
 
     def change(text: str) -> str:
-        present = blocks.content(text, WRITE_AHEAD)
+        present = blocks.content(text, block)
         known = {_said(line) for line in present}
         fresh = [entry.line() for entry in entries if _said(entry.line()) not in known]
-        return _with(text, WRITE_AHEAD, [*present, *fresh][-MAX_ENTRIES:])
+        return _with(text, block, [*present, *fresh][-MAX_ENTRIES:])
 
     rewrite(files, home, files.buffer, change, wait_seconds=wait_seconds)
 

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.errors import Conflict, InvalidInput
-from claude_memory.files import FILE_MODE, private_folder, sync_file, try_lock, write_atomically
+from claude_memory.files import FILE_MODE, private_folder, sync_file, write_atomically
 from claude_memory.layers.digest import short
+from claude_memory.locks import try_lock
+from claude_memory.redact import kept_change, kept_document
 
 WAIT_SECONDS = 10.0
 _NAP_SECONDS = 0.005
@@ -30,7 +32,8 @@ def edit(path: Path, change: Callable[[str], str], *, home: Path, wait_seconds: 
     with held(path, home, wait_seconds):
         for _ in range(_ATTEMPTS):
             before, seen = _read(path)
-            after = change(before.decode(*_ENCODING)).encode(*_ENCODING)
+            text = before.decode(*_ENCODING)
+            after = kept_change(text, change(text)).encode(*_ENCODING)
             if after == before:
                 return False
             private_folder(path.parent)
@@ -42,7 +45,7 @@ def edit(path: Path, change: Callable[[str], str], *, home: Path, wait_seconds: 
 
 def append_record(path: Path, record: Mapping[str, Any], *, home: Path) -> None:
     """Add one JSON line; a half-written line before it is ended first, so that only that one is lost."""
-    line = (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+    line = (json.dumps(kept_document(dict(record)), ensure_ascii=False) + "\n").encode("utf-8", "replace")
     with held(path, home, WAIT_SECONDS):
         private_folder(path.parent)
         _refuse_special(path)

@@ -16,10 +16,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from claude_memory.files import private_folder, try_lock, write_atomically
+from claude_memory.files import private_folder, write_atomically
 from claude_memory.layers.pieces import Piece
 from claude_memory.layers.reading import Problem, parse_lines, read_bytes
 from claude_memory.layers.sources import Source
+from claude_memory.locks import try_lock
 from claude_memory.model import (
     MemoryFilter,
     MemoryId,
@@ -190,6 +191,8 @@ class _Run:
 
     def memory(self, source: Source, path: Path, piece: Piece, file: _File) -> StoredMemory:
         provenance: dict[str, Any] = {"source": "file", "file": str(path), "line": piece.line}
+        if piece.machine and piece.noted_in:
+            provenance["noted_in"] = piece.noted_in
         if piece.links:
             provenance["links"] = list(piece.links)
         at = piece.created_at or datetime.fromtimestamp(file.modified / 1e9, UTC)

@@ -10,16 +10,19 @@ from claude_memory.errors import InvalidInput
 from claude_memory.layers.documents import one_line, set_block
 from claude_memory.layers.places import ProjectFiles
 
-SAID = "lessons"  # told by a person or an agent
+SAID = "lessons"  # told by a person
+NOTED = "agent-lessons"  # by an agent: shown as a quotation
 LEARNED = "learned"  # read from what happened
 TITLE = "# Lessons"
 MAX_LEARNED = 50
 
 
-def add(files: ProjectFiles, home: Path, text: str, *, day: date) -> bool:
+def add(files: ProjectFiles, home: Path, text: str, *, day: date, by_agent: bool = False) -> bool:
     """Write a lesson down."""
     if not text.strip():
         raise InvalidInput("a lesson needs a text")
+    if by_agent:
+        return _add(files, home, NOTED, [one_line(text)], day, heading="## Noted by agents")
     return _add(files, home, SAID, [one_line(text)], day, heading="")
 
 

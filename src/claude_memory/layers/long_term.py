@@ -11,6 +11,7 @@ from claude_memory.layers.documents import one_line, set_block
 from claude_memory.layers.places import ProjectFiles
 
 DECISIONS = "decisions"
+AGENT_DECISIONS = "agent-decisions"  # shown as a quotation until a person moves the row to the other table
 KEY_FILES = "key-files"
 DISTILLED = "distilled"
 TITLE = "# Project memory"
@@ -22,7 +23,12 @@ _ROW = re.compile(rf"^\|\s*{_CELL}\s*\|\s*{_CELL}\s*\|\s*{_CELL}\s*\|\s*$")
 
 
 def add_decisions(
-    files: ProjectFiles, home: Path, decisions: Sequence[tuple[str, str]], *, day: date
+    files: ProjectFiles,
+    home: Path,
+    decisions: Sequence[tuple[str, str]],
+    *,
+    day: date,
+    by_agent: bool = False,
 ) -> bool:
     """Add rows to the table of decisions (what, why); one that stands there already is not repeated."""
 
@@ -35,9 +41,9 @@ def add_decisions(
         ]
         return [*(present or _DECISION_HEAD), *fresh] if fresh else present
 
-    return set_block(
-        files, home, files.memory, DECISIONS, rows, heading="## Architecture decisions", title=TITLE
-    )
+    block = AGENT_DECISIONS if by_agent else DECISIONS
+    heading = "## Decisions noted by agents" if by_agent else "## Architecture decisions"
+    return set_block(files, home, files.memory, block, rows, heading=heading, title=TITLE)
 
 
 def count_files(files: ProjectFiles, home: Path, touched: Sequence[str], *, day: date) -> bool:

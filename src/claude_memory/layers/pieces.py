@@ -26,7 +26,7 @@ LABEL_KINDS = {
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)\s*$")
 _DAY = re.compile(r"^\d{4}-\d\d-\d\d$")
 _DATED = re.compile(r"(\d{4}-\d\d-\d\d): (?=\S)")
-_TABLES = ("decisions", "key-files")
+_TABLES = ("decisions", "agent-decisions", "key-files")
 _OWN_BLOCKS = ("lessons", "decisions", "write-ahead")  # a person's words, kept by the machine
 _TITLE_CHARACTERS = 120
 
@@ -45,6 +45,7 @@ class Piece:
     created_at: datetime | None = None
     machine: bool = False
     session: str = ""
+    noted_in: str = ""
 
 
 def of_note(lines: Lines, kind: Kind = Kind.NOTE) -> list[Piece]:
@@ -68,6 +69,8 @@ def of_memory_file(lines: Lines) -> list[Piece]:
     """A MEMORY.md: each row of a decision table by itself, the rest by its headings."""
     tables = [block for block in blocks.find([text for _, text in lines.lines]) if block.name in _TABLES]
     kept_up = {line for block in tables for line in block.machine}
+    by_agents = {line for block in tables if block.name == "agent-decisions" for line in block.machine}
+    texts = dict(lines.lines)
     rows = {
         number: row
         for number, line in lines.lines
@@ -84,6 +87,7 @@ def of_memory_file(lines: Lines) -> list[Piece]:
                 f"{what}{reason}",
                 number,
                 created_at=_at(day),
+                machine=texts[number] in by_agents,
             )
         )
     kept = tuple(item for item in lines.lines if item[0] not in rows and item[1] not in kept_up)
@@ -114,6 +118,8 @@ def of_bullets(lines: Lines, kind: Kind) -> list[Piece]:
 
 def of_buffer(lines: Lines) -> list[Piece]:
     """What was written ahead; the rest of a buffer is gone tomorrow."""
+    machine = _machine_lines(lines)
+    texts = dict(lines.lines)
     return [
         Piece(
             f"said:{_hash(f'{entry.label}:{entry.text}:{entry.session}')}",
@@ -123,6 +129,7 @@ def of_buffer(lines: Lines) -> list[Piece]:
             number,
             created_at=entry.at,
             session=entry.session,
+            machine=texts[number] in machine,
         )
         for number, entry in buffer.entries_in(lines.lines)
     ]

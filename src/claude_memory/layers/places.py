@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from claude_memory.files import private_folder, write_atomically
-from claude_memory.layout import FOLDER
+from claude_memory.layout import FOLDER, stays_inside
 from claude_memory.settings import of_project
 
 INVITATION = "What is going on right now. Write freely: only the marked blocks are kept up by claude-memory."
 _APPROVED = "approved.txt"
 _COPIES = "files"
+_FOLDERS = ("memory", "tasks")
 ON_DEMAND = {"setup.md": "how this machine is set up", "credentials.md": "where credentials are kept"}
 
 
@@ -90,9 +91,7 @@ class ProjectFiles(NamedTuple):
     def inside(self, path: Path) -> bool:
         """Whether a path really lies here: a link could lead anywhere."""
         bases = (self.base, *self.imported)
-        return not path.is_symlink() and any(
-            Path(os.path.realpath(path)).is_relative_to(os.path.realpath(base)) for base in bases
-        )
+        return not path.is_symlink() and any(stays_inside(path, base) for base in bases)
 
     def copy_of(self, path: Path) -> Path | None:
         """Where a file in a repository is copied to, because `git clean` deletes ignored files."""
@@ -110,6 +109,8 @@ def project_files(home: Path, project_id: str, root: Path) -> ProjectFiles:
         lost = copies.is_dir() and is_approved(home, project_id, root)
         return ProjectFiles(copies if lost else kept, kept)
     base = root if of_project(root).get("layout") == "repo" else own
+    if not all(stays_inside(base / name, base) for name in _FOLDERS):
+        return ProjectFiles(kept, kept)  # what stands there is another project's, whoever put the link there
     if is_approved(home, project_id, root):
         return ProjectFiles(base, kept)
     return ProjectFiles(kept, kept, (base,))
@@ -122,6 +123,14 @@ def is_approved(home: Path, project_id: str, root: Path) -> bool:
     except OSError:
         return False
     return os.path.realpath(root) in lines
+
+
+def unapproved(home: Path, project_id: str, root: Path, *, repo: bool) -> list[Path]:
+    """Files that stand under a project's folder though the person never took it over."""
+    if is_approved(home, project_id, root):
+        return []
+    at_top = repo or of_project(root).get("layout") == "repo"
+    return [path for base in (root / FOLDER, *((root,) if at_top else ())) for path in _files_under(base)]
 
 
 def approve(home: Path, project_id: str, root: Path) -> None:

@@ -12,6 +12,7 @@ from claude_memory.layers.places import PersonFiles
 from claude_memory.layers.reading import Problem, read_records
 from claude_memory.model import MemoryId, memory_id
 
+BY_AGENT = "agent"  # a record that says nothing is a person's
 TYPES = ("pattern", "reflection", "idea")
 
 
@@ -24,6 +25,7 @@ class Reflection:
     date: str = ""
     project: str = ""
     line: int = 0
+    by_agent: bool = False
 
     @property
     def key(self) -> str:
@@ -36,14 +38,18 @@ def memory_of(home: Path, item: Reflection) -> MemoryId:
     return memory_id(f"file:{PersonFiles(home).reflections}:{item.key}")
 
 
-def add(home: Path, type_: str, content: str, *, project: str, now: datetime) -> Reflection:
+def add(
+    home: Path, type_: str, content: str, *, project: str, now: datetime, by_agent: bool = False
+) -> Reflection:
     """Write one down."""
     if type_ not in TYPES:
         raise InvalidInput(f"unknown type {type_!r}: one of {', '.join(TYPES)}")
     if not content.strip():
         raise InvalidInput("a reflection needs a text")
-    made = Reflection(type_, " ".join(content.split()), f"{now:%Y-%m-%d}", project)
+    made = Reflection(type_, " ".join(content.split()), f"{now:%Y-%m-%d}", project, by_agent=by_agent)
     record = {"type": made.type, "content": made.content, "date": made.date, "project": made.project}
+    if by_agent:
+        record["by"] = BY_AGENT
     append_record(PersonFiles(home).reflections, record, home=home)
     return made
 
@@ -68,6 +74,7 @@ def read(home: Path) -> tuple[list[Reflection], list[Problem]]:
                 day if isinstance(day, str) else "",
                 project if isinstance(project, str) else "",
                 record.line,
+                record.value.get("by") == BY_AGENT,
             )
         )
     return found, problems

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from claude_memory.files import private_folder, try_lock, write_atomically
+from claude_memory.files import private_folder, write_atomically
 from claude_memory.layers import buffer, daily, lessons, long_term, session_log, todo
 from claude_memory.layers.places import ProjectFiles, project_files
 from claude_memory.layers.session_log import SessionLine
 from claude_memory.layers.session_story import Story, story_of
+from claude_memory.locks import try_lock
 from claude_memory.model import Event, EventKind, ProjectId, SearchScope, SessionId
 from claude_memory.project import root_of
 from claude_memory.store.protocol import EventFilter, Store

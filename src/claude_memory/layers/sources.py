@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -75,7 +76,9 @@ class Source:
 def of_person(home: Path, own: ProjectId, projects: Sequence[Project]) -> list[Source]:
     """MEMORY.md and reflections travel with the person; a session's line belongs to its project."""
     files = PersonFiles(home)
-    known = {name: project.id for project in projects for name in (project.name, project.id)}
+    names = Counter(project.name for project in projects)
+    known = {project.name: project.id for project in projects if names[project.name] == 1}
+    known |= {project.id: project.id for project in projects}
     return [
         Source(
             lambda: [path for path in (files.memory,) if path.is_file()],
@@ -176,6 +179,8 @@ def _reflections(home: Path) -> list[Piece]:
             item.content,
             item.line,
             created_at=_day(item.date),
+            machine=item.by_agent,
+            noted_in=item.project,
         )
         for item in found
     ]

@@ -23,10 +23,12 @@ class IntentionBook:
         *,
         zone: tzinfo | None = None,
         clean: Callable[[str], str] = str,
+        codebase_of: Callable[[str], str] = str,
     ) -> None:
         self._kept = kept
         self._project = project
         self._zone = zone
+        self._codebase_of = codebase_of  # the id of the project that a person names
         self._clean = clean  # cuts secrets and private parts before anything is stored
 
     def set(
@@ -54,7 +56,7 @@ class IntentionBook:
             deadline=self.when(deadline, moment, end=True) if deadline else None,
             files=files,
             topics=topics,
-            codebase=codebase,
+            codebase=self._codebase_of(codebase) if codebase else None,
             priority=Priority(priority),
         )
         self._kept.put_intention(made)

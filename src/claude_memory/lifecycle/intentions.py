@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.model import Project, memory_id
+from claude_memory.quotation import named
 from claude_memory.store.lifecycle_protocol import Intention, IntentionStatus, Lifecycle, Priority
 from claude_memory.text import query_terms
 
@@ -56,11 +57,17 @@ def why_due(intention: Intention, occasion: Occasion) -> str | None:
     now = occasion.now
     if intention.status is not IntentionStatus.OPEN:
         return None
-    if intention.codebase and intention.codebase.casefold() != occasion.project.name.casefold():
+    if intention.codebase and not is_meant(intention.codebase, occasion.project):
         return None
     if intention.snoozed_until is not None:
         return "snoozed until now" if now >= intention.snoozed_until else None
     return _why_now(intention, now) or _why_here(intention, occasion)
+
+
+def is_meant(codebase: str, project: Project) -> bool:
+    """Whether a codebase is the project: by its id; 0.1.0 kept a name."""
+    ids = {project.id, *(name.removeprefix("id:") for name in project.identities if name.startswith("id:"))}
+    return codebase in ids or codebase.casefold() == project.name.casefold()
 
 
 def _why_now(intention: Intention, now: datetime) -> str | None:
@@ -77,7 +84,7 @@ def _why_here(intention: Intention, occasion: Occasion) -> str | None:
     for pattern in intention.files:
         for file in occasion.files:
             if matches(pattern, file):
-                return f"touches {file}"
+                return f"touches {named(file, 80)}"
     if intention.topics and occasion.words:
         words = set(query_terms(occasion.words)) | {
             term for file in occasion.files for term in query_terms(file)
@@ -85,11 +92,11 @@ def _why_here(intention: Intention, occasion: Occasion) -> str | None:
         for topic in intention.topics:
             wanted = query_terms(topic)
             if wanted and words.issuperset(wanted):
-                return f"concerns {topic}"
+                return f"concerns {named(topic, 80)}"
     waits = intention.at or intention.deadline or intention.files or intention.topics
     if waits:
         return None
-    return f"you are in {occasion.project.name}" if intention.codebase else "still open"
+    return f"you are in {named(occasion.project.name, 80)}" if intention.codebase else "still open"
 
 
 def matches(pattern: str, file: str) -> bool:

@@ -7,6 +7,7 @@ Reads files of the project only; deciding is pure.
 from __future__ import annotations
 
 import os
+import stat
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
@@ -93,11 +94,15 @@ def _hashes(text: str) -> set[str]:
 
 def _read(root: Path, file: str) -> bytes | None:
     """The file's bytes, if it is a regular file inside the project."""
+    if "\0" in file:  # no file can be called so
+        return None
     base = os.path.realpath(root)
     path = os.path.realpath(Path(base) / file)
     if not path.startswith(base + os.sep):
         return None
     try:
+        if not stat.S_ISREG(Path(path).stat().st_mode):  # a pipe would be waited for without end
+            return None
         with Path(path).open("rb") as handle:
             return handle.read(_MOST_BYTES)
     except OSError:

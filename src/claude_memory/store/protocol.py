@@ -6,12 +6,14 @@ A store keeps rows and finds candidates; it never ranks. Methods take and return
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from claude_memory.erasure import Holder
 from claude_memory.model import (
     Event,
     EventId,
@@ -106,9 +108,11 @@ class Erased:
     events: int
     passages: int
     vectors: int
-    left: tuple[
-        str, ...
-    ] = ()  # places, as file:line, where a person wrote it down: only they may change those
+    cut: int = field(default=0, compare=False)  # other texts that held it, and lost it
+    # Of the memories, also of those that nobody named but that said the same.
+    ids: tuple[MemoryId, ...] = field(default=(), compare=False)
+    transcripts: tuple[str, ...] = field(default=(), compare=False)  # agents' own files that it was read from
+    left: tuple[str, ...] = ()  # places where it still stands and that only the person may change
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +146,18 @@ class Store(Protocol):
 
     def projects(self) -> list[Project]: ...
 
+    def merge_projects(self, source: ProjectId, target: ProjectId) -> Project:
+        """Let all of one project belong to another, which is given back; only its names are left."""
+        ...
+
+    def split_project(self, identity: ProjectIdentity) -> Project:
+        """Make a folder a project of its own, with the sessions that were held in it."""
+        ...
+
+    def move_folder(self, identity: ProjectIdentity, target: ProjectId) -> Project:
+        """Let a folder belong to a known project from now on."""
+        ...
+
     # --- writing
     def add(self, events: Sequence[Event], memories: Sequence[StoredMemory]) -> Added:
         """Store a batch in one transaction, with its text entries; ids already there are skipped."""
@@ -151,8 +167,18 @@ class Store(Protocol):
         """Replace a memory's row; its passages are rebuilt if title or body changed."""
         ...
 
-    def erase(self, ids: Sequence[MemoryId]) -> Erased:
-        """Remove memories, the events they came from, text, vectors and file pages; leave tombstones."""
+    def erase(self, ids: Sequence[MemoryId], *, texts: Sequence[str] | None = None) -> Erased:
+        """Remove memories, the events they came from, text, vectors and file pages; leave tombstones.
+
+        The sentences `texts`, by default what the memories say, are taken out of everything else, too, in
+        every project.
+        """
+
+    def apply_tombstones(self) -> Erased:
+        """Remove what tombstones name that came from elsewhere, as `erase` would have."""
+
+    def erased_sentences(self, project: ProjectId | None = None) -> Holder:
+        """What was erased from a project, or from any, by its hashes: tells which texts hold it."""
         ...
 
     def prune(self, *, events_before: datetime | None, forgotten_before: datetime | None) -> Pruned:
@@ -217,6 +243,14 @@ class Store(Protocol):
         ...
 
     # --- mirror and upkeep
+    def hurried(self, patience_ms: int) -> AbstractContextManager[None]:
+        """Wait no longer than this for another writer, in this thread, for as long as it is open."""
+        ...
+
+    def after_write(self, notify: Callable[[], None]) -> None:
+        """Call `notify` after every commit of this process, outside the transaction."""
+        ...
+
     def pending_changes(self, limit: int) -> list[Change]: ...
 
     def changes_mirrored(self, through: int) -> None: ...

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from claude_memory.ingest.reading import SUMMING_UP
-from claude_memory.ingest.redact import redact, redact_document
+from claude_memory.redact import redact, redact_document
 from claude_memory.summaries.fitting import clip
 from claude_memory.summaries.ledger import TokenLedger
 from claude_memory.summaries.model import Summary, about_tokens, as_json

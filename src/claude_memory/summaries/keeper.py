@@ -13,6 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from claude_memory.erasure import without
 from claude_memory.model import MemoryFilter, ProjectId, SearchScope, Status, StoredMemory
 from claude_memory.store.archive_protocol import Message
 from claude_memory.store.protocol import Store
@@ -137,6 +138,9 @@ class Keeper:
         cwd: str = "",
     ) -> list[KeptSummary]:
         """Sum up compactions of a conversation; gives back what is new or better than before."""
+        erased = self.store.erased_sentences(project)  # an agent's own file may still say it
+        messages = [replace(one, text=str(without(one.text, erased))) for one in messages]
+        found = [replace(one, agent_summary=str(without(one.agent_summary, erased))) for one in found]
         kept = [self.keep(material(messages, one, project, kind=kind, cwd=cwd)) for one in found]
         return [summary for summary, new in kept if new]
 

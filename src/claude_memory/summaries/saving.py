@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.errors import InvalidInput
-from claude_memory.ingest.redact import redact_document
 from claude_memory.model import Project
+from claude_memory.redact import redact_document
 from claude_memory.store.protocol import Store
 from claude_memory.summaries.asking import within
 from claude_memory.summaries.memories import memories

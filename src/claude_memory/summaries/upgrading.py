@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory import logs
-from claude_memory.files import private_folder, try_lock, write_atomically
+from claude_memory.files import private_folder, write_atomically
+from claude_memory.locks import try_lock
 from claude_memory.summaries.asking import Asker, OverBudget, Unusable
 from claude_memory.summaries.keeper import Keeper, Material, by_rules, document
 from claude_memory.summaries.ledger import TokenLedger

@@ -32,7 +32,7 @@ class MemoryAPI:
         storage: Storage | None = None,
     ) -> None:
         self.storage = storage or storage_for(project, storage_path=storage_path)
-        self.by = people.clean(by) if by else people.me()
+        self.by = people.checked(by) if by else people.me()
         self.session_manager = SessionManager(storage=self.storage, session=session, by=self.by)
         self.memory_manager = TaskBook(self.storage, self.session_manager)
         self.context_manager = ContextKeeper(self.storage)

@@ -63,7 +63,10 @@ class TaskBook:
     def path(self, session: Session, record: TaskRecord, part: Part) -> Path:
         """Where a document stands, or would stand under the name it was given."""
         name = record.files.get(part) or self._file_name(session, record, part)
-        return self.storage.inside(session.folder / "tasks" / name)
+        path = self.storage.inside(session.folder / "tasks" / name)
+        if part is Part.SCRATCHPAD:
+            self.storage.inside(history.folder_of(path))
+        return path
 
     def lock_path(self, session: Session, record: TaskRecord) -> Path:
         """The file of the task's own lock."""

@@ -67,8 +67,9 @@ def restore(sessions: SessionManager, named: str) -> Session:
             mode = storage.read_only if inner.name.endswith("plan.md") else files.FILE_MODE
             files.write_atomically(inner, archive.read(item), mode=mode)
     half.rename(target)  # whole from the first moment anybody sees it
-    for inner in sorted(target.rglob("*.*")):
-        mirror.copy(storage, inner)
+    if mirror.is_copied(storage, path):  # else the archive came with a clone, and so did what is in it
+        for inner in sorted(target.rglob("*.*")):
+            mirror.copy(storage, inner)
     mirror.forget(storage, path)
     path.unlink()
     return sessions.get_session(target.name)
@@ -126,7 +127,7 @@ def _archived(sessions: SessionManager, session: Session, now: datetime) -> Path
 
 
 def _zipped(folder: Path, name: str) -> Path:
-    temporary, target = folder.with_name(f"{folder.name}.tmp"), folder.with_name(f"{folder.name}.zip")
+    temporary, target = folder.with_name(f".{folder.name}.tmp"), folder.with_name(f"{folder.name}.zip")
     with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
         for path in sorted(folder.rglob("*")):
             if path.is_file() and not path.is_symlink() and ".locks" not in path.parts:

@@ -6,12 +6,11 @@ from files that may have arrived with a clone, so they are shown as plain, short
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from claude_memory.quotation import named
 from claude_memory.tasks.book import TaskBook
 from claude_memory.tasks.model import Part, Phase, TaskSummary
 from claude_memory.tasks.places import storage_for
@@ -20,6 +19,7 @@ from claude_memory.tasks.sessions import SessionManager
 CHARACTERS_PER_TOKEN = 4
 DEFAULT_TOKENS = 300
 _SNAPSHOT_TASKS = 50
+_NAME, _PATH = 80, 1_000  # characters
 _STATES = {
     Phase.DISCOVERY: "discovery, scratchpad being written",
     Phase.PLANNING: "planning, plan locked, no progress yet",
@@ -76,7 +76,11 @@ def section(found: Snapshot, *, max_tokens: int = DEFAULT_TOKENS, commands: bool
     if not found.tasks:
         return ""
     budget = max_tokens * CHARACTERS_PER_TOKEN
-    top = ["## Tasks", f"Session: {_plain(found.session or 'none yet')}", f"Task files: {found.storage}"]
+    top = [
+        "## Tasks",
+        f"Session: {named(found.session, _NAME) if found.session else 'none yet'}",
+        f"Task files: {named(str(found.storage), _PATH)}",
+    ]
     lines = _fitting(top, budget)
     if len(lines) < len(top):
         return ""
@@ -90,16 +94,10 @@ def section(found: Snapshot, *, max_tokens: int = DEFAULT_TOKENS, commands: bool
 
 
 def _line(task: TaskSummary, session: str | None) -> str:
-    whose = "" if task.session_id == session else f" (session {_plain(task.session_id)})"
+    whose = "" if task.session_id == session else f" (session {named(task.session_id, _NAME)})"
     plan = next((file for file in task.files if file.part is Part.PLAN), None)
     unplanned = ", without a plan" if task.current_phase is Phase.EXECUTION and plan is None else ""
-    return f"- {_plain(task.name)}: {_STATES[task.current_phase]}{unplanned}{whose}"
-
-
-def _plain(text: str) -> str:
-    """A name as data: no control, format or tag-like characters, and short."""
-    visible = "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cf", "Co", "Cn", "Zl", "Zp"))
-    return re.sub(r"[<>`\[\]]", "", visible)[:80]
+    return f"- {named(task.name, _NAME)}: {_STATES[task.current_phase]}{unplanned}{whose}"
 
 
 def _fitting(lines: Iterable[str], budget: int) -> list[str]:

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from claude_memory.errors import MemoryFault
 from claude_memory.model import Kind, MemoryId, NewMemory, ProjectId, Trust, memory_id
+from claude_memory.tasks import mirror, people
 from claude_memory.tasks.book import TaskBook
 from claude_memory.tasks.model import Entry, Part, TaskFile, TaskSummary
 from claude_memory.tasks.places import Storage
@@ -72,16 +73,17 @@ def _of_task(book: TaskBook, task: TaskSummary, since: datetime | None) -> Itera
 
 
 def _of_file(book: TaskBook, task: TaskSummary, file: TaskFile) -> Iterator[TaskText]:
+    own = mirror.own_texts(book.storage, file.path)
     if file.part is Part.SCRATCHPAD:
         text = book.text(task.name, file.part, task.session_id) or ""
         by = book.author(task.name, file.part, task.session_id)
-        yield _text(book.storage, task, file, Entry(0, text, task.created_at, by))
+        yield _text(task, file, Entry(0, text, task.created_at, by), own)
         return
     for entry in book.entries(task.name, file.part, task.session_id):
-        yield _text(book.storage, task, file, entry)
+        yield _text(task, file, entry, own)
 
 
-def _text(storage: Storage, task: TaskSummary, file: TaskFile, entry: Entry) -> TaskText:
+def _text(task: TaskSummary, file: TaskFile, entry: Entry, own: frozenset[str] | None) -> TaskText:
     place = f"task\n{task.session_id}\n{task.name}\n{file.part}\n{entry.number}"
     when = entry.time or task.created_at
     return TaskText(
@@ -92,17 +94,15 @@ def _text(storage: Storage, task: TaskSummary, file: TaskFile, entry: Entry) -> 
         session=task.session_id,
         part=file.part,
         by=entry.by,
-        trust=_trust(storage, file, entry.by),
+        trust=_trust(entry, own),
         created_at=when,
         updated_at=file.updated_at if file.part is Part.SCRATCHPAD else when,
         files=tuple(dict.fromkeys(_PATH.findall(entry.text)))[:20],
     )
 
 
-def _trust(storage: Storage, file: TaskFile, by: str) -> Trust:
-    """A document that was not begun on this machine came with a clone, whatever name it is signed with."""
-    if storage.mirror is not None and file.path.is_relative_to(storage.folder):
-        copied = storage.mirror / file.path.relative_to(storage.folder)
-        if not copied.exists():
-            return Trust.IMPORTED
-    return Trust.USER if by.startswith("person") else Trust.AGENT
+def _trust(entry: Entry, own: frozenset[str] | None) -> Trust:
+    """A text that was not written on this machine came with a clone, whatever name it is signed with."""
+    if own is not None and mirror.digest(entry.text) not in own:
+        return Trust.IMPORTED
+    return Trust.USER if people.is_person(entry.by) else Trust.AGENT

@@ -1,18 +1,20 @@
 """A copy of a project's task files in the home, because `git clean` deletes ignored files.
 
 The copy is a convenience, never the truth: it is not synced to the disk, and a failure to write it
-does not fail the work.
+does not fail the work. It also tells what was written on this machine from what came with a clone.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 from pathlib import Path
 
 from claude_memory import files
 from claude_memory.errors import InvalidInput
-from claude_memory.layout import FOLDER, prepare
+from claude_memory.layout import FOLDER, prepare, stays_inside
+from claude_memory.tasks import chain, documents
 from claude_memory.tasks.places import Storage, lost_mirror
 
 _ROOT = ".root"
@@ -44,6 +46,65 @@ def extend(storage: Storage, path: Path, added: bytes) -> None:
             return
         with target.open("ab") as handle:
             handle.write(added)
+
+
+def own_texts(storage: Storage, path: Path) -> frozenset[str] | None:
+    """Digests of the texts of a document that were written here; None where all of it was."""
+    target = _target(storage, path)
+    if target is None:
+        return None
+    try:
+        return digests(documents.read_bytes(target)) - _foreign(storage)
+    except OSError:
+        return frozenset()
+
+
+def note_foreign(storage: Storage, path: Path) -> None:
+    """Before a document goes on and is copied as a whole: which of its texts were not written here."""
+    own = own_texts(storage, path)
+    if own is None or storage.mirror is None:
+        return
+    with contextlib.suppress(OSError):
+        others = digests(documents.read_bytes(path)) - own - _foreign(storage)
+        if others:
+            files.private_folder(storage.mirror.parent)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            with os.fdopen(os.open(_foreign_note(storage), flags, files.FILE_MODE), "a") as handle:
+                handle.write("".join(f"{one}\n" for one in sorted(others)))
+
+
+def is_copied(storage: Storage, path: Path) -> bool:
+    """Whether a file was written here, as far as the copy tells."""
+    target = _target(storage, path)
+    return target is None or target.exists()
+
+
+def digest(text: str) -> str:
+    """Names a text, whatever blank lines stand around it."""
+    return hashlib.blake2b(text.strip().encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def digests(content: bytes) -> frozenset[str]:
+    """Every text of a document: the whole of it, and each of its entries."""
+    document = documents.parse(content)
+    sealed, loose = chain.entries(document.body)
+    texts = [document.text, *(item.entry.text for item in sealed)]
+    if loose:
+        texts.append(chain.Sealed(0, "", loose).entry.text)
+    return frozenset(map(digest, texts))
+
+
+def _foreign(storage: Storage) -> frozenset[str]:
+    try:
+        return frozenset(_foreign_note(storage).read_text("ascii").split())
+    except (OSError, ValueError):
+        return frozenset()
+
+
+def _foreign_note(storage: Storage) -> Path:
+    """Beside the copy, not in it: what stands in there is brought back into the project."""
+    assert storage.mirror is not None
+    return storage.mirror.with_name(f"{storage.mirror.name}.foreign")
 
 
 def drop(storage: Storage, folder: Path) -> None:
@@ -99,9 +160,9 @@ def _gone(copied: Path, own: Path) -> list[Path]:
 
 
 def _restored(source: Path, target: Path, own: Path, read_only: int) -> Path:
-    files.private_folder(target.parent)
-    if not Path(os.path.realpath(target.parent)).is_relative_to(os.path.realpath(own)):
+    if not stays_inside(target.parent, own):
         raise InvalidInput(f"{target.parent} leads outside the task folder; remove the link")
+    files.private_folder(target.parent)
     mode = read_only if target.name.endswith("plan.md") else files.FILE_MODE
     files.write_atomically(target, source.read_bytes(), mode=mode)
     return target

@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Collection
 
 from claude_memory.errors import InvalidInput
+from claude_memory.redact import kept
 
 MAX_NAME_CHARACTERS = 1000
 _MAX_STEM_BYTES = 120  # leaves room for session, time stamp and phase within the usual 255
@@ -20,7 +21,7 @@ _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\.|
 
 def checked(name: str, what: str = "task") -> str:
     """The name without blanks at its ends, or InvalidInput that says what is wrong with it."""
-    name = name.strip()
+    name = kept(name.strip())
     if not name:
         raise InvalidInput(f"a {what} needs a name")
     if len(name) > MAX_NAME_CHARACTERS:

@@ -6,15 +6,15 @@ other project is never written to, and its files stand under the home in the sam
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from claude_memory import files, project, settings
-from claude_memory.errors import InvalidInput
-from claude_memory.layout import FOLDER
-from claude_memory.model import ProjectIdentity
+from claude_memory.errors import InvalidInput, StoreFault
+from claude_memory.layout import FOLDER, stays_inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class Storage:
 
     def inside(self, path: Path) -> Path:
         """The path itself, or InvalidInput when a link leads it out of the storage."""
-        real = Path(os.path.realpath(path))
-        if not any(real.is_relative_to(os.path.realpath(folder)) for folder in self.folders):
+        if not any(stays_inside(path, folder) for folder in self.folders):
+            real = os.path.realpath(path)
             raise InvalidInput(f"{path} leads outside the task folder, to {real}; remove the link")
         return path
 
@@ -59,17 +59,19 @@ def storage_for(
 ) -> Storage:
     """The storage of the project a folder is in; `storage_path` overrides it."""
     home = home or settings.home()
-    identity = project.identify(folder or Path.cwd())
-    root = Path(identity.path)
+    start = folder or Path.cwd()
+    root = project.root_of(start)
     if storage_path is not None:
         return Storage(Path(storage_path).expanduser().absolute(), root, home)
-    kept = home / "projects" / (project_id or _key(identity, home))
+    kept, *others = [home / "projects" / key for key in ([project_id] if project_id else _keys(start, home))]
+    also = tuple(path for path in others if (path / "sessions").is_dir())
     own = root / FOLDER
     if not own.is_dir():
-        return Storage(kept, root, home)
+        return Storage(kept, root, home, also)
     _refuse_escape(own, root)
-    also = (kept,) if (kept / "sessions").is_dir() else ()
-    return Storage(own, root, home, also, mirror_of(kept, root))
+    return Storage(
+        own, root, home, (*([kept] if (kept / "sessions").is_dir() else []), *also), mirror_of(kept, root)
+    )
 
 
 def lost_mirror(storage: Storage) -> Path | None:
@@ -87,14 +89,27 @@ def mirror_of(kept: Path, root: Path) -> Path:
 
 
 def _refuse_escape(own: Path, root: Path) -> None:
-    real = Path(os.path.realpath(own))
-    if not real.is_relative_to(os.path.realpath(root)):
+    if not stays_inside(own, root):
+        real = os.path.realpath(own)
         raise InvalidInput(f"{own} is a link that leads outside the project, to {real}; remove it")
 
 
-def _key(identity: ProjectIdentity, home: Path) -> str:
-    """The project's folder under the home: one that exists for any of its names, else a new one."""
-    keys = [
-        hashlib.sha256(n.encode("utf-8", "surrogateescape")).hexdigest()[:16] for n in identity.identities
-    ]
-    return next((key for key in keys if (home / "projects" / key).is_dir()), keys[0])
+def _keys(folder: Path | str, home: Path) -> list[str]:
+    """The project's folders under the home: those that exist for any of its names, else a new one."""
+    names = _names(folder, home)
+    keys = [hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:16] for name in names]
+    return [key for key in keys if (home / "projects" / key).is_dir()] or keys[:1]
+
+
+def _names(folder: Path | str, home: Path) -> tuple[str, ...]:
+    """The names the store has for the project; what a folder says of itself, where there is no store."""
+    configured = settings.load(home)
+    if configured.store or (home / "memory.db").is_file():
+        from claude_memory.store import open_store
+
+        with (
+            contextlib.suppress(StoreFault),
+            contextlib.closing(open_store(home, configured)) as store,
+        ):
+            return project.resolve(folder, store.project_for).identities
+    return project.identify(folder).identities

@@ -19,6 +19,7 @@ from typing import Any
 from claude_memory import files
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.naming import meant
+from claude_memory.redact import kept
 from claude_memory.tasks import documents, locks, mirror, names, people
 from claude_memory.tasks.model import Part, Session, TaskRecord
 from claude_memory.tasks.places import Storage, storage_for
@@ -108,7 +109,7 @@ class SessionManager:
 
     def _made(self, session_id: str, name: str) -> Session:
         folder = self.storage.ensure() / "sessions" / names.folder_name(session_id)
-        session = Session(session_id, name, datetime.now(UTC), self.by, folder)
+        session = Session(session_id, kept(name), datetime.now(UTC), self.by, folder)
         self.storage.inside(folder)
         files.private_folder(folder / "tasks")
         with locks.held(self.storage.inside(folder / ".locks" / "session.lock")):
@@ -174,6 +175,7 @@ class SessionManager:
 
 def read_session(storage: Storage, folder: Path) -> Session:
     """A session from its index; files the index does not know are taken up from their front matter."""
+    storage.inside(folder / "tasks")
     session = _from_index(storage.inside(folder))
     known = {name for record in session.tasks.values() for name in record.files.values()}
     tasks = dict(session.tasks)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from claude_memory import files
 from claude_memory.errors import Conflict, InvalidInput, NotFound
+from claude_memory.redact import kept
 from claude_memory.tasks import chain, documents, history, mirror, people
 from claude_memory.tasks.book import TaskBook
 from claude_memory.tasks.model import Part, Session, TaskRecord
@@ -21,6 +22,7 @@ _END_BYTES = 64 * 1024
 
 def save_scratchpad(book: TaskBook, task: str, text: str, *, by: str, session: str | None = None) -> Path:
     """Make a text the scratchpad's; the text before goes to the history."""
+    text = kept(text)
     owner, record = book.begin(task, Part.SCRATCHPAD, session)
     with book.lock(owner, record):
         path = book.path(owner, record, Part.SCRATCHPAD)
@@ -42,7 +44,8 @@ def restore_scratchpad(
 ) -> Path:
     """Make an earlier text the present one; the present one goes to the history."""
     path = book.path(*book.find(task, session), Part.SCRATCHPAD)
-    return save_scratchpad(book, task, history.text_of(path, number), by=by, session=session)
+    # The text is an earlier one, perhaps not of whoever restores it, perhaps come with a clone.
+    return save_scratchpad(book, task, history.text_of(path, number), by=f"restored by {by}", session=session)
 
 
 def write_plan(
@@ -50,6 +53,7 @@ def write_plan(
 ) -> Path:
     """Write the plan, once; Conflict names the file and the way on when there is one."""
     _refuse_empty(text, "a plan")
+    text, marks = kept(text), [*map(kept, marks)]
     _refuse_second_plan(book, task, session)
     owner, record = book.begin(task, Part.PLAN, session)
     with book.lock(owner, record):
@@ -70,6 +74,7 @@ def amend_plan(
 ) -> Path:
     """Add a dated amendment below the plan; what stands is not touched."""
     _refuse_empty(why, "an amendment")
+    why, text = kept(why), kept(text)
     owner, record = book.find(task, session)
     path = book.path(owner, record, Part.PLAN)
     if not path.is_file():
@@ -91,6 +96,7 @@ def append_progress(
 ) -> Path:
     """Add an entry to the record; when this returns, the entry is on the disk."""
     _refuse_empty(text, "an entry")
+    text, marks = kept(text), [*map(kept, marks)]
     owner, record = book.begin(task, Part.PROGRESS, session)
     with book.lock(owner, record):
         path = book.path(owner, record, Part.PROGRESS)
@@ -105,6 +111,7 @@ def append_progress(
 
 
 def _append(book: TaskBook, path: Path, text: str, *, by: str, marks: Sequence[str]) -> None:
+    mirror.note_foreign(book.storage, path)
     # The time is taken under the lock: the order of entries is the order of their times.
     added, tail = chain.continued(_tail(path), text, now=datetime.now(UTC), by=people.clean(by), marks=marks)
     documents.append(path, added)

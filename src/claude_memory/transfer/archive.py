@@ -52,6 +52,20 @@ _DAMAGE = (
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that restoring changes or leaves out.
+
+    `what` is one of program, setting, identity, memories, events; `taken`: it is put in place.
+    """
+
+    what: str
+    name: str
+    before: str = ""
+    after: str = ""
+    taken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class BackupReport:
     """What a backup holds, whether it is whole, and, after a restore, where things went."""
 
@@ -66,6 +80,7 @@ class BackupReport:
     home: Path | None = None
     previous: Path | None = None
     notes: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -130,6 +145,11 @@ class Archive:
                 write(piece)
         if left or digest.hexdigest() != entry.sha256:
             raise StoreCorrupt(f"{self.path.name} is damaged: {entry.path} is not what was backed up")
+
+    def head(self, entry: Entry, length: int) -> bytes:
+        """The first bytes of an entry, unchecked."""
+        with damage_named(self.path), self._zip.open(self._infos[entry.path]) as source:
+            return source.read(length)
 
     def _manifest_bytes(self) -> bytes:
         info = self._infos.get(NAME)
@@ -214,8 +234,11 @@ def check_database(path: Path) -> None:
     try:
         with contextlib.closing(apsw.Connection(uri, flags=_READ_ONLY)) as connection:
             schema.version(connection)
+            foreign = schema.foreign_objects(connection)
             rows = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(3)")]
     except apsw.Error as fault:
         raise StoreCorrupt(f"its database cannot be read: {fault}") from None
+    if foreign:
+        raise StoreCorrupt(f"its database holds what no store of ours has: {', '.join(foreign)[:200]}")
     if rows != ["ok"]:
         raise StoreCorrupt(f"its database fails the integrity check: {'; '.join(rows)[:200]}")

@@ -1,7 +1,8 @@
 """Backups: the whole home in one file, made while others write, and checked before it is trusted.
 
-A backup is a zip with its manifest first. Caches, logs, locks and other backups are left out; links
-are not followed. Putting one back is the job of `restore`.
+A backup is a zip with its manifest first. Caches, logs, locks, programs and other backups are left out;
+links are not followed. Captured events that still wait are not redacted yet, so they stay out as well:
+drain first. Putting a backup back is the job of `restore`.
 """
 
 from __future__ import annotations
@@ -20,18 +21,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from claude_memory import __version__
+from claude_memory import __version__, leftovers
 from claude_memory.errors import Conflict, InvalidInput, MemoryFault, NotFound, StoreFault
 from claude_memory.files import FILE_MODE, FOLDER_MODE, private_folder, sync_file, sync_folder
 from claude_memory.model import ProjectId
+from claude_memory.spool import Spool
 from claude_memory.store.protocol import StoreStats
-from claude_memory.transfer import mirror
+from claude_memory.transfer import foreign, mirror
 from claude_memory.transfer.archive import (
     CHUNK,
     MAX_RATIO,
     RATIO_MATTERS_FROM,
     Archive,
     BackupReport,
+    Change,
     check_database,
     damage_named,
 )
@@ -44,13 +47,25 @@ from claude_memory.transfer.manifest import (
     Skipped,
     belongs,
     collision_key,
+    is_program,
     unfit,
 )
 from claude_memory.transfer.restore import recover, restore
 
-__all__ = ["BackupReport", "StoredBackup", "create", "list_backups", "recover", "restore", "verify"]
+__all__ = [
+    "BackupReport",
+    "StoredBackup",
+    "changes",
+    "create",
+    "left_out",
+    "list_backups",
+    "recover",
+    "restore",
+    "verify",
+]
 
 _PREFIX = "claude-memory-"
+_INSTALLED = ("hooks/", "plugin/")
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 
 
@@ -75,14 +90,16 @@ def create(home: Path, store: Snapshots, target: Path | None = None) -> Path:
     """Write a backup and return its path; `verify` says what it left out. Never replaces a file."""
     created = datetime.now(UTC).replace(microsecond=0)
     target = _target(home, target, created)
-    staging = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    # Always in the home, where the sweep finds it: a copy of everything must not stay if we are killed.
+    staging = home / "cache" / f".backup.{secrets.token_hex(6)}.tmp"
     try:
         private_folder(target.parent)
+        private_folder(staging.parent)
         staging.mkdir(mode=FOLDER_MODE)
         collected = _Collection(home, staging)
-        # Events are copied before the database and the mirror after it: what moves from one to the other
-        # meanwhile is then in both, which reading tolerates, and never in neither.
-        collected.take_folder("spool")
+        collected.take_folder("spool/rejected")  # redacted before it was written
+        collected.leave_waiting()
+        # The database before the mirror: what is written meanwhile is in the mirror at least.
         store.snapshot(staging / DATABASE)
         collected.add_staged(DATABASE)
         with mirror.locked(home):
@@ -94,7 +111,9 @@ def create(home: Path, store: Snapshots, target: Path | None = None) -> Path:
             tuple(collected.files),
             tuple(collected.skipped),
         )
-        _pack(manifest, staging, target)
+        packed = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
+        with leftovers.noted(home, packed):
+            _pack(manifest, staging, packed, target)
     except OSError as fault:
         raise StoreFault(f"cannot write the backup {target}: {fault.strerror or fault}") from fault
     finally:
@@ -102,11 +121,14 @@ def create(home: Path, store: Snapshots, target: Path | None = None) -> Path:
     return target
 
 
-def verify(path: Path) -> BackupReport:
-    """Read every byte of a backup and hold it against the manifest; problems are in the report."""
+def verify(path: Path, home: Path | None = None) -> BackupReport:
+    """Read every byte of a backup and hold it against the manifest; problems are in the report.
+
+    With a home, the report also names what restoring would change there.
+    """
     report = BackupReport(path)
     try:
-        with Archive(path) as archive, tempfile.TemporaryDirectory(prefix="claude-memory-verify-") as folder:
+        with Archive(path) as archive, tempfile.TemporaryDirectory(prefix=leftovers.VERIFYING) as folder:
             report = archive.report()
             copy = Path(folder) / DATABASE
             with copy.open("wb") as database:
@@ -114,11 +136,26 @@ def verify(path: Path) -> BackupReport:
                     archive.stream(entry, database.write if entry.path == DATABASE else len)
             with damage_named(path):
                 check_database(copy)
+            if home is not None:
+                named = foreign.examine(archive, home).changes
+                report = replace(report, changes=(*named, *foreign.of_database(copy)))
     except NotFound:
         raise
     except MemoryFault as fault:
         return replace(report, problems=(str(fault),))
     return report
+
+
+def changes(path: Path, home: Path) -> tuple[Change, ...]:
+    """What restoring a backup would change in a home; reads no more of it than that takes."""
+    with Archive(path) as archive:
+        return foreign.examine(archive, home).changes
+
+
+def left_out(path: Path) -> tuple[Skipped, ...]:
+    """What a backup says that it does not hold."""
+    with Archive(path) as archive:
+        return archive.manifest.skipped
 
 
 def list_backups(home: Path) -> list[StoredBackup]:
@@ -180,6 +217,13 @@ class _Collection:
         for path in _walk(folder):
             self._take(path.relative_to(self._home).as_posix(), path)
 
+    def leave_waiting(self) -> None:
+        """Say what is not in the backup because nothing was cut from it yet."""
+        waiting = Spool(self._home).depth()
+        if waiting.count + waiting.newer:
+            told = f"{waiting.count + waiting.newer} captured events wait to be stored"
+            self._skip("spool/new", f"{told}, and are not redacted before that")
+
     def take_all_but(self, tops: set[str]) -> None:
         """Everything else that lasts."""
         for path in sorted(self._home.iterdir()):
@@ -202,6 +246,10 @@ class _Collection:
 
     def _take(self, name: str, path: Path) -> None:
         if not belongs(name):
+            return
+        if is_program(name):
+            if not name.startswith(_INSTALLED):
+                self._skip(name, "a program; what runs comes with the package")
             return
         if reason := unfit(name):
             self._skip(name, reason)
@@ -258,14 +306,16 @@ def _open_regular(path: Path) -> int:
     return os.open(path, flags)
 
 
-def _pack(manifest: Manifest, staging: Path, target: Path) -> None:
+def _pack(manifest: Manifest, staging: Path, packed: Path, target: Path) -> None:
     """Zip the staged files; the name appears only when everything is on the disk."""
-    packed = staging / (target.name[:80] + ".part")
-    _write_zip(manifest, staging, packed, zipfile.ZIP_DEFLATED)
-    if manifest.size_bytes > max(RATIO_MATTERS_FROM, packed.stat().st_size * MAX_RATIO):
-        packed.unlink()  # so empty that reading it would look like an attack: keep it as it is
-        _write_zip(manifest, staging, packed, zipfile.ZIP_STORED)
-    _publish(packed, target)
+    try:
+        _write_zip(manifest, staging, packed, zipfile.ZIP_DEFLATED)
+        if manifest.size_bytes > max(RATIO_MATTERS_FROM, packed.stat().st_size * MAX_RATIO):
+            packed.unlink()  # so empty that reading it would look like an attack: keep it as it is
+            _write_zip(manifest, staging, packed, zipfile.ZIP_STORED)
+        _publish(packed, target)
+    finally:
+        packed.unlink(missing_ok=True)
 
 
 def _write_zip(manifest: Manifest, staging: Path, packed: Path, method: int) -> None:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from claude_memory.model import MemoryFilter, MemoryId, SearchScope, Status
+from claude_memory.layers import erasing
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
-from claude_memory.store.protocol import Store
 from claude_memory.transfer import mirror
-
-_BATCH = 500
 
 
 def carry_over(old: Path, new: Path) -> int:
-    """Erase from the home `new` what the tombstones of the home `old` name; returns how many memories."""
+    """Erase from the home `new` what the tombstones of the home `old` name; returns how many memories.
+
+    Rows, events, messages, mirror and plain files: a backup made before holds it in all of them.
+    """
     known = {record["tombstone"] for record in _tombstones(new)}
     unknown = []
     with contextlib.suppress(OSError):  # a home too broken to be read is why one restores
@@ -27,24 +27,15 @@ def carry_over(old: Path, new: Path) -> int:
         return 0
     with contextlib.closing(open_store(new, Settings())) as store:
         store.replay(unknown)
-        doomed = _doomed(store)
-        store.erase(doomed)
-        mirror.purge(new, doomed)
+        done = store.apply_tombstones()
+        mirror.purge(new, done.ids, cache(store.erased_sentences))
         mirror.flush(new, store)
+        erasing.purge(new, store.erased_sentences())
     with mirror.locked(new):
-        mirror.append(new, unknown)
-    return len(doomed)
+        # Without their numbers, which count the changes of another store.
+        mirror.append(new, [{key: record[key] for key in record if key != "sequence"} for record in unknown])
+    return done.memories
 
 
 def _tombstones(home: Path) -> Iterator[Mapping[str, Any]]:
     return (record for record in mirror.read(home) if isinstance(record.get("tombstone"), str))
-
-
-def _doomed(store: Store) -> list[MemoryId]:
-    """Memories that the store would not take in again; offering one that is there changes nothing."""
-    everything = iter(store.memories(SearchScope(None), MemoryFilter(statuses=tuple(Status))))
-    doomed: list[MemoryId] = []
-    while batch := list(islice(everything, _BATCH)):
-        if store.add((), batch).tombstoned:
-            doomed += [memory.id for memory in batch if store.add((), [memory]).tombstoned]
-    return doomed

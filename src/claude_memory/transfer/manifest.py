@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from pathlib import PurePosixPath
 from typing import Any
 
 from claude_memory.errors import SchemaTooNew, StoreCorrupt
@@ -28,7 +29,14 @@ MAX_TOTAL_BYTES = 256 * 2**30
 _EXCLUDED_TOPS = frozenset(
     {"backups", "cache", "install", "install.json", "locks", "logs", "mcp-token", NAME}
 )
-_TRANSIENT = (".lock", ".tmp", ".purge", "-wal", "-shm", "-journal")
+_TRANSIENT = (".lock", ".lock.owner", ".tmp", ".purge", "-wal", "-shm", "-journal")
+# What runs comes with the package: `install` puts it there.
+_PROGRAM_TOPS = frozenset({"bin", "hooks", "plugin"})
+_PROGRAMS = frozenset(
+    ".app .bash .bat .cjs .cmd .com .command .desktop .dll .dylib .egg .exe .fish .jar .js .lua .mjs .node "
+    ".php .pl .plist .ps1 .pth .py .pyc .pyd .pyo .pyw .rb .scpt .service .sh .so .ts .vbs .wasm .whl "
+    ".zsh".split()
+)
 _FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\]')
 _DEVICES = frozenset(
     ["con", "prn", "aux", "nul", "conin$", "conout$", "clock$"]
@@ -187,6 +195,12 @@ def _unfit_part(part: str) -> str | None:
     except UnicodeEncodeError:
         return "the name is not valid Unicode"
     return "the name is too long" if too_long else None
+
+
+def is_program(path: str) -> bool:
+    """Whether a name is one of something that runs; such a file is neither backed up nor restored."""
+    folded = path.casefold()
+    return folded.partition("/")[0] in _PROGRAM_TOPS or PurePosixPath(folded).suffix in _PROGRAMS
 
 
 def belongs(path: str) -> bool:

@@ -13,14 +13,17 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from claude_memory import settings
+from claude_memory.erasure import Holder, holds
 from claude_memory.errors import Conflict, StoreFault
-from claude_memory.files import FILE_MODE, private_folder, sync_folder, try_lock
+from claude_memory.files import FILE_MODE, private_folder, sync_folder
+from claude_memory.locks import try_lock
+from claude_memory.model import ProjectId
 from claude_memory.store import database_path
 from claude_memory.store.protocol import Change
 
@@ -30,9 +33,14 @@ LOCK = ".mirror.lock"
 LOCK_WAIT_SECONDS = 10.0
 
 _POLL_SECONDS = 0.02
+_FLUSH_WAIT_SECONDS = 0.1  # longer than a turn takes; a stopped process holds up no write for long
 _TURN_BATCHES = 10
+_TAIL_BYTES = 1 << 18
 
 _ARCHIVE = re.compile(r"memories-(\d{4}-\d{2})(?:-(\d+))?\.jsonl")
+
+
+Erasure = Callable[[ProjectId | None], Holder]
 
 
 class ChangeSource(Protocol):
@@ -80,18 +88,34 @@ def read(home: Path) -> Records:
     return Records(paths(home))
 
 
+def last_sequence(home: Path) -> int:
+    """The highest number of a change near the end of the files; 0 if none tells one."""
+    latest = 0
+    for path in paths(home)[-1:]:
+        with path.open("rb") as handle:
+            handle.seek(max(path.stat().st_size - _TAIL_BYTES, 0))
+            for line in handle.read(_TAIL_BYTES).split(b"\n"):
+                number = (_parsed(line) or {}).get("sequence")
+                latest = max(latest, number) if isinstance(number, int) else latest
+    return latest
+
+
 def flush(home: Path, store: ChangeSource, *, now: datetime | None = None) -> int:
-    """Append what the store has not mirrored yet; returns the lines written, 0 if another is at it.
+    """Append what the store has not mirrored yet; returns the lines written, 0 if another stays at it.
 
     Raises StoreFault when the file cannot be written; the changes then stay pending in the store.
     """
     written = 0
+    deadline = time.monotonic() + _FLUSH_WAIT_SECONDS
     try:
         while store.pending_changes(1):
             lines = _flush_turn(home, store, now or datetime.now(UTC))
             written += lines
             if not lines:
-                break
+                # Whoever holds the lock may have looked before our commit: it does not know of ours.
+                if time.monotonic() >= deadline:
+                    break
+                time.sleep(_POLL_SECONDS)
             if lines == BATCH * _TURN_BATCHES:
                 time.sleep(_POLL_SECONDS * 1.5)  # long work lets a purge in between
     except OSError as fault:
@@ -116,19 +140,26 @@ def _flush_turn(home: Path, store: ChangeSource, now: datetime) -> int:
     return written
 
 
-def purge(home: Path, ids: Collection[str], *, wait_seconds: float = LOCK_WAIT_SECONDS) -> int:
-    """Rewrite the mirror without the lines of these memories; returns the lines removed.
+def purge(
+    home: Path,
+    ids: Collection[str],
+    erased: Erasure | None = None,
+    *,
+    wait_seconds: float = LOCK_WAIT_SECONDS,
+) -> int:
+    """Rewrite the mirror without the lines of these memories, and without those that hold what was erased.
 
-    Tombstones stay, other memories lose only their links to the erased ones, and lines that cannot be
-    read go too, because nobody can tell whose text they hold.
+    Returns the lines removed. `erased` gives what was erased from a project; the store writes down anew
+    what is left of a memory that lost a part. Tombstones stay, other memories lose only their links to the
+    erased ones, and lines that cannot be read go too, because nobody can tell whose text they hold.
     """
     gone = frozenset(ids)
-    if not gone or not paths(home):
+    if not (gone or erased) or not paths(home):
         return 0
     with locked(home, wait_seconds=wait_seconds):
         for leftover in home.glob(f".{CURRENT.partition('.')[0]}*.purge"):
             leftover.unlink(missing_ok=True)
-        return sum(_purge_file(path, gone) for path in paths(home))
+        return sum(_purge_file(path, gone, erased) for path in paths(home))
 
 
 def set_damaged_store_aside(home: Path) -> Path | None:
@@ -254,7 +285,7 @@ def _archive_order(name: str) -> tuple[str, int]:
     return (found.group(1), int(found.group(2) or 1)) if found else ("", 0)
 
 
-def _purge_file(path: Path, gone: frozenset[str]) -> int:
+def _purge_file(path: Path, gone: frozenset[str], erased: Erasure | None) -> int:
     """Write the file anew without what is gone; a file that holds none of it is left alone."""
     temporary = path.with_name(f".{path.name}.purge")
     removed = changed = 0
@@ -262,7 +293,7 @@ def _purge_file(path: Path, gone: frozenset[str]) -> int:
     try:
         with path.open("rb") as source, os.fdopen(os.open(temporary, flags, FILE_MODE), "wb") as target:
             for line in source:
-                kept = _without(line, gone)
+                kept = _without(line, gone, erased)
                 removed += kept is None
                 changed += kept != line
                 target.write(kept or b"")
@@ -277,7 +308,7 @@ def _purge_file(path: Path, gone: frozenset[str]) -> int:
     return removed
 
 
-def _without(line: bytes, gone: frozenset[str]) -> bytes | None:
+def _without(line: bytes, gone: frozenset[str], erased: Erasure | None) -> bytes | None:
     """The line as it may stay, or None."""
     record = _parsed(line)
     if record is None:
@@ -285,6 +316,9 @@ def _without(line: bytes, gone: frozenset[str]) -> bytes | None:
     memory = record.get("memory")
     if "tombstone" in record:
         return line
+    project = memory.get("project") if isinstance(memory, dict) else None
+    if erased is not None and holds(line.decode("utf-8", "replace"), erased(project)):
+        return None
     if not isinstance(memory, dict):
         return None if any(id_.encode() in line for id_ in gone) else line
     if memory.get("id") in gone:

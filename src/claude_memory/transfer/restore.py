@@ -8,41 +8,53 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import glob
 import os
 import secrets
 import shutil
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from claude_memory import leftovers
 from claude_memory.errors import ConfigFault, Conflict, StoreFault
-from claude_memory.files import FILE_MODE, FOLDER_MODE, private_folder, sync_file, sync_folder
-from claude_memory.transfer import erasures, swap
+from claude_memory.files import (
+    FILE_MODE,
+    FOLDER_MODE,
+    private_folder,
+    sync_file,
+    sync_folder,
+    write_atomically,
+)
+from claude_memory.transfer import erasures, foreign, swap
 from claude_memory.transfer.archive import Archive, BackupReport, check_database, damage_named
 from claude_memory.transfer.manifest import DATABASE, Entry
 
 # No part of a backup, and still wanted after a restore. Other caches belong to the old database.
-_CARRIED_OVER = ("backups", "cache/models", "install", "install.json", "logs")
-_NOT_MISSED = ("cache", "install", "logs")
-_STALE_SECONDS = 3600
+_CARRIED_OVER = ("backups", "cache/models", "hooks", "install", "install.json", "logs", "plugin")
+_NOT_MISSED = ("cache", "hooks", "install", "logs", "plugin")
 _RESERVE_BYTES = 16 * 2**20
 
 
-def restore(path: Path, home: Path, *, replace: bool = False) -> BackupReport:
-    """Make a home of a backup. A home that holds something is replaced only on request, and kept aside."""
+def restore(path: Path, home: Path, *, replace: bool = False, with_settings: bool = False) -> BackupReport:
+    """Make a home of a backup. A home that holds something is replaced only on request, and kept aside.
+
+    Programs in it are left out. So are settings that send text away, change trust or name commands, unless
+    `with_settings` says that a person saw them and agreed.
+    """
     home = Path(os.path.realpath(home))  # a linked home stays a link; what it points to changes
     try:
         swap.recover(home)
         with Archive(path) as archive:
             _refuse_to_overwrite(home, replace=replace)
-            staging = _unpacked(archive, home)
+            plan = foreign.examine(archive, home, with_settings=with_settings)
+            staging = _unpacked(archive, home, plan)
             erased = _without_erased(staging, home)
+            told = foreign.of_database(staging / DATABASE)
             aside = _put_in_place(staging, home)
             report = archive.report()
     except OSError as fault:
         raise StoreFault(f"cannot restore to {home}: {fault.strerror or fault}") from fault
-    return dataclasses.replace(report, home=home, previous=aside, notes=_notes(home, aside, erased))
+    notes = _notes(home, aside, erased)
+    return dataclasses.replace(report, home=home, previous=aside, notes=notes, changes=(*plan.changes, *told))
 
 
 def recover(home: Path) -> Path | None:
@@ -67,21 +79,24 @@ def _is_empty(home: Path) -> bool:
     return True
 
 
-def _unpacked(archive: Archive, home: Path) -> Path:
+def _unpacked(archive: Archive, home: Path, plan: foreign.Plan) -> Path:
     """A complete, checked, private copy of the backup's home beside the real one."""
     private_folder(home.parent)
-    _sweep(home)
+    leftovers.sweep_beside(home)
     needed = archive.manifest.size_bytes + _RESERVE_BYTES
     if shutil.disk_usage(home.parent).free < needed:
         raise StoreFault(f"{home.parent} has no room for {needed / 1e6:.0f} MB; nothing was changed")
     staging = home.with_name(f".{home.name}.restore-{secrets.token_hex(6)}.tmp")
     staging.mkdir(mode=FOLDER_MODE)
     try:
-        for entry in archive.manifest.files:
+        wanted = [entry for entry in archive.manifest.files if entry.path not in plan.left_out]
+        for entry in wanted:
             _unpack(archive, entry, staging)
+        if plan.config is not None:
+            write_atomically(staging / foreign.CONFIG, plan.config)
         with damage_named(archive.path):
             check_database(staging / DATABASE)
-        for folder in {(staging / entry.path).parent for entry in archive.manifest.files}:
+        for folder in {(staging / entry.path).parent for entry in wanted}:
             sync_folder(folder)
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
@@ -97,20 +112,12 @@ def _without_erased(staging: Path, home: Path) -> int:
         raise
 
 
-def _sweep(home: Path) -> None:
-    """Remove what restores left that were killed before they counted."""
-    for leftover in home.parent.glob(f".{glob.escape(home.name)}.restore-*.tmp"):
-        with contextlib.suppress(OSError):
-            if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
-                shutil.rmtree(leftover)
-
-
 def _unpack(archive: Archive, entry: Entry, staging: Path) -> None:
     target = staging.joinpath(*entry.path.split("/"))
     private_folder(target.parent)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    mode = FILE_MODE | (entry.mode & 0o100)  # whatever the backup says, others get no rights
-    with os.fdopen(os.open(target, flags, mode), "wb") as handle:
+    # Whatever the backup says: others get no rights, and nothing in a home is run.
+    with os.fdopen(os.open(target, flags, FILE_MODE), "wb") as handle:
         archive.stream(entry, handle.write)
         sync_file(handle)
 

@@ -1,7 +1,8 @@
 """What a session settled, as single statements: told by what was done, seldom by how it was worded.
 
 Pure. Settled is what lasts by its nature: a request that ended in a commit, a plan that was carried out,
-what a person asks to be remembered or says in a second session. The rest is a proposal: found by search, listed in the inbox, never given as settled.
+what a person asks to be remembered or says in a second session. The rest is a proposal: found by
+search, listed in the inbox, never given as settled.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ _Choice = TypeVar("_Choice", Kind, Trust, Scope)
 
 def clean(text: str | None) -> str:
     """The text without secrets and private parts: what leaves here may reach disk."""
-    from claude_memory.ingest.redact import redact
+    from claude_memory.redact import redact
 
     return redact(text).text if text else ""
 

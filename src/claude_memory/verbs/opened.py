@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -12,7 +13,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from claude_memory import settings as settings_module
-from claude_memory.errors import EmbedderUnavailable, InvalidInput, NotFound, StoreFault
+from claude_memory.caller import inside_agent, require_person
+from claude_memory.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound, StoreFault
 from claude_memory.files import private_folder
 from claude_memory.model import (
     MemoryFilter,
@@ -60,6 +62,7 @@ class Opened:
         self._folder = folder
         self._root = Path(identify(folder, quick=True).path)
         self._store: Store | None = None
+        self._mirroring = threading.local()
         self._project: Project | None = None
         self._embedder: Embedder | None = None
         self._words_only: str | None = None
@@ -69,6 +72,8 @@ class Opened:
         self.reads_only = False
         self._files_again_at = 0.0
         self._looked = False
+        # Whether an agent speaks through this, whoever started the process; None: told by the caller.
+        self.serves_agent: bool | None = None
         # What the write gate made of the memories of the last `remember` or `remember_many`.
         self.verdicts: dict[MemoryId, Verdict] = {}
 
@@ -114,6 +119,7 @@ class Opened:
 
             private_folder(self.home)
             self._store = open_store(self.home, self.settings, patience_ms=self._patience_ms)
+            self._store.after_write(self._mirror)
         return self._store
 
     @property
@@ -199,21 +205,55 @@ class Opened:
             raise NotFound(f"no memory {id_!r} in this project")
         return found[0]
 
+    def _by_agent(self) -> bool:
+        """Whether an agent is at work, who changes nothing of what a person said."""
+        return bool(inside_agent()) if self.serves_agent is None else self.serves_agent
+
+    def _require_person(self, verb: str) -> None:
+        """Refuse what an agent may not do."""
+        if self._by_agent():
+            require_person(verb)
+            raise Conflict(f"{verb} is for a person: run it in a terminal of your own")
+
+    def _trust(self, claimed: Trust | str | None) -> Trust:
+        """What a new statement is worth: a person says that it is theirs, and an agent cannot."""
+        trust = Trust.AGENT if claimed is None else choice(Trust, claimed, "trust")
+        if trust is Trust.USER:
+            self._require_person("speaking as the user")
+        return trust
+
     def _mirror(self) -> None:
-        """Bring memories.jsonl up to date. What cannot be written now waits in the store; doctor says so."""
+        """Bring memories.jsonl up to date. What cannot be written now waits in the store; doctor says so.
+
+        Called after every commit, whoever wrote, so that a crash leaves at most that commit to the next.
+        """
         from claude_memory import logs
         from claude_memory.transfer import mirror
 
+        if getattr(self._mirroring, "now", False):  # noting what is mirrored is a commit, too
+            return
+        self._mirroring.now = True
         try:
             mirror.flush(self.home, self.store)
         except StoreFault as fault:
             logs.logger("mirror").warning("changes wait for the mirror: %s", fault)
+        finally:
+            self._mirroring.now = False
 
-    def _completed(self, new: NewMemory, now: datetime) -> StoredMemory:
+    def _completed(self, new: NewMemory, now: datetime, *, told: Trust | None = None) -> StoredMemory:
+        """The memory as it will be stored; `told`: what it is worth, where that is known and not claimed."""
         body = clean(new.body)
         if not body.replace("[private]", "").strip():
             raise InvalidInput("a memory needs a text" if not body.strip() else "all of it is private")
         created = new.created_at or now
+        trust, scope = told or self._trust(new.trust), choice(Scope, new.scope, "scope")
+        old = self._one(new.supersedes) if new.supersedes else None
+        provenance = {"source": "remember", **new.provenance}
+        if trust is not Trust.USER and scope is Scope.USER:  # it is shown elsewhere, with where it came from
+            provenance["noted_in"] = self.project.name
+        if old is not None and old.trust is Trust.USER and trust is not Trust.USER:
+            provenance["proposed_for"] = old.id  # a person's word stands until a person replaces it
+            old = None
         origin = f"origin:{self.project.id}:{new.origin}" if new.origin else f"new:{os.urandom(16).hex()}"
         return StoredMemory(
             id=memory_id(origin),
@@ -223,14 +263,14 @@ class Opened:
             body=body,
             created_at=created if created.tzinfo else created.replace(tzinfo=UTC),
             updated_at=now,
-            trust=choice(Trust, new.trust, "trust"),
-            scope=choice(Scope, new.scope, "scope"),
+            trust=trust,
+            scope=scope,
             session=SessionId(new.session) if new.session else None,
             task=new.task,
             topics=tuple(dict.fromkeys(topic.strip() for topic in new.topics if topic.strip())),
             files=tuple(dict.fromkeys(new.files)),
-            provenance={"source": "remember", **new.provenance},
-            supersedes=self._one(new.supersedes).id if new.supersedes else None,
+            provenance=provenance,
+            supersedes=old.id if old is not None else None,
         )
 
     def _heeded(self) -> Embedder | None:

@@ -10,10 +10,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from claude_memory import leftovers
 from claude_memory import settings as settings_module
 from claude_memory.errors import Conflict, EmbedderUnavailable, InvalidInput, StoreBusy
 from claude_memory.files import FILE_MODE, private_folder
 from claude_memory.model import MemoryFilter, MemoryId, SearchScope, Status
+from claude_memory.store.protocol import EventFilter
 from claude_memory.verbs.fields import clean
 from claude_memory.verbs.opened import ANY_STATUS, Opened
 
@@ -27,10 +29,10 @@ if TYPE_CHECKING:
     from claude_memory.store.protocol import Erased, Pruned
 
 EMBED_BATCH = 32
-UPKEEP_SECONDS = 86_400
 FILES_SECONDS = 0.5  # a drain in more of a hurry leaves the plain files to the next
 CATCH_UP_SHARE = 10  # where it takes long, at most a tenth of the time goes into looking at plain files
 QUICK_SECONDS = 0.1
+QUESTION_PATIENCE_MS = 500  # with another writer, before a question is answered without what waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Upkeep(Opened):
         """Store what hooks have captured; text first, vectors follow by `embed_pending`."""
         done = self._drain_events(budget_seconds)
         if budget_seconds is None or budget_seconds >= FILES_SECONDS:
+            leftovers.sweep(self.home, self._root if self._root != self.home else None)
             self._keep_files(budget_seconds)
         return done
 
@@ -58,8 +61,7 @@ class Upkeep(Opened):
         # The drain adds what each event's own project excludes; this project's say ends with its events.
         own = replace(self.settings, exclude=settings_module.load(self.home).exclude)
         done = drain(self.home, self.store, own, now=datetime.now(UTC), budget_seconds=budget_seconds)
-        if done.events or done.memories:
-            self._mirror()
+        self._mirror()  # also what a process left that was killed between a commit and its mirror
         return done
 
     def sync_files(
@@ -82,25 +84,45 @@ class Upkeep(Opened):
 
         return Keeper(self.home, self.store, self.settings, clean)
 
-    def upkeep(self) -> Pruned:
-        """Enforce retention, at most once a day: old events go, and what was forgotten long enough ago."""
-        from claude_memory.store.protocol import Pruned
+    def upkeep(self, *, now: datetime | None = None) -> Pruned:
+        """Enforce retention, at most once a day: old events go, and what was forgotten long enough ago.
 
-        marker = private_folder(self.home / "cache") / "upkeep"
-        now = datetime.now(UTC)
-        if marker.exists() and now.timestamp() - marker.stat().st_mtime < UPKEEP_SECONDS:
+        What goes was named a day before, and the clock ran on since then without a jump.
+        """
+        from claude_memory.store.protocol import Pruned
+        from claude_memory.verbs import retention
+
+        moment = now or datetime.now(UTC)
+        before = retention.load(self.home)
+        state = before.looked(moment) if before is not None else retention.Retention(moment.timestamp())
+        if state is None:
             return Pruned()
-        marker.touch(mode=0o600)
-        days = self.settings.keep_events_days
-        events = (
-            self.store.prune(events_before=now - timedelta(days=days), forgotten_before=None)
-            if days
-            else Pruned()
-        )
-        undo_until = now - timedelta(days=self.settings.forget_undo_days)
+        if before is None or state.jumped_from is not None:
+            retention.save(self.home, state)
+            return Pruned()
         hidden = self.store.memories(SearchScope(None), MemoryFilter(statuses=(Status.FORGOTTEN,)))
-        past = [item.id for item in hidden if item.forgotten_at and item.forgotten_at < undo_until]
+        state = state.seen_forgotten([item.id for item in hidden])
+        due = state.events_before if self.settings.keep_events_days else None
+        retention.save(self.home, replace(state, events_before=self._events_to_go(moment)))
+        events = Pruned()
+        if due is not None:
+            events = self.store.prune(events_before=datetime.fromtimestamp(due, UTC), forgotten_before=None)
+        undo_until = moment - timedelta(days=self.settings.forget_undo_days)
+        past_undoing = set(state.past_undoing(self.settings.forget_undo_days))
+        past = [
+            item.id
+            for item in hidden
+            if item.id in past_undoing and item.forgotten_at and item.forgotten_at < undo_until
+        ]
         return Pruned(events.events, self._erase(past).memories if past else 0)
+
+    def _events_to_go(self, now: datetime) -> float | None:
+        """Events from before this moment are too old, by the newest that is stored and not by the clock."""
+        newest = self.store.events(SearchScope(None), EventFilter(), limit=1)
+        if not self.settings.keep_events_days or not newest:
+            return None
+        reference = min(now, newest[0].timestamp)
+        return (reference - timedelta(days=self.settings.keep_events_days)).timestamp()
 
     def embed_pending(
         self, *, budget_seconds: float | None = None, progress: Callable[[int], None] | None = None
@@ -268,26 +290,29 @@ class Upkeep(Opened):
         }
         known = self.store.memories(self._scope(), MemoryFilter(statuses=ANY_STATUS), ids=list(texts))
         for old in known:
-            new = self._completed(texts[old.id].memory(), now)
-            if new.body != old.body:
-                self.store.update(
-                    replace(old, body=new.body, title=new.title, files=new.files, updated_at=now)
-                )
+            new = self._completed(texts[old.id].memory(), now, told=texts[old.id].trust)
+            if (new.body, new.trust) != (old.body, old.trust):
+                changed = replace(old, body=new.body, title=new.title, files=new.files, trust=new.trust)
+                self.store.update(replace(changed, updated_at=now))
         missing = texts.keys() - {old.id for old in known}
-        self.store.add([], [self._completed(texts[id_].memory(), now) for id_ in texts if id_ in missing])
+        fresh = [text for id_, text in texts.items() if id_ in missing]
+        self.store.add([], [self._completed(text.memory(), now, told=text.trust) for text in fresh])
         marker.touch(mode=FILE_MODE)
         os.utime(marker, (now.timestamp(), now.timestamp()))
         if texts:
             self._mirror()
 
-    def _erase(self, ids: Sequence[MemoryId]) -> Erased:
+    def _erase(self, ids: Sequence[MemoryId], texts: Sequence[str] = ()) -> Erased:
+        """Remove memories for good, and take the sentences `texts` out of whatever else holds them."""
+        from claude_memory.erasure import Sentences
         from claude_memory.transfer import mirror
 
         # Before, so that a mirror held by another process stops it while the ids are still known;
         # after, for what was mirrored in between.
         mirror.purge(self.home, ids)
-        erased = self.store.erase(ids)
-        mirror.purge(self.home, ids)
+        erased = self.store.erase(ids, texts=texts)
+        sentences = Sentences(texts)
+        mirror.purge(self.home, erased.ids or ids, (lambda _: sentences) if texts else None)
         self._mirror()
         return erased
 
@@ -299,14 +324,16 @@ class Upkeep(Opened):
         """Bring in what waits, without ever making a question fail: the store may be busy or read-only."""
         began = time.monotonic()
         try:
-            if began < self._files_again_at:
-                self._drain_events(1.0)
-            else:
-                self.drain(budget_seconds=1.0)
-                self._index_tasks()
-                self.upkeep()
-                self._files_again_at = self._next_look(began, time.monotonic())
-            self.embed_pending(budget_seconds=self.settings.embed_in_drain_ms / 1000)
+            # A question does not wait long for a writer that is stuck.
+            with self.store.hurried(QUESTION_PATIENCE_MS):
+                if began < self._files_again_at:
+                    self._drain_events(1.0)
+                else:
+                    self.drain(budget_seconds=1.0)
+                    self._index_tasks()
+                    self.upkeep()
+                    self._files_again_at = self._next_look(began, time.monotonic())
+                self.embed_pending(budget_seconds=self.settings.embed_in_drain_ms / 1000)
         except (StoreBusy, OSError):
             return
 

@@ -66,7 +66,7 @@ class SqliteArchive:
         """How far a source was read."""
         with self._connections.reading() as db:
             statement = f"SELECT {FILE_COLUMNS} FROM import_files WHERE path = ?"
-            row = next(db.execute(statement, (rows.clean(path),)), None)
+            row = next(db.execute(statement, (rows.kept(path),)), None)
             return _file(row) if row else None
 
     def files(self) -> list[ImportFile]:

@@ -1,4 +1,4 @@
-"""Finding messages by words, and removing what was erased. The index holds words only, no places.
+"""Finding messages by words. The index holds words only, no places.
 
 Tool output is large, so this index has no stems and no frequencies: it gives candidates, and who asks
 ranks them by their text.
@@ -7,20 +7,17 @@ ranks them by their text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import apsw
 
-from claude_memory.model import SearchScope, StoredMemory
+from claude_memory.model import SearchScope
 from claude_memory.store.archive_protocol import ANY_CONVERSATION, ConversationFilter
-from claude_memory.store.packing import unpacked
 from claude_memory.store.sqlite import rows
 
 MAX_WORDS = 24
-_SHORTEST_QUOTE = 16  # a shorter body may stand in a message by chance
 _TRIES = 6
 _WORD = re.compile(r"[A-Za-z0-9_\u0080-\U0010ffff]+")
-_ERASED = 500
 _RANGE_READ = 2_000  # words looked at that begin alike
 # The folder itself, or one below it, as either kind of system writes it.
 IN_FOLDER = """(:folder = '' OR c.cwd = :folder
@@ -119,39 +116,3 @@ def _holding(
         },
     )
     return [number for (number,) in found]
-
-
-def erase(db: apsw.Connection, memory: StoredMemory, events: Sequence[str]) -> int:
-    """Remove the messages that an erased memory came from, or that quote it; their keys keep them away."""
-    named = db.execute(
-        "SELECT number FROM messages WHERE event IN (SELECT value FROM json_each(?))",
-        (rows.to_json(list(events)),),
-    )
-    numbers = {number for (number,) in named}
-    quote = memory.body.strip()
-    if len(quote) >= _SHORTEST_QUOTE:
-        numbers.update(candidates(db, SearchScope((memory.project,)), [quote[:2000]], _ERASED))
-    return remove(db, numbers, lambda event, text: event in events or quote in text)
-
-
-def remove(
-    db: apsw.Connection, numbers: Iterable[int], chosen: Callable[[str | None, str], bool] | None = None
-) -> int:
-    """Take messages out, or those of them that are chosen by event and text; their keys keep them away."""
-    gone = 0
-    for number in sorted(numbers):
-        row = next(db.execute("SELECT tool, body, event FROM messages WHERE number = ?", (number,)), None)
-        if row is None:
-            continue
-        text = unpacked(row[1])
-        if chosen is None or chosen(row[2], text):
-            _remove(db, number, indexed(row[0] or "", text))
-            gone += 1
-    return gone
-
-
-def _remove(db: apsw.Connection, number: int, shown: str) -> None:
-    db.execute(
-        "INSERT INTO message_index (message_index, rowid, body) VALUES ('delete', ?, ?)", (number, shown)
-    )
-    db.execute("DELETE FROM messages WHERE number = ?", (number,))

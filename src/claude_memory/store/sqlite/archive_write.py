@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import apsw
 
+from claude_memory import redact
+from claude_memory.erasure import ERASED
 from claude_memory.model import Event, ProjectId
 from claude_memory.store.archive_protocol import Archived, ImportFile, NewMessage
 from claude_memory.store.packing import packed
 from claude_memory.store.sqlite import archive_search, rows, write
+from claude_memory.store.sqlite.tombstones import Tombstones
 from claude_memory.text import shorten
 from claude_memory.understand.speaker import Speaker
 
@@ -56,6 +59,7 @@ class Addition:
         self._rows: list[tuple[Any, ...]] = []
         self._texts: list[tuple[int, str]] = []
         self._sessions = 0
+        self._tombstones = Tombstones(db)
         last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'messages'").get
         self._last = int(last or 0)
 
@@ -89,10 +93,12 @@ class Addition:
             if original != growing.number and growing.continues is None:
                 growing.continues = original
             return False
+        message = self._admitted(message)
         at = rows.stamp(message.at)
         growing.messages += 1
         growing.first_at, growing.last_at = min(growing.first_at, at), max(growing.last_at, at)
-        if not growing.title and message.role == "user" and message.speaker in ("", Speaker.PERSON):
+        speaks = message.role == "user" and message.speaker in ("", Speaker.PERSON)
+        if not growing.title and speaks and message.text != ERASED:
             growing.title = _title(message.text)
         self._last += 1
         self._rows.append(self._row(message, growing, at))
@@ -101,18 +107,27 @@ class Addition:
             self._keys[key] = self._new_keys[key] = growing.number
         return True
 
+    def _admitted(self, message: NewMessage) -> NewMessage:
+        """The message without what was erased; it stays in its place, and its keys keep copies away."""
+        known = self._tombstones
+        if message.event is not None and known.hold_event(message.event.id):
+            text = ERASED
+        else:
+            text = known.admitted_text(self._projects[message.cwd], message.text)
+        return message if text == message.text else replace(message, text=text, packed=None)
+
     def _row(self, message: NewMessage, growing: _Growing, at: int) -> tuple[Any, ...]:
-        body = message.packed if message.packed is not None else packed(rows.clean(message.text))
+        body = message.packed if message.packed is not None else packed(rows.kept(message.text))
         event = message.event.id if message.event else None
-        tool = rows.clean(message.tool) or None
-        call = rows.clean(message.call) or None
+        tool = rows.kept(message.tool) or None
+        call = rows.kept(message.call) or None
         place = (self._last, growing.number, growing.messages)
-        branch = rows.clean(message.branch) or None
+        branch = rows.kept(message.branch) or None
         ways = (message.speaker or None, message.manner or None, branch)
         return (*place, message.role, at, message.failed, tool, call, event, body, *ways)
 
     def _conversation(self, message: NewMessage) -> _Growing:
-        name = (rows.clean(message.session), message.agent)
+        name = (rows.kept(message.session), message.agent)
         if name not in self._growing:
             found = next(self._db.execute(_CONVERSATION, name), None)
             if found is None:
@@ -131,12 +146,12 @@ class Addition:
     def _values(self, message: NewMessage, at: int) -> dict[str, Any]:
         return {
             "agent": message.agent,
-            "session": rows.clean(message.session),
+            "session": rows.kept(message.session),
             "project": self._places.project(self._projects[message.cwd]),
-            "cwd": rows.clean(message.cwd),
-            "branch": rows.clean(message.branch),
-            "parent": rows.clean(message.parent),
-            "path": rows.clean(message.path),
+            "cwd": rows.kept(message.cwd),
+            "branch": rows.kept(message.branch),
+            "parent": rows.kept(message.parent),
+            "path": rows.kept(message.path),
             "at": at,
             "imported": message.imported,
         }
@@ -157,8 +172,8 @@ class Addition:
 
     def _file(self, file: ImportFile) -> None:
         row = (
-            rows.clean(file.path), file.agent, str(file.inode), file.size, file.modified_ns, file.offset,
-            file.head, file.tail, file.skipped, rows.to_json(file.state),
+            rows.kept(file.path), file.agent, str(file.inode), file.size, file.modified_ns, file.offset,
+            file.head, file.tail, file.skipped, rows.to_json(redact.kept_document(file.state)),
         )  # fmt: skip
         self._db.execute(f"INSERT OR REPLACE INTO import_files ({FILE_COLUMNS}) VALUES ({'?, ' * 9}?)", row)
 

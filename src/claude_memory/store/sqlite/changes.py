@@ -21,6 +21,7 @@ from claude_memory.store.sqlite import projects, rows, tombstones
 _INSERT = """INSERT INTO changes (record, home, clock)
     VALUES (?, (SELECT value FROM meta WHERE key = 'store'),
     coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'clock'), 0))"""
+_LARGEST = 1 << 53  # a line of a damaged file must not use the numbers up
 
 
 def tick(db: apsw.Connection, at_least: int = 0) -> int:
@@ -62,13 +63,17 @@ def record_states(db: apsw.Connection, change: str, memories: Iterable[StoredMem
     )
 
 
-def record_project(db: apsw.Connection, project: Project, at: str) -> None:
-    """Write down a project that is new or has a new name."""
+def record_project(db: apsw.Connection, project: Project, at: str, *, merged: Sequence[str] = ()) -> None:
+    """Write down a project that is new, has a new name, or took others in."""
     tick(db)
-    db.execute(
-        _INSERT,
-        (rows.to_json({"change": "project", "at": at, "project": records.project_record(project)}),),
-    )
+    record = {"change": "project", "at": at, "project": records.project_record(project)}
+    db.execute(_INSERT, (rows.to_json({**record, "merged": list(merged)} if merged else record),))
+
+
+def record_intention(db: apsw.Connection, record: Mapping[str, Any], at: str) -> None:
+    """Write down an intention: a reminder must outlive the database."""
+    tick(db)
+    db.execute(_INSERT, (rows.to_json({"change": "intention", "at": at, "intention": dict(record)}),))
 
 
 def record_tombstone(db: apsw.Connection, salt: str, hash_: str, at: str) -> None:
@@ -100,7 +105,7 @@ def record_strength(
         "reviews": state.reviews,
         "lapses": state.lapses,
         "demoted": state.demoted,
-        "uses": [{"at": records.moment_text(item.at), "reason": rows.clean(item.reason)} for item in reviews],
+        "uses": [{"at": records.moment_text(item.at), "reason": rows.kept(item.reason)} for item in reviews],
     }
     record = {"change": "strength", "at": records.moment_text(state.reviewed_at), "strength": told}
     db.execute(_INSERT, (rows.to_json(record),))
@@ -132,7 +137,10 @@ def replay(db: apsw.Connection, lines: Iterable[Mapping[str, Any]]) -> Added:
 
     last: dict[str, StoredMemory] = {}
     strengths: list[Mapping[str, Any]] = []
+    latest = 0
     for line in lines:
+        sequence = line.get("sequence")
+        latest = max(latest, sequence) if isinstance(sequence, int) else latest
         if "memory" in line:
             memory = records.memory_from_record(line["memory"])
             last[memory.id] = memory
@@ -148,20 +156,33 @@ def replay(db: apsw.Connection, lines: Iterable[Mapping[str, Any]]) -> Added:
         elif isinstance(line.get("intention"), dict):
             _replay_intention(db, line["intention"])
         elif "project" in line:
-            _replay_project(db, records.project_from_record(line["project"]))
+            _replay_project(db, records.project_from_record(line["project"]), line.get("merged", ()))
     added = write.add(db, (), list(last.values()), mirrored=False)
     _bring_forward(db, last)
     for told in strengths:
         _replay_strength(db, told)
+    _count_on(db, latest)
     return added
 
 
-def _replay_project(db: apsw.Connection, project: Project) -> None:
+def _count_on(db: apsw.Connection, latest: int) -> None:
+    """Go on counting behind the files: a database whose count is lower has lost what they tell."""
+    latest = min(latest, _LARGEST)
+    db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'changes'", (latest,))
+    if not db.changes():
+        db.execute("INSERT INTO sqlite_sequence VALUES ('changes', ?)", (latest,))
+
+
+def _replay_project(db: apsw.Connection, project: Project, merged: object) -> None:
+    from claude_memory.store.sqlite import regroup
+
     number = projects.ensure(db, project)
-    for place, identity in enumerate(project.identities):
-        db.execute("INSERT OR IGNORE INTO project_aliases VALUES (?, ?, ?)", (identity, number, place))
+    for place, identity in enumerate(project.identities):  # a later line tells who has a name by now
+        db.execute("INSERT OR REPLACE INTO project_aliases VALUES (?, ?, ?)", (identity, number, place))
     if project.path:
         db.execute("INSERT OR IGNORE INTO project_paths VALUES (?, ?)", (project.path, number))
+    for source in merged if isinstance(merged, list) else ():
+        regroup.absorb(db, str(source), number)
 
 
 def _replay_strength(db: apsw.Connection, told: Mapping[str, Any]) -> None:

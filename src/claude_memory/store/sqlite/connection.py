@@ -1,7 +1,9 @@
 """Connections to one SQLite file: how they are opened, shared between threads, and how they fail.
 
-Every thread has its own connection, so that a reader never waits for a writer in the same process.
-Errors of SQLite leave here as the package's own, with one line that says what to do.
+Every thread has its own connection, so that a reader never waits for a writer in the same process. A
+connection is used only while its file is the one at the path: a restore, a rebuild or a person may have
+put another there, and what is written to the old one is lost. Errors of SQLite leave here as the
+package's own, with one line that says what to do.
 """
 
 from __future__ import annotations
@@ -12,11 +14,11 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import apsw
 
-from claude_memory import files
+from claude_memory import files, locks
 from claude_memory.errors import StoreBusy, StoreCorrupt, StoreFault
 from claude_memory.store.sqlite import schema
 
@@ -24,12 +26,21 @@ T = TypeVar("T")
 
 BUSY_TIMEOUT_MS = 5_000
 _MMAP_BYTES = 1 << 33
+_BESIDE = ("-wal", "-shm", "-journal")
 _NETWORK_FILE_SYSTEMS = frozenset(
     "9p afs afpfs ceph cifs davfs fuse.glusterfs fuse.rclone fuse.s3fs fuse.sshfs glusterfs ncpfs nfs nfs4 "
     "smb3 smbfs vboxsf virtiofs webdav".split()
 )
 _READ_WRITE = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
 _READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+
+
+class Opened(NamedTuple):
+    """One connection, and which files it has open; `log` is None where it keeps none."""
+
+    db: apsw.Connection
+    file: tuple[int, int] | None
+    log: tuple[int, int] | None
 
 
 class Connections:
@@ -39,6 +50,9 @@ class Connections:
         self.path = path
         self.patience_ms = patience_ms
         self.writable = True
+        self.after_write: Callable[[], None] | None = None
+        self.when_replaced: Callable[[], None] | None = None
+        self._before_migration: Callable[[int], None] | None = None
         self._local = threading.local()
         self._all: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
         self._guard = threading.Lock()
@@ -46,6 +60,7 @@ class Connections:
 
     def prepare(self, before_migration: Callable[[int], None]) -> None:
         """Make or migrate the file where that is needed and possible; otherwise read what is there."""
+        self._before_migration = before_migration
         with translated(self.path):
             self._create_file()
             db = self.get()
@@ -60,30 +75,75 @@ class Connections:
     def _create_file(self) -> None:
         try:
             files.private_folder(self.path.parent)
+            if not self.path.exists():
+                self._begin_anew()
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, files.FILE_MODE))
         except OSError as fault:
             if not self.path.exists():
                 raise StoreFault(f"cannot make a store at {self.path}: {fault.strerror}") from None
             self.writable = False
 
+    def _begin_anew(self) -> None:
+        """Make the file without what is left of one that was deleted: its log would be taken for ours."""
+        lock = self.path.with_name(f".{self.path.name}.lock")
+        busy = f"another process is making {self.path}; try again"
+        with locks.held(lock, wait_seconds=self.patience_ms / 1000, conflict=busy):
+            if not self.path.exists():
+                for suffix in _BESIDE:
+                    self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, files.FILE_MODE))
+
     def get(self) -> apsw.Connection:
-        """This thread's connection."""
-        db: apsw.Connection | None = getattr(self._local, "db", None)
-        if db is None:
+        """This thread's connection, to the file that is at the path now."""
+        found: Opened | None = getattr(self._local, "opened", None)
+        if found is not None and not self._is_current(found):
+            self._leave(found)
+            found = None
+        if found is None:
             if self._closed:
                 raise StoreFault("the store is closed")
-            db = self._open()
-            self._local.db = db
+            found = self._open()
+            self._local.opened = found
             with self._guard:
-                self._all.add(db)
-        return db
+                self._all.add(found.db)
+        return found.db
 
-    def _open(self) -> apsw.Connection:
+    def is_current(self) -> bool:
+        """Whether this thread's connection still has the file that is at the path."""
+        found: Opened | None = getattr(self._local, "opened", None)
+        return found is not None and self._is_current(found)
+
+    def _is_current(self, opened: Opened) -> bool:
+        same_log = opened.log is None or opened.log == _identity(_log_of(self.path))
+        return same_log and opened.file == _identity(self.path)
+
+    def _leave(self, opened: Opened) -> None:
+        """Give up a file that was replaced, and get ready for the one that took its place."""
+        self._local.opened = None
+        if opened.db.in_transaction:
+            raise StoreFault(f"{self.path} was replaced in the middle of a transaction; try again")
+        opened.db.close()  # SQLite leaves a log alone whose file has moved, because it may be another's
+        if opened.file != _identity(self.path) and opened.log == _identity(_log_of(self.path)) is not None:
+            for suffix in _BESIDE:  # it is the old one's, and the new file must not take it for its own
+                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+        self.writable = True
+        if self.when_replaced is not None:
+            self.when_replaced()
+        if self._before_migration is not None:
+            self.prepare(self._before_migration)
+
+    def _open(self) -> Opened:
         if self.writable:
             with contextlib.suppress(apsw.ReadOnlyError, apsw.CantOpenError):
-                return self._configured(apsw.Connection(str(self.path), flags=_READ_WRITE))
+                # Before opening: if it is replaced in between, the next look sees a difference.
+                before = _identity(self.path)
+                db = self._configured(apsw.Connection(str(self.path), flags=_READ_WRITE))
+                db.pragma("user_version")  # opens the log
+                is_logged = db.pragma("journal_mode") == "wal"
+                return Opened(db, before, _identity(_log_of(self.path)) if is_logged else None)
             self.writable = False
-        return open_read_only(self.path)
+        before = _identity(self.path)
+        return Opened(open_read_only(self.path), before, None)
 
     def _configured(self, db: apsw.Connection) -> apsw.Connection:
         db.set_busy_timeout(self.patience_ms)
@@ -110,12 +170,28 @@ class Connections:
             db = self.get()
             if not self.writable:
                 raise StoreFault(f"{self.path} cannot be written: read-only")
-            db.set_busy_timeout(min(busy_timeout_ms or self.patience_ms, self.patience_ms))
+            hurried = getattr(self._local, "patience_ms", None)
+            waits = (busy_timeout_ms, hurried, self.patience_ms)
+            db.set_busy_timeout(min(wait for wait in waits if wait is not None))
             try:
                 with transaction(db, "BEGIN IMMEDIATE"):
                     yield db
             finally:
                 db.set_busy_timeout(self.patience_ms)
+            if not self.is_current():
+                raise StoreBusy(f"{self.path} was replaced while it was written; try again")
+        if self.after_write is not None:
+            self.after_write()
+
+    @contextlib.contextmanager
+    def hurried(self, patience_ms: int) -> Iterator[None]:
+        """Wait no longer than this for another writer, in this thread."""
+        before = getattr(self._local, "patience_ms", None)
+        self._local.patience_ms = patience_ms
+        try:
+            yield
+        finally:
+            self._local.patience_ms = before
 
     def checked(self, work: Callable[[apsw.Connection], T]) -> T:
         """Run work that manages its own transactions."""
@@ -138,6 +214,18 @@ class Connections:
                 db.close()
             self._all.clear()
         self._local = threading.local()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - asked before every transaction
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
 
 
 @contextlib.contextmanager
@@ -173,6 +261,9 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except (apsw.BusyError, apsw.LockedError):
+        # SQLite calls it busy, too, when the file system refuses to lock: then trying again never helps.
+        if reason := locks.why_not(path.parent):
+            raise StoreFault(f"{path} cannot be locked ({reason}); keep the home on a local disk") from None
         raise StoreBusy(f"another process is writing to {path}; try again in a moment") from None
     except (apsw.CorruptError, apsw.NotADBError) as fault:
         raise StoreCorrupt(f"{path} is damaged ({fault}); restore a backup or reindex from files") from None

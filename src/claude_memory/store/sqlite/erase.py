@@ -8,39 +8,109 @@ neighbour too, and made one write cost ten times more at 100,000 memories.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 
 import apsw
 
+from claude_memory.erasure import Sentences
 from claude_memory.model import EventId, MemoryId, StoredMemory
 from claude_memory.store.protocol import Erased, Pruned
-from claude_memory.store.sqlite import archive_search, changes, rows, sources, text_index, tombstones
+from claude_memory.store.sqlite import changes, rows, sources, sweep, text_index, tombstones
 from claude_memory.store.sqlite.connection import transaction
 from claude_memory.store.sqlite.text_index import IndexWriter
 from claude_memory.text import strings_in
 
-_SHORTEST_QUOTE = 16  # a shorter body may stand in an event by chance
+_FIRST_REAL_MOMENT = datetime(2020, 1, 1, tzinfo=UTC)  # an earlier event tells of a clock that was not set
+_AHEAD = timedelta(days=1)
+
+# Numbers grow as events come in. What came in after one that is young enough is young enough, too,
+# whatever the clock said when it was captured; what says 1970 goes with what came in after it.
+_PRUNE_EVENTS = """WITH kept AS MATERIALIZED (SELECT coalesce((SELECT number FROM events
+        WHERE timestamp >= :before AND timestamp <= :latest ORDER BY number LIMIT 1), 1 << 62) AS first),
+    old AS MATERIALIZED (SELECT coalesce((SELECT number FROM events WHERE timestamp >= :real
+        AND timestamp < :before AND number < (SELECT first FROM kept)
+        ORDER BY number DESC LIMIT 1), 0) AS last)
+    DELETE FROM events WHERE timestamp < :before AND number < (SELECT first FROM kept)
+        AND (timestamp >= :real OR number < (SELECT last FROM old))"""
 
 
-def erase(db: apsw.Connection, ids: Sequence[MemoryId], at: str) -> Erased:
-    """Remove memories and the events they came from, and leave hashes that keep them away."""
-    found = _load(db, ids)
-    salt = tombstones.salt(db)
-    changes.drop_for(db, [memory.id for _, memory in found])
-    known = sources.of(db, [memory for _, memory in found])
-    numbers = {number for number, _ in found} | set(sources.understand_anew(db, known.conversations))
-    archive_search.remove(db, known.messages)
-    events = _erase_named(db, salt, known.events, at)
-    for _, memory in found:
-        events += _erase_events(db, salt, memory, at)
-        for hash_ in tombstones.of_memory(salt, memory):
-            _bury(db, salt, hash_, at)
-    _drop_derived(db, numbers - {number for number, _ in found})
-    passages, vectors = remove(db, sorted(numbers))
-    if found:
-        db.execute("INSERT OR REPLACE INTO meta VALUES ('unscrubbed', '1')")
-    return Erased(len(found), events, passages, vectors)
+def erase(
+    db: apsw.Connection, ids: Sequence[MemoryId], at: str, *, texts: Sequence[str] | None = None
+) -> Erased:
+    """Remove memories and the events they came from, and leave hashes that keep them away.
+
+    Whatever else holds one of `texts`, by default what the memories say, loses it, in every project.
+    """
+    asked = _load(db, ids)
+    if not asked:
+        return Erased(0, 0, 0, 0)
+    grave = _Grave(db, at)
+    changes.drop_for(db, [memory.id for _, memory in asked])
+    events, said_in = _erase_origins(db, grave, [memory for _, memory in asked])
+    known = sources.of(db, [memory for _, memory in asked])
+    derived = set(sources.understand_anew(db, known.conversations))
+    events += _erase_named(db, grave, known.events)
+    said_in |= sweep.blank_messages(db, known.messages).transcripts
+    gone = dict(asked)
+    changed = 0
+    said = [memory.body for _, memory in asked] if texts is None else texts
+    if said:
+        sentences = Sentences(said)
+        swept = sweep.sweep(db, lambda _: sentences)
+        for project in {*swept.projects, *(memory.project for _, memory in asked)}:
+            for text in said:
+                grave.bury(tombstones.of_sentence(grave.salt, project, text))
+        gone.update(swept.memories)
+        for id_, _ in swept.events:
+            grave.bury([tombstones.of_event(grave.salt, id_)])
+        events += len(swept.events)
+        said_in |= swept.transcripts
+        changed = swept.changed
+    changes.drop_for(db, [memory.id for memory in gone.values()])
+    for memory in gone.values():
+        grave.bury(tombstones.of_memory(grave.salt, memory))
+    derived -= set(gone)
+    _drop_derived(db, derived)
+    passages, vectors = remove(db, [*gone, *sorted(derived)])
+    db.execute("INSERT OR REPLACE INTO meta VALUES ('unscrubbed', '1')")
+    ids_gone = tuple(memory.id for memory in gone.values())
+    return Erased(len(gone), events, passages, vectors, changed, ids_gone, tuple(sorted(said_in)))
+
+
+def apply_tombstones(db: apsw.Connection, at: str) -> Erased:
+    """Take out what the tombstones tell, after they came from elsewhere: rows, events, messages, texts."""
+    known = tombstones.Tombstones(db)
+    doomed = {number: memory for number, memory in _all(db) if known.hold_memory(memory)}
+    grave = _Grave(db, at)
+    events, said_in = _erase_origins(db, grave, list(doomed.values()))
+    named = [EventId(id_) for (id_,) in db.execute("SELECT id FROM events")]
+    dead = [id_ for id_ in named if known.hold_event(id_)]
+    db.execute("DELETE FROM events WHERE id IN (SELECT value FROM json_each(?))", (rows.to_json(dead),))
+    left = [id_ for (id_,) in db.execute("SELECT DISTINCT event FROM messages WHERE event IS NOT NULL")]
+    blanked = sweep.blank_messages_of(db, [id_ for id_ in left if known.hold_event(EventId(id_))])
+    remove(db, list(doomed))
+    swept = sweep.sweep(db, known.sentences)
+    passages, vectors = remove(db, [number for number, _ in swept.memories])
+    db.execute("INSERT OR REPLACE INTO meta VALUES ('unscrubbed', '1')")
+    doomed.update(swept.memories)
+    ids = tuple(memory.id for memory in doomed.values())
+    count = events + len(dead) + len(swept.events)
+    said_in |= blanked.transcripts | swept.transcripts
+    return Erased(len(doomed), count, passages, vectors, swept.changed, ids, tuple(sorted(said_in)))
+
+
+class _Grave:
+    """Where hashes are left, here and in the mirror."""
+
+    def __init__(self, db: apsw.Connection, at: str) -> None:
+        self._db, self._at = db, at
+        self.salt = tombstones.salt(db)
+
+    def bury(self, hashes: Iterable[str]) -> None:
+        for hash_ in hashes:
+            tombstones.add(self._db, [(self.salt, hash_)])
+            changes.record_tombstone(self._db, self.salt, hash_, self._at)
 
 
 def prune(
@@ -49,7 +119,8 @@ def prune(
     """Drop events by age, and erase memories that were forgotten long enough ago."""
     events = memories = 0
     if events_before is not None:
-        db.execute("DELETE FROM events WHERE timestamp < ?", (rows.stamp(events_before),))
+        values = {"before": rows.stamp(events_before), "real": rows.stamp(_FIRST_REAL_MOMENT)}
+        db.execute(_PRUNE_EVENTS, {**values, "latest": rows.stamp(datetime.fromisoformat(at) + _AHEAD)})
         events = db.changes()
     if forgotten_before is not None:
         old = rows.fetch(
@@ -57,7 +128,8 @@ def prune(
             "SELECT id FROM memories WHERE forgotten_at < ? AND status = 'forgotten'",
             (rows.stamp(forgotten_before),),
         )
-        memories = erase(db, [MemoryId(id_) for (id_,) in old], at).memories if old else 0
+        ids = [MemoryId(id_) for (id_,) in old]
+        memories = erase(db, ids, at, texts=()).memories if old else 0
     return Pruned(events, memories)
 
 
@@ -93,16 +165,17 @@ def _rewrite_text_index(db: apsw.Connection) -> None:
         db.execute(f"INSERT INTO text_index (text_index, {columns}) VALUES ('delete', ?, ?, ?, ?, ?)", entry)
 
 
+_MEMORIES = f"SELECT m.number, {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES}"
+
+
 def _load(db: apsw.Connection, ids: Sequence[MemoryId]) -> list[tuple[int, StoredMemory]]:
-    statement = f"""SELECT m.number, {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES}
-        WHERE m.id IN (SELECT value FROM json_each(?))"""
+    statement = f"{_MEMORIES} WHERE m.id IN (SELECT value FROM json_each(?))"
     found = rows.fetch(db, statement, (rows.to_json(list(ids)),))
     return [(row[0], rows.memory_from_row(row[1:])) for row in found]
 
 
-def _bury(db: apsw.Connection, salt: str, hash_: str, at: str) -> None:
-    tombstones.add(db, [(salt, hash_)])
-    changes.record_tombstone(db, salt, hash_, at)
+def _all(db: apsw.Connection) -> list[tuple[int, StoredMemory]]:
+    return [(row[0], rows.memory_from_row(row[1:])) for row in db.execute(_MEMORIES)]
 
 
 def _drop_derived(db: apsw.Connection, numbers: set[int]) -> None:
@@ -117,31 +190,38 @@ def _drop_derived(db: apsw.Connection, numbers: set[int]) -> None:
         changes.record_dropped(db, ids)
 
 
-def _erase_named(db: apsw.Connection, salt: str, events: set[EventId], at: str) -> int:
+def _erase_named(db: apsw.Connection, grave: _Grave, events: set[EventId]) -> int:
     gone = 0
     for id_ in sorted(events):
         db.execute("DELETE FROM events WHERE id = ?", (id_,))
         gone += db.changes()
-        _bury(db, salt, tombstones.of_event(salt, id_), at)
+        grave.bury([tombstones.of_event(grave.salt, id_)])
     return gone
 
 
-def _erase_events(db: apsw.Connection, salt: str, memory: StoredMemory, at: str) -> int:
-    """Events that the memory names as its origin, and those of its project that quote it word for word."""
-    named = rows.to_json(list(strings_in(memory.provenance)))
-    quote = rows.to_json(memory.body)[1:-1]
-    gone = rows.fetch(
-        db,
-        """DELETE FROM events WHERE project = (SELECT number FROM projects WHERE id = :project) AND (
-               id IN (SELECT value FROM json_each(:named))
-               OR (length(:quote) >= :shortest AND instr(payload, :quote)))
-           RETURNING id""",
-        {"project": memory.project, "named": named, "quote": quote, "shortest": _SHORTEST_QUOTE},
-    )
-    for (id_,) in gone:
-        _bury(db, salt, tombstones.of_event(salt, EventId(id_)), at)
-    archive_search.erase(db, memory, [*strings_in(memory.provenance), *(id_ for (id_,) in gone)])
-    return len(gone)
+def _erase_origins(
+    db: apsw.Connection, grave: _Grave, memories: Sequence[StoredMemory]
+) -> tuple[int, set[str]]:
+    """Events that memories name as their origin, and their messages; how many, and the agents' files."""
+    gone: list[str] = []
+    named: list[str] = []
+    for memory in memories:
+        own = list(strings_in(memory.provenance))
+        named += own
+        gone += [
+            id_
+            for (id_,) in rows.fetch(
+                db,
+                """DELETE FROM events WHERE project = (SELECT number FROM projects WHERE id = ?)
+                   AND id IN (SELECT value FROM json_each(?)) RETURNING id""",
+                (memory.project, rows.to_json(own)),
+            )
+        ]
+    archived = "SELECT DISTINCT event FROM messages WHERE event IN (SELECT value FROM json_each(?))"
+    events = [id_ for (id_,) in rows.fetch(db, archived, (rows.to_json(named),))]
+    for id_ in {*gone, *events}:
+        grave.bury([tombstones.of_event(grave.salt, EventId(id_))])
+    return len(gone), sweep.blank_messages_of(db, events).transcripts
 
 
 def remove(db: apsw.Connection, numbers: Sequence[int]) -> tuple[int, int]:

@@ -101,6 +101,6 @@ class SqliteGraph:
 
 
 def _put(db: apsw.Connection, item: Mention) -> None:
-    number = db.execute(_ENTITY, (item.memory, item.entity.kind, rows.clean(item.entity.name))).get
+    number = db.execute(_ENTITY, (item.memory, item.entity.kind, rows.kept(item.entity.name))).get
     if number is not None:
         db.execute(_MENTION, (item.memory, item.relation, number))

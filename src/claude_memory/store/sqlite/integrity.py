@@ -25,6 +25,8 @@ _COUNTED = {
     "vectors of another length than the rest of their model": """SELECT count(*) FROM vectors v
         JOIN (SELECT model, length(vector) AS usual FROM vectors GROUP BY model HAVING seq = min(seq)) f
           ON f.model = v.model WHERE length(v.vector) <> f.usual""",
+    "events whose content is no JSON": "SELECT count(*) FROM events WHERE NOT json_valid(payload)",
+    "memories whose origin is no JSON": "SELECT count(*) FROM memories WHERE NOT json_valid(provenance)",
     "spaces whose count of passages is wrong": """SELECT count(*) FROM spaces s
         WHERE s.passages <> (SELECT count(*) FROM passages q WHERE q.space = s.number)""",
 }

@@ -9,6 +9,8 @@ from typing import Any
 
 import apsw
 
+from claude_memory.erasure import holds, without
+from claude_memory.errors import Conflict
 from claude_memory.model import MemoryId, Project, ProjectId, SearchScope, StoredMemory
 from claude_memory.store.lifecycle_protocol import (
     FileState,
@@ -23,6 +25,7 @@ from claude_memory.store.lifecycle_protocol import (
 from claude_memory.store.records import moment_text
 from claude_memory.store.sqlite import changes, rows
 from claude_memory.store.sqlite.connection import Connections
+from claude_memory.store.sqlite.tombstones import Tombstones
 from claude_memory.store.sqlite.write import Places
 
 _BATCH = 1_000
@@ -32,7 +35,9 @@ _PUT_INTENTION = """INSERT INTO intentions (id, project, codebase, status, recor
     ON CONFLICT (id) DO UPDATE SET codebase = excluded.codebase, status = excluded.status,
     record = excluded.record"""
 _INTENTIONS = """SELECT i.record FROM intentions i JOIN projects p ON p.number = i.project
-    WHERE (p.id = :project AND (i.codebase IS NULL OR i.codebase = :name) OR i.codebase = :name)
+    WHERE (p.id = :project AND i.codebase IS NULL OR i.codebase IN (SELECT value FROM json_each(:ids))
+        OR i.codebase = :name AND NOT EXISTS (SELECT 1 FROM projects WHERE id = i.codebase)
+        AND (SELECT count(*) FROM projects WHERE lower(name) = :name) = 1)
       AND (i.status = 'open' OR NOT :open) ORDER BY i.number"""
 _PUT_STRENGTH = """INSERT OR REPLACE INTO strengths SELECT number, ?2, ?3, ?4, ?5, ?6, ?7
     FROM memories m WHERE id = ?1
@@ -72,13 +77,20 @@ class SqliteLifecycle:
         """Keep it, and leave a line for the mirror: a reminder must outlive the database."""
         record = intention_record(intention)
         with self._connections.writing() as db:
-            put_intention(db, intention)
+            if not put_intention(db, intention):
+                raise Conflict("this was erased for good and stays so")
             line = {"change": "intention", "at": moment_text(datetime.now(UTC)), "intention": record}
             db.execute("INSERT INTO changes (record) VALUES (?)", (rows.to_json(line),))
 
     def intentions(self, project: Project, *, open_only: bool = True) -> list[Intention]:
         """Those of the project, and those of anywhere that name its codebase."""
-        values = {"project": project.id, "name": project.name.casefold(), "open": open_only}
+        ids = [project.id, *(name[3:] for name in project.identities if name.startswith("id:"))]
+        values = {
+            "project": project.id,
+            "ids": rows.to_json(ids),
+            "name": project.name.casefold(),  # as 0.1.0 kept it; it counts where only one has it
+            "open": open_only,
+        }
         with self._connections.reading() as db:
             return [intention_from_record(json.loads(row)) for (row,) in db.execute(_INTENTIONS, values)]
 
@@ -135,8 +147,10 @@ class SqliteLifecycle:
         """Keep relations between memories of one project."""
         made = 0
         with self._connections.writing() as db:
+            erased = Tombstones(db).sentences(None)
             for item in relations:
-                values = (item.source, item.target, item.kind, rows.clean(item.evidence), rows.stamp(item.at))
+                evidence = str(without(rows.kept(item.evidence), erased))
+                values = (item.source, item.target, item.kind, evidence, rows.stamp(item.at))
                 db.execute(_RELATE, values)
                 made += db.changes()
         return made
@@ -207,7 +221,7 @@ class SqliteLifecycle:
 
     def put_file_states(self, states: Sequence[FileState]) -> None:
         """Keep what files held, or how they differ by now."""
-        values = [(s.memory, rows.clean(s.path), s.sketch, s.revision, rows.clean(s.stale)) for s in states]
+        values = [(s.memory, rows.kept(s.path), s.sketch, s.revision, rows.kept(s.stale)) for s in states]
         with self._connections.writing() as db:
             db.executemany(_PUT_FILE_STATE, values)
 
@@ -270,15 +284,18 @@ def put_strength(db: apsw.Connection, memory: MemoryId, state: Strength, uses: S
     at = rows.stamp(state.reviewed_at)
     figures = (state.stability, state.difficulty, at, state.reviews, state.lapses, int(state.demoted))
     db.execute(_PUT_STRENGTH, (memory, *figures))
-    db.executemany(_PUT_REVIEW, [(memory, rows.stamp(use.at), rows.clean(use.reason)) for use in uses])
+    db.executemany(_PUT_REVIEW, [(memory, rows.stamp(use.at), rows.kept(use.reason)) for use in uses])
 
 
-def put_intention(db: apsw.Connection, intention: Intention) -> None:
-    """Insert or replace the row."""
+def put_intention(db: apsw.Connection, intention: Intention) -> bool:
+    """Insert or replace the row, unless what it says was erased; returns whether it stands now."""
+    if holds(intention.text, Tombstones(db).sentences(intention.project)):
+        return False
     project = Places(db).project(intention.project)
-    codebase = rows.clean(intention.codebase).casefold() if intention.codebase else None
+    codebase = rows.kept(intention.codebase).casefold() if intention.codebase else None
     record = rows.to_json(intention_record(intention))
     db.execute(_PUT_INTENTION, (intention.id, project, codebase, intention.status.value, record))
+    return True
 
 
 def intention_record(intention: Intention) -> dict[str, Any]:
@@ -286,13 +303,13 @@ def intention_record(intention: Intention) -> dict[str, Any]:
     return {
         "id": intention.id,
         "project": intention.project,
-        "text": rows.clean(intention.text),
+        "text": rows.kept(intention.text),
         "created_at": moment_text(intention.created_at),
         "at": _text(intention.at),
         "deadline": _text(intention.deadline),
-        "files": list(intention.files),
-        "topics": list(intention.topics),
-        "codebase": intention.codebase,
+        "files": [*map(rows.kept, intention.files)],
+        "topics": [*map(rows.kept, intention.topics)],
+        "codebase": rows.kept(intention.codebase) if intention.codebase else intention.codebase,
         "priority": intention.priority.value,
         "status": intention.status.value,
         "snoozed_until": _text(intention.snoozed_until),

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from claude_memory import files
+from claude_memory import files, locks
 
 FORMAT = 1
 BLOCK_ROWS = 4096  # rows under one checksum
@@ -108,7 +108,7 @@ class MatrixFile:
         """The right to write, without waiting; False too where nothing can be written."""
         try:
             files.private_folder(self.folder)
-            context = files.try_lock(self.folder / f"{self.name}.lock")
+            context = locks.try_lock(self.folder / f"{self.name}.lock")
             taken = context.__enter__()
         except OSError:
             yield False

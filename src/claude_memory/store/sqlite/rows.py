@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any
 
 import apsw
 
+from claude_memory import redact
 from claude_memory.model import (
     Event,
     EventId,
@@ -52,6 +54,36 @@ def clean(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def kept(text: str) -> str:
+    """Text that may be stored: nothing secret, nothing broken."""
+    return clean(redact.kept(text))
+
+
+def kept_memory(memory: StoredMemory) -> StoredMemory:
+    """The memory as it may be stored, whichever field a secret was put in."""
+    return replace(
+        memory,
+        title=kept(memory.title),
+        body=kept(memory.body),
+        session=SessionId(kept(memory.session)) if memory.session else memory.session,
+        task=kept(memory.task) if memory.task else memory.task,
+        topics=tuple(map(kept, memory.topics)),
+        files=tuple(map(kept, memory.files)),
+        provenance=redact.kept_mapping(memory.provenance),
+    )
+
+
+def kept_event(event: Event) -> Event:
+    """The event as it may be stored."""
+    return replace(
+        event,
+        agent=kept(event.agent),
+        session=SessionId(kept(event.session)) if event.session else event.session,
+        cwd=kept(event.cwd),
+        payload=redact.kept_mapping(event.payload),
+    )
 
 
 def to_json(value: Any) -> str:

@@ -5,6 +5,7 @@ A new need is a new entry at the end of MIGRATIONS. This module only holds SQL a
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 import apsw
@@ -380,6 +381,8 @@ INSERT OR REPLACE INTO meta SELECT 'move', '1' WHERE EXISTS (SELECT 1 FROM memor
 
 MIGRATIONS: tuple[str, ...] = (_FIRST, _CONVERSATIONS, _LIFECYCLE, _ARRIVALS, _UNJUDGED, _UNDERSTANDING)
 CURRENT = len(MIGRATIONS)
+_ACTIVE = """SELECT type, name, sql FROM sqlite_master
+    WHERE type IN ('trigger', 'view') OR sql LIKE 'create virtual%'"""
 
 
 def version(db: apsw.Connection) -> int:
@@ -392,6 +395,21 @@ def version(db: apsw.Connection) -> int:
     if number and db.pragma("application_id") != APPLICATION_ID:
         raise StoreCorrupt("the file is a SQLite database, but not a claude-memory store")
     return number
+
+
+def foreign_objects(db: apsw.Connection) -> list[str]:
+    """Triggers, views and virtual tables that no migration made: they would run with our statements."""
+    found = set(db.execute(_ACTIVE))
+    return sorted(f"{kind} {name}"[:80] for kind, name, _ in found - _own_objects()) if found else []
+
+
+def _own_objects() -> set[tuple[object, ...]]:
+    own: set[tuple[object, ...]] = set()
+    with contextlib.closing(apsw.Connection(":memory:")) as made:
+        for step in MIGRATIONS:
+            made.execute(step)
+            own.update(made.execute(_ACTIVE))
+    return own
 
 
 def migrate(db: apsw.Connection) -> None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from claude_memory.erasure import Holder
 from claude_memory.errors import NotFound, StoreBusy, StoreFault
 from claude_memory.model import (
     Event,
@@ -57,6 +59,7 @@ class SqliteStore:
         self._cache = home / "cache" / "vectors"
         self._matrices: Matrices | None = None
         self._guard = threading.Lock()
+        connections.when_replaced = self._forget_matrices
 
     @classmethod
     def open(
@@ -120,6 +123,14 @@ class SqliteStore:
 
         return SqliteGraph(self._connections)
 
+    def hurried(self, patience_ms: int) -> AbstractContextManager[None]:
+        """Wait no longer than this for another process that writes."""
+        return self._connections.hurried(patience_ms)
+
+    def after_write(self, notify: Callable[[], None]) -> None:
+        """Tell somebody of every commit, right after it: the mirror is written with the change."""
+        self._connections.after_write = notify
+
     def close(self) -> None:
         """Let go of the file, in all threads."""
         if self._matrices is not None:
@@ -152,6 +163,27 @@ class SqliteStore:
         with self._connections.reading() as db:
             return projects.all_projects(db)
 
+    def merge_projects(self, source: ProjectId, target: ProjectId) -> Project:
+        """Let all of one project belong to another."""
+        from claude_memory.store.sqlite import regroup
+
+        with self._connections.writing() as db:
+            return regroup.merge(db, source, target, _now())
+
+    def split_project(self, identity: ProjectIdentity) -> Project:
+        """Make a folder a project of its own, with the sessions that were held in it."""
+        from claude_memory.store.sqlite import regroup
+
+        with self._connections.writing() as db:
+            return regroup.split(db, identity, _now())
+
+    def move_folder(self, identity: ProjectIdentity, target: ProjectId) -> Project:
+        """Let a folder belong to a known project from now on."""
+        from claude_memory.store.sqlite import regroup
+
+        with self._connections.writing() as db:
+            return regroup.attach(db, identity, target, _now())
+
     # --- writing
 
     def add(self, events: Sequence[Event], memories: Sequence[StoredMemory]) -> Added:
@@ -170,15 +202,31 @@ class SqliteStore:
         with self._connections.writing() as db:
             write.update(db, memory)
 
-    def erase(self, ids: Sequence[MemoryId]) -> Erased:
-        """Remove memories for good, and leave tombstones."""
+    def erase(self, ids: Sequence[MemoryId], *, texts: Sequence[str] | None = None) -> Erased:
+        """Remove memories for good, and what they say from everything else; leave tombstones."""
         from claude_memory.store.sqlite import erase
 
         with self._connections.writing() as db:
-            erased = erase.erase(db, ids, _now())
+            erased = erase.erase(db, ids, _now(), texts=texts)
         if erased.memories:
             self._scrub()
         return erased
+
+    def apply_tombstones(self) -> Erased:
+        """Remove what tombstones name that came from elsewhere."""
+        from claude_memory.store.sqlite import erase
+
+        with self._connections.writing() as db:
+            erased = erase.apply_tombstones(db, _now())
+        self._scrub()
+        return erased
+
+    def erased_sentences(self, project: ProjectId | None = None) -> Holder:
+        """What was erased from a project, or from any, by its hashes."""
+        from claude_memory.store.sqlite.tombstones import Tombstones
+
+        with self._connections.reading() as db:
+            return Tombstones(db).sentences(project)
 
     def prune(self, *, events_before: datetime | None, forgotten_before: datetime | None) -> Pruned:
         """Drop old events, and memories that were forgotten long enough ago."""
@@ -262,6 +310,13 @@ class SqliteStore:
             if self._matrices is None:
                 self._matrices = Matrices(self._cache)
             return self._matrices
+
+    def _forget_matrices(self) -> None:
+        """Vectors of another file, under numbers that the new one may use for other passages."""
+        with self._guard:
+            if self._matrices is not None:
+                self._matrices.close()
+                self._matrices = None
 
     def passages(self, ids: Sequence[PassageId], *, model: str | None = None) -> list[Passage]:
         """Whole passages, in the order asked for."""

@@ -1,13 +1,28 @@
-"""What was erased stays away: salted hashes that tell erased content without holding any of it."""
+"""What was erased stays away: salted hashes that tell erased content without holding any of it.
+
+`Tombstones` is the door of the store: whatever is about to be kept passes it, from wherever it comes.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import apsw
 
+from claude_memory.erasure import (
+    ERASED,
+    Hashed,
+    Holder,
+    Several,
+    holds,
+    sentence_hash,
+    title_without,
+    without,
+)
 from claude_memory.model import Event, EventId, MemoryId, ProjectId, StoredMemory
 from claude_memory.store.sqlite import rows
 
@@ -28,6 +43,13 @@ def of_memory(salt_: str, memory: StoredMemory) -> Iterator[str]:
     yield _hash(salt_, "body", memory.project, normal(memory.body))
 
 
+def of_sentence(salt_: str, project: ProjectId, text: str) -> Iterator[str]:
+    """The hash under which an erased sentence is known wherever it stands in a text of the project."""
+    found = sentence_hash(salt_, project, text)
+    if found is not None:
+        yield found
+
+
 def of_event(salt_: str, event: EventId) -> str:
     """The hash under which an erased event is known."""
     return _hash(salt_, "event", event)
@@ -39,18 +61,78 @@ class Tombstones:
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
         self._salts = [salt_ for (salt_,) in db.execute("SELECT DISTINCT salt FROM tombstones")]
+        self._sentences: dict[str, list[str]] | None = None
+        self._holders: dict[ProjectId | None, Holder] = {}
 
     def hold_memory(self, memory: StoredMemory) -> bool:
         """Whether this memory was erased."""
         return any(self._has(salt_, hash_) for salt_ in self._salts for hash_ in of_memory(salt_, memory))
 
-    def hold_event(self, event: Event) -> bool:
+    def hold_event(self, event: EventId) -> bool:
         """Whether this event was erased."""
-        return any(self._has(salt_, of_event(salt_, event.id)) for salt_ in self._salts)
+        return any(self._has(salt_, of_event(salt_, event)) for salt_ in self._salts)
+
+    def sentences(self, project: ProjectId | None) -> Holder:
+        """The sentences that were erased from a project; of all projects for None."""
+        if project not in self._holders:
+            found = self._loaded().items()
+            self._holders[project] = Several(Hashed(salt_, hashes, project) for salt_, hashes in found)
+        return self._holders[project]
+
+    def admitted(self, memory: StoredMemory) -> StoredMemory | None:
+        """The memory as it may be kept: None if it was erased, without the lines that were."""
+        if not self._salts:
+            return memory
+        if self.hold_memory(memory):
+            return None
+        left = self.left_of(memory)
+        return left if left.body != ERASED else None
+
+    def left_of(self, memory: StoredMemory) -> StoredMemory:
+        """The memory without what was erased."""
+        return memory_without(memory, self.sentences(memory.project)) if self._salts else memory
+
+    def admitted_event(self, event: Event) -> Event | None:
+        """The event as it may be kept."""
+        if not self._salts:
+            return event
+        if self.hold_event(event.id):
+            return None
+        holder = self.sentences(event.project)
+        return replace(event, payload=without(dict(event.payload), holder)) if holder.likely("") else event
+
+    def admitted_text(self, project: ProjectId, text: str) -> str:
+        """A text as it may be kept."""
+        return str(without(text, self.sentences(project))) if self._salts else text
+
+    def _loaded(self) -> dict[str, list[str]]:
+        if self._sentences is None:
+            self._sentences = defaultdict(list)
+            for salt_, hash_ in self._db.execute("SELECT salt, hash FROM tombstones WHERE hash GLOB 's*-*'"):
+                self._sentences[salt_].append(hash_)
+        return self._sentences
 
     def _has(self, salt_: str, hash_: str) -> bool:
         statement = "SELECT 1 FROM tombstones WHERE salt = ? AND hash = ?"
         return self._db.execute(statement, (salt_, hash_)).get is not None
+
+
+def memory_without(memory: StoredMemory, holder: Holder) -> StoredMemory:
+    """The memory without the sentences; its body is `ERASED` if it says nothing else."""
+    said = (memory.title, memory.body, memory.task or "", *memory.topics, *memory.files)
+    origin = without(dict(memory.provenance), holder)
+    if origin == memory.provenance and not any(holds(text, holder) for text in said):
+        return memory
+    body = without(memory.body, holder)
+    return replace(
+        memory,
+        body=body,
+        title=title_without(memory.title, memory.body, body, holder),
+        task=None if memory.task and holds(memory.task, holder) else memory.task,
+        topics=tuple(without(memory.topics, holder)),
+        files=tuple(without(memory.files, holder)),
+        provenance=origin,
+    )
 
 
 def normal(body: str) -> str:

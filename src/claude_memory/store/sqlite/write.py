@@ -32,6 +32,7 @@ _SINK_TWINS = """UPDATE memories SET status = 'superseded', superseded_by = :new
         JOIN memories twin ON twin.space = old.space AND twin.kind IN (SELECT value FROM json_each(:kinds))
         WHERE newer.id = :newer AND twin.project = old.project AND twin.status = 'active' AND NOT twin.pinned
         AND twin.created_at <= newer.created_at AND twin.id NOT IN (:old, :newer)
+        AND (twin.trust <> 'user' OR newer.trust = 'user')
         AND rtrim(lower(trim(twin.body)), '. ') = rtrim(lower(trim(:body)), '. '))
     RETURNING id"""
 _SESSION = """INSERT INTO sessions (project, id, first_seen, last_seen) VALUES (?1, ?2, ?3, ?3)
@@ -60,7 +61,7 @@ class Places:
         seen, name = rows.stamp(at), (project, id_)
         number, first, last = self._sessions.get(name, (0, seen, seen))
         if not number or not first <= seen <= last:
-            number = int(self._db.execute(_SESSION, (project, rows.clean(id_), seen)).get)
+            number = int(self._db.execute(_SESSION, (project, rows.kept(id_), seen)).get)
             self._sessions[name] = (number, min(first, seen), max(last, seen))
         return number
 
@@ -72,16 +73,18 @@ def add(
     places, tombstones = Places(db), Tombstones(db)
     duplicates = tombstoned = 0
     stored_events = 0
-    for event in events:
-        if tombstones.hold_event(event):
+    for event in map(rows.kept_event, events):
+        admitted = tombstones.admitted_event(event)
+        if admitted is None:
             tombstoned += 1
-        elif _insert_event(db, places, event):
+        elif _insert_event(db, places, admitted):
             stored_events += 1
         else:
             duplicates += 1
     stored: list[tuple[int, StoredMemory]] = []
-    for memory in memories:
-        if tombstones.hold_memory(memory):
+    for offered in map(rows.kept_memory, memories):
+        memory = tombstones.admitted(offered)
+        if memory is None:
             tombstoned += 1
             continue
         number = _insert_memory(db, places, memory)
@@ -181,7 +184,9 @@ def update(db: apsw.Connection, memory: StoredMemory, *, mirrored: bool = True) 
     )
     if before is None:
         raise NotFound(f"no memory {memory.id}")
+    memory = rows.kept_memory(memory)
     number, space, session, created_at, title, body, status = before
+    memory = Tombstones(db).left_of(memory)
     places = Places(db)
     project = places.project(memory.project)
     values = rows.memory_values(memory, project, places.session(project, memory.session, memory.created_at))

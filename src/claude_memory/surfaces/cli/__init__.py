@@ -21,8 +21,8 @@ def main(arguments: list[str] | None = None) -> int:
             return _version()
         if given[:1] == ["hook"] and len(given) > 1 and not _GLOBAL.intersection(given):
             return hook(given[1:])
-        if given == ["mcp"]:
-            return _mcp()
+        if given == ["mcp"] or (given[:2] == ["mcp", "--home"] and len(given) == 3 and given[2]):
+            return _mcp(given[2:])
         from claude_memory.surfaces.cli.app import run
 
         return run(given)
@@ -51,12 +51,14 @@ def _version() -> int:
     return 0
 
 
-def _mcp() -> int:
+def _mcp(pinned: list[str]) -> int:
     """Serve an agent that waits for its answer: the command-line library would only delay it."""
     from claude_memory.project import current_folder
-    from claude_memory.settings import home
+    from claude_memory.settings import home, pin
     from claude_memory.surfaces.mcp.server import serve
 
+    if pinned:
+        pin(pinned[0])
     serve(home(), current_folder())
     return 0
 

@@ -114,8 +114,11 @@ def mcp(
 
         serve_http(where.home_folder, where.project_folder, port)
         return
+    from claude_memory.settings import pin
     from claude_memory.surfaces.mcp.server import serve
 
+    if where.home is not None:
+        pin(str(where.home))
     serve(where.home_folder, where.project_folder)
 
 

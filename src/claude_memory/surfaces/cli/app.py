@@ -21,6 +21,7 @@ _PLAIN = ("--debug",)
 # The module of each command: only that of the command asked for is loaded, for a person is waiting.
 PARTS: dict[str, tuple[str, ...]] = {
     "project": ("init",),
+    "projects": ("projects",),
     "memories": ("remember", "show", "revise", "forget"),
     "search": ("search", "timeline", "why"),
     "recall": ("recall",),

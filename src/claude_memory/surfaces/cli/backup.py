@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,7 @@ from claude_memory.surfaces.cli.output import Line
 from claude_memory.surfaces.cli.request import Json, Yes, opened, path_named, place
 
 if TYPE_CHECKING:
+    from claude_memory.transfer.archive import Change
     from claude_memory.transfer.backup import BackupReport
 
 app = typer.Typer(help="Carry the whole memory to one file and back.", no_args_is_help=True)
@@ -39,24 +40,28 @@ def create(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write everything to one file, while others go on working."""
+    """Write everything to one file, while others go on working; what waits in the spool is stored first."""
     from claude_memory.transfer import backup
 
     with opened(context) as memory:
+        memory.drain()
         made = backup.create(memory.home, memory.store, file)
     size = made.stat().st_size
+    left_out = [item for item in backup.left_out(made) if item.path == "spool/new"]
     if json:
-        output.document({"path": str(made), "size_bytes": size})
+        output.document({"path": str(made), "size_bytes": size, "skipped": documents.plain(left_out)})
     else:
         output.lines([[("wrote ", ""), *_line(made, size)]])
+        for item in left_out:
+            output.note(f"left out: {item.path} ({item.reason})")
 
 
 @app.command()
-def verify(file: Archive, json: Json = False) -> None:
-    """Check a backup by its manifest and every checksum in it."""
+def verify(context: typer.Context, file: Archive, json: Json = False) -> None:
+    """Check a backup by its manifest and every checksum in it, and name what restoring it would change."""
     from claude_memory.transfer import backup
 
-    _report("sound", backup.verify(file), json=json)
+    _report("sound", backup.verify(file, place(context).home_folder), json=json)
 
 
 @app.command()
@@ -64,9 +69,17 @@ def restore(
     context: typer.Context,
     file: Archive,
     yes: Yes = False,
+    settings: Annotated[
+        bool | None,
+        typer.Option(
+            "--settings/--no-settings",
+            help="Take over settings that send text away, change trust or name places and commands; "
+            "`backup verify` shows them. Without a terminal they are left out by default.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Bring a backup back; a memory that is there already is kept beside it."""
+    """Bring a backup back; a memory that is there already is kept beside it, and programs are left out."""
     from claude_memory.transfer import backup
 
     home = place(context).home_folder
@@ -74,7 +87,20 @@ def restore(
     question = f"Put this backup in the place of the memory in {home}?"
     if occupied and not yes and sys.stdin.isatty():
         yes = output.confirmed(question, yes=False)
-    _report("restored", backup.restore(file, home, replace=yes), json=json)
+    if settings is None:
+        settings = sys.stdin.isatty() and _agreed_to_settings(backup.changes(file, home))
+    _report("restored", backup.restore(file, home, replace=yes, with_settings=settings), json=json)
+
+
+def _agreed_to_settings(changes: Sequence[Change]) -> bool:
+    """Whether the person wants the settings of a backup, having seen them."""
+    found = [change for change in changes if change.what == "setting" and change.before != change.after]
+    if not found:
+        return False
+    output.note("this backup brings other settings:")
+    for change in found:
+        output.note(f"  {change.name}: {change.before} becomes {change.after}")
+    return output.confirmed("Take them over?", yes=False)
 
 
 @app.command("list")
@@ -111,6 +137,12 @@ def _report(done: str, report: BackupReport, *, json: bool) -> None:
 def _remarks(report: BackupReport) -> Iterator[str]:
     yield from (f"problem: {problem}" for problem in report.problems)
     yield from (f"left out: {item.path} ({item.reason})" for item in report.skipped)
+    for change in report.changes:
+        was = f"{change.before} becomes " if change.before else ""
+        kept = "" if change.taken or change.what == "program" else " (not without your yes)"
+        yield f"{change.what} {change.name}: {was}{change.after}{kept}"
+    if any(change.what == "setting" and not change.taken for change in report.changes):
+        yield "settings that were not agreed to stay as they are here; `--settings` takes them over"
     yield from report.notes
     if report.previous is not None:
         yield f"what was there before is kept in {report.previous}"

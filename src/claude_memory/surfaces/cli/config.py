@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from claude_memory import config_file
+from claude_memory.caller import require_person
 from claude_memory.project import root_of
 from claude_memory.surfaces.cli import documents, output
 from claude_memory.surfaces.cli.request import Json, place, said
@@ -59,6 +60,7 @@ def set_(
     json: Json = False,
 ) -> None:
     """Change one setting in the home's config.toml; comments in it stay."""
+    require_person("changing a setting")  # it names what is sent where, and whose notes are believed
     path = config_file.assign(place(context).home_folder, key, said(value))
     now = documents.plain(_resolved(context)[key])
     if json:
@@ -72,6 +74,7 @@ def set_(
 @app.command()
 def unset(context: typer.Context, key: Key, json: Json = False) -> None:
     """Take one setting out of config.toml, so that its default holds again."""
+    require_person("changing a setting")
     removed = config_file.remove(place(context).home_folder, key)
     now = documents.plain(_resolved(context)[key])
     if json:

@@ -62,7 +62,7 @@ def listed(
 def accept(context: typer.Context, ids: Ids, json: Json = False) -> None:
     """Confirm proposals: from now on they are your own word."""
     with opened(context) as memory:
-        kept = [memory.accept(id_) for id_ in said_all(ids)]
+        kept = memory.accept(said_all(ids))
     _say(kept, json, "accepted")
 
 
@@ -75,7 +75,7 @@ def edit(
 ) -> None:
     """Confirm a proposal in your own words."""
     with opened(context) as memory:
-        kept = [memory.accept(said(id_), body=said(text), kind=kind)]
+        kept = memory.accept([said(id_)], body=said(text), kind=kind)
     _say(kept, json, "accepted")
 
 

@@ -45,7 +45,10 @@ def set_(
         list[str] | None, typer.Option(metavar="TOPIC", help="When the topic comes up; repeatable.")
     ] = None,
     codebase: Annotated[
-        str | None, typer.Option(metavar="NAME", help="In the project of this name, whichever is open now.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="In this project: its id, its folder, or a name that only one has."
+        ),
     ] = None,
     priority: Annotated[
         Priority, typer.Option(metavar="PRIORITY", help="`high`, `normal` or `low`.")

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from claude_memory.caller import own_trust
+from claude_memory.model import Trust
 from claude_memory.surfaces.cli import documents, output
-from claude_memory.surfaces.cli.request import Json, Yes, opened, said, said_all, whole_text
+from claude_memory.surfaces.cli.request import AsUser, Json, Yes, opened, said, said_all, whole_text
 
 if TYPE_CHECKING:
     from claude_memory.layers.places import ProjectFiles
@@ -126,29 +128,37 @@ def reflect(
         typer.Argument(metavar="TYPE", help="`pattern`, `reflection` or `idea`."),
     ],
     text: Text,
+    as_user: AsUser = False,
     json: Json = False,
 ) -> None:
     """Write down a pattern, a reflection or an idea; it is read at the start of every session."""
     from claude_memory.layers import reflections
 
+    by_agent = _by_agent(as_user)
     with opened(context) as memory:
         content = memory.keeper.clean(whole_text(text))
         made = reflections.add(
-            memory.home, type_.value, content, project=memory.project.id, now=datetime.now().astimezone()
+            memory.home,
+            type_.value,
+            content,
+            project=memory.project.id,
+            by_agent=by_agent,
+            now=datetime.now().astimezone(),
         )
         _indexed(memory)
         path = memory.home / "reflections.jsonl"
     _done(json, path, {"type": made.type, "content": made.content})
 
 
-def lesson(context: typer.Context, text: Text, json: Json = False) -> None:
+def lesson(context: typer.Context, text: Text, as_user: AsUser = False, json: Json = False) -> None:
     """Add a lesson to tasks/lessons.md."""
     from claude_memory.layers import lessons
 
+    by_agent = _by_agent(as_user)
     with opened(context) as memory:
         files = _files(memory)
         content = memory.keeper.clean(whole_text(text))
-        lessons.add(files, memory.home, content, day=datetime.now().astimezone().date())
+        lessons.add(files, memory.home, content, day=datetime.now().astimezone().date(), by_agent=by_agent)
         _indexed(memory)
     _done(json, files.lessons, {"lesson": content})
 
@@ -157,16 +167,18 @@ def decide(
     context: typer.Context,
     text: Text,
     why: Annotated[str, typer.Option(metavar="REASON", help="Why it was decided so.")] = "",
+    as_user: AsUser = False,
     json: Json = False,
 ) -> None:
     """Add a decision and its reason to the table in the project's MEMORY.md."""
     from claude_memory.layers import long_term
 
+    by_agent = _by_agent(as_user)
     with opened(context) as memory:
         files = _files(memory)
         what, reason = memory.keeper.clean(whole_text(text)), memory.keeper.clean(said(why))
         day = datetime.now().astimezone().date()
-        long_term.add_decisions(files, memory.home, [(what, reason)], day=day)
+        long_term.add_decisions(files, memory.home, [(what, reason)], day=day, by_agent=by_agent)
         _indexed(memory)
     _done(json, files.memory, {"decision": what, "why": reason})
 
@@ -187,17 +199,19 @@ def buffer_show(context: typer.Context, json: Json = False) -> None:
 
 
 @buffer_app.command("add")
-def buffer_add(context: typer.Context, text: Text, json: Json = False) -> None:
+def buffer_add(context: typer.Context, text: Text, as_user: AsUser = False, json: Json = False) -> None:
     """Add an entry to the working buffer."""
     import os
 
     from claude_memory.layers import buffer as buffers
 
+    by_agent = _by_agent(as_user)
     with opened(context) as memory:
         files = _files(memory)
         content = " ".join(memory.keeper.clean(whole_text(text)).split())
         session = buffers.session_name(os.environ.get("CLAUDE_MEMORY_SESSION", ""))
-        buffers.add(files, memory.home, [buffers.Entry(datetime.now(UTC), "note", content, session)])
+        entry = buffers.Entry(datetime.now(UTC), "note", content, session)
+        buffers.add(files, memory.home, [entry], by_agent=by_agent)
         _indexed(memory)
     _done(json, files.buffer, {"entry": content})
 
@@ -323,6 +337,11 @@ def _show_buffer(context: typer.Context, *, json: bool) -> None:
         output.lines([[(line, "")] for _, line in found.lines if not line.startswith("<!-- claude-memory:")])
     else:
         output.note("the working buffer is empty")
+
+
+def _by_agent(as_user: bool) -> bool:
+    """Whether what is written down is an agent's word; an agent that claims otherwise is refused."""
+    return own_trust(as_user=as_user) is not Trust.USER
 
 
 def _files(memory: Memory) -> ProjectFiles:

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from claude_memory.caller import require_person
+from claude_memory.model import Trust
 from claude_memory.surfaces.cli import documents, output
 from claude_memory.surfaces.cli.memories import Ids
 from claude_memory.surfaces.cli.request import Json, one_at_most, opened, said_all
@@ -34,6 +36,8 @@ def strength(
     chosen = [name for name, wanted in _moves(confirm, promote, demote) if wanted]
     with opened(context) as memory:
         found = memory.find(said_all(ids))
+        if demote and any(item.trust is Trust.USER for item in found):
+            require_person("demoting what the user said")
         standing = memory.lifecycle.review(found, chosen[0]) if chosen else memory.lifecycle.standing(found)
     if json:
         output.document([documents.plain(item) for item in standing])

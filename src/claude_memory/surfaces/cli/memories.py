@@ -6,11 +6,13 @@ from typing import Annotated
 
 import typer
 
+from claude_memory.caller import own_trust, require_person
 from claude_memory.errors import InvalidInput
-from claude_memory.model import Kind, NewMemory, Scope, StoredMemory
+from claude_memory.model import Kind, NewMemory, Scope, StoredMemory, Trust
 from claude_memory.surfaces.cli import documents, output, views
 from claude_memory.surfaces.cli.request import (
     KINDS,
+    AsUser,
     Json,
     Yes,
     one_at_most,
@@ -59,6 +61,7 @@ def remember(
     session: Annotated[
         str | None, typer.Option(metavar="SESSION", help="The conversation it comes from.")
     ] = None,
+    as_user: AsUser = False,
     json: Json = False,
 ) -> None:
     """Keep a memory."""
@@ -71,11 +74,13 @@ def remember(
         session=said(session) if session else None,
         scope=scope,
         supersedes=supersedes,
+        trust=own_trust(as_user=as_user),
     )
     with opened(context) as memory:
         kept = memory.remember(new, embed=False)  # the next search makes the vector
         verdict = memory.verdicts.get(kept.id)
     _answer("remembered", [kept], json=json, single=True)
+    _note_proposal(kept)
     if verdict is not None and verdict.other is not None:
         output.note(f"{_VERDICTS[verdict.action.value]} {verdict.other}: {verdict.words}")
 
@@ -110,12 +115,19 @@ def revise(
     reason: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Why it changed; kept with the change.")
     ] = None,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Make what an agent, a tool or a file said your own word.")
+    ] = False,
+    as_user: AsUser = False,
     json: Json = False,
 ) -> None:
     """Correct a memory, pin it, or put a new one in its place."""
-    changes = (text, title, kind, topic, file, pin)
-    if supersede_with is None and all(change is None for change in changes):
+    changed_fields = [change for change in (text, title, kind, topic, file, pin) if change is not None]
+    if supersede_with is None and not changed_fields and not accept:
         raise typer.BadParameter("say what to change: --text, --title, --kind, --topic, --file, --pin …")
+    if accept and supersede_with is not None:
+        raise typer.BadParameter("--accept and --supersede-with exclude each other")
+    trust = own_trust(as_user=as_user)
     if supersede_with is not None and text is not None:
         raise typer.BadParameter("--text changes the memory, --supersede-with replaces it: give one of them")
     with opened(context) as memory:
@@ -124,10 +136,21 @@ def revise(
             changed = memory.supersede(
                 old.id,
                 _successor(
-                    old, supersede_with, title=title, kind=kind, topic=topic, file=file, reason=reason
+                    old,
+                    supersede_with,
+                    title=title,
+                    kind=kind,
+                    topic=topic,
+                    file=file,
+                    reason=reason,
+                    trust=trust,
                 ),
             )
+        elif accept and not changed_fields:
+            [changed] = memory.accept([said(id_)])
         else:
+            if accept:
+                memory.accept([said(id_)])
             changed = memory.revise(
                 said(id_),
                 body=whole_text([text]) if text is not None else None,
@@ -137,8 +160,12 @@ def revise(
                 files=said_all(file) if file is not None else None,
                 pinned=pin,
                 reason=said(reason) if reason else None,
+                trust=trust,
             )
-    _answer("superseded by" if supersede_with is not None else "revised", [changed], json=json, single=True)
+    proposed = changed.provenance.get("proposed_for")
+    done = "proposed" if proposed else "superseded by" if supersede_with is not None else "revised"
+    _answer(done, [changed], json=json, single=True)
+    _note_proposal(changed)
 
 
 def _successor(
@@ -150,6 +177,7 @@ def _successor(
     topic: list[str] | None,
     file: list[str] | None,
     reason: str | None,
+    trust: Trust,
 ) -> NewMemory:
     return NewMemory(
         body=whole_text([text]),
@@ -158,6 +186,7 @@ def _successor(
         topics=said_all(topic) if topic is not None else old.topics,
         files=said_all(file) if file is not None else old.files,
         scope=old.scope,
+        trust=trust,
         provenance={"reason": said(reason)} if reason else {},
     )
 
@@ -185,6 +214,7 @@ def forget(
                     f"undo within {memory.settings.forget_undo_days} days: forget --undo {' '.join(wanted)}"
                 )
             return
+        require_person("erasing for good")
         titles = ", ".join(f"“{item.title}”" for item in memory.show(wanted))
         if not output.confirmed(f"Erase {titles} for good?", yes=yes):
             raise InvalidInput("nothing erased")
@@ -196,10 +226,18 @@ def forget(
         output.counted(erased.memories, "memory", "memories"),
         output.counted(erased.events, "event"),
         output.counted(erased.passages, "passage"),
+        output.counted(erased.cut, "other text"),
     )
     output.lines([[(f"erased {', '.join(counts)}", "")]])
     if erased.left:
-        output.note(f"you wrote it down yourself, and only you can take it out: {', '.join(erased.left)}")
+        output.note("it still stands where only you can take it out:")
+        for place in erased.left:
+            output.note(f"  {place}")
+
+
+def _note_proposal(kept: StoredMemory) -> None:
+    if other := kept.provenance.get("proposed_for"):
+        output.note(f"{other} is a person's own word and stands; this is kept beside it, as a proposal")
 
 
 def _answer(done: str, changed: list[StoredMemory], *, json: bool, single: bool = False) -> None:

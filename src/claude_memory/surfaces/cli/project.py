@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from claude_memory import layout as layouts
-from claude_memory.layers.places import approve, bring_back
+from claude_memory.caller import require_person
+from claude_memory.layers.places import approve, bring_back, unapproved
 from claude_memory.project import root_of
 from claude_memory.surfaces.cli import documents, output
 from claude_memory.surfaces.cli.request import Json, opened, place
@@ -40,8 +41,12 @@ def init(
     """Give this project its own folder, ignored by git."""
     where = place(context)
     root = root_of(where.project_folder)
-    done = layouts.prepare(root, layout)
-    with opened(context) as memory:  # from now on the files in there are the person's own
+    with opened(context) as memory:
+        foreign = unapproved(where.home_folder, memory.project.id, root, repo=layout is Layout.REPO)
+        if foreign:  # they came with a clone: whoever takes them over makes them a person's word
+            require_person(f"taking over {foreign[0]}")
+            output.note(f"from now on your own words: {', '.join(map(str, foreign))}")
+        done = layouts.prepare(root, layout)
         approve(where.home_folder, memory.project.id, root)
         for path in bring_back(memory.keeper.files_of(memory.project.id, root)):
             output.note(f"brought back {path}")

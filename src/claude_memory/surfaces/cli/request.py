@@ -26,6 +26,12 @@ TEXT_CHARACTERS = 200_000
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 KINDS = ", ".join(Kind)
+AsUser = Annotated[
+    bool,
+    typer.Option(
+        "--as-user", help="These are a person's own words, though no terminal says so; not in an agent."
+    ),
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 
 

@@ -50,7 +50,8 @@ def summaries(
         _catch_up(memory)
         shelf = Shelf(memory.home)
         named = [one for one in shelf.sessions() if one.startswith(session or "")]
-        wanted = [one for one in named if all_projects or shelf.project_of(one) == memory.project.id]
+        ids = {memory.project.id, *(name.removeprefix("id:") for name in memory.project.identities)}
+        wanted = [one for one in named if all_projects or shelf.project_of(one) in ids]
         found = [kept for one in wanted for kept in shelf.of(one)]
     if session and not wanted:
         raise _unknown(session, elsewhere=bool(named))

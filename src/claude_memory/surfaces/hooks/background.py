@@ -18,7 +18,8 @@ def drain_all(home: str) -> None:
     """The detached process's whole life. Failing is harmless: whoever comes by next drains."""
     from claude_memory.context.session_state import drop_old
     from claude_memory.errors import MemoryFault
-    from claude_memory.files import private_folder, try_lock
+    from claude_memory.files import private_folder
+    from claude_memory.locks import try_lock
     from claude_memory.memory import Memory
 
     if hasattr(os, "nice"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,8 @@ from claude_memory.context.budget import Context
 from claude_memory.context.builder import Situation, build
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.errors import StoreBusy
+from claude_memory.git import ChangedFiles
 from claude_memory.model import SessionId
-from claude_memory.surfaces.hooks.changed_files import ChangedFiles
 
 if TYPE_CHECKING:
     from claude_memory.surfaces.hooks.answers import Moment
@@ -28,7 +29,7 @@ def start_context(moment: Moment) -> Context:
         moment.state.start_over()
     memory = moment.memory
     with ChangedFiles(memory.project_root) as changed:  # git looks while we drain
-        _tie_shell(moment.session)
+        _tie_shell(moment.session, memory.home)
         _drain(moment)
         situation = Situation(
             home=memory.home,
@@ -49,7 +50,7 @@ def _drain(moment: Moment) -> None:
     from claude_memory.verbs.upkeep import Upkeep
 
     memory = moment.memory
-    if _waiting(memory.home) <= 1 or not isinstance(memory, Upkeep):
+    if not _several_wait(memory.home) or not isinstance(memory, Upkeep):
         return
     try:
         done = memory.drain(budget_seconds=DRAIN_SECONDS)
@@ -62,22 +63,30 @@ def _drain(moment: Moment) -> None:
         background.start(moment.memory.home)
 
 
-def _waiting(home: Path) -> int:
+def _several_wait(home: Path) -> bool:
     try:
         with os.scandir(home / "spool" / "new") as entries:
-            return sum(1 for _ in entries)
+            return sum(1 for _ in islice(entries, 2)) > 1
     except OSError:
-        return 0
+        return False
 
 
-def _tie_shell(session: str) -> None:
-    """Let commands that the agent's shell runs know their session."""
+def _tie_shell(session: str, home: Path) -> None:
+    """Let commands that the agent's shell runs know their session, and keep to the home of this hook.
+
+    A cloned repository's agent settings may set variables for that shell; what stands here comes after.
+    """
     target = os.environ.get("CLAUDE_ENV_FILE")
     if not target or not session or not all(c.isalnum() or c in "-_" for c in session):
         return
     try:
         with Path(target).open("a", encoding="utf-8") as handle:
             handle.write(f"export CLAUDE_MEMORY_SESSION={session}\n")
+            if (place := str(home.absolute())).isprintable():
+                quoted = place.replace("'", "'\\''")  # shlex would have to be loaded
+                handle.write(f"export CLAUDE_MEMORY_HOME='{quoted}'\n")
+            if "CLAUDE_MEMORY_STORE" not in os.environ:
+                handle.write("unset CLAUDE_MEMORY_STORE\n")
     except OSError:
         return
 

@@ -17,6 +17,7 @@ from claude_memory.context.budget import Context, marked, tokens
 from claude_memory.context.session_state import SubagentStarts
 from claude_memory.context.task_section import SUBAGENT_TOKENS as TASK_TOKENS
 from claude_memory.context.task_section import task_lines
+from claude_memory.redact import redact_short
 from claude_memory.surfaces.hooks.answers import MAX_QUESTION_CHARACTERS, Answer
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def before_agent(moment: Moment) -> Answer | None:
     """Leave the prompt for SubagentStart, or extend it where there is none."""
     prompt, kind = moment.tool_input("prompt"), moment.tool_input("subagent_type")
     told = moment.text("tool_name") == "Task" and not SubagentStarts(moment.memory.home).seen()
-    moment.state.expect_agent(moment.text("tool_use_id"), kind, prompt, told=told)
+    moment.state.expect_agent(moment.text("tool_use_id"), kind, _question(prompt), told=told)
     if not told or not prompt:
         return None
     context = _context(moment, prompt)
@@ -50,6 +51,14 @@ def at_start(moment: Moment) -> Answer | None:
     if told:
         return None
     return Answer(_context(moment, prompt))
+
+
+def _question(prompt: str) -> str:
+    """What is looked for later: as much as a search reads, without secrets, for it waits on the disk.
+
+    Cut to length last: half a secret would not be known as one.
+    """
+    return redact_short(prompt[: 2 * MAX_QUESTION_CHARACTERS])[:MAX_QUESTION_CHARACTERS]
 
 
 def _context(moment: Moment, prompt: str) -> Context:

@@ -12,6 +12,8 @@ from claude_memory.errors import MemoryFault
 from claude_memory.layers.triggers import Found, scan
 from claude_memory.understand.speaker import Speaker, of_hook
 
+SHORT = 8_000  # characters
+
 if TYPE_CHECKING:
     from claude_memory.surfaces.hooks.answers import Moment
 
@@ -22,11 +24,9 @@ def note(moment: Moment) -> None:
     if said.speaker is not Speaker.PERSON:
         return
     prompt = said.words
-    if "private" in prompt.lower():  # anything may spell the tag: the full rule decides
-        from claude_memory.ingest.redact import redact
-
-        prompt = redact(prompt).text
     found = scan(prompt)
+    if found:
+        found = scan(_clean(prompt))
     if found:
         try:
             _write(moment, found)
@@ -34,9 +34,15 @@ def note(moment: Moment) -> None:
             return
 
 
+def _clean(prompt: str) -> str:
+    """By the rules that guard the store; a long prompt pays for loading what is quick with long texts."""
+    from claude_memory.redact import redact, redact_short
+
+    return redact_short(prompt) if len(prompt) <= SHORT else redact(prompt).text
+
+
 def _write(moment: Moment, found: list[Found]) -> None:
     from claude_memory.layers import buffer
-    from claude_memory.layers.obvious import cut
     from claude_memory.layers.places import project_files
 
     memory = moment.memory
@@ -44,6 +50,6 @@ def _write(moment: Moment, found: list[Found]) -> None:
     buffer.add(
         project_files(memory.home, memory.project.id, memory.project_root),
         memory.home,
-        [buffer.Entry(moment.now, item.label, cut(item.text), session) for item in found],
+        [buffer.Entry(moment.now, item.label, item.text, session) for item in found],
         wait_seconds=buffer.HOOK_WAIT_SECONDS,
     )

@@ -12,8 +12,8 @@ from datetime import datetime
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, ConfigDict
 
-from claude_memory.context.quoting import clipped, plain
 from claude_memory.model import Trust
+from claude_memory.quotation import clipped, plain, quoted
 
 SOURCES = {
     Trust.AGENT: "an agent",
@@ -37,8 +37,8 @@ def given(answer: Answer) -> CallToolResult:
 
 def line(text: str, trust: Trust, characters: int) -> str:
     """A text in one line; in quotation marks unless a person said it."""
-    said = clipped(plain(text[: 8 * characters]), characters)
-    return said if trust is Trust.USER or not said else f"“{said}”"
+    begun = text[: 8 * characters]
+    return clipped(plain(begun), characters) if trust is Trust.USER else quoted(begun, characters)
 
 
 def fenced(text: str, trust: Trust, *, source: str = "") -> str:

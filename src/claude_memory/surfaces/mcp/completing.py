@@ -15,8 +15,8 @@ from mcp_types import (
     ResourceTemplateReference,
 )
 
-from claude_memory.context.quoting import plain
 from claude_memory.model import SearchScope
+from claude_memory.quotation import plain
 from claude_memory.surfaces.mcp.access import Access
 
 if TYPE_CHECKING:

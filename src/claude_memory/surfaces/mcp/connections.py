@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from claude_memory.quotation import named
+
 # A session or topic of hundreds of memories connects everything and says nothing.
 MOST_SHARED = 60
 LONGEST_PATH = 12
@@ -67,7 +69,7 @@ def around(web: Web, start: str, limit: int) -> list[tuple[str, str]]:
     for thing, found in web.of(through).items():
         for far in found:
             if far != start and far.startswith("memory:"):
-                ties.setdefault(far, {})[thing] = 1.0 / len(found)
+                ties.setdefault(far, {})[named(thing)] = 1.0 / len(found)
     ordered = sorted(ties, key=lambda name: -sum(ties[name].values()))  # stable: the newest first
     return [(name, ", ".join(sorted(ties[name]))) for name in ordered[:limit]]
 

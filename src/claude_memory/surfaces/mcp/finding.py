@@ -11,9 +11,9 @@ from pydantic import Field
 
 from claude_memory import times
 from claude_memory.context.budget import tokens
-from claude_memory.context.quoting import plain
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Hit, Kind, MemoryFilter, MemoryId, SearchScope, StoredMemory, Trust
+from claude_memory.quotation import named, plain, unquoted
 from claude_memory.surfaces.mcp.access import Access
 from claude_memory.surfaces.mcp.answers import Answer, fenced, given, line, moment
 from claude_memory.surfaces.mcp.excerpts import excerpt
@@ -144,9 +144,9 @@ class Finding:
                 limit=ELSEWHERE_LIMIT if all_projects else limit,
                 session=session or None,
                 kinds=kinds,
-                topics=topics,
-                files=files,
-                task=task or None,
+                topics=[unquoted(topic) for topic in topics],
+                files=[unquoted(path) for path in files],
+                task=unquoted(task) or None,
                 since=times.moment(since, now=now) if since else None,
                 until=times.moment(until, now=now, end=True) if until else None,
                 min_relevance=0.0,
@@ -189,7 +189,7 @@ class Finding:
                     kind=entry.kind,
                     title=line(entry.title, Trust.TOOL, 120),
                     timestamp=moment(entry.timestamp),
-                    session=plain(entry.session or ""),
+                    session=named(entry.session or ""),
                     is_event=entry.is_event,
                     anchor=entry.anchor,
                 )
@@ -286,7 +286,7 @@ def _hit(memory: Memory, hit: Hit, whole: StoredMemory | None, *, below: bool = 
         title=line(title, hit.trust, width),
         snippet=line(snippet, hit.trust, SNIPPET),
         relevance=round(hit.relevance, 2),
-        session=plain(hit.session or ""),
+        session=named(hit.session or ""),
         timestamp=moment(hit.timestamp),
         tokens=tokens(whole.body) if whole is not None else 0,
         status=hit.status,
@@ -331,16 +331,16 @@ def open_memory(
         trust=item.trust,
         status=item.status,
         pinned=item.pinned,
-        stale=line(str(item.provenance.get("stale") or ""), Trust.USER, 200),
+        stale=line(str(item.provenance.get("stale") or ""), Trust.TOOL, 200),
         cut=bool(text) and text != item.body,
         relations=tuple(bearings),
     )
     if "provenance" in wanted:
         shown.project = "" if item.project == memory.project.id else item.project
-        shown.session = plain(item.session or "")
-        shown.task = plain(item.task or "")
-        shown.topics = tuple(plain(topic)[:80] for topic in item.topics)
-        shown.files = tuple(plain(name)[:300] for name in item.files[:20])
+        shown.session = named(item.session or "")
+        shown.task = named(item.task or "")
+        shown.topics = tuple(named(topic, 80) for topic in item.topics)
+        shown.files = tuple(named(name, 300) for name in item.files[:20])
         shown.source = _source(item)
     return shown
 
@@ -372,5 +372,5 @@ def _source(item: StoredMemory) -> str:
     place = known.get("file") or known.get("path")
     if place:
         row = known.get("line")
-        return plain(f"{place}:{row}" if row else str(place))[:300]
-    return plain(str(known.get("source", "")))[:100]
+        return named(f"{place}:{row}" if row else str(place), 300)
+    return named(str(known.get("source", "")), 100)

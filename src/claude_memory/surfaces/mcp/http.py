@@ -5,6 +5,7 @@ Host and Origin are compared whole, so a name that merely resolves to this machi
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import os
 import secrets
@@ -22,6 +23,11 @@ HOST = "127.0.0.1"
 PORT = 8420
 TOKEN_FILE = "mcp-token"  # noqa: S105  a file's name
 TOKEN_BYTES = 32
+# How long a client may take to say what it wants, to send it, and to take a part of the answer.
+HEAD_SECONDS = 10.0
+REQUEST_SECONDS = 30.0
+ANSWER_SECONDS = 60.0
+MOST_CONNECTIONS = 128
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -47,7 +53,7 @@ class Guard:
             return
         refusal = self._refusal(scope["headers"])
         if refusal is None:
-            await self._app(scope, receive, send)
+            await self._app(scope, _in_time(receive), _taken_in_time(send))
             return
         status, words = refusal
         headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(words)).encode())]
@@ -70,6 +76,79 @@ class Guard:
         return None
 
 
+def _in_time(receive: Receive) -> Receive:
+    """The request's body within a bound; after it, waiting for the client to go is what receiving is for."""
+    loop = asyncio.get_running_loop()
+    end: float | None = loop.time() + REQUEST_SECONDS
+
+    async def bounded() -> MutableMapping[str, Any]:
+        nonlocal end
+        if end is None:
+            return await receive()
+        try:
+            message = await asyncio.wait_for(receive(), max(end - loop.time(), 0))
+        except TimeoutError:
+            return {"type": "http.disconnect"}
+        if not message.get("more_body", False):
+            end = None
+        return message
+
+    return bounded
+
+
+def _taken_in_time(send: Send) -> Send:
+    """A client that reads nothing of its answer is given up."""
+
+    async def bounded(message: MutableMapping[str, Any]) -> None:
+        await asyncio.wait_for(send(message), ANSWER_SECONDS)
+
+    return bounded
+
+
+def _impatient() -> type[asyncio.Protocol]:
+    """The server's own protocol, but for a client that takes its time to say what it wants.
+
+    The library waits for five seconds between answers; for the end of a request's head it waits for ever.
+    """
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Impatient(H11Protocol):
+        _limit: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._watch()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._watch()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            self._stop()
+
+        def _is_unasked(self) -> bool:
+            return self.cycle is None or self.cycle.response_complete
+
+        def _watch(self) -> None:
+            if not self._is_unasked():
+                self._stop()
+            elif self._limit is None:
+                self._limit = self.loop.call_later(HEAD_SECONDS, self._give_up)
+
+        def _stop(self) -> None:
+            if self._limit is not None:
+                self._limit.cancel()
+                self._limit = None
+
+        def _give_up(self) -> None:
+            self._limit = None
+            if self._is_unasked() and not self.transport.is_closing():
+                self.transport.abort()
+
+    return Impatient
+
+
 def serve_http(home: Path, project: Path, port: int = PORT) -> None:
     """Serve on loopback until interrupted; `port` 0 takes any that is free."""
     import uvicorn
@@ -86,6 +165,8 @@ def serve_http(home: Path, project: Path, port: int = PORT) -> None:
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=2,
+        limit_concurrency=MOST_CONNECTIONS,
+        http=_impatient(),
     )
     _say(f"serving on http://{HOST}:{port}/mcp; the token is in {home / TOKEN_FILE}")
     try:

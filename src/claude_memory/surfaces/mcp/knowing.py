@@ -11,9 +11,9 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from claude_memory.context.quoting import plain
 from claude_memory.errors import NotFound
 from claude_memory.model import Kind, MemoryFilter, SearchScope, SessionId, StoredMemory, Trust
+from claude_memory.quotation import named, plain, unquoted
 from claude_memory.surfaces.mcp import connections
 from claude_memory.surfaces.mcp.access import Access
 from claude_memory.surfaces.mcp.answers import Answer, fenced, given, line
@@ -149,8 +149,8 @@ class Knowing:
         Example: {"topic": "auth"}
         """
         with self._access.reading() as memory:
-            found = memory.knowledge(topic.strip() or None)
-            name = plain(memory.project.name)
+            found = memory.knowledge(unquoted(topic) or None)
+            name = named(memory.project.name)
         said = [*(item.memory for item in found.decisions), *(rule.memory for rule in found.rules)]
         files = Counter(path for item in said for path in item.files)
         topics = Counter(about.casefold() for item in said for about in item.topics)
@@ -163,12 +163,12 @@ class Knowing:
                 lessons=_rules(found, Kind.LESSON, Kind.CORRECTION),
                 preferences=_rules(found, Kind.PREFERENCE),
                 key_files=tuple(
-                    KeyFile(path=plain(path)[:200], memories=count)
+                    KeyFile(path=named(path), memories=count)
                     for path, count in files.most_common(SHOWN_FILES)
                 ),
                 checks=tuple(plain(item.text)[:200] for item in found.recurring if item.kind == "check"),
                 topics=tuple(
-                    f"{plain(about)[:60]} ({count})" for about, count in topics.most_common(SHOWN_TOPICS)
+                    f"{named(about, 60)} ({count})" for about, count in topics.most_common(SHOWN_TOPICS)
                 ),
                 note=_none_known(topic) if not said else "",
             )
@@ -231,9 +231,9 @@ def _none_known(topic: str) -> str:
 
 def _line(item: KeptSummary) -> SummaryLine:
     return SummaryLine(
-        session_id=item.session,
+        session_id=named(item.session),
         summary_id=f"{item.number:03d}",
-        timestamp=plain(str(item.document.get("timestamp", "")))[:40],
+        timestamp=named(str(item.document.get("timestamp", "")), 40),
         executive=line(item.executive, Trust.AGENT, 200),
     )
 
@@ -261,8 +261,8 @@ def _known(item: StoredMemory, *, reason: str = "", times: int = 1, against: Seq
         text=line(text, item.trust, 200),
         reason=line(reason, item.trust, 160) if reason not in text[:200] else "",
         times=times,
-        topics=tuple(plain(topic)[:60] for topic in item.topics[:5]),
-        files=tuple(plain(path)[:200] for path in item.files[:3]),
+        topics=tuple(named(topic, 60) for topic in item.topics[:5]),
+        files=tuple(named(path) for path in item.files[:3]),
         contradicted_by=tuple(against[:3]),
     )
 
@@ -284,4 +284,4 @@ def _steps(web: Web, path: Sequence[str]) -> list[tuple[str, str]]:
 
 def _connection(thing: str, by: str, item: StoredMemory | None) -> Connection:
     title = line(item.title, item.trust, 100) if item is not None else ""
-    return Connection(thing=plain(thing)[:300], title=title, by=plain(by)[:300])
+    return Connection(thing=named(thing, 300), title=title, by=plain(by))

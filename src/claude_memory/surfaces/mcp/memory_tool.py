@@ -158,6 +158,8 @@ class MemoryTool(_Base):  # type: ignore[misc]
         """The real path, or InvalidInput: whole names only, and never through a link."""
         if not isinstance(named, str) or (named != ROOT and not named.startswith(f"{ROOT}/")):
             raise InvalidInput(f"paths begin with {ROOT}/, such as {ROOT}/notes.md")
+        if _clean(named) != named:
+            raise InvalidInput("a path must not hold a secret: name the file after what it is about")
         parts = [part for part in named.removeprefix(ROOT).split("/") if part]
         for part in parts:
             if part.startswith(".") or part.rstrip(" .") != part or not _NAME.fullmatch(part):
@@ -227,6 +229,6 @@ def _bounds(span: Any, count: int) -> tuple[int, int]:
 
 
 def _clean(text: str) -> str:
-    from claude_memory.ingest.redact import redact
+    from claude_memory.redact import redact
 
     return redact(text).text if text else ""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from claude_memory.context.quoting import plain
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.model import Trust
+from claude_memory.quotation import named, plain, quoted, unquoted
 from claude_memory.surfaces.mcp.access import Access
 from claude_memory.surfaces.mcp.answers import Answer, fenced, given, line, moment
 
@@ -128,7 +128,7 @@ class Planning:
         Example: {"action": "append", "name": "login", "text": "tests pass"}
         """
         with self._access.memory() as memory:
-            tasks = task_api(memory, self._access)
+            tasks, name = task_api(memory, self._access), unquoted(name)
             if action == "list":
                 listed = _listed(tasks)
                 note = "" if listed else "no task yet: action scratchpad with a name and a text begins one"
@@ -175,9 +175,9 @@ def _intended(item: Intention, reason: str = "") -> Intended:
         at=moment(item.at) if item.at else "",
         deadline=moment(item.deadline) if item.deadline else "",
         snoozed_until=moment(item.snoozed_until) if item.snoozed_until else "",
-        files=tuple(plain(name)[:200] for name in item.files[:20]),
-        topics=tuple(plain(topic)[:80] for topic in item.topics[:20]),
-        codebase=plain(item.codebase or ""),
+        files=tuple(named(name) for name in item.files[:20]),
+        topics=tuple(named(topic, 80) for topic in item.topics[:20]),
+        codebase=named(item.codebase or ""),
         priority=item.priority,
     )
 
@@ -185,9 +185,9 @@ def _intended(item: Intention, reason: str = "") -> Intended:
 def _listed(tasks: MemoryAPI) -> tuple[TaskLine, ...]:
     return tuple(
         TaskLine(
-            name=plain(item.name)[:200],
+            name=named(item.name),
             phase=item.current_phase,
-            session=plain(item.session_id),
+            session=named(item.session_id),
             updated=moment(item.updated_at),
         )
         for item in tasks.list_tasks(all_sessions=True)[:SHOWN]
@@ -228,8 +228,8 @@ def _task(tasks: MemoryAPI, action: str, name: str, path: str) -> TaskAnswer:
         next_step=steps[status.current_phase],
         text=fenced(text, Trust.AGENT, source="the task's file") if text else "",
         entries=status.entries,
-        problems=tuple(plain(str(problem))[:200] for problem in status.problems[:5]),
-        path=path,
+        problems=tuple(quoted(str(problem), 200) for problem in status.problems[:5]),
+        path=named(path, 1_000),
     )
 
 

@@ -234,6 +234,9 @@ class Server:
         from claude_memory.memory import Memory
 
         memory = Memory.open(home, folder, patience_ms=patience_ms)
+        memory.serves_agent = (
+            True  # over HTTP, too, where the process itself may have been started by a person
+        )
         logs.configure(home, memory.settings)
         if memory.settings.embedder.partition(":")[0] in LOCAL_EMBEDDERS:
             memory.lend_embedder(lambda named: self._lent(named, memory.settings.embedder))

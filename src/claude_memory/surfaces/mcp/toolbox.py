@@ -36,6 +36,14 @@ _PUBLISHED = {own: published for published, own in _RENAMED.items()}
 class ToolServer(MCPServer):
     """A server whose complaints about arguments are one line that says what to do."""
 
+    async def run_stdio_async(self) -> None:
+        """Serve over standard input and output."""
+        from claude_memory.surfaces.mcp.stdio import streams
+
+        async with streams() as (requests, answers):
+            options = self._lowlevel_server.create_initialization_options()
+            await self._lowlevel_server.run(requests, answers, options)
+
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:

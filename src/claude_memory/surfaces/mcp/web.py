@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from claude_memory.context.quoting import plain
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.graph.extract import MOST_MENTIONS, plain_path
 from claude_memory.model import MemoryFilter, MemoryId, SearchScope, StoredMemory
+from claude_memory.quotation import plain, unquoted
 from claude_memory.store.graph_protocol import Entity, graph_of
 from claude_memory.store.lifecycle_protocol import lifecycle_of
 from claude_memory.surfaces.mcp.connections import MOST_SHARED, Web
@@ -34,7 +34,7 @@ class Weaver:
 
     def thing(self, named: str) -> str:
         """What a model means by a name: a thing as we write it, a file, topic, session, or a memory's id."""
-        said = named.strip()
+        said = unquoted(named)
         kind, colon, rest = said.partition(":")
         for name in (rest, said) if colon else (said,):
             options = self._called(name)

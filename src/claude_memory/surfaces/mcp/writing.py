@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from claude_memory.memory import Memory
 
 TEXT_CHARACTERS = 200_000
+STANDS = "that is the user's own word and stands until they replace it; yours is kept beside it, linked"
 Change = Literal["update", "supersede", "pin", "demote", "forget", "restore"]
 
 
@@ -39,6 +40,7 @@ class Revised(Answer):
     demoted: bool = False
     supersedes: str = ""
     undo: str = ""
+    note: str = ""
 
 
 class Writing:
@@ -90,7 +92,8 @@ class Writing:
     ) -> Annotated[CallToolResult, Revised]:
         """Change one memory: update its text (a mistake in it), supersede it by a new text (it held once;
         the old one stays, linked), pin (never fades), demote (found last), forget (hidden, 30 days to undo),
-        restore (undoes forget, supersede, demote or pin). What the user said is superseded, not updated.
+        restore (undoes forget, supersede, demote or pin). What the user said only
+        they change, hide or replace: supersede keeps your text beside it.
 
         Example: {"id": "m4k2", "action": "supersede", "text": "Sessions use PASETO", "reason": "audit"}
         """
@@ -103,6 +106,8 @@ class Writing:
 
 def _verdict(memory: Memory, kept: StoredMemory, old: StoredMemory | None) -> Remembered:
     title = line(kept.title, Trust.USER, 100)
+    if old is not None and kept.supersedes is None:
+        return Remembered(id=kept.id, verdict="conflict", other=old.id, reason=STANDS, title=title)
     if old is not None:
         return Remembered(id=kept.id, verdict="superseded", other=old.id, title=title)
     found = memory.verdicts.get(kept.id)
@@ -120,7 +125,8 @@ def _verdict(memory: Memory, kept: StoredMemory, old: StoredMemory | None) -> Re
 def _update(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revised:
     if old.trust is Trust.USER:
         raise Conflict(
-            f"{old.id} is the user's own word: use action supersede, which keeps it and links the new text"
+            f"{old.id} is the user's own word: action supersede keeps your text beside it, linked, "
+            "for the user to accept"
         )
     changed = memory.revise(old.id, body=text, reason=reason or None)
     return _revised(memory, changed, undo="")
@@ -136,7 +142,10 @@ def _supersede(memory: Memory, old: StoredMemory, text: str, reason: str) -> Rev
         trust=Trust.AGENT,
         provenance={"source": "mcp", **({"reason": reason} if reason else {})},
     )
-    return _revised(memory, memory.supersede(old.id, new), undo=f"revise {old.id} with action restore")
+    kept = memory.supersede(old.id, new)
+    if kept.supersedes is None:
+        return _revised(memory, kept, undo=f"revise {kept.id} with action forget", note=STANDS)
+    return _revised(memory, kept, undo=f"revise {old.id} with action restore")
 
 
 def _pin(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revised:
@@ -147,6 +156,8 @@ def _pin(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revised:
 
 def _demote(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revised:
     del text
+    if old.trust is Trust.USER:
+        raise Conflict(f"{old.id} is the user's own word, and only they can demote it")
     memory.lifecycle.review([old], "demoted")
     if old.pinned or reason:
         old = memory.revise(old.id, pinned=False, reason=reason or None)
@@ -157,7 +168,7 @@ def _forget(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revise
     del text
     if old.status is Status.FORGOTTEN:
         raise Conflict(f"{old.id} is forgotten already; action restore brings it back")
-    if reason:
+    if reason and old.trust is not Trust.USER:
         memory.revise(old.id, reason=reason)
     [hidden] = memory.forget([old.id])
     days = memory.settings.forget_undo_days
@@ -170,7 +181,7 @@ def _restore(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revis
         return _revised(memory, memory.restore([old.id])[0], undo="")
     if old.status is Status.SUPERSEDED:
         return _revised(memory, memory.reinstate(old.id), undo="")
-    if _is_demoted(memory, old):
+    if _is_demoted(memory, old) and old.trust is not Trust.USER:
         memory.lifecycle.review([old], "promoted")
         return _revised(memory, old, undo="")
     if old.pinned:
@@ -182,7 +193,7 @@ def _is_demoted(memory: Memory, item: StoredMemory) -> bool:
     return memory.lifecycle.standing([item])[0].demoted
 
 
-def _revised(memory: Memory, item: StoredMemory, *, undo: str) -> Revised:
+def _revised(memory: Memory, item: StoredMemory, *, undo: str, note: str = "") -> Revised:
     return Revised(
         id=item.id,
         status=item.status,
@@ -191,6 +202,7 @@ def _revised(memory: Memory, item: StoredMemory, *, undo: str) -> Revised:
         demoted=_is_demoted(memory, item),
         supersedes=item.supersedes or "",
         undo=undo,
+        note=note,
     )
 
 

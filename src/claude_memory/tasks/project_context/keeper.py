@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.errors import InvalidInput
+from claude_memory.redact import kept_document
 from claude_memory.tasks import documents, locks, mirror
 from claude_memory.tasks.places import Storage
 from claude_memory.tasks.project_context.detect import Facts, Package, detect
@@ -99,7 +100,7 @@ class ContextKeeper:
             now = documents.stamp(datetime.now(UTC))
             mark = _fingerprint(self.storage.root, facts)
             found = ProjectContext(facts, custom, str(self.storage.root), now, mark)
-            content = json.dumps(found.as_json(), ensure_ascii=False, indent=2) + "\n"
+            content = json.dumps(kept_document(found.as_json()), ensure_ascii=False, indent=2) + "\n"
             documents.write(target, documents.encoded(content))
         mirror.copy(self.storage, target)
         return found

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from claude_memory.ingest.redact.rule import BASE64, QUOTE, SEPARATOR, Rule, named, token
+from claude_memory.redact.rule import BARE, BASE64, CHARS, QUOTE, SEPARATOR, Rule, named, token
 
-# What a secret can be made of where nothing but its surroundings marks it. A backslash belongs to the value
-# unless it begins an escape that ends the line or the string.
-_CHARS = r"""(?:[^\s"'`\\\x00]|\\[^nrtu"'`\s\\\x00])"""
-_BARE = r"""(?:[^\s"'`\\,;&|<>()\x00]|\\[^nrtu"'`\s\\\x00])"""
 _NAME = (
     r"(?i:secret|token|passw(?:or)?d|passphrase|pwd|credentials?|[_-]pass|[_-]auth|secret[_-]?key[_-]?base"
     r"|(?:api|access|secret|private|auth|encryption|signing|master|account|shared|license|app|application"
@@ -21,7 +17,8 @@ _NAME_WORDS = tuple(
 # Names that end like a secret's and are none: resource types and addresses, public keys, places in a listing.
 _OTHER_NAMES = (
     r"[A-Z]\w*::[A-Z]\w*::\w*|arn:aws[\w-]*:[\w-]*:[\w-]*:[0-9]*:|(?i:public_?key_?)"
-    r"|(?i:(?:next|lock|idempotency|update|page|continuation|sync|pagination|cursor|resume)[_-]?(?:page[_-]?)?)"
+    r"|(?i:(?:next|lock|idempotency|update|page|continuation|sync|pagination|cursor"
+    r"|resume)[_-]?(?:page[_-]?)?)"
 )
 # Where an environment line begins: in a file, a diff, a numbered listing, a JSON string.
 _LINE = r"(?m)(?:^|\\n)[ \t+-]*(?:[0-9]+[\t\x7f])?(?:export |set |ENV |ARG |- )?"
@@ -53,8 +50,8 @@ CONTEXTS = (
         ("authorization", "x-api-key", "x-auth-token", "private-token", "x-access-token", "api-key"),
         r"(?:\b|_|\\[nrt])(?i:authorization|x-api-key|x-auth-token|private-token|x-access-token|api-key)"
         + SEPARATOR
-        + rf"(?i:(?:bearer|token|basic|apikey|digest|key|bot|splunk|ghost)(?:[ \t]+|%20|=))?({_BARE}{{8,}})",
-        "random",
+        + rf"(?i:(?:bearer|token|basic|apikey|digest|key|bot|splunk|ghost)(?:[ \t]+|%20|=))?({BARE}{{8,}})",
+        "header",
     ),
     named("bearer-token", "bearer", "bearer", r"[\w.~+/-]{16,}={0,2}", "random"),
     Rule("basic-login", ("basic",), r"(?i:\bbasic)[ \t]+([A-Za-z0-9+/_-]{8,}={0,2})", "basic"),
@@ -76,28 +73,29 @@ CONTEXTS = (
         "command-password",
         ("--pass", "--pwd", "--token", "--secret", "--api-key", "--auth", "-pass"),
         rf"(?:\s|^|[\"'])(?:{_FLAG})(?:[ \t=]|(?:{QUOTE}),?[ \t]?)"
-        rf"(?:\\\r?\n[ \t]*)?(?:{QUOTE})?({_BARE}{{6,}})",
+        rf"(?:\\\r?\n[ \t]*)?(?:{QUOTE})?({BARE}{{6,}})",
         "env",
     ),
     Rule(
         "mysql-password",
         ("mysql", "mariadb", "sshpass", "redis-cli"),
-        rf"(?:mysql\w*|mariadb\w*)\s[^\n|;]{{0,120}}?\s-p({_BARE}{{6,}})"
-        rf"|sshpass\s+-p[ \t]*(?:{QUOTE})?({_BARE}{{4,}})"
-        rf"|redis-cli\s[^\n|;]{{0,120}}?-a[ \t]+(?:{QUOTE})?({_BARE}{{6,}})",
+        rf"(?:mysql\w*|mariadb\w*)\s[^\n|;]{{0,120}}?\s-p({BARE}{{6,}})"
+        rf"|sshpass\s+-p[ \t]*(?:{QUOTE})?({BARE}{{4,}})"
+        rf"|redis-cli\s[^\n|;]{{0,120}}?-a[ \t]+(?:{QUOTE})?({BARE}{{6,}})",
         "env",
     ),
     Rule(
         "netrc-password",
         ("password ", "password\t"),
         r"(?:machine[ \t]+[\w.:-]+|default)[^\x00]{1,80}?login[ \t]+\S+?[^\x00]{1,80}?"
-        rf"password[ \t]+({_BARE}{{6,}})",
+        rf"password[ \t]+({BARE}{{6,}})",
         "env",
     ),
     Rule(
         "sql-password",
-        ("identified by", "password '", "encrypted password"),
-        r"(?i:identified by|(?:with|encrypted|set|(?:role|user) [\w\"]+) password)\s+\\*'([^'\s\x00]{6,})'",
+        ("identified by", "password '", "encrypted password", "password = '"),
+        r"(?i:identified by|(?:with|encrypted|set|(?:role"
+        r"|user) [\w\"]+) password)\s+(?:=[ \t]*)?\\*['\"]([^'\"\s\x00]{6,})['\"]",
         "env",
     ),
     Rule(
@@ -121,32 +119,33 @@ CONTEXTS = (
     Rule(
         "env-key",
         ("_key=",),
-        rf"{_LINE}[A-Z][A-Z0-9_]*_KEY=(?:{QUOTE})?({_CHARS}{{16,}})",
+        rf"{_LINE}[A-Z][A-Z0-9_]*_KEY=(?:{QUOTE})?({CHARS}{{16,}})",
         "random",
     ),
     Rule(
         "env-secret",
         _ENV_WORDS,
-        rf"{_LINE}{_ENV_NAME}=(?:{QUOTE})?({_CHARS}{{6,}})",
+        rf"{_LINE}{_ENV_NAME}=(?:{QUOTE})?({CHARS}{{6,}})",
         "env",
     ),
     Rule(
         "password-literal",
         ("password", "passwd", "pwd", "passphrase"),
-        rf"(?i:password|passwd|pwd|passphrase){_ASSIGN}[bru]?{QUOTE}({_CHARS}{{6,}})\\*[\"'`]",
+        rf"(?i:password|passwd|pwd|passphrase){_ASSIGN}[bru]?{QUOTE}({CHARS}{{6,}})\\*[\"'`]",
         "env",
     ),
     Rule(
         "password-phrase",
         ("password", "passwd", "pwd", "passphrase"),
-        rf"(?i:password|passwd|pwd|passphrase){_ASSIGN}[bru]?{QUOTE}([^\s\"'`\\\x00][^\"'`\\\n\x00]{{4,60}})\\*[\"'`]",
+        rf"(?i:password|passwd|pwd|passphrase){_ASSIGN}[bru]?{QUOTE}"
+        rf"([^\s\"'`\\\x00][^\"'`\\\n\x00]{{4,60}})\\*[\"'`]",
         "phrase",
     ),
     # Two letters name much besides (a page's width, Playwright): only what no mere word or number can be.
     Rule(
         "short-password",
         ("pw=", "pw =", "pw:", "pw :", 'pw"', "pw'"),
-        rf"(?:^|[^A-Za-z0-9])(?i:pw){_ASSIGN}[bru]?(?:{QUOTE})?({_BARE}{{6,}})",
+        rf"(?:^|[^A-Za-z0-9])(?i:pw){_ASSIGN}[bru]?(?:{QUOTE})?({BARE}{{6,}})",
         "mixed",
     ),
     Rule(
@@ -166,9 +165,9 @@ CONTEXTS = (
         "secret-assignment",
         _NAME_WORDS,
         rf"(?:{_OTHER_NAMES})?"
-        rf"{_NAME}(?:(?:{_ASSIGN}|(?:{QUOTE}),[ \t]?)[bru]?{QUOTE}({_CHARS}{{8,}})"
-        rf"|{_ASSIGN}({_BARE}{{8,}}(?:&[^\s&=?\"'`\x00]+)*))"
-        rf"|(?i:\bset(?:env|x)?)[ \t]+\w*{_NAME}[ \t]+(?:{QUOTE})?({_BARE}{{8,}})",
+        rf"{_NAME}(?:(?:{_ASSIGN}|(?:{QUOTE}),[ \t]?)[bru]?{QUOTE}({CHARS}{{8,}})"
+        rf"|{_ASSIGN}({BARE}{{8,}}(?:&[^\s&=?\"'`\x00]+)*))"
+        rf"|(?i:\bset(?:env|x)?)[ \t]+\w*{_NAME}[ \t]+(?:{QUOTE})?({BARE}{{8,}})",
         "random",
         unless=_OTHER_NAMES,
     ),
@@ -183,14 +182,14 @@ CONTEXTS = (
     Rule(
         "password-assignment",
         ("password", "passwd", "pwd", "passphrase"),
-        rf"(?i:password|passwd|pwd|passphrase){_ASSIGN}({_BARE}{{7,}}[^\s\"'`\\,;&|<>().!?:\x00])",
+        rf"(?i:password|passwd|pwd|passphrase){_ASSIGN}({BARE}{{7,}}[^\s\"'`\\,;&|<>().!?:\x00])",
         "spoken",
     ),
     Rule(
         "worded-secret",
         tuple(f"{name}{sign}" for name in ("token", "secret", "key") for sign in ("=", ":", " =", " :")),
-        r"(?:^|[\s,;({\[])(?i:token|secret|(?:api|access|secret)[ _-]?key)[ \t]?[=:][ \t]?"
-        r"([^\s\"'`\\,;&|<>()\x00]{7,}[^\s\"'`\\,;&|<>().!?:\x00])(?:[\s,;.!?)}\]]|$)",
+        r"(?:^|[\s,;({\[\"'`]|\\[nrt])(?i:token|secret|(?:api|access|secret)[ _-]?key)[ \t]?[=:][ \t]?"
+        r"([^\s\"'`\\,;&|<>()\x00]{7,}[^\s\"'`\\,;&|<>().!?:\x00])(?:[\s,;.!?)}\]\"'`\\]|$)",
         "mixed",
     ),
 )

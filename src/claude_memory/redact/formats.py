@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from claude_memory.ingest.redact.rule import BASE64, QUOTE, Rule, named, token
+from claude_memory.redact.rule import BASE64, QUOTE, Rule, named, token
 
 _HEX32 = r"[0-9a-fA-F]{32}\b"
 _UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"

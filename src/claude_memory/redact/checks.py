@@ -16,11 +16,13 @@ from itertools import pairwise
 
 _ENOUGH = 256  # characters that decide: these patterns backtrack, and a value may be megabytes long
 _PLACEHOLDER = re.compile(
-    r"""(?ix) ^[<\[{(%$*.#@!&\x7f-]*$ | \$\{ | \$\( | \{\{ | ^\$[a-z_]\w*$ | ^%\w+%$ | %\(\w+\) | ^<[^>]*>?$
+    r"""(?ix) ^[<\[{(%$*.#@!&\x7f-]*$ | \$\{ | \$\( | \{\{ | ^\$(?:env:)?\{?[a-z_]\w*\}?$
+    | ^%\w+%$ | %\(\w+\) | ^<[^>]*>?$
     | (?:\b|_)(?:your|dummy|fake|mock|sample|todo) | [_-]here\b | example | placeholder | insert[_-]
     | change[_-]?(?:me|this|it) | replace[_-]?(?:me|with|this) | redacted | undefined | aws4-hmac
     | (?:\b|_)(?:scram|sha|md5|aes|utf|rs256|hs256|base64|oauth2|ed25519)(?:\b|[_-]|\d)
-    | x{4,} | \*{3,} | \.{3} | 0{6,}
+    | sensitive
+    | %20(?:secret|password)$ | ^\d+,[a-z]+: | ^sk-12345 | x{4,} | \*{3,} | \.{3} | 0{6,}
     | environ | getenv | process\.env | import\.meta | secrets?\. | vars?\. | \benv\.
     | ^[a-z_.-]*(?:password|passwd|secret|pass|pwd|token|key)[a-z_.-]*\d{0,4}$
     | ^(?:test|some|my|the|foo|bar|a|an)[_-] | ^(?:12345|1a2b3c|a1b2c3|abcdef|abc123|qwerty|foobar)
@@ -47,6 +49,15 @@ _ABOUT_PASSWORDS = re.compile(
     r"(?i)\b(?:least|most|chars?|characters?|digits?|letters?|must|enter|min|max)\b"
 )
 _PATH_OR_OPTION = re.compile(r"[./~-]|[a-z_]+=|@?[\w.-]+/[\w./-]*$")
+_PLACE = re.compile(  # a path, however much its parts look drawn by lot
+    r"(?:~|\.{1,2}|(?i:[a-z]:)|/?(?:tmp|home|usr|var|etc|opt|root|Users|mnt|srv|dev|proc|src|lib))[/\\]|\\[a-z]+\\"
+    r"|(?:/\w{1,12}){3,}/?$|[a-z0-9_]{1,12}(?:/[a-z0-9_]{1,12}){2,}$"
+)
+
+_ORDINARY = re.compile(
+    r"(?i)v?\d+(?:[.:/_-]\w*)*|[a-z]+[-_]?\d{1,3}|[\w-]+\.(?:[a-z]{1,5}\d?|\d+)(?:[:#]\S*)?|[a-z]+(?:[-_.]\d+)+\w?"
+    r"|[A-Z]+-\d+|#.*|.*[()\[\]{}=].*|.*:\d+(?::\d+)?|[\w.-]+/[\w./-]+|\d+[a-z]{1,3}"
+)
 
 
 def entropy(value: str) -> float:
@@ -70,9 +81,22 @@ def is_token(value: str) -> bool:
 def is_random(value: str) -> bool:
     """Mixed letters and digits without the long words that names and sentences are made of."""
     value = value[:_ENOUGH]
-    if len(value) < 8 or is_placeholder(value) or _CODE.search(value):
+    if len(value) < 8 or is_placeholder(value) or _CODE.search(value) or _PLACE.match(value):
         return False
     return _is_scrambled(value)
+
+
+def is_header_value(value: str) -> bool:
+    """Behind a header that carries nothing but keys: any long value of letters and digits."""
+    if is_random(value):
+        return True
+    value = value[:_ENOUGH]
+    mixed = any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+    return (
+        mixed
+        and len(value) >= 16
+        and not (is_placeholder(value) or _CODE.search(value) or _PLACE.match(value))
+    )
 
 
 def _is_scrambled(value: str) -> bool:
@@ -104,7 +128,17 @@ def is_env_password(value: str) -> bool:
     value = value[:_ENOUGH]
     if len(value) < 6 or is_placeholder(value) or _CODE.search(value) or _WORDS.fullmatch(value):
         return False
+    if _PLACE.match(value):
+        return False
     return not _PATH_OR_OPTION.match(value) or _is_scrambled(value)
+
+
+def is_given_password(value: str) -> bool:
+    """What a command takes as a password: anything but a placeholder, an option, a plain word or number."""
+    value = value[:_ENOUGH].rstrip("\\")
+    if len(value) < 5 or is_placeholder(value) or _CODE.search(value) or _WORDS.fullmatch(value):
+        return False
+    return not (_PLACE.match(value) or value[0] in "-/$<{[.%*")
 
 
 def is_spoken_password(value: str) -> bool:
@@ -120,6 +154,11 @@ def is_mixed_password(value: str) -> bool:
     ]
     changes = sum(one != other for one, other in pairwise(kinds))
     return (len(set(kinds)) >= 3 or changes > 4) and is_spoken_password(value)
+
+
+def is_scrawl(value: str) -> bool:
+    """A password without a sign before it: mixed, and no version, date, name or number with a unit."""
+    return is_mixed_password(value) and not _ORDINARY.fullmatch(value[:_ENOUGH])
 
 
 def is_phrase(value: str) -> bool:
@@ -151,9 +190,10 @@ def is_jwt(value: str) -> bool:
 def is_basic_login(value: str) -> bool:
     """Base64 of `user:password`."""
     try:
-        return b":" in base64.b64decode(value + "=" * (-len(value) % 4))
+        plain = base64.b64decode(value + "=" * (-len(value) % 4)).decode("utf-8")
     except (ValueError, binascii.Error):
         return False
+    return ":" in plain and plain.isprintable()
 
 
 def is_kubernetes_value(value: str) -> bool:
@@ -167,9 +207,12 @@ def is_kubernetes_value(value: str) -> bool:
 CHECKS: Mapping[str, Callable[[str], bool]] = {
     "token": is_token,
     "random": is_random,
+    "header": is_header_value,
     "password": is_password,
     "env": is_env_password,
+    "given": is_given_password,
     "spoken": is_spoken_password,
+    "scrawl": is_scrawl,
     "mixed": is_mixed_password,
     "phrase": is_phrase,
     "jwt": is_jwt,

@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from claude_memory.ingest.redact.private import MARK, PrivateSpans
-from claude_memory.ingest.redact.secrets import Redacted, cut_secrets
+from claude_memory.redact.engine import RE2, Engine
+from claude_memory.redact.private import MARK, PrivateSpans
+from claude_memory.redact.secrets import Redacted, cut_secrets, find, lightest, replaced
 
 # Names and ids that the agent itself writes at the top of an event. An unclosed tag in a tool's input must
 # not take the identity of the event with it; everything a person or a tool said is cut all the same.
@@ -24,17 +25,28 @@ ENVELOPE_NAMES = ENVELOPE_IDS | frozenset(
     stop_hook_active custom_instructions last_assistant_message""".split()
 )
 _CONTEXT_LIMIT = 64
-_NAMING_KEYS = ("name", "key", "Name", "Key")
+# `{"name": "DB_PASSWORD", "value": …}`, `{"password": {"value": …}}`, `{"Password": {"S": …}}`
+_NAMING_KEYS = ("name", "key", "field", "label", "header", "id", "title", "Name", "Key", "Label", "Field")
+_VALUE_KEYS = frozenset(
+    """value Value val content text data stringValue string_value plainText plain raw default v S s""".split()
+)
+_JWK_SECRETS = frozenset("d p q dp dq qi k".split())
+_ARGUMENT_CHARACTERS = 8_000
 _FLAG = re.compile(r"--?[A-Za-z][\w-]*|[A-Za-z][\w.-]*:?")
 
 
-def redact(text: str) -> Redacted:
+def redact(text: str, *, using: Engine = RE2) -> Redacted:
     """One text without its private spans and secrets."""
     spans = PrivateSpans()
-    result = cut_secrets(spans.cut(text))
+    result = cut_secrets(spans.cut(text), using=using)
     if not spans.cut_count:
         return result
     return Redacted(result.text, _counted(Counter(result.found), spans))
+
+
+def redact_short(text: str) -> str:
+    """The same for a text of a few thousand characters, where loading re2 costs more than the text does."""
+    return redact(text, using=lightest()).text
 
 
 def redact_document(value: Any) -> tuple[Any, Mapping[str, int]]:
@@ -89,14 +101,31 @@ class _Walk:
         if isinstance(value, str):
             return self._secrets(self.spans.cut(value), name)
         if isinstance(value, dict):
-            return self._enter(_members(value), {}, depth)
+            return self._enter(_members(value, name), {}, depth)
         if isinstance(value, (list, tuple)):
-            return self._enter(_elements(value, name), [], depth)
+            return self._enter(_elements(self._arguments(value), name), [], depth)
         return value if self.spans.depth == 0 or value is None else MARK
 
     def _enter(self, items: Iterator[Any], target: Any, depth: int) -> Any:
         self.open.append((items, target, depth + 1))
         return target
+
+    def _arguments(self, value: list[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
+        """A command given word by word, without what its flags say is secret."""
+        if not _are_arguments(value):
+            return value
+        line = " ".join(value)
+        spans = find(line)
+        kept, place = [], 0
+        for word in value:
+            within = [
+                s._replace(start=max(s.start - place, 0), end=min(s.end - place, len(word)))
+                for s in spans
+                if s.start < place + len(word) and s.end > place
+            ]
+            kept.append(replaced(word, within, self.found) if within else word)
+            place += len(word) + 1
+        return kept
 
     def _secrets(self, text: str, name: str) -> str:
         result = cut_secrets(text, name if len(name) <= _CONTEXT_LIMIT else "")
@@ -105,11 +134,21 @@ class _Walk:
         return result.text
 
 
-def _members(value: dict[Any, Any]) -> Iterator[tuple[Any, Any, str]]:
-    """Key, value and, for `{"name": "API_KEY", "value": …}`, the name that the value goes by."""
-    named = next((value[key] for key in _NAMING_KEYS if isinstance(value.get(key), str)), "")
+def _members(value: dict[Any, Any], name: str) -> Iterator[tuple[Any, Any, str]]:
+    """Key, value and, where the key says nothing of it, the name that the value goes by."""
+    named = next((value[key] for key in _NAMING_KEYS if isinstance(value.get(key), str)), name)
+    is_key = "kty" in value
     for key, member in value.items():
-        yield key, member, named if key in ("value", "Value") else ""
+        if is_key and key in _JWK_SECRETS:
+            yield key, member, "secret_key"
+        else:
+            yield key, member, named if key in _VALUE_KEYS else ""
+
+
+def _are_arguments(value: list[Any] | tuple[Any, ...]) -> bool:
+    if not any(isinstance(word, str) and word.startswith("-") for word in value):
+        return False
+    return all(isinstance(word, str) for word in value) and sum(map(len, value)) <= _ARGUMENT_CHARACTERS
 
 
 def _elements(value: list[Any] | tuple[Any, ...], name: str) -> Iterator[tuple[str, Any]]:

@@ -1,9 +1,0 @@
-"""Cuts what must never be stored: spans a person marked `<private>`, and secrets.
-
-The only door for text on its way to database, index, log, backup or model. Reads and writes no files.
-"""
-
-from claude_memory.ingest.redact.document import redact, redact_document
-from claude_memory.ingest.redact.secrets import Redacted, may_hold
-
-__all__ = ["Redacted", "may_hold", "redact", "redact_document"]

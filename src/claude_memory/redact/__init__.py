@@ -1,0 +1,20 @@
+"""Cuts what must never be stored: spans a person marked `<private>`, and secrets.
+
+The only door for text on its way to database, index, log, backup or model. Reads and writes no files.
+"""
+
+from claude_memory.redact.document import redact, redact_document, redact_short
+from claude_memory.redact.door import kept, kept_change, kept_document, kept_mapping
+from claude_memory.redact.secrets import Redacted, may_hold
+
+__all__ = [
+    "Redacted",
+    "kept",
+    "kept_change",
+    "kept_document",
+    "kept_mapping",
+    "may_hold",
+    "redact",
+    "redact_document",
+    "redact_short",
+]

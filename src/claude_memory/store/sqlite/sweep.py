@@ -1,0 +1,245 @@
+"""Takes erased sentences out of every table that can hold one.
+
+Which columns those are stands in SWEPT; every other column that holds text is named in SILENT with the
+reason why none can be in it. A test holds both against the schema. What a text holds, `erasure` decides.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import apsw
+
+from claude_memory.erasure import ERASED, Holder, Several, holds, title_without, without
+from claude_memory.model import EventId, ProjectId, StoredMemory
+from claude_memory.store.packing import packed, unpacked
+from claude_memory.store.sqlite import archive_search, changes, rows, write
+from claude_memory.store.sqlite.tombstones import memory_without
+
+Of = Callable[[ProjectId | None], Holder]
+
+SWEPT = {
+    "memories": ("title", "body", "task", "topics", "files", "provenance"),
+    "events": ("payload",),
+    "messages": ("body",),
+    "conversations": ("title", "record"),
+    "exchanges": ("record",),
+    "import_files": ("state",),
+    "intentions": ("record",),
+    "relations": ("evidence",),
+    "changes": ("record",),
+}
+SILENT = {
+    "meta": "our own keys and figures",
+    "projects": "names and folders",
+    "project_aliases": "names and folders",
+    "project_paths": "names and folders",
+    "sessions": "agents' own ids",
+    "events": "ids, kinds, agents, folders",
+    "memories": "ids, and words of our own",
+    "memory_topics": "made with their memory, and gone with it",
+    "memory_files": "made with their memory, and gone with it",
+    "passages": "terms of their memory and its neighbours, made anew when one changes",
+    "text_index": "terms of the passages",
+    "lexicon": "terms of the passages",
+    "models": "names of models",
+    "tombstones": "hashes",
+    "conversations": "ids, folders, branches",
+    "messages": "roles, names of tools, ids of calls and events",
+    "message_index": "words of the messages, changed with them",
+    "message_terms": "a view of that index",
+    "import_files": "paths, and hashes of the beginning and the end of what was read",
+    "intentions": "ids, codebases, states",
+    "reviews": "why a memory was used, in words of our own",
+    "relations": "kinds",
+    "people": "names of people",
+    "cursors": "names of mirrors",
+    "rejected": "hashes",
+    "entities": "mentioned by a memory, and gone with the last one",
+    "mentions": "kinds",
+    "file_states": "paths and hashes of lines",
+    "consolidation_steps": "our own words",
+}
+
+
+@dataclass(slots=True)
+class Swept:
+    """What is to be removed as a whole, and which agents' own files said it."""
+
+    memories: list[tuple[int, StoredMemory]] = field(default_factory=list)
+    events: list[tuple[EventId, ProjectId]] = field(default_factory=list)
+    projects: set[ProjectId] = field(default_factory=set)
+    transcripts: set[str] = field(default_factory=set)
+    changed: int = 0
+
+
+def sweep(db: apsw.Connection, of: Of) -> Swept:
+    """Cut the sentences out of rows. Rows that say nothing else are told: the caller buries them."""
+    swept = Swept()
+    _sweep_changes(db, of)
+    _sweep_memories(db, of, swept)
+    _sweep_events(db, of, swept)
+    _sweep_messages(db, of, swept)
+    _sweep_small_texts(db, of, swept)
+    return swept
+
+
+def blank_messages_of(db: apsw.Connection, events: list[str]) -> Swept:
+    """Empty the messages that left these events; their keys stay, and keep copies away."""
+    found = "SELECT number FROM messages WHERE event IN (SELECT value FROM json_each(?))"
+    return blank_messages(db, {number for (number,) in rows.fetch(db, found, (rows.to_json(events),))})
+
+
+def blank_messages(db: apsw.Connection, numbers: set[int]) -> Swept:
+    """Empty messages; their keys stay, and keep copies away."""
+    swept = Swept()
+    for wanted in sorted(numbers):
+        found = rows.fetch(db, f"{_MESSAGES} WHERE m.number = ?", (wanted,))
+        for number, conversation, tool, body, project, path in found:
+            text = unpacked(body)
+            _rewrite(db, number, tool or "", text, ERASED)
+            _retitle(db, conversation, text, ERASED, Several(()))
+            _said_in(swept, project, path)
+    return swept
+
+
+_MESSAGES = """SELECT m.number, m.conversation, m.tool, m.body, p.id, c.path FROM messages m
+    JOIN conversations c ON c.number = m.conversation JOIN projects p ON p.number = c.project"""
+
+
+def _sweep_changes(db: apsw.Connection, of: Of) -> None:
+    """What waits for the mirror; the state of a memory that is changed below is written down again."""
+    statement = "SELECT sequence, record FROM changes WHERE record ->> '$.tombstone' IS NULL"
+    for sequence, record in rows.fetch(db, statement):
+        told = json.loads(record).get("memory") or {}
+        if holds(record, of(told.get("project"))):
+            db.execute("DELETE FROM changes WHERE sequence = ?", (sequence,))
+
+
+def _sweep_memories(db: apsw.Connection, of: Of, swept: Swept) -> None:
+    statement = f"SELECT m.number, {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES}"
+    hit = []
+    for row in db.execute(statement):
+        holder = of(ProjectId(row[2]))
+        if any(isinstance(text, str) and holder.likely(text) for text in row[4:]):
+            hit.append((row[0], rows.memory_from_row(row[1:])))
+    for number, memory in hit:
+        left = memory_without(memory, of(memory.project))
+        if left is memory or left == memory:
+            continue
+        swept.projects.add(memory.project)
+        if left.body == ERASED:
+            swept.memories.append((number, memory))
+        else:
+            for table in ("mentions", "graphed"):  # read again from what is left
+                db.execute(f"DELETE FROM {table} WHERE memory = ?", (number,))
+            changes.drop_for(db, [memory.id])
+            write.update(db, left)
+            swept.changed += 1
+
+
+def _sweep_events(db: apsw.Connection, of: Of, swept: Swept) -> None:
+    statement = "SELECT e.id, p.id, e.payload FROM events e JOIN projects p ON p.number = e.project"
+    for id_, project, payload in db.execute(statement):
+        if holds(payload, of(ProjectId(project))):
+            swept.events.append((EventId(id_), ProjectId(project)))
+            swept.projects.add(ProjectId(project))
+            path = json.loads(payload).get("transcript_path")
+            if isinstance(path, str):
+                swept.transcripts.add(path)
+    gone = rows.to_json([id_ for id_, _ in swept.events])
+    db.execute("DELETE FROM events WHERE id IN (SELECT value FROM json_each(?))", (gone,))
+
+
+def _sweep_messages(db: apsw.Connection, of: Of, swept: Swept) -> None:
+    hit = []
+    for row in db.execute(_MESSAGES):
+        text = unpacked(row[3])
+        if holds(text, of(ProjectId(row[4]))):
+            hit.append((row, text))
+    for (number, conversation, tool, _, project, path), text in hit:
+        holder = of(ProjectId(project))
+        left = str(without(text, holder))
+        _rewrite(db, number, tool or "", text, left)
+        _retitle(db, conversation, text, left, holder)
+        _said_in(swept, project, path)
+
+
+def _rewrite(db: apsw.Connection, number: int, tool: str, before: str, after: str) -> None:
+    entry = "INSERT INTO message_index (message_index, rowid, body) VALUES ('delete', ?, ?)"
+    db.execute(entry, (number, archive_search.indexed(tool, before)))
+    db.execute(
+        "INSERT INTO message_index (rowid, body) VALUES (?, ?)",
+        (number, archive_search.indexed(tool, after)),
+    )
+    db.execute("UPDATE messages SET body = ? WHERE number = ?", (packed(after), number))
+
+
+def _retitle(db: apsw.Connection, conversation: int, before: str, after: str, holder: Holder) -> None:
+    title = str(db.execute("SELECT title FROM conversations WHERE number = ?", (conversation,)).get)
+    fresh = title_without(title, before, after, holder) if title else title
+    if fresh != title:
+        db.execute("UPDATE conversations SET title = ? WHERE number = ?", (fresh, conversation))
+
+
+def _said_in(swept: Swept, project: str, path: str) -> None:
+    swept.projects.add(ProjectId(project))
+    swept.changed += 1
+    if path:
+        swept.transcripts.add(path)
+
+
+def _sweep_small_texts(db: apsw.Connection, of: Of, swept: Swept) -> None:
+    """Titles, reminders, what relations say of themselves, and how far files were read."""
+    for number, project, title in _with_project(db, "conversations", "number", "title"):
+        if title_without(title, "", "", of(project)) != title:
+            db.execute("UPDATE conversations SET title = ? WHERE number = ?", (ERASED, number))
+            swept.changed += 1
+    _sweep_understood(db, of, swept)
+    for number, project, record in _with_project(db, "intentions", "number", "record"):
+        if holds(record, of(project)):
+            db.execute("DELETE FROM intentions WHERE number = ?", (number,))
+            swept.changed += 1
+    statement = """SELECT r.source, r.target, r.kind, r.evidence, p.id FROM relations r
+        JOIN memories m ON m.number = r.source JOIN projects p ON p.number = m.project"""
+    for source, target, kind, evidence, project in rows.fetch(db, statement):
+        left = without(evidence, of(ProjectId(project)), pieces=True)
+        if left != evidence:
+            db.execute(
+                "UPDATE relations SET evidence = ? WHERE source = ? AND target = ? AND kind = ?",
+                (left, source, target, kind),
+            )
+            swept.changed += 1
+    for path, state in rows.fetch(db, "SELECT path, state FROM import_files"):
+        holder = of(None)
+        if holds(state, holder):
+            left = rows.to_json(without(json.loads(state), holder))
+            db.execute("UPDATE import_files SET state = ? WHERE path = ?", (left, path))
+            swept.changed += 1
+
+
+def _sweep_understood(db: apsw.Connection, of: Of, swept: Swept) -> None:
+    """The parts of exchanges and the records of sessions."""
+    for number, project, record in _with_project(db, "conversations", "number", "record"):
+        if record and holds(record, of(project)):
+            left = rows.to_json(without(json.loads(record), of(project)))
+            db.execute("UPDATE conversations SET record = ? WHERE number = ?", (left, number))
+            swept.changed += 1
+    statement = """SELECT e.memory, e.record, p.id FROM exchanges e JOIN memories m ON m.number = e.memory
+        JOIN projects p ON p.number = m.project"""
+    for number, record, project in rows.fetch(db, statement):
+        if holds(record, of(ProjectId(project))):
+            left = rows.to_json(without(json.loads(record), of(ProjectId(project))))
+            db.execute("UPDATE exchanges SET record = ? WHERE memory = ?", (left, number))
+            swept.changed += 1
+
+
+def _with_project(
+    db: apsw.Connection, table: str, key: str, column: str
+) -> Iterator[tuple[Any, ProjectId, str]]:
+    statement = f"SELECT t.{key}, p.id, t.{column} FROM {table} t JOIN projects p ON p.number = t.project"
+    for value, project, text in rows.fetch(db, statement):
+        yield value, ProjectId(project), text
