@@ -218,4 +218,5 @@ def check_database(path: Path) -> None:
     except apsw.Error as fault:
         raise StoreCorrupt(f"its database cannot be read: {fault}") from None
     if rows != ["ok"]:
-        raise StoreCorrupt(f"its database fails the integrity check: {'; '.join(rows)[:200]}")
+        found = " ".join("; ".join(rows).split())[:200]  # SQLite tells some damage over several lines
+        raise StoreCorrupt(f"its database fails the integrity check: {found}")
