@@ -241,4 +241,5 @@ def check_database(path: Path) -> None:
     if foreign:
         raise StoreCorrupt(f"its database holds what no store of ours has: {', '.join(foreign)[:200]}")
     if rows != ["ok"]:
-        raise StoreCorrupt(f"its database fails the integrity check: {'; '.join(rows)[:200]}")
+        found = " ".join("; ".join(rows).split())[:200]  # SQLite tells some damage over several lines
+        raise StoreCorrupt(f"its database fails the integrity check: {found}")
