@@ -37,7 +37,7 @@ def tables(memory: Memory) -> dict[str, list[tuple[object, ...]]]:
     try:
         columns = [name for _, name, *_ in db.execute("PRAGMA table_info(memories)") if name != "clock"]
         names = ("memories", "relations", "strengths", "passages", "exchanges", "entities", "mentions")
-        wanted = {name: "*" for name in names} | {"memories": ", ".join(columns)}
+        wanted = dict.fromkeys(names, "*") | {"memories": ", ".join(columns)}
         return {
             name: sorted(db.execute(f"SELECT {what} FROM {name}"), key=repr) for name, what in wanted.items()
         }

@@ -53,6 +53,9 @@ def drain(
 ) -> Drained:
     """Ingest what waits, oldest first, until nothing is left or the budget is spent."""
     run = _Run(Spool(home), store, settings, _deadline(budget_seconds), hurried=budget_seconds is not None)
+    at_once = budget_seconds is None or budget_seconds >= UNDERSTAND_FROM_SECONDS
+    if not run.spool.new.is_dir():  # no hook ever wrote here, but a history may have been imported
+        run.understand(at_once=at_once)
     while run.spool.new.is_dir():
         try:
             with run.spool.lock() as mine:
@@ -61,7 +64,7 @@ def drain(
                     break
                 run.sweep(now)
                 run.all()
-                run.understand(at_once=budget_seconds is None or budget_seconds >= UNDERSTAND_FROM_SECONDS)
+                run.understand(at_once=at_once)
         except StoreBusy:
             run.done = replace(run.done, busy=True)
             break
