@@ -66,6 +66,9 @@ def drain(
         # The rest is for what was found: to look through a full spool may take longer than all of it.
         looked_enough=_deadline(budget_seconds and budget_seconds / 2),
     )
+    at_once = budget_seconds is None or budget_seconds >= UNDERSTAND_FROM_SECONDS
+    if not run.spool.new.is_dir():  # no hook ever wrote here, but a history may have been imported
+        run.understand(at_once=at_once)
     while run.spool.new.is_dir():
         try:
             with run.spool.lock() as mine:
@@ -74,7 +77,7 @@ def drain(
                     break
                 run.sweep(now)
                 run.all()
-                run.understand(at_once=budget_seconds is None or budget_seconds >= UNDERSTAND_FROM_SECONDS)
+                run.understand(at_once=at_once)
         except StoreBusy:
             run.done = replace(run.done, busy=True)
             break
