@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.integration import histories
 from tests.integration.mcp_talk import Caller, in_process, words_only
 from tests.quality.hostile_secrets import hostile, vendor_tokens
 from tests.quality.secret_samples import Sample, samples
@@ -26,10 +27,12 @@ from typer.main import get_command
 from claude_memory import Memory
 from claude_memory.errors import MemoryFault
 from claude_memory.hook.claude_memory_hook import spool
+from claude_memory.model import SearchScope
 from claude_memory.redact import redact
 from claude_memory.surfaces.cli import app
 from claude_memory.surfaces.hooks.answers import respond
 from claude_memory.surfaces.mcp.memory_tool import MemoryTool
+from claude_memory.transcripts import agents
 from claude_memory.transfer import backup
 
 HOSTILE = hostile(values=1)
@@ -161,10 +164,12 @@ def by_imports(home: Path, planted: list[Sample]) -> None:
     root = home.parent
     for number, sample in enumerate(planted):
         text, id_ = sample.snippet, str(uuid.UUID(int=1000 + number))
-        for write in (claude_history, codex_history, gemini_history):
+        for write in READERS:
             write(root, id_, text, number)
-    run("import", "--agent", "claude-code", str(root / ".claude"))
     run("import")
+    with Memory.open(home, Path.cwd()) as memory:
+        found = memory.archive.conversations(SearchScope(None), limit=100_000)
+        assert {one.agent for one in found} == set(agents.READERS)
 
 
 def claude_history(root: Path, id_: str, text: str, number: int) -> None:
@@ -236,19 +241,53 @@ def codex_history(root: Path, id_: str, text: str, number: int) -> None:
 
 
 def gemini_history(root: Path, id_: str, text: str, number: int) -> None:
-    stamp = f"2026-10-03T09:{number // 60 % 60:02}:{number % 60:02}.000Z"
-    document = {
-        "sessionId": id_,
-        "projectHash": "ab" * 32,
-        "startTime": stamp,
-        "messages": [
-            {"id": f"{id_}a", "timestamp": stamp, "type": "user", "content": text},
-            {"id": f"{id_}b", "timestamp": stamp, "type": "gemini", "content": f"done with {text}"},
-        ],
-    }
-    path = root / ".gemini" / "tmp" / ("ab" * 32) / "chats" / f"session-{id_}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document), "utf-8")
+    lines = planted_in(histories.gemini_lines(id_), text)
+    histories.write_lines(root / f".gemini/tmp/shop/chats/session-{number}.jsonl", lines)
+
+
+def factory_history(root: Path, id_: str, text: str, number: int) -> None:
+    lines = planted_in(histories.factory_lines(id_, str(Path.cwd())), text)
+    histories.write_lines(root / f".factory/sessions/-shop/{id_}.jsonl", lines)
+
+
+def cursor_history(root: Path, id_: str, text: str, number: int) -> None:
+    lines = planted_in(histories.cursor_lines(), text)
+    histories.write_lines(root / f".cursor/projects/shop/agent-transcripts/{id_}/{id_}.jsonl", lines)
+
+
+def opencode_history(root: Path, id_: str, text: str, number: int) -> None:
+    storage, id_ = root / ".local/share/opencode/storage", f"ses_{id_}"
+    session, messages = planted_in(histories.opencode_records(), text)
+    histories.write_json(storage / f"session/project1/{id_}.json", {**session, "id": id_})
+    for message, parts in messages:
+        own = f"{message['id']}-{number}"
+        histories.write_json(storage / f"message/{id_}/{own}.json", {**message, "id": own, "sessionID": id_})
+        for part in parts:
+            histories.write_json(storage / f"part/{own}/{part['id']}-{number}.json", part)
+
+
+def planted_in(value: Any, text: str, name: str = "") -> Any:
+    """A history whose every text is this one."""
+    if isinstance(value, dict):
+        return {key: planted_in(member, text, key) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [planted_in(member, text, name) for member in value]
+    said = isinstance(value, str) and name in (
+        "text",
+        "content",
+        "command",
+        "pattern",
+        "error",
+        "title",
+        "output",
+    )
+    return f"see\n{text}" if said else value
+
+
+READERS = (
+    *(claude_history, codex_history, gemini_history),
+    *(factory_history, cursor_history, opencode_history),
+)
 
 
 def by_notes(home: Path, planted: list[Sample]) -> None:
