@@ -25,10 +25,12 @@ MAX_FILES = 8
 SAME = 0.75  # share of the shorter statement's terms that stand in the longer one
 _SHORTEST_SUBJECT = 3  # words of a commit's subject, without its type
 _TYPE = re.compile(r"^\W*(?P<type>[a-z]+)(?:\([^)]*\))?!?: *", re.ASCII)
+# Commits that say nothing of the matter, or nothing that lasts.
 _HOUSEKEEPING = re.compile(
-    r"^(?:fixup!|squash!|amend!|(?:merge|wip|bump|revert|release|version|lint|fmt|gofmt|format|typo|cleanup"
-    r"|clean up|tidy|address (?:review|comments|feedback|pr)|update (?:changelog|lock|deps|dependencies)"
-    r"|fix (?:\w+ )?(?:lint\w*|format\w*|typos?))\b)|\bt\.Parallel\b|\bfieldalignment\b",
+    r"^(?:(?:fixup|squash|amend)!|(?:merge|wip|bump|revert|release|version|fmt|gofmt|format|typo|cleanup|tidy)\b"
+    r"|clean up\b|address(?:ed)?\b.*\b(?:feedback|reviews?|comments?)\b|record conversation\b|more\b.*\bfixes$"
+    r"|update (?:changelog|lock|deps|dependencies)\b)"
+    r"|\b(?:lint\w*|whitespace|typos?|redundant|misleading comment|t\.Parallel|fieldalignment)\b",
     re.IGNORECASE,
 )
 _MINOR_TYPES = frozenset("chore style ci build release wip test tests docs".split())
@@ -39,30 +41,12 @@ _BESIDE_THE_CODE = re.compile(
     re.IGNORECASE,
 )
 _FIXING = re.compile(r"^(?:fix(?:es|ed)?|prevent|handle|avoid|resolve[sd]?|repair(?:s|ed)?)\b", re.IGNORECASE)
-# Said as a rule, in the person's own typed words. Kept small enough to read in a minute.
-_RULES = tuple(
-    (kind, re.compile(rule, re.IGNORECASE))
-    for kind, rule in (
-        (Kind.CONVENTION, r"\b(?:always|never)\b(?! ?mind)"),
-        (
-            Kind.CONVENTION,
-            r"\bfrom now on\b|\bgoing forward\b|\bevery time (?:you|we)\b|\bwhenever (?:you|we)\b",
-        ),
-        (Kind.CONVENTION, r"\bwe (?:don't|do not|usually|generally|prefer|only)\b(?! need)"),
-        (
-            Kind.DECISION,
-            r"\b(?:use|go with|pick|choose|prefer)\b.{2,60}\b(?:instead of|rather than|over|not)\b",
-        ),
-        (
-            Kind.DECISION,
-            r"\b(?:let's|we'll|we will|we should) (?:use|go with|stick (?:with|to)|keep|switch to|drop)\b",
-        ),
-        (Kind.PREFERENCE, r"\bi (?:prefer|like it when|don't like|do not like|hate|want you to always)\b"),
-    )
-)
+# Said as a rule, in the person's own typed words. Of wider rules readers found two of eleven right.
+_RULE = re.compile(r"\b(?:(?<!can )always|never|from now on)\b(?! ?mind)", re.IGNORECASE)
+_CHOICE = re.compile(r"\b(?:use|go with|pick|choose)\b.{2,60}\b(?:instead of|rather than)\b", re.IGNORECASE)
 _REMEMBER = re.compile(
-    r"^(?:please |pls |also |and )*(?:remember|keep in mind|note for later|don't forget)\b[:,]?"
-    r" *(?:that |to )?",
+    r"^(?:please |pls |also |and )*(?:remember|keep in mind|note for later|don't forget)"
+    r"(?:: *| that | to )",
     re.IGNORECASE,
 )
 # What only steers the step at hand, reports, or asks.
@@ -75,7 +59,7 @@ _MOMENTARY = re.compile(
 _ANSWERING = re.compile(
     r"^(?:yes|no|yeah|ok|okay|but|and|hmm|so|we can|i can|let's do|rework)\b", re.IGNORECASE
 )
-_WORDS_OF_A_RULE = range(4, 45)
+_WORDS_OF_A_RULE = range(4, 17)
 _FEWEST_TERMS = 3  # content words that a line must have to say something
 _COMMIT_WORDS = frozenset(
     query_terms(
@@ -93,10 +77,19 @@ _A_PLAN = re.compile(r"^(?:implementation )?plan\b\s*(?:to|for)?\s*[:—–-]*\s
 _RECOMMENDED = re.compile(r"\s*\((?:recommended|default)\)", re.IGNORECASE)
 # Questions about the step at hand; their answers do not outlive it.
 _PROCESS = re.compile(
-    r"\b(?:which (?:pr|issue|branch|file|task)|ready to|would you like me|shall i|do you want me|clarify"
+    r"\b(?:which (?:pr|issue|branch|file|task)|ready to|would you like me|shall i|do you want me|clarify|scope"
     r"|should i (?:proceed|continue|start|go)|any (?:aspects|concerns)|anything else|what would you like"
-    r"|how would you like to proceed)\b",
+    r"|how would you like to proceed|prs?|commit(?:s|ted)?|sweep|write the plan|fixups?|phase \d|first\?)\b",
     re.IGNORECASE,
+)
+_QUESTION_TERMS, _ANSWER_WORDS = 4, 40  # a shorter question does not say of what; a longer answer is a talk
+# How a summary tells that a person set the agent right, and what of that was about the hour alone.
+_SET_RIGHT = re.compile(
+    r"\b(?:rejected|corrected that|explicitly|told me|caught|said|explaining|suggested|pointed out)\b",
+    re.IGNORECASE,
+)
+_HOUR = re.compile(
+    r"\b(?:lint\w*|compile|git (?:reset|clone|log|branch)|are you sure|asked)\b", re.IGNORECASE
 )
 
 
@@ -150,7 +143,7 @@ def of_summary(feedback: Iterable[str], at: datetime, ordinal: int) -> list[Stat
             ordinals=(ordinal,),
         )
         for line in lines
-        if len(query_terms(line)) >= _FEWEST_TERMS
+        if len(query_terms(line)) >= _FEWEST_TERMS and _SET_RIGHT.search(line) and not _HOUR.search(line)
     ]
 
 
@@ -169,7 +162,7 @@ def _commits(exchange: Exchange, work: Sequence[Exchange]) -> Iterator[Statement
     A commit is often asked for by itself: what led to it was asked in the exchanges before.
     """
     asked = _requests([*work, exchange])
-    done = _outcome([*work, exchange]) if len(exchange.commits) == 1 else ""
+    done = _outcome(exchange) if len(exchange.commits) == 1 else ""
     if not asked and not done:
         return
     files = _files(*work, exchange)
@@ -204,11 +197,13 @@ def _is_reverted(statement: Statement, later: Exchange) -> bool:
 
 
 def _requests(work: Sequence[Exchange]) -> list[str]:
-    """What the person asked for, first and last; an order to commit or a nod says nothing."""
-    told = [_line(item.request, REQUEST_CHARACTERS) for item in work if _asks(item.request)]
-    plans = [f"Plan: {title}" for item in work if (title := plan_title(item.plan))]
-    first_and_last = list(dict.fromkeys([*told[:1], *told[-1:]]))
-    return [*plans[:1], *(f"Asked: “{_unquoted(text)}”" for text in first_and_last)]
+    """What the person asked for last; an order to commit or a nod says nothing. Else the plan at work."""
+    for item in reversed(work):
+        if _asks(item.request):
+            return [f"Asked: “{_unquoted(_line(item.request, REQUEST_CHARACTERS))}”"]
+        if title := plan_title(item.plan):
+            return [f"Plan: {title}"]
+    return []
 
 
 def _asks(request: str) -> bool:
@@ -216,14 +211,13 @@ def _asks(request: str) -> bool:
     return len(rest) >= _FEWEST_TERMS
 
 
-def _outcome(work: Sequence[Exchange]) -> str:
-    """How it ended in the agent's words, without the report that it was committed."""
-    for exchange in reversed(work):
-        told = [item.said for item in spoken(exchange.closing) if not _REPORT.search(item.said)]
-        told = [line for line in told if len(query_terms(line)) >= _FEWEST_TERMS]
-        if told:
-            return _line(" ".join(told[:3]), CLOSING_CHARACTERS)
-    return ""
+def _outcome(exchange: Exchange) -> str:
+    """How it ended in the agent's words, without the report that it was committed and what it offers next."""
+    told = [item.said for item in spoken(exchange.closing) if not _REPORT.search(item.said)]
+    told = [
+        line for line in told if len(query_terms(line)) >= _FEWEST_TERMS and not line.endswith((":", "?"))
+    ]
+    return _line(" ".join(told[:3]), CLOSING_CHARACTERS)
 
 
 def _subject(commit: Commit) -> tuple[str, str]:
@@ -271,7 +265,9 @@ def _answers(exchange: Exchange) -> Iterator[Statement]:
         if said.manner != "answer" or not said.words.strip():
             continue
         question, answer = _line(said.question), _line(_RECOMMENDED.sub("", said.words))
-        if answer.endswith("?") or _PROCESS.search(question):
+        if answer.endswith("?") or _PROCESS.search(question) or len(answer.split()) > _ANSWER_WORDS:
+            continue
+        if len(query_terms(question)) < _QUESTION_TERMS:
             continue
         body = f"{question} — {answer}" if question else answer
         yield Statement(
@@ -322,7 +318,9 @@ def _rule(sentence: str, said: Utterance, exchange: Exchange) -> Statement | Non
 
 
 def _kind_of(sentence: str) -> Kind | None:
-    return next((kind for kind, rule in _RULES if rule.search(sentence)), None)
+    if _CHOICE.search(sentence):
+        return Kind.DECISION
+    return Kind.CONVENTION if _RULE.search(sentence) else None
 
 
 def _files(*exchanges: Exchange) -> tuple[str, ...]:
