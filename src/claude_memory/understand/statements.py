@@ -28,8 +28,8 @@ _TYPE = re.compile(r"^\W*(?P<type>[a-z]+)(?:\([^)]*\))?!?: *", re.ASCII)
 # Commits that say nothing of the matter, or nothing that lasts.
 _HOUSEKEEPING = re.compile(
     r"^(?:(?:fixup|squash|amend)!|(?:merge|wip|bump|revert|release|version|fmt|gofmt|format|typo|cleanup|tidy)\b"
-    r"|clean up\b|address(?:ed)?\b.*\b(?:feedback|reviews?|comments?)\b|record conversation\b|more\b.*\bfixes$"
-    r"|update (?:changelog|lock|deps|dependencies)\b)"
+    r"|clean up\b|address(?:ed)?\b.*\b(?:feedback|reviews?|comments?)\b|record conversation\b"
+    r"|more\b.*\bfixes$|update (?:changelog|lock|deps|dependencies)\b)"
     r"|\b(?:lint\w*|whitespace|typos?|redundant|misleading comment|t\.Parallel|fieldalignment)\b",
     re.IGNORECASE,
 )
@@ -77,8 +77,8 @@ _A_PLAN = re.compile(r"^(?:implementation )?plan\b\s*(?:to|for)?\s*[:—–-]*\s
 _RECOMMENDED = re.compile(r"\s*\((?:recommended|default)\)", re.IGNORECASE)
 # Questions about the step at hand; their answers do not outlive it.
 _PROCESS = re.compile(
-    r"\b(?:which (?:pr|issue|branch|file|task)|ready to|would you like me|shall i|do you want me|clarify|scope"
-    r"|should i (?:proceed|continue|start|go)|any (?:aspects|concerns)|anything else|what would you like"
+    r"\b(?:which (?:pr|issue|branch|file|task)|ready to|would you like me|shall i|do you want me|clarify"
+    r"|scope|should i (?:proceed|continue|start|go)|any (?:aspects|concerns)|anything else|what would you like"
     r"|how would you like to proceed|prs?|commit(?:s|ted)?|sweep|write the plan|fixups?|phase \d|first\?)\b",
     re.IGNORECASE,
 )
