@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from claude_memory.caller import require_person
 from claude_memory.errors import Conflict, InvalidInput
-from claude_memory.model import Kind, MemoryFilter, MemoryId, NewMemory, Status, StoredMemory, Trust
+from claude_memory.model import BY_HAND, Kind, MemoryFilter, MemoryId, NewMemory, Status, StoredMemory, Trust
 from claude_memory.verbs.fields import clean, has_derived_title, kind_of, title_of
 from claude_memory.verbs.upkeep import Upkeep
 
@@ -82,7 +82,7 @@ class Writing(Upkeep):
             topics=tuple(topics) if topics is not None else old.topics,
             files=tuple(files) if files is not None else old.files,
             pinned=pinned if pinned is not None else old.pinned,
-            provenance={**old.provenance, **({"revised": clean(reason)} if reason else {})},
+            provenance={**old.provenance, BY_HAND: True, **({"revised": clean(reason)} if reason else {})},
         )
         return self._updated(changed)
 
@@ -104,7 +104,7 @@ class Writing(Upkeep):
                 kind=kind_of(kind) if kind is not None else old.kind,
                 status=Status.ACTIVE,
                 trust=Trust.USER,
-                provenance={**old.provenance, "accepted": True},
+                provenance={**old.provenance, "accepted": True, BY_HAND: True},
             )
         )
 
