@@ -190,7 +190,7 @@ def test_a_session_has_one_record_that_grows(told: Told) -> None:
     [(_, record)] = told.memory.archive.session_records(EVERYTHING, 9)
     assert (record["exchanges"], record["answered"]) == (2, True)
     assert record["last_request"] == "Which year does it start in?"
-    assert len([item for item in of_kind(told.memory, Kind.SUMMARY)]) == 1
+    assert len(of_kind(told.memory, Kind.SUMMARY)) == 1
 
 
 def test_a_drain_killed_between_commit_and_unlink_tells_nothing_twice(
@@ -290,6 +290,26 @@ def test_projects_do_not_share_what_was_understood(memory: Memory, scratch_home:
     rules = of_kind(memory, *SETTLED)
     assert {item.status for item in rules} == {Status.PROPOSED}
     assert len({item.project for item in rules}) == len(rules) == 2
+
+
+def test_erasing_an_exchange_leaves_no_byte_of_its_work(told: Told) -> None:
+    told.prompt(ASKED).says(ANSWERED)
+    told.prompt("Where is the flamingo kept?")
+    told.tool("Bash", {"command": "ls flamingohouse"}, "flamingocage\n").says(
+        "In the flamingocage."
+    ).captured()
+    told.imported()
+    [gone] = [item for item in of_kind(told.memory, Kind.OBSERVATION) if "flamingo" in item.body]
+    with Memory.open(told.memory.home, Path(told.session.cwd), flags={"embedder": "none"}) as there:
+        there.erase([gone.id])
+        there.drain()
+        [left] = of_kind(there, Kind.OBSERVATION)
+        assert ASKED in left.body
+        [(conversation, record)] = there.archive.session_records(EVERYTHING, 9)
+        assert (conversation.session, record["exchanges"]) == (told.session.id, 1)
+    told.memory.store.close()
+    files = [path for path in told.memory.home.rglob("*") if path.is_file()]
+    assert [path.name for path in files if b"flamingo" in path.read_bytes()] == []
 
 
 # --- a person's yes or no

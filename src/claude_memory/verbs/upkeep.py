@@ -281,13 +281,15 @@ class Upkeep(Opened):
             self._mirror()
 
     def _erase(self, ids: Sequence[MemoryId]) -> Erased:
+        from claude_memory.ingest.understanding import records_with
         from claude_memory.transfer import mirror
 
+        told = (*ids, *records_with(self.store, ids))
         # Before, so that a mirror held by another process stops it while the ids are still known;
         # after, for what was mirrored in between.
-        mirror.purge(self.home, ids)
+        mirror.purge(self.home, told)
         erased = self.store.erase(ids)
-        mirror.purge(self.home, ids)
+        mirror.purge(self.home, told)
         self._mirror()
         return erased
 
