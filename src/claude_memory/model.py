@@ -55,6 +55,9 @@ class Scope(StrEnum):
     USER = "user"
 
 
+BY_HAND = "by_hand"  # in a provenance: somebody worded it, so that understanding anew leaves its words alone
+
+
 class Status(StrEnum):
     """Where a memory stands in its life."""
 

@@ -21,6 +21,8 @@ def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> Path:
 class ClaudeSession:
     """A Claude Code session under construction; ids and times follow from its name."""
 
+    step = timedelta(seconds=7)
+
     def __init__(self, name: str = "one", cwd: str = "/home/dev/shop", agent: str = "") -> None:
         self.name, self.cwd, self.agent = name, cwd, agent
         self.id = self.uuid("session")
@@ -32,7 +34,7 @@ class ClaudeSession:
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.name}/{part}"))
 
     def line(self, **fields: Any) -> ClaudeSession:
-        self.moment += timedelta(seconds=7)
+        self.moment += self.step
         shared = {
             "uuid": self.uuid(f"line-{len(self.lines)}"),
             "timestamp": self.moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),

@@ -13,6 +13,8 @@ from claude_memory.model import (
     EventKind,
     Kind,
     MemoryFilter,
+    MemoryId,
+    ProjectId,
     SearchScope,
     SessionId,
     Status,
@@ -165,7 +167,7 @@ def _understood(conversation: Conversation, exchange: Exchange) -> Understood:
 
 def _session_memory(conversation: Conversation, record: SessionRecord) -> StoredMemory:
     return StoredMemory(
-        id=memory_id(f"session:{conversation.project}:{conversation.session}"),
+        id=_record_id(conversation.project, conversation.session),
         project=conversation.project,
         kind=Kind.SUMMARY,
         title=record.title,
@@ -270,6 +272,18 @@ def kin(store: Store, asked: Sequence[StoredMemory]) -> list[StoredMemory]:
     for memory in asked:
         found.pop(memory.id, None)
     return list(found.values())
+
+
+def records_with(store: Store, ids: Sequence[MemoryId]) -> list[MemoryId]:
+    """The records of the sessions that these were understood from: they tell of them, and are made anew."""
+    found = store.memories(SearchScope(None), _ALL, ids=ids)
+    return [
+        _record_id(memory.project, conversation) for memory in found for conversation, _, _ in _places(memory)
+    ]
+
+
+def _record_id(project: ProjectId, session: str) -> MemoryId:
+    return memory_id(f"session:{project}:{session}")
 
 
 def _places(memory: StoredMemory) -> list[tuple[str, int, int]]:

@@ -78,8 +78,8 @@ _RECOMMENDED = re.compile(r"\s*\((?:recommended|default)\)", re.IGNORECASE)
 # Questions about the step at hand; their answers do not outlive it.
 _PROCESS = re.compile(
     r"\b(?:which (?:pr|issue|branch|file|task)|ready to|would you like me|shall i|do you want me|clarify"
-    r"|scope|should i (?:proceed|continue|start|go)|any (?:aspects|concerns)|anything else|what would you like"
-    r"|how would you like to proceed|prs?|commit(?:s|ted)?|sweep|write the plan|fixups?|phase \d|first\?)\b",
+    r"|scope|should i (?:proceed|continue|start|go)|any (?:aspects|concerns)|anything else"
+    r"|what would you like|how would you like to proceed|prs?|commit(?:s|ted)?|sweep|write the plan|fixups?|phase \d|first\?)\b",
     re.IGNORECASE,
 )
 _QUESTION_TERMS, _ANSWER_WORDS = 4, 40  # a shorter question does not say of what; a longer answer is a talk

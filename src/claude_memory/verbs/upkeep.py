@@ -305,14 +305,16 @@ class Upkeep(Opened):
     def _erase(self, ids: Sequence[MemoryId], texts: Sequence[str] = ()) -> Erased:
         """Remove memories for good, and take the sentences `texts` out of whatever else holds them."""
         from claude_memory.erasure import Sentences
+        from claude_memory.ingest.understanding import records_with
         from claude_memory.transfer import mirror
 
+        told = (*ids, *records_with(self.store, ids))
         # Before, so that a mirror held by another process stops it while the ids are still known;
         # after, for what was mirrored in between.
-        mirror.purge(self.home, ids)
+        mirror.purge(self.home, told)
         erased = self.store.erase(ids, texts=texts)
         sentences = Sentences(texts)
-        mirror.purge(self.home, erased.ids or ids, (lambda _: sentences) if texts else None)
+        mirror.purge(self.home, (*erased.ids, *told), (lambda _: sentences) if texts else None)
         self._mirror()
         return erased
 

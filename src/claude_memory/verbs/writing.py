@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from claude_memory.erasure import SHORTEST
 from claude_memory.errors import Conflict, InvalidInput
 from claude_memory.layout import FOLDER
-from claude_memory.model import Kind, MemoryFilter, MemoryId, NewMemory, Status, StoredMemory, Trust
+from claude_memory.model import BY_HAND, Kind, MemoryFilter, MemoryId, NewMemory, Status, StoredMemory, Trust
 from claude_memory.verbs.fields import clean, has_derived_title, kind_of, title_of
 from claude_memory.verbs.upkeep import Upkeep
 
@@ -124,7 +124,7 @@ class Writing(Upkeep):
             topics=tuple(topics) if topics is not None else old.topics,
             files=tuple(files) if files is not None else old.files,
             pinned=pinned if pinned is not None else old.pinned,
-            provenance={**old.provenance, **({"revised": clean(reason)} if reason else {})},
+            provenance={**old.provenance, BY_HAND: True, **({"revised": clean(reason)} if reason else {})},
             trust=speaker if body is not None and speaker is Trust.USER else old.trust,
         )
         return self._updated(changed)
@@ -173,7 +173,7 @@ class Writing(Upkeep):
                 kind=kind_of(kind) if kind is not None else old.kind,
                 status=Status.ACTIVE if old.status is Status.PROPOSED else old.status,
                 trust=Trust.USER,
-                provenance={**old.provenance, "accepted": True},
+                provenance={**old.provenance, "accepted": True, BY_HAND: True},
             )
         )
 

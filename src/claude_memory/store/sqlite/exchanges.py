@@ -12,10 +12,11 @@ from typing import Any
 
 import apsw
 
-from claude_memory.model import MemoryId, Status, StoredMemory
+from claude_memory.model import BY_HAND, MemoryId, Status, StoredMemory
 from claude_memory.store.archive_protocol import Understood
 from claude_memory.store.sqlite import changes, erase, rows, write
 
+_PLACES = ("places", "messages")
 _GUESSED = "('distilled', 'compaction')"
 # What an earlier release made of single turns of this conversation.
 _FORMER = f"""SELECT m.number, m.id, m.status, m.forgotten_at, m.pinned, m.provenance ->> '$.event'
@@ -66,6 +67,9 @@ def _put(db: apsw.Connection, memory: StoredMemory) -> int:
     known = _load(db, memory.id)
     if known is None:
         return write.add(db, (), [memory]).memories
+    if known.provenance.get(BY_HAND):
+        places = {name: memory.provenance[name] for name in _PLACES if name in memory.provenance}
+        memory = replace(known, provenance={**known.provenance, **places}, updated_at=memory.updated_at)
     told = replace(
         memory,
         status=known.status if known.status is not Status.PROPOSED else memory.status,
