@@ -79,7 +79,8 @@ _RECOMMENDED = re.compile(r"\s*\((?:recommended|default)\)", re.IGNORECASE)
 _PROCESS = re.compile(
     r"\b(?:which (?:pr|issue|branch|file|task)|ready to|would you like me|shall i|do you want me|clarify"
     r"|scope|should i (?:proceed|continue|start|go)|any (?:aspects|concerns)|anything else"
-    r"|what would you like|how would you like to proceed|prs?|commit(?:s|ted)?|sweep|write the plan|fixups?|phase \d|first\?)\b",
+    r"|what would you like|how would you like to proceed"
+    r"|prs?|commit(?:s|ted)?|sweep|write the plan|fixups?|phase \d|first\?)\b",
     re.IGNORECASE,
 )
 _QUESTION_TERMS, _ANSWER_WORDS = 4, 40  # a shorter question does not say of what; a longer answer is a talk
