@@ -263,6 +263,14 @@ class Archive(Protocol):
         """The records of sessions, newest first."""
         ...
 
+    def unasked(self, *, before: datetime, limit: int) -> list[Conversation]:
+        """Sessions, silent since `before`, that no model was asked about since they grew; newest first."""
+        ...
+
+    def asked(self, conversation: int, through: int) -> None:
+        """A language model was asked about so many messages of a conversation."""
+        ...
+
     def agents(self) -> list[str]:
         """Whose conversations are kept."""
         ...

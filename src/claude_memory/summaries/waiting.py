@@ -6,6 +6,7 @@ were not there before.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -64,6 +65,20 @@ class Compactions:
         if provider is None:
             return []
         asking = Upgrade(self.keeper, provider, self.materials, self.settings.summariser_daily_tokens)
+        return asking.run(datetime.now(UTC))
+
+    def ask_about_sessions(self) -> int:
+        """Ask the same language model what the latest sessions settled; gives back how much it proposed."""
+        if self.settings.summariser in ("", RULES) or self.archive is None:
+            return 0
+        from claude_memory.summaries.providers import open_provider
+        from claude_memory.summaries.session_asking import SessionAsking
+
+        provider = open_provider(self.settings)
+        if provider is None:
+            return 0
+        tokens = self.settings.summariser_daily_tokens
+        asking = SessionAsking(self.keeper.home, self.store, self.archive, provider, tokens, time.sleep)
         return asking.run(datetime.now(UTC))
 
     def materials(self, session: str) -> list[Material]:

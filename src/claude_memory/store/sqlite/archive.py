@@ -283,6 +283,22 @@ class SqliteArchive:
             )
             return [(_conversation(row[:-1]), json.loads(row[-1])) for row in found]
 
+    def unasked(self, *, before: datetime, limit: int) -> list[Conversation]:
+        """Sessions that no language model was asked about since they grew, newest first."""
+        with self._connections.reading() as db:
+            found = db.execute(
+                f"""SELECT {_CONVERSATION_COLUMNS} FROM {_CONVERSATION_TABLES}
+                    WHERE c.asked < c.messages AND c.distilled >= c.messages AND c.parent = ''
+                      AND c.last_at < ? AND NOT c.imported ORDER BY c.last_at DESC LIMIT ?""",
+                (rows.stamp(before), limit),
+            )
+            return [_conversation(row) for row in found]
+
+    def asked(self, conversation: int, through: int) -> None:
+        """A language model was asked about so many messages."""
+        with self._connections.writing() as db:
+            db.execute("UPDATE conversations SET asked = ? WHERE number = ?", (through, conversation))
+
     def agents(self) -> list[str]:
         """Whose conversations are kept."""
         with self._connections.reading() as db:

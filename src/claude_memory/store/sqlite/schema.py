@@ -342,6 +342,8 @@ ALTER TABLE messages ADD COLUMN manner TEXT;
 ALTER TABLE messages ADD COLUMN branch TEXT;
 ALTER TABLE conversations ADD COLUMN record TEXT;
 ALTER TABLE conversations ADD COLUMN imported INTEGER NOT NULL DEFAULT 0;
+-- How many messages there were when a language model was last asked about it.
+ALTER TABLE conversations ADD COLUMN asked INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX conversations_by_session ON conversations (session);
 
 -- An exchange is searched as a memory of kind `observation`; its parts stand here, as a document.

@@ -50,6 +50,7 @@ def _summaries(memory: Memory) -> None:
     for what, step in (
         ("compactions are not summed up now", waiting.sum_up),
         ("the rules' summaries stand", waiting.upgrade),
+        ("sessions are not asked about", waiting.ask_about_sessions),
     ):
         try:
             step()
