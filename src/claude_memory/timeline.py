@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from claude_memory.model import Event, EventKind, MemoryFilter, SearchScope, SessionId, StoredMemory
+from claude_memory.store import archive_of
 
 if TYPE_CHECKING:
     from claude_memory.store.protocol import Store
@@ -78,11 +80,21 @@ def _entries(
         limit=2 * count,
         newest_first=newest_first,
     )
-    told = {memory.provenance.get("event") for memory in memories}
+    told = {memory.provenance.get("event") for memory in memories} | _in_exchanges(store, events)
     entries = [_from_memory(memory) for memory in memories]
     entries += [_from_event(event) for event in events if event.id not in told]
     entries.sort(key=lambda entry: entry.timestamp, reverse=newest_first)
     return sorted(entries[:count], key=lambda entry: entry.timestamp)
+
+
+def _in_exchanges(store: Store, events: Sequence[Event]) -> set[str]:
+    """Events that an exchange tells of already: their messages were understood."""
+    archive = archive_of(store)
+    messages = archive.of_events([event.id for event in events])
+    understood = {
+        one.number: one.understood for one in archive.by_numbers([one.conversation for one in messages])
+    }
+    return {one.event for one in messages if one.ordinal <= understood.get(one.conversation, 0)}
 
 
 def _from_memory(memory: StoredMemory, *, anchor: bool = False) -> TimelineEntry:

@@ -24,7 +24,7 @@ from claude_memory.ingest.parse import event_id
 from claude_memory.model import EventId, EventKind, SearchScope
 from claude_memory.settings import Settings
 from claude_memory.spool import Spool
-from claude_memory.store import open_store
+from claude_memory.store import archive_of, open_store
 from claude_memory.store.protocol import EventFilter
 
 FEW = 60  # a bounded share for every run of the tests
@@ -39,7 +39,7 @@ from pathlib import Path
 from claude_memory.errors import StoreBusy
 from claude_memory.ingest.drain import drain
 from claude_memory.settings import Settings
-from claude_memory.store import open_store
+from claude_memory.store import archive_of, open_store
 home = Path(sys.argv[1])
 while True:
     try:
@@ -173,16 +173,23 @@ def test_acknowledged_events_survive_any_kill(tmp_path: Path, kills: int) -> Non
         while waiting := store.unembedded("test-model", 500):
             store.add_vectors("test-model", [(passage.id, bytes(8)) for passage in waiting])
         events = store.events(SearchScope(None), EventFilter(), limit=10_000_000)
+        archive = archive_of(store)
+        told = [
+            one for item in archive.conversations(SearchScope(None)) for one in archive.messages(item.number)
+        ]
+        waiting_still = archive.waiting(1)
         integrity = store.integrity()
     finally:
         store.close()
     stored = [event.id for event in events]
-    said = sum(event.kind is EventKind.PROMPT for event in events)
+    said = [event.id for event in events if event.kind is EventKind.PROMPT]
     depth = Spool(home).depth()
     print(f"kills {storm.kills}, acknowledged {len(storm.acknowledged)}, stored {len(stored)}")
     assert len(stored) == len(set(stored))
     assert storm.acknowledged <= set(stored) <= storm.attempted
     assert integrity.problems == ()
-    assert integrity.memories == said
+    assert sorted(one.event for one in told if one.role == "user") == sorted(said)  # each once
+    assert waiting_still == []
+    assert integrity.memories > 0
     assert integrity.passages == integrity.text_entries == integrity.vectors["test-model"]
     assert (depth.count, depth.rejected) == (0, 0)  # no reader ever saw half an event

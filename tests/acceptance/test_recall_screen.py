@@ -104,7 +104,7 @@ def test_search_scroll_toggle_and_resume(recall: Any, cli: Any) -> None:
     terminal.press("PageUp", "PageUp", "PageUp")
     terminal.shows("I will run the tests first")
     terminal.press("C-t")
-    shown = terminal.shows("1 conversation · this folder", "▌ Why does the shop")
+    shown = terminal.shows("1 conversation · this folder", "▌ Changed: every lookup")
     assert "billing" not in shown
     terminal.press("C-t")
     terminal.shows("3 conversations · all folders", "billing")
@@ -149,7 +149,7 @@ def test_it_is_left_without_a_trace(recall: Any, key: str) -> None:
 
 def test_without_colour_everything_can_still_be_told_apart(recall: Any) -> None:
     terminal = recall("coupon", NO_COLOR="1")
-    terminal.shows("3 conversations", "▌ Why does the", "▸ Why does the")
+    terminal.shows("3 conversations", "▌ Changed: every", "▸ Why does the")
     codes = {code for part in terminal.colours().split("\x1b[")[1:] for code in part.split("m")[0].split(";")}
     assert not {
         code
@@ -160,4 +160,4 @@ def test_without_colour_everything_can_still_be_told_apart(recall: Any) -> None:
 
 def test_a_narrow_terminal_is_enough(recall: Any) -> None:
     terminal = recall("coupon", size=(60, 12))
-    terminal.shows("3 conversations", "▌ Why does", "▸ Why does")
+    terminal.shows("3 conversations", "▌ Changed: every", "▸ Why does")

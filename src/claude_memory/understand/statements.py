@@ -17,9 +17,10 @@ from claude_memory.model import Kind
 from claude_memory.text import is_stop_term, query_terms, shorten
 from claude_memory.understand.model import Commit, Exchange, Outcome, Utterance
 from claude_memory.understand.sentences import spoken
+from claude_memory.understand.titles import title
 
 REQUEST_CHARACTERS = 500
-CLOSING_CHARACTERS = 700
+POINT_CHARACTERS, MOST_POINTS = 240, 10
 LINE_CHARACTERS = 300
 MAX_FILES = 8
 SAME = 0.75  # share of the shorter statement's terms that stand in the longer one
@@ -60,6 +61,8 @@ _ANSWERING = re.compile(
     r"^(?:yes|no|yeah|ok|okay|but|and|hmm|so|we can|i can|let's do|rework)\b", re.IGNORECASE
 )
 _WORDS_OF_A_RULE = range(4, 17)
+_FEWEST_POINTS = 3  # points of closing words that make them worth a proposal
+_MOST_TOLD = 2  # such proposals a session; those with most points
 _FEWEST_TERMS = 3  # content words that a line must have to say something
 _COMMIT_WORDS = frozenset(
     query_terms(
@@ -72,6 +75,7 @@ _REPORT = re.compile(
     r"|no issues|files? changed|insertions|say (?:the )?word|let me know)\b",
     re.IGNORECASE,
 )
+_MARK = re.compile(r"^\s*(?:[-*•>#]+|\d+[.)])\s+")
 _STEP = re.compile(r"(?:#{2,4} |\d+[.)] )")
 _A_PLAN = re.compile(r"^(?:implementation )?plan\b\s*(?:to|for)?\s*[:—–-]*\s*", re.IGNORECASE)
 _RECOMMENDED = re.compile(r"\s*\((?:recommended|default)\)", re.IGNORECASE)
@@ -119,11 +123,15 @@ def of_session(exchanges: Sequence[Exchange], fresh: Collection[str]) -> list[St
             found = [item for item in found if not _is_reverted(item, exchange)]
             found += _commits(exchange, work)
             found += (*_plan(exchange), *_answers(exchange), *_rules(exchange))
+            found += _told(exchange)
         if exchange.commits:
             work = [exchange] if exchange.uncommitted else []
         elif exchange.files_edited or exchange.plan:
             work.append(exchange)
-    return merged(found)
+    told = sorted(
+        (item for item in found if item.source == "closing"), key=lambda item: -item.body.count("\n")
+    )
+    return merged([item for item in found if item.source != "closing" or item in told[:_MOST_TOLD]])
 
 
 def of_summary(feedback: Iterable[str], at: datetime, ordinal: int) -> list[Statement]:
@@ -163,7 +171,7 @@ def _commits(exchange: Exchange, work: Sequence[Exchange]) -> Iterator[Statement
     A commit is often asked for by itself: what led to it was asked in the exchanges before.
     """
     asked = _requests([*work, exchange])
-    done = _outcome(exchange) if len(exchange.commits) == 1 else ""
+    done = _outcome([*work[-1:], exchange]) if len(exchange.commits) == 1 else []
     if not asked and not done:
         return
     files = _files(*work, exchange)
@@ -175,7 +183,7 @@ def _commits(exchange: Exchange, work: Sequence[Exchange]) -> Iterator[Statement
             continue
         fixing = type_ == "fix" or _FIXING.match(subject) is not None
         branch = f" on {commit.branch}" if commit.branch else ""
-        lines = [subject, *asked, *([f"Done: {done}"] if done else []), f"Commit {commit.hash}{branch}"]
+        lines = [subject, *asked, *(f"- {point}" for point in done), f"Commit {commit.hash}{branch}"]
         yield Statement(
             Kind.FIX if fixing else Kind.DECISION,
             shorten(subject, 80),
@@ -212,13 +220,25 @@ def _asks(request: str) -> bool:
     return len(rest) >= _FEWEST_TERMS
 
 
-def _outcome(exchange: Exchange) -> str:
-    """How it ended in the agent's words, without the report that it was committed and what it offers next."""
-    told = [item.said for item in spoken(exchange.closing) if not _REPORT.search(item.said)]
-    told = [
-        line for line in told if len(query_terms(line)) >= _FEWEST_TERMS and not line.endswith((":", "?"))
-    ]
-    return _line(" ".join(told[:3]), CLOSING_CHARACTERS)
+def _outcome(work: Sequence[Exchange]) -> list[str]:
+    """How it ended in the agent's words: of the last exchange that tells more than that it was committed."""
+    for exchange in reversed(work):
+        if lines := closing_points(exchange.closing):
+            return lines
+    return []
+
+
+def closing_points(closing: str) -> list[str]:
+    """The list items and sentences of closing words that say something, without code, reports and offers."""
+    told, fenced = [], False
+    for line in closing.splitlines():
+        fenced ^= line.lstrip().startswith("```")
+        plain = _MARK.sub("", line.replace("**", "")).strip()
+        if fenced or plain.startswith(("|", "```", "<")) or plain.endswith(("?", ":", "{")):
+            continue
+        if len(query_terms(plain)) > _FEWEST_TERMS and not _REPORT.search(plain):
+            told.append(_line(plain, POINT_CHARACTERS))
+    return told[:MOST_POINTS]
 
 
 def _subject(commit: Commit) -> tuple[str, str]:
@@ -258,6 +278,25 @@ def plan_title(plan: str) -> str:
     first = next((line.strip("#* ").strip() for line in plan.splitlines() if line.strip("#* ").strip()), "")
     title = _A_PLAN.sub("", first).strip()
     return _line(title) if len(title.split()) > 1 else ""
+
+
+def _told(exchange: Exchange) -> Iterator[Statement]:
+    """What the agent told of work that no commit of the session tells: worth asking the person about."""
+    points = closing_points(exchange.closing)
+    if exchange.commits or exchange.plan or len(points) < _FEWEST_POINTS or not _asks(exchange.request):
+        return
+    subject = title(exchange)
+    yield Statement(
+        Kind.FACT,
+        subject,
+        "\n".join([subject, *(f"- {point}" for point in points)]),
+        f"told:{_normal(subject)}",
+        "closing",
+        exchange.ended,
+        settled=False,
+        files=_files(exchange),
+        ordinals=(exchange.last,),
+    )
 
 
 def _answers(exchange: Exchange) -> Iterator[Statement]:
