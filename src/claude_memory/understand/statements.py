@@ -62,7 +62,7 @@ _ANSWERING = re.compile(
 )
 _WORDS_OF_A_RULE = range(4, 17)
 _FEWEST_POINTS = 3  # points of closing words that make them worth a proposal
-_MOST_TOLD = 2  # such proposals a session; those with most points
+_MOST_TOLD = 4  # such proposals a session; those with most points
 _FEWEST_TERMS = 3  # content words that a line must have to say something
 _COMMIT_WORDS = frozenset(
     query_terms(
