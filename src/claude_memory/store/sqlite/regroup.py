@@ -111,7 +111,6 @@ def _move_memories(db: apsw.Connection, old: int, target: ProjectId, new: int, s
         db.execute("DELETE FROM mentions WHERE memory = ?", (number,))
         db.execute("DELETE FROM graphed WHERE memory = ?", (number,))
         write.update(db, replace(memory, project=target))
-        db.execute("UPDATE subjects SET space = ? WHERE memory = ? AND space = ?", (new, number, old))
 
 
 def _move_intentions(db: apsw.Connection, old: int, target: ProjectId, at: str) -> None:
