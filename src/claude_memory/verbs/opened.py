@@ -210,6 +210,8 @@ class Opened:
             logs.logger("mirror").warning("changes wait for the mirror: %s", fault)
 
     def _completed(self, new: NewMemory, now: datetime) -> StoredMemory:
+        from claude_memory.redact import kept_mapping
+
         body = clean(new.body)
         if not body.replace("[private]", "").strip():
             raise InvalidInput("a memory needs a text" if not body.strip() else "all of it is private")
@@ -225,11 +227,11 @@ class Opened:
             updated_at=now,
             trust=choice(Trust, new.trust, "trust"),
             scope=choice(Scope, new.scope, "scope"),
-            session=SessionId(new.session) if new.session else None,
-            task=new.task,
-            topics=tuple(dict.fromkeys(topic.strip() for topic in new.topics if topic.strip())),
-            files=tuple(dict.fromkeys(new.files)),
-            provenance={"source": "remember", **new.provenance},
+            session=SessionId(clean(new.session)) if new.session else None,
+            task=clean(new.task) if new.task else new.task,
+            topics=tuple(dict.fromkeys(clean(topic.strip()) for topic in new.topics if topic.strip())),
+            files=tuple(dict.fromkeys(map(clean, new.files))),
+            provenance=kept_mapping({"source": "remember", **new.provenance}),
             supersedes=self._one(new.supersedes).id if new.supersedes else None,
         )
 

@@ -83,8 +83,8 @@ class Writing(Upkeep):
             body=clean(body) if body is not None else old.body,
             title=clean(fresh_title)[:200] if fresh_title is not None else old.title,
             kind=kind_of(kind) if kind is not None else old.kind,
-            topics=tuple(topics) if topics is not None else old.topics,
-            files=tuple(files) if files is not None else old.files,
+            topics=tuple(map(clean, topics)) if topics is not None else old.topics,
+            files=tuple(map(clean, files)) if files is not None else old.files,
             pinned=pinned if pinned is not None else old.pinned,
             provenance={**old.provenance, **({"revised": clean(reason)} if reason else {})},
         )
