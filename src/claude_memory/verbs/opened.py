@@ -240,14 +240,10 @@ class Opened:
         finally:
             self._mirroring.now = False
 
-<<<<<<< HEAD
     def _completed(self, new: NewMemory, now: datetime, *, told: Trust | None = None) -> StoredMemory:
         """The memory as it will be stored; `told`: what it is worth, where that is known and not claimed."""
-=======
-    def _completed(self, new: NewMemory, now: datetime) -> StoredMemory:
         from claude_memory.redact import kept_mapping
 
->>>>>>> secrets
         body = clean(new.body)
         if not body.replace("[private]", "").strip():
             raise InvalidInput("a memory needs a text" if not body.strip() else "all of it is private")
@@ -269,25 +265,14 @@ class Opened:
             body=body,
             created_at=created if created.tzinfo else created.replace(tzinfo=UTC),
             updated_at=now,
-<<<<<<< HEAD
             trust=trust,
             scope=scope,
-            session=SessionId(new.session) if new.session else None,
-            task=new.task,
-            topics=tuple(dict.fromkeys(topic.strip() for topic in new.topics if topic.strip())),
-            files=tuple(dict.fromkeys(new.files)),
-            provenance=provenance,
-            supersedes=old.id if old is not None else None,
-=======
-            trust=choice(Trust, new.trust, "trust"),
-            scope=choice(Scope, new.scope, "scope"),
             session=SessionId(clean(new.session)) if new.session else None,
             task=clean(new.task) if new.task else new.task,
             topics=tuple(dict.fromkeys(clean(topic.strip()) for topic in new.topics if topic.strip())),
             files=tuple(dict.fromkeys(map(clean, new.files))),
-            provenance=kept_mapping({"source": "remember", **new.provenance}),
-            supersedes=self._one(new.supersedes).id if new.supersedes else None,
->>>>>>> secrets
+            provenance=kept_mapping(provenance),
+            supersedes=old.id if old is not None else None,
         )
 
     def _heeded(self) -> Embedder | None:
