@@ -56,6 +56,7 @@ SILENT = {
     "reviews": "why a memory was used, in words of our own",
     "relations": "kinds",
     "people": "names of people",
+    "changes": "the home that a change came from",
     "cursors": "names of mirrors",
     "rejected": "hashes",
     "entities": "mentioned by a memory, and gone with the last one",
