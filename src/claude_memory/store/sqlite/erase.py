@@ -8,7 +8,7 @@ neighbour too, and made one write cost ten times more at 100,000 memories.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import apsw
@@ -62,16 +62,18 @@ def erase(
             for text in said:
                 grave.bury(tombstones.of_sentence(grave.salt, project, text))
         gone.update(swept.memories)
+        swept.derived = {number: id_ for number, id_ in swept.derived.items() if number not in gone}
         for id_, _ in swept.events:
             grave.bury([tombstones.of_event(grave.salt, id_)])
         events += len(swept.events)
-    anew = sources.understand_anew(db, swept.touched, set(gone), said)
+    anew = sources.understand_anew(db, swept.touched, gone, said)
     changes.drop_for(db, [memory.id for memory in gone.values()])
     for memory in gone.values():
         grave.bury(tombstones.of_memory(grave.salt, memory))
-    passages, vectors = remove(db, [*gone, *_dropped(db, anew)])
+    grave.bury(tombstones.of_id(grave.salt, piece) for piece in anew.pieces.values())
+    passages, vectors = remove(db, [*gone, *_dropped(db, anew, swept.derived)])
     db.execute("INSERT OR REPLACE INTO meta VALUES ('unscrubbed', '1')")
-    ids_gone = (*(memory.id for memory in gone.values()), *anew.ids)
+    ids_gone = (*(memory.id for memory in gone.values()), *anew.ids, *swept.derived.values())
     said_in = tuple(sorted(swept.transcripts))
     return Erased(len(gone), events, passages, vectors, swept.changed, ids_gone, said_in)
 
@@ -91,11 +93,12 @@ def apply_tombstones(db: apsw.Connection, at: str) -> Erased:
     remove(db, list(doomed))
     swept.changed = 0
     sweep.sweep(db, known.sentences, swept)
-    anew = sources.understand_anew(db, swept.touched, {number for number, _ in swept.memories}, ())
-    passages, vectors = remove(db, [*(number for number, _ in swept.memories), *_dropped(db, anew)])
+    gone = dict(swept.memories)
+    anew = sources.understand_anew(db, swept.touched, gone, ())
+    passages, vectors = remove(db, [*gone, *_dropped(db, anew, swept.derived)])
     db.execute("INSERT OR REPLACE INTO meta VALUES ('unscrubbed', '1')")
-    doomed.update(swept.memories)
-    ids = (*(memory.id for memory in doomed.values()), *anew.ids)
+    doomed.update(gone)
+    ids = (*(memory.id for memory in doomed.values()), *anew.ids, *swept.derived.values())
     count = events + len(dead) + len(swept.events)
     said_in = tuple(sorted(swept.transcripts))
     return Erased(len(doomed), count, passages, vectors, swept.changed, ids, said_in)
@@ -179,12 +182,15 @@ def _all(db: apsw.Connection) -> list[tuple[int, StoredMemory]]:
     return [(row[0], rows.memory_from_row(row[1:])) for row in db.execute(_MEMORIES)]
 
 
-def _dropped(db: apsw.Connection, anew: sources.Anew) -> list[int]:
+def _dropped(db: apsw.Connection, anew: sources.Anew, emptied: Mapping[int, MemoryId]) -> list[int]:
     """What is made anew leaves no tombstone, and the mirror must not bring its old words back."""
-    ids = list(anew.dropped.values())
+    # Of an exchange whose messages are not here, nothing can be made anew.
+    lone = {number: id_ for number, id_ in emptied.items() if id_ not in anew.emptied}
+    dropped = {**lone, **anew.dropped, **anew.pieces}
+    ids = list(dropped.values())
     changes.drop_for(db, ids)
     changes.record_dropped(db, ids)
-    return sorted(anew.dropped)
+    return sorted(dropped)
 
 
 def _erase_named(db: apsw.Connection, grave: _Grave, events: set[EventId]) -> int:

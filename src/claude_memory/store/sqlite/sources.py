@@ -54,18 +54,25 @@ def of(db: apsw.Connection, memories: Sequence[StoredMemory]) -> Sources:
 
 @dataclass(slots=True)
 class Anew:
-    """Memories that are made anew: those to be dropped until then, by number, and those that are emptied."""
+    """Memories that are made anew: those to be dropped until then, by number, and those that are emptied.
+
+    `pieces`: statements that say nothing but a part of a sentence; they go, and do not come again.
+    """
 
     dropped: dict[int, MemoryId] = field(default_factory=dict)
+    pieces: dict[int, MemoryId] = field(default_factory=dict)
     emptied: list[MemoryId] = field(default_factory=list)
 
     @property
     def ids(self) -> tuple[MemoryId, ...]:
-        return (*self.dropped.values(), *self.emptied)
+        return (*self.dropped.values(), *self.pieces.values(), *self.emptied)
 
 
 def understand_anew(
-    db: apsw.Connection, touched: Mapping[int, set[int]], gone: set[int], said: Sequence[str]
+    db: apsw.Connection,
+    touched: Mapping[int, set[int]],
+    gone: Mapping[int, StoredMemory],
+    said: Sequence[str],
 ) -> Anew:
     """Let go of all that was understood from messages that changed, so that it is made of what is left.
 
@@ -77,7 +84,8 @@ def understand_anew(
         statement = "UPDATE conversations SET record = NULL, title = '', distilled = 0 WHERE number = ?"
         db.execute(statement, (conversation,))
         for number, memory in _memories(db, _RECORDS, conversation):
-            anew.dropped[number] = memory.id
+            if number not in gone:
+                anew.dropped[number] = memory.id
         for number, memory in _memories(db, _EXCHANGES, conversation, min(ordinals)):
             if number in gone or memory.provenance.get(BY_HAND):
                 continue
@@ -89,7 +97,7 @@ def understand_anew(
         for number, memory in _memories(db, _STATEMENTS, conversation):
             only_here = all(_is_touched(db, place, memory, touched) for place in _places(memory))
             if number not in gone and only_here and sentences.is_piece(memory.body):
-                anew.dropped[number] = memory.id
+                anew.pieces[number] = memory.id
     return anew
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import apsw
 
 from claude_memory.erasure import ERASED, Holder, Several, holds, title_without, without
-from claude_memory.model import EventId, ProjectId, StoredMemory
+from claude_memory.model import BY_HAND, EventId, MemoryId, ProjectId, StoredMemory
 from claude_memory.store.packing import packed, unpacked
 from claude_memory.store.sqlite import archive_search, changes, rows, write
 from claude_memory.store.sqlite.tombstones import memory_without
@@ -76,6 +76,7 @@ class Swept:
     events: list[tuple[EventId, ProjectId]] = field(default_factory=list)
     projects: set[ProjectId] = field(default_factory=set)
     transcripts: set[str] = field(default_factory=set)
+    derived: dict[int, MemoryId] = field(default_factory=dict)  # of which nothing is left but to be made anew
     # Messages that lost something, by conversation: what was understood from them is made anew.
     touched: dict[int, set[int]] = field(default_factory=dict)
     changed: int = 0
@@ -133,7 +134,9 @@ def _sweep_memories(db: apsw.Connection, of: Of, swept: Swept) -> None:
         if left is memory or left == memory:
             continue
         swept.projects.add(memory.project)
-        if left.body == ERASED and memory.provenance.get("source") not in DERIVED:
+        if left.body == ERASED and _is_derived(memory):
+            swept.derived[number] = memory.id
+        elif left.body == ERASED:
             swept.memories.append((number, memory))
         else:
             for table in ("mentions", "graphed"):  # read again from what is left
@@ -141,6 +144,10 @@ def _sweep_memories(db: apsw.Connection, of: Of, swept: Swept) -> None:
             changes.drop_for(db, [memory.id])
             write.update(db, left)
             swept.changed += 1
+
+
+def _is_derived(memory: StoredMemory) -> bool:
+    return memory.provenance.get("source") in DERIVED and not memory.provenance.get(BY_HAND)
 
 
 def _sweep_events(db: apsw.Connection, of: Of, swept: Swept) -> None:
