@@ -26,7 +26,7 @@ from claude_memory.errors import Conflict
 from claude_memory.ingest.importer import Request
 from claude_memory.layers import blocks
 from claude_memory.layers.places import project_files
-from claude_memory.model import Kind, MemoryFilter, SearchScope, Status, StoredMemory
+from claude_memory.model import BY_HAND, Kind, MemoryFilter, SearchScope, Status, StoredMemory
 from claude_memory.spool import Spool
 from claude_memory.store.lifecycle_protocol import Relation, lifecycle_of
 from claude_memory.store.protocol import EventFilter
@@ -274,6 +274,7 @@ def test_an_exchange_that_said_it_beside_more_stays_as_a_person_left_it(world: W
     [told] = [one for one in exchanges(world) if "anzibarin" in one.body]
     world.memory.revise(told.id, pinned=True, topics=["harbour"])
     [other] = [one for one in exchanges(world) if one.id != told.id]
+    assert told.provenance.get(BY_HAND) is None
     world.memory.forget([other.id])
     kept = world.memory.remember(NewMemory(SENTENCE))
     world.memory.erase([kept.id])
@@ -294,11 +295,16 @@ def test_a_later_exchange_that_quotes_the_end_of_it_is_made_anew(world: World) -
     world.import_all()
     assert sum("Ottoline" in one.body for one in exchanges(world)) == 2, "the later one quotes nothing"
     kept = world.memory.remember(NewMemory(question))
-    world.memory.erase([kept.id])
+    world.memory.store.erase([kept.id])  # a process that ends before it is made anew
+    world.memory.close()
+    database = list(world.home.glob("memory.db*"))
+    assert database
+    assert not any(b"ottoline" in path.read_bytes().lower() for path in database)
+    assert ERASED in bodies(world)
+    world.memory.drain()
+    assert ERASED not in bodies(world)
     assert any("yes, do that" in one.body for one in exchanges(world))
     assert any("I looked at the plan" in one.body for one in exchanges(world))
-    world.memory.close()
-    assert not any(b"Ottoline" in path.read_bytes() for path in world.home.rglob("*") if path.is_file())
 
 
 def test_an_exchange_whose_messages_are_not_here_any_more_leaves_no_shell(world: World) -> None:

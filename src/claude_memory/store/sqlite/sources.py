@@ -12,7 +12,7 @@ from typing import Any
 
 import apsw
 
-from claude_memory.erasure import ERASED, Sentences
+from claude_memory.erasure import ERASED, Sentences, title_without, without
 from claude_memory.model import BY_HAND, EventId, MemoryId, StoredMemory
 from claude_memory.store.packing import unpacked
 from claude_memory.store.sqlite import changes, rows, write
@@ -87,12 +87,13 @@ def understand_anew(
             if number not in gone:
                 anew.dropped[number] = memory.id
         for number, memory in _memories(db, _EXCHANGES, conversation, min(ordinals)):
-            if number in gone or memory.provenance.get(BY_HAND):
+            if number in gone:
                 continue
-            if _says_nothing(db, number):
+            by_hand = bool(memory.provenance.get(BY_HAND))
+            if not by_hand and _says_nothing(db, number):
                 anew.dropped[number] = memory.id
             else:
-                _empty(db, number, memory)
+                _empty(db, number, _spared(memory, sentences) if by_hand else _emptied(memory))
                 anew.emptied.append(memory.id)
         for number, memory in _memories(db, _STATEMENTS, conversation):
             only_here = all(_is_touched(db, place, memory, touched) for place in _places(memory))
@@ -124,11 +125,21 @@ def _says_nothing(db: apsw.Connection, exchange: int) -> bool:
     return all(unpacked(body) == ERASED for (body,) in db.execute(statement, (exchange,)))
 
 
+def _emptied(memory: StoredMemory) -> StoredMemory:
+    return replace(memory, title=ERASED, body=ERASED, files=())
+
+
+def _spared(memory: StoredMemory, sentences: Sentences) -> StoredMemory:
+    """Understanding leaves the words of this one alone, so only what is a piece of a sentence goes."""
+    body = str(without(memory.body, sentences, pieces=True))
+    return replace(memory, body=body, title=title_without(memory.title, memory.body, body, sentences))
+
+
 def _empty(db: apsw.Connection, number: int, memory: StoredMemory) -> None:
     for table in ("mentions", "graphed"):
         db.execute(f"DELETE FROM {table} WHERE memory = ?", (number,))
     changes.drop_for(db, [memory.id])
-    write.update(db, replace(memory, title=ERASED, body=ERASED, files=()))
+    write.update(db, memory)
     db.execute("UPDATE exchanges SET record = '{}' WHERE memory = ?", (number,))
 
 
