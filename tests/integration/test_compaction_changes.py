@@ -13,6 +13,7 @@ import pytest
 from tests.integration.test_compaction import SESSION, Session, drained, first_part, second_part
 
 from claude_memory import Memory, NewMemory
+from claude_memory.erasure import Sentences
 from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind, MemoryFilter, SearchScope, StoredMemory
 from claude_memory.summaries.erasing import purge
@@ -95,7 +96,7 @@ def test_a_session_that_was_deleted_stays_so(made: Compactions) -> None:
 def test_a_model_that_answers_after_an_erasure_is_not_heard(made: Compactions) -> None:
     class Late(Model):
         def meanwhile(self) -> None:
-            purge(made.keeper.home, [RULE])
+            purge(made.keeper.home, Sentences([RULE]))
 
     assert upgraded(made, Late({**ANSWER, "conventions": [RULE]})) == []
     assert RULE not in json.dumps(kept(made).document)
@@ -115,7 +116,7 @@ def test_what_was_erased_is_never_sent_to_a_model(memory: Memory, made: Compacti
 
 def test_nor_is_what_no_summary_quotes_but_the_session_said(made: Compactions) -> None:
     model = Model()
-    purge(made.keeper.home, ["what only the transcript says"], {SESSION})
+    purge(made.keeper.home, Sentences(["what only the transcript says"]), {SESSION})
     assert upgraded(made, model) == []
     assert model.prompts == []
 
@@ -123,7 +124,7 @@ def test_nor_is_what_no_summary_quotes_but_the_session_said(made: Compactions) -
 def test_nor_is_a_later_part_of_a_session_that_something_was_erased_from(
     tmp_path: Path, memory: Memory, made: Compactions
 ) -> None:
-    purge(made.keeper.home, [RULE])
+    purge(made.keeper.home, Sentences([RULE]))
     session = Session(tmp_path, memory.home, memory.project_root)
     session.count = 100
     session.person(f"as I said, {RULE}")
@@ -140,7 +141,7 @@ def test_what_is_left_of_a_list_points_to_its_own_messages(made: Compactions) ->
     before = pointing(kept(made))
     assert len(before) > 1
     assert any(RULE in text for text in before)
-    purge(made.keeper.home, [RULE])
+    purge(made.keeper.home, Sentences([RULE]))
     assert pointing(kept(made)) == {text: places for text, places in before.items() if RULE not in text}
 
 

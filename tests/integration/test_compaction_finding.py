@@ -21,6 +21,7 @@ from tests.integration.test_compaction import (
 )
 
 from claude_memory import Memory
+from claude_memory.erasure import Sentences
 from claude_memory.errors import StoreBusy
 from claude_memory.ingest.importer import Request
 from claude_memory.spool import Spool
@@ -99,7 +100,7 @@ def test_a_copy_of_a_sessions_folder_is_no_session(memory: Memory, session: Sess
     folder = memory.home / "sessions" / f"session_{SESSION}"
     shutil.copytree(folder, folder.with_name(f"{folder.name} (copy)"))
     assert Shelf(memory.home).sessions() == [SESSION]
-    assert purge(memory.home, ["always write money as Decimal in tests, never floats"]) == 1
+    assert purge(memory.home, Sentences(["always write money as Decimal in tests, never floats"])) == 1
 
 
 def test_a_summariser_that_does_not_exist_costs_no_summary(tmp_path: Path) -> None:
@@ -297,7 +298,7 @@ def test_what_was_erased_from_an_early_summary_does_not_come_back_with_the_bette
     session.report("PreCompact", trigger="auto")
     [early] = compacted(memory)
     assert "Decimal" in json.dumps(early.document)
-    purge(memory.home, ["always write money as Decimal in tests, never floats"])
+    purge(memory.home, Sentences(["always write money as Decimal in tests, never floats"]))
     session.boundary("auto")
     session.report("PostCompact", compact_summary="always write money as Decimal in tests, never floats")
     assert compacted(memory) == []

@@ -26,9 +26,10 @@ from claude_memory.errors import Conflict
 from claude_memory.ingest.importer import Request
 from claude_memory.layers import blocks
 from claude_memory.layers.places import project_files
-from claude_memory.model import MemoryFilter, SearchScope, Status
+from claude_memory.model import BY_HAND, Kind, MemoryFilter, SearchScope, Status, StoredMemory
 from claude_memory.spool import Spool
 from claude_memory.store.lifecycle_protocol import Relation, lifecycle_of
+from claude_memory.store.protocol import EventFilter
 from claude_memory.store.sqlite import schema, sweep
 from claude_memory.transfer import backup
 
@@ -215,6 +216,7 @@ def test_no_byte_of_the_home_holds_it_but_a_persons_own_file_which_is_named(worl
 
 def test_what_stands_beside_it_stays(world: World) -> None:
     wanted = spread(world)
+    world.memory.drain()
     before = len(said(world))
     world.memory.erase([wanted])
     world.memory.drain()
@@ -223,10 +225,10 @@ def test_what_stands_beside_it_stays(world: World) -> None:
     assert "Alpha is first" in kept
     messages = said(world)
     assert len(messages) == before
-    assert sum(all(line in text for line in FILLER) for text in messages) == 1
+    assert sum(all(line in text for line in FILLER) for text in messages) == 2  # a reply and a tool's output
     assert any(OTHER in text for text in messages)
     titles = [talk.title for talk in world.memory.archive.conversations(EVERYTHING)]
-    assert titles == [ERASED]
+    assert titles == [ERASED, ERASED]  # of what was captured and of what was imported
     assert json.loads((world.home / "sessions/2026-11-01.jsonl").read_text())["decisions"] == [OTHER]
     assert OTHER in (world.home / "reflections.jsonl").read_text()
     assert "another line" in (world.home / "logs/claude-memory.log").read_text()
@@ -259,6 +261,66 @@ def test_a_title_that_was_cut_within_the_sentence_goes_too(world: World) -> None
     world.memory.erase([kept.id])
     world.memory.close()
     assert not any(b"Ottoline" in path.read_bytes() for path in world.home.rglob("*") if path.is_file())
+
+
+def exchanges(world: World) -> list[StoredMemory]:
+    every = MemoryFilter(kinds=(Kind.OBSERVATION,), statuses=tuple(Status))
+    return world.memory.store.memories(EVERYTHING, every)
+
+
+def test_an_exchange_that_said_it_beside_more_stays_as_a_person_left_it(world: World) -> None:
+    history(world)
+    world.import_all()
+    [told] = [one for one in exchanges(world) if "anzibarin" in one.body]
+    world.memory.revise(told.id, pinned=True, topics=["harbour"])
+    [other] = [one for one in exchanges(world) if one.id != told.id]
+    assert told.provenance.get(BY_HAND) is None
+    world.memory.forget([other.id])
+    kept = world.memory.remember(NewMemory(SENTENCE))
+    world.memory.erase([kept.id])
+    after = {one.id: one for one in exchanges(world)}
+    assert after.keys() == {told.id, other.id}
+    assert (after[told.id].pinned, after[told.id].topics) == (True, ("harbour",))
+    assert FILLER[0] in after[told.id].body
+    assert (after[other.id].status, after[other.id].body) == (Status.FORGOTTEN, other.body)
+    world.memory.close()
+    assert holding(world.home) == []
+
+
+def test_a_later_exchange_that_quotes_the_end_of_it_is_made_anew(world: World) -> None:
+    question = "Shall " + " ".join(f"harbour{number}" for number in range(60)) + " meet Ottoline at the pier?"
+    session = ClaudeSession("asks", str(world.here)).prompt("Plan the evening for me")
+    session.says(f"I looked at the plan.\n{question}").prompt("yes, do that").says("Planned it.")
+    session.write(world.user)
+    world.import_all()
+    assert sum("Ottoline" in one.body for one in exchanges(world)) == 2, "the later one quotes nothing"
+    kept = world.memory.remember(NewMemory(question))
+    world.memory.store.erase([kept.id])  # a process that ends before it is made anew
+    world.memory.close()
+    database = list(world.home.glob("memory.db*"))
+    assert database
+    assert not any(b"ottoline" in path.read_bytes().lower() for path in database)
+    assert ERASED in bodies(world)
+    world.memory.drain()
+    assert ERASED not in bodies(world)
+    assert any("yes, do that" in one.body for one in exchanges(world))
+    assert any("I looked at the plan" in one.body for one in exchanges(world))
+
+
+def test_an_exchange_whose_messages_are_not_here_any_more_leaves_no_shell(world: World) -> None:
+    ClaudeSession("bare", str(world.here)).prompt(SENTENCE).write(world.user)
+    world.import_all()
+    kept = world.memory.remember(NewMemory(f"{SENTENCE}"))
+    world.memory.close()
+    for path in world.home.glob("memory.db*"):
+        path.unlink()
+    world.memory.reindex(from_files=True)
+    assert exchanges(world)
+    world.memory.erase([kept.id])
+    assert exchanges(world) == []
+    assert ERASED not in bodies(world)
+    world.memory.close()
+    assert holding(world.home) == []
 
 
 # --- it does not come back
@@ -304,6 +366,7 @@ def test_nor_a_rebuild_from_the_mirror_nor_a_reindex_of_a_persons_file(world: Wo
 
 def test_nor_a_backup_that_was_made_before(world: World, tmp_path: Path) -> None:
     wanted = spread(world)
+    world.memory.drain()
     made = backup.create(world.home, world.memory.store, tmp_path / "before.zip")
     world.memory.erase([wanted])
     world.memory.close()
@@ -408,12 +471,19 @@ def test_what_was_made_from_the_same_event_does_not_take_others_words_with_it(wo
     for number in (1, 2):
         world.captured("UserPromptSubmit", prompt_id=f"p{number}", prompt=everyday, session_id=f"s{number}")
     world.memory.drain()
-    first, second = [
-        one for one in world.memory.store.memories(EVERYTHING, MemoryFilter()) if one.body == everyday
-    ]
-    told = world.memory.remember(NewMemory(SENTENCE, provenance={"event": first.provenance["event"]}))
+    archive = world.memory.archive
+    first, _ = world.memory.store.events(EVERYTHING, EventFilter(), limit=9)
+    told = world.memory.remember(NewMemory(SENTENCE, provenance={"event": first.id}))
     world.memory.erase([told.id])
-    assert second.id in [one.id for one in world.memory.store.memories(EVERYTHING, MemoryFilter())]
+    [(theirs, message)] = [
+        (talk.session, message.text)
+        for talk in archive.conversations(EVERYTHING)
+        for message in archive.messages(talk.number)
+        if message.text != ERASED
+    ]
+    assert (theirs != first.session, message) == (True, everyday)
+    [left] = world.memory.store.memories(EVERYTHING, MemoryFilter(kinds=(Kind.OBSERVATION,)))
+    assert (left.session, left.body) == (theirs, everyday)
 
 
 def test_notes_and_task_documents_of_a_person_are_named(world: World, tmp_path: Path) -> None:

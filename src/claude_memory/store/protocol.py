@@ -109,7 +109,7 @@ class Erased:
     passages: int
     vectors: int
     cut: int = field(default=0, compare=False)  # other texts that held it, and lost it
-    # Of the memories, also of those that nobody named but that said the same.
+    # Of the memories, also of those that nobody named but that said the same, or are made anew without it.
     ids: tuple[MemoryId, ...] = field(default=(), compare=False)
     transcripts: tuple[str, ...] = field(default=(), compare=False)  # agents' own files that it was read from
     left: tuple[str, ...] = ()  # places where it still stands and that only the person may change

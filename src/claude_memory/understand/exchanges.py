@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+from claude_memory.erasure import ERASED
 from claude_memory.model import SessionId
 from claude_memory.understand import commands, tools
 from claude_memory.understand.model import Exchange, Outcome, Utterance
@@ -52,7 +53,7 @@ def exchanges(session: SessionId, messages: Iterable[Message], cwd: str = "") ->
     tasks = Tasks()
     made: list[Exchange] = []
     for span in _spans(ordered):
-        if _is_request(span[0]) or _has_work(span):
+        if (_is_request(span[0]) or _has_work(span)) and not _is_erased(span):
             made.append(_exchange(session, span, calls, tasks, cwd, made[-1] if made else None))
     return made
 
@@ -116,6 +117,11 @@ def _is_request(message: Message) -> bool:
 def _has_work(span: Iterable[Message]) -> bool:
     """Whether the agent said or did anything; a failed reply is its program's, such as a limit reached."""
     return any(message.role in _AGENTS and not _is_broken(message) for message in span)
+
+
+def _is_erased(span: Iterable[Message]) -> bool:
+    """Whether nothing is left of it; the messages stay as places, so that no copy takes them."""
+    return all(message.text == ERASED for message in span)
 
 
 def _is_broken(message: Message) -> bool:

@@ -230,6 +230,7 @@ class Writing(Upkeep):
         # Files first: a process that ends in between leaves the memory, and so the way to ask again.
         erasing.purge(self.home, made_from_it, own)
         erased = self._erase([one.id for one in gone], texts)
+        self._drain_events(None)  # exchanges and records of sessions are made anew from what is left
         purge_summaries(self.home, made_from_it, {one.session for one in gone if one.session})
         erasing.purge(self.home, made_from_it, own)
         for asked_for in (self.home / "cache").glob("last-search-*"):

@@ -251,11 +251,12 @@ class SqliteArchive:
             return kept.keep(db, conversation, through, exchanges, since, record, memories)
 
     def exchanges(self, conversation: int) -> list[tuple[MemoryId, int, int, Mapping[str, Any]]]:
-        """A conversation's exchanges in order."""
+        """A conversation's exchanges in order, without those that an erasure emptied."""
         with self._connections.reading() as db:
             found = db.execute(
                 """SELECT m.id, e.first, e.last, e.record FROM exchanges e
-                   JOIN memories m ON m.number = e.memory WHERE e.conversation = ? ORDER BY e.first""",
+                   JOIN memories m ON m.number = e.memory
+                   WHERE e.conversation = ? AND e.record <> '{}' ORDER BY e.first""",
                 (conversation,),
             )
             return [(MemoryId(id_), first, last, json.loads(record)) for id_, first, last, record in found]
@@ -265,7 +266,7 @@ class SqliteArchive:
         with self._connections.reading() as db:
             found = db.execute(
                 """SELECT m.id, e.record FROM exchanges e JOIN memories m ON m.number = e.memory
-                   WHERE m.id IN (SELECT value FROM json_each(?))""",
+                   WHERE m.id IN (SELECT value FROM json_each(?)) AND e.record <> '{}'""",
                 (rows.to_json(list(ids)),),
             )
             return {MemoryId(id_): json.loads(record) for id_, record in found}

@@ -8,7 +8,7 @@ neighbour too, and made one write cost ten times more at 100,000 memories.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import apsw
@@ -46,36 +46,36 @@ def erase(
     if not asked:
         return Erased(0, 0, 0, 0)
     grave = _Grave(db, at)
+    swept = sweep.Swept()
     changes.drop_for(db, [memory.id for _, memory in asked])
-    events, said_in = _erase_origins(db, grave, [memory for _, memory in asked])
+    events = _erase_origins(db, grave, [memory for _, memory in asked], swept)
     known = sources.of(db, [memory for _, memory in asked])
-    derived = set(sources.understand_anew(db, known.conversations))
     events += _erase_named(db, grave, known.events)
-    said_in |= sweep.blank_messages(db, known.messages).transcripts
+    sweep.blank_messages(db, known.messages, swept)
     gone = dict(asked)
-    changed = 0
+    swept.changed = 0  # those were asked for
     said = [memory.body for _, memory in asked] if texts is None else texts
     if said:
         sentences = Sentences(said)
-        swept = sweep.sweep(db, lambda _: sentences)
+        sweep.sweep(db, lambda _: sentences, swept)
         for project in {*swept.projects, *(memory.project for _, memory in asked)}:
             for text in said:
                 grave.bury(tombstones.of_sentence(grave.salt, project, text))
         gone.update(swept.memories)
+        swept.derived = {number: id_ for number, id_ in swept.derived.items() if number not in gone}
         for id_, _ in swept.events:
             grave.bury([tombstones.of_event(grave.salt, id_)])
         events += len(swept.events)
-        said_in |= swept.transcripts
-        changed = swept.changed
+    anew = sources.understand_anew(db, swept.touched, gone, said)
     changes.drop_for(db, [memory.id for memory in gone.values()])
     for memory in gone.values():
         grave.bury(tombstones.of_memory(grave.salt, memory))
-    derived -= set(gone)
-    _drop_derived(db, derived)
-    passages, vectors = remove(db, [*gone, *sorted(derived)])
+    grave.bury(tombstones.of_id(grave.salt, piece) for piece in anew.pieces.values())
+    passages, vectors = remove(db, [*gone, *_dropped(db, anew, swept.derived)])
     db.execute("INSERT OR REPLACE INTO meta VALUES ('unscrubbed', '1')")
-    ids_gone = tuple(memory.id for memory in gone.values())
-    return Erased(len(gone), events, passages, vectors, changed, ids_gone, tuple(sorted(said_in)))
+    ids_gone = (*(memory.id for memory in gone.values()), *anew.ids, *swept.derived.values())
+    said_in = tuple(sorted(swept.transcripts))
+    return Erased(len(gone), events, passages, vectors, swept.changed, ids_gone, said_in)
 
 
 def apply_tombstones(db: apsw.Connection, at: str) -> Erased:
@@ -83,21 +83,25 @@ def apply_tombstones(db: apsw.Connection, at: str) -> Erased:
     known = tombstones.Tombstones(db)
     doomed = {number: memory for number, memory in _all(db) if known.hold_memory(memory)}
     grave = _Grave(db, at)
-    events, said_in = _erase_origins(db, grave, list(doomed.values()))
+    swept = sweep.Swept()
+    events = _erase_origins(db, grave, list(doomed.values()), swept)
     named = [EventId(id_) for (id_,) in db.execute("SELECT id FROM events")]
     dead = [id_ for id_ in named if known.hold_event(id_)]
     db.execute("DELETE FROM events WHERE id IN (SELECT value FROM json_each(?))", (rows.to_json(dead),))
     left = [id_ for (id_,) in db.execute("SELECT DISTINCT event FROM messages WHERE event IS NOT NULL")]
-    blanked = sweep.blank_messages_of(db, [id_ for id_ in left if known.hold_event(EventId(id_))])
+    sweep.blank_messages_of(db, [id_ for id_ in left if known.hold_event(EventId(id_))], swept)
     remove(db, list(doomed))
-    swept = sweep.sweep(db, known.sentences)
-    passages, vectors = remove(db, [number for number, _ in swept.memories])
+    swept.changed = 0
+    sweep.sweep(db, known.sentences, swept)
+    gone = dict(swept.memories)
+    anew = sources.understand_anew(db, swept.touched, gone, ())
+    passages, vectors = remove(db, [*gone, *_dropped(db, anew, swept.derived)])
     db.execute("INSERT OR REPLACE INTO meta VALUES ('unscrubbed', '1')")
-    doomed.update(swept.memories)
-    ids = tuple(memory.id for memory in doomed.values())
+    doomed.update(gone)
+    ids = (*(memory.id for memory in doomed.values()), *anew.ids, *swept.derived.values())
     count = events + len(dead) + len(swept.events)
-    said_in |= blanked.transcripts | swept.transcripts
-    return Erased(len(doomed), count, passages, vectors, swept.changed, ids, tuple(sorted(said_in)))
+    said_in = tuple(sorted(swept.transcripts))
+    return Erased(len(doomed), count, passages, vectors, swept.changed, ids, said_in)
 
 
 class _Grave:
@@ -178,16 +182,15 @@ def _all(db: apsw.Connection) -> list[tuple[int, StoredMemory]]:
     return [(row[0], rows.memory_from_row(row[1:])) for row in db.execute(_MEMORIES)]
 
 
-def _drop_derived(db: apsw.Connection, numbers: set[int]) -> None:
+def _dropped(db: apsw.Connection, anew: sources.Anew, emptied: Mapping[int, MemoryId]) -> list[int]:
     """What is made anew leaves no tombstone, and the mirror must not bring its old words back."""
-    wanted = rows.id_list(sorted(numbers))
-    found = rows.fetch(
-        db, "SELECT id FROM memories WHERE number IN (SELECT value FROM json_each(?))", (wanted,)
-    )
-    ids = [MemoryId(id_) for (id_,) in found]
-    if ids:
-        changes.drop_for(db, ids)
-        changes.record_dropped(db, ids)
+    # Of an exchange whose messages are not here, nothing can be made anew.
+    lone = {number: id_ for number, id_ in emptied.items() if id_ not in anew.emptied}
+    dropped = {**lone, **anew.dropped, **anew.pieces}
+    ids = list(dropped.values())
+    changes.drop_for(db, ids)
+    changes.record_dropped(db, ids)
+    return sorted(dropped)
 
 
 def _erase_named(db: apsw.Connection, grave: _Grave, events: set[EventId]) -> int:
@@ -200,9 +203,9 @@ def _erase_named(db: apsw.Connection, grave: _Grave, events: set[EventId]) -> in
 
 
 def _erase_origins(
-    db: apsw.Connection, grave: _Grave, memories: Sequence[StoredMemory]
-) -> tuple[int, set[str]]:
-    """Events that memories name as their origin, and their messages; how many, and the agents' files."""
+    db: apsw.Connection, grave: _Grave, memories: Sequence[StoredMemory], swept: sweep.Swept
+) -> int:
+    """Events that memories name as their origin, and their messages; how many events."""
     gone: list[str] = []
     named: list[str] = []
     for memory in memories:
@@ -221,7 +224,8 @@ def _erase_origins(
     events = [id_ for (id_,) in rows.fetch(db, archived, (rows.to_json(named),))]
     for id_ in {*gone, *events}:
         grave.bury([tombstones.of_event(grave.salt, EventId(id_))])
-    return len(gone), sweep.blank_messages_of(db, events).transcripts
+    sweep.blank_messages_of(db, events, swept)
+    return len(gone)
 
 
 def remove(db: apsw.Connection, numbers: Sequence[int]) -> tuple[int, int]:

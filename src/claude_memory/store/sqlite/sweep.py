@@ -14,12 +14,14 @@ from typing import Any
 import apsw
 
 from claude_memory.erasure import ERASED, Holder, Several, holds, title_without, without
-from claude_memory.model import EventId, ProjectId, StoredMemory
+from claude_memory.model import BY_HAND, EventId, MemoryId, ProjectId, StoredMemory
 from claude_memory.store.packing import packed, unpacked
 from claude_memory.store.sqlite import archive_search, changes, rows, write
 from claude_memory.store.sqlite.tombstones import memory_without
 
 Of = Callable[[ProjectId | None], Holder]
+# Made from messages alone: never buried, because the next look at the messages makes them anew.
+DERIVED = ("exchange", "session")
 
 SWEPT = {
     "memories": ("title", "body", "task", "topics", "files", "provenance"),
@@ -56,6 +58,7 @@ SILENT = {
     "reviews": "why a memory was used, in words of our own",
     "relations": "kinds",
     "people": "names of people",
+    "changes": "the home that a change came from",
     "cursors": "names of mirrors",
     "rejected": "hashes",
     "entities": "mentioned by a memory, and gone with the last one",
@@ -73,40 +76,40 @@ class Swept:
     events: list[tuple[EventId, ProjectId]] = field(default_factory=list)
     projects: set[ProjectId] = field(default_factory=set)
     transcripts: set[str] = field(default_factory=set)
+    derived: dict[int, MemoryId] = field(default_factory=dict)  # of which nothing is left but to be made anew
+    # Messages that lost something, by conversation: what was understood from them is made anew.
+    touched: dict[int, set[int]] = field(default_factory=dict)
     changed: int = 0
 
 
-def sweep(db: apsw.Connection, of: Of) -> Swept:
+def sweep(db: apsw.Connection, of: Of, swept: Swept) -> None:
     """Cut the sentences out of rows. Rows that say nothing else are told: the caller buries them."""
-    swept = Swept()
     _sweep_changes(db, of)
     _sweep_memories(db, of, swept)
     _sweep_events(db, of, swept)
     _sweep_messages(db, of, swept)
     _sweep_small_texts(db, of, swept)
-    return swept
 
 
-def blank_messages_of(db: apsw.Connection, events: list[str]) -> Swept:
+def blank_messages_of(db: apsw.Connection, events: list[str], swept: Swept) -> None:
     """Empty the messages that left these events; their keys stay, and keep copies away."""
     found = "SELECT number FROM messages WHERE event IN (SELECT value FROM json_each(?))"
-    return blank_messages(db, {number for (number,) in rows.fetch(db, found, (rows.to_json(events),))})
+    numbers = {number for (number,) in rows.fetch(db, found, (rows.to_json(events),))}
+    blank_messages(db, numbers, swept)
 
 
-def blank_messages(db: apsw.Connection, numbers: set[int]) -> Swept:
+def blank_messages(db: apsw.Connection, numbers: set[int], swept: Swept) -> None:
     """Empty messages; their keys stay, and keep copies away."""
-    swept = Swept()
     for wanted in sorted(numbers):
         found = rows.fetch(db, f"{_MESSAGES} WHERE m.number = ?", (wanted,))
-        for number, conversation, tool, body, project, path in found:
+        for number, conversation, ordinal, tool, body, project, path in found:
             text = unpacked(body)
             _rewrite(db, number, tool or "", text, ERASED)
             _retitle(db, conversation, text, ERASED, Several(()))
-            _said_in(swept, project, path)
-    return swept
+            _said_in(swept, project, path, conversation, ordinal)
 
 
-_MESSAGES = """SELECT m.number, m.conversation, m.tool, m.body, p.id, c.path FROM messages m
+_MESSAGES = """SELECT m.number, m.conversation, m.ordinal, m.tool, m.body, p.id, c.path FROM messages m
     JOIN conversations c ON c.number = m.conversation JOIN projects p ON p.number = c.project"""
 
 
@@ -131,7 +134,9 @@ def _sweep_memories(db: apsw.Connection, of: Of, swept: Swept) -> None:
         if left is memory or left == memory:
             continue
         swept.projects.add(memory.project)
-        if left.body == ERASED:
+        if left.body == ERASED and _is_derived(memory):
+            swept.derived[number] = memory.id
+        elif left.body == ERASED:
             swept.memories.append((number, memory))
         else:
             for table in ("mentions", "graphed"):  # read again from what is left
@@ -139,6 +144,10 @@ def _sweep_memories(db: apsw.Connection, of: Of, swept: Swept) -> None:
             changes.drop_for(db, [memory.id])
             write.update(db, left)
             swept.changed += 1
+
+
+def _is_derived(memory: StoredMemory) -> bool:
+    return memory.provenance.get("source") in DERIVED and not memory.provenance.get(BY_HAND)
 
 
 def _sweep_events(db: apsw.Connection, of: Of, swept: Swept) -> None:
@@ -157,15 +166,15 @@ def _sweep_events(db: apsw.Connection, of: Of, swept: Swept) -> None:
 def _sweep_messages(db: apsw.Connection, of: Of, swept: Swept) -> None:
     hit = []
     for row in db.execute(_MESSAGES):
-        text = unpacked(row[3])
-        if holds(text, of(ProjectId(row[4]))):
+        text = unpacked(row[4])
+        if holds(text, of(ProjectId(row[5]))):
             hit.append((row, text))
-    for (number, conversation, tool, _, project, path), text in hit:
+    for (number, conversation, ordinal, tool, _, project, path), text in hit:
         holder = of(ProjectId(project))
         left = str(without(text, holder))
         _rewrite(db, number, tool or "", text, left)
         _retitle(db, conversation, text, left, holder)
-        _said_in(swept, project, path)
+        _said_in(swept, project, path, conversation, ordinal)
 
 
 def _rewrite(db: apsw.Connection, number: int, tool: str, before: str, after: str) -> None:
@@ -185,8 +194,9 @@ def _retitle(db: apsw.Connection, conversation: int, before: str, after: str, ho
         db.execute("UPDATE conversations SET title = ? WHERE number = ?", (fresh, conversation))
 
 
-def _said_in(swept: Swept, project: str, path: str) -> None:
+def _said_in(swept: Swept, project: str, path: str, conversation: int, ordinal: int) -> None:
     swept.projects.add(ProjectId(project))
+    swept.touched.setdefault(conversation, set()).add(ordinal)
     swept.changed += 1
     if path:
         swept.transcripts.add(path)

@@ -39,8 +39,13 @@ def add(db: apsw.Connection, pairs: Iterable[tuple[str, str]]) -> None:
 
 def of_memory(salt_: str, memory: StoredMemory) -> Iterator[str]:
     """The hashes under which an erased memory is known: by its id, and by its words in its project."""
-    yield _hash(salt_, "memory", memory.id)
+    yield of_id(salt_, memory.id)
     yield _hash(salt_, "body", memory.project, normal(memory.body))
+
+
+def of_id(salt_: str, id_: MemoryId) -> str:
+    """The hash under which an erased memory is known by its id alone."""
+    return _hash(salt_, "memory", id_)
 
 
 def of_sentence(salt_: str, project: ProjectId, text: str) -> Iterator[str]:
