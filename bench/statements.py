@@ -1,4 +1,4 @@
-"""How right what was settled and proposed is, by the verdicts of readers who saw the sessions and not the rules.
+"""How right what was settled and proposed is, by readers who saw the sessions and not the rules.
 
     claude-memory --home HOME import FOLDER --agent claude-code     # the sessions that the verdicts are about
     python bench/statements.py HOME
@@ -22,9 +22,8 @@ VERDICTS = Path(__file__).parents[1] / "tests/quality/data/real/statements.jsonl
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    plain = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=plain)
     parser.add_argument("home", type=Path)
     home = parser.parse_args().home
     verdicts = {line["id"]: line for line in map(json.loads, VERDICTS.read_text("utf-8").splitlines())}
