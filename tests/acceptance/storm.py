@@ -605,9 +605,8 @@ def rebuilt_badly(storm: Round) -> Iterator[str]:
 
 
 def main(folder: Path, kills: int, seed: int, weathers: list[str]) -> int:
-    import claude_memory.ingest.distilling
-
     import claude_memory.ingest.importer
+    import claude_memory.ingest.understanding
     import claude_memory.surfaces.cli.app
     import claude_memory.surfaces.hooks.background
     import claude_memory.transfer.backup  # noqa: F401 - loaded once, for all children

@@ -389,7 +389,7 @@ def _enum(field: dict[str, Any]) -> list[Any]:
 
 
 # Which part of the secrets each path is given; the long test gives all of them to every path.
-STEPS = {"hooks": 2, "imports": 4, "notes": 1, "command line": 1, "tools": 1}
+STEPS = {"hooks": 2, "imports": 9, "notes": 1, "command line": 1, "tools": 1}
 PATHS: dict[str, Callable[[Path, list[Sample]], None]] = {
     "hooks": by_hooks,
     "imports": by_imports,

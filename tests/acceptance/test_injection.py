@@ -11,7 +11,6 @@ import subprocess
 import unicodedata
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -119,9 +118,6 @@ def test_a_hostile_text_is_data_wherever_an_agent_reads_it(home: Path, clone: Pa
             check(text)
 
 
-@pytest.mark.xfail(
-    find_spec("claude_memory.understand") is None, reason="who speaks is not told yet", strict=True
-)
 @pytest.mark.parametrize("tag", ["task-notification", "teammate-message", "system-reminder"])
 def test_what_the_client_puts_in_is_nobodys_word(home: Path, clone: Path, tag: str) -> None:
     """A text that arrives in the place of a prompt, and that nobody typed."""

@@ -38,7 +38,7 @@ GUARDED = {"embedder", "summariser", "summariser_key_variable", "knowledge", "st
 
 @pytest.fixture
 def packed(memory: Memory, tmp_path: Path) -> Path:
-    memory.remember(NewMemory(body="we chose WAL"))
+    memory.remember(NewMemory(body="we chose WAL", trust="user"))
     (memory.home / "MEMORY.md").write_text("# Who I am\n")
     return backup.create(memory.home, memory.store, tmp_path / "packed.zip")
 
@@ -293,7 +293,7 @@ with Memory.open(Path(sys.argv[1]), Path(sys.argv[1]).parent, flags={"embedder":
 def test_a_killed_backup_leaves_nothing_after_an_hour(
     memory: Memory, tmp_path: Path, at: str, inside: bool
 ) -> None:
-    memory.remember(NewMemory(body="we chose WAL"))
+    memory.remember(NewMemory(body="we chose WAL", trust="user"))
     usb = tmp_path / "usb"
     usb.mkdir()
     target = (memory.home / "backups" if inside else usb) / "made.zip"
@@ -314,7 +314,7 @@ def test_a_killed_backup_leaves_nothing_after_an_hour(
 
 
 def test_a_finished_backup_leaves_nothing_at_all(memory: Memory, tmp_path: Path) -> None:
-    memory.remember(NewMemory(body="we chose WAL"))
+    memory.remember(NewMemory(body="we chose WAL", trust="user"))
     backup.verify(backup.create(memory.home, memory.store, tmp_path / "made.zip"))
     assert not list(tmp_path.rglob("*.tmp"))
 

@@ -19,10 +19,11 @@ from claude_memory.store.protocol import Store
 from claude_memory.transfer import mirror
 
 
-def capture(home: Path, count: int) -> None:
+def capture(home: Path, count: int, sessions: int = 1) -> None:
     spool = Spool(home)
     for number in range(count):
-        event = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": str(home.parent)}
+        session = f"s{number % sessions + 1}"
+        event = {"hook_event_name": "UserPromptSubmit", "session_id": session, "cwd": str(home.parent)}
         event |= {"prompt": f"Look at invoice {number} please", "prompt_id": f"p{number}"}
         spool.put("UserPromptSubmit", json.dumps(event).encode())
 
@@ -83,7 +84,7 @@ def test_every_batch_of_a_drain_is_mirrored_before_the_next(
 def test_a_killed_drain_leaves_one_batch_and_the_next_question_repairs_it(tmp_path: Path) -> None:
     home, project = tmp_path / "home", tmp_path / "project"
     project.mkdir()
-    capture(home, 30)
+    capture(home, 30, sessions=30)
     program = f"""
         import os, signal
         from claude_memory import Memory

@@ -150,9 +150,9 @@ def test_a_store_that_was_replaced_while_it_was_written_says_so(
     memory.store.snapshot(copy)
     whole = erase.erase
 
-    def replaced(db: apsw.Connection, ids: list[MemoryId], at: str) -> object:
+    def replaced(db: apsw.Connection, ids: list[MemoryId], at: str, **named: object) -> object:
         copy.replace(memory.home / "memory.db")
-        return whole(db, ids, at)
+        return whole(db, ids, at, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(erase, "erase", replaced)
     with pytest.raises(StoreBusy, match="was replaced"):

@@ -59,6 +59,12 @@ _ORDINARY = re.compile(
     r"|[A-Z]+-\d+|#.*|.*[()\[\]{}=].*|.*:\d+(?::\d+)?|[\w.-]+/[\w./-]+|\d+[a-z]{1,3}"
 )
 
+# Identifiers and ids: words joined by one sign, digits only at their ends; hex; a word with a number.
+_STEADY = re.compile(
+    r"(?i)[a-z]+\d{0,4}(?:[-_.:/@]+[a-z]+\d{0,4})*[-_.:/@]*|[0-9a-f]{6,}|[0-9a-f-]{16,}|[a-z]*\d+[a-z]*"
+    r"|(?:[a-z]+\d+)+[a-z]*(?:\.\w+)+|\w+_\w+|\W?[\w.-]+\.\w{1,5}(?::.*)?|.*[/=@$&].*"
+)
+
 
 def entropy(value: str) -> float:
     """Shannon entropy in bits for each character."""
@@ -161,6 +167,14 @@ def is_scrawl(value: str) -> bool:
     return is_mixed_password(value) and not _ORDINARY.fullmatch(value[:_ENOUGH])
 
 
+def is_strong(value: str) -> bool:
+    """A password with nothing but a word somewhere before it: what no name, version, id or path is."""
+    value = value[:_ENOUGH].strip("*_").rstrip(".,;:?")
+    if len(value) < 8 or not is_scrawl(value) or _STEADY.fullmatch(value):
+        return False
+    return any(c.isalpha() for c in value)
+
+
 def is_phrase(value: str) -> bool:
     """A password of a few words: a sentence about passwords has more of them, or a single digit at most."""
     words = value[:_ENOUGH].split()
@@ -213,6 +227,7 @@ CHECKS: Mapping[str, Callable[[str], bool]] = {
     "given": is_given_password,
     "spoken": is_spoken_password,
     "scrawl": is_scrawl,
+    "strong": is_strong,
     "mixed": is_mixed_password,
     "phrase": is_phrase,
     "jwt": is_jwt,

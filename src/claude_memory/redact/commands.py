@@ -98,6 +98,9 @@ COMMANDS = (
     ),
     flag("remote-password", "plink,pscp,psftp,putty", r"plink|pscp|psftp|putty", "-pw", _SPACED),
     flag("remote-password", "freerdp,mstsc", r"[xw]l?freerdp|mstsc", "/p:", ""),
+    flag("key-passphrase", "ssh-keygen", "ssh-keygen", "-[NP]", _EITHER),
+    flag("registry-password", "twine", "twine", "-p|--password", _EITHER),
+    flag("registry-key", "gem push,gem yank", r"gem[ \t]+(?:push|yank)", "-k|--key", _SPACED),
     flag("sshpass-password", "sshpass", r"sshpass", "-p", _EITHER),
     flag(
         "redis-password",
@@ -144,6 +147,26 @@ COMMANDS = (
         "given",
     ),
     Rule(
+        "login-password",
+        ("etcdctl", "--user ", "--user="),
+        rf"\b(?:etcdctl|influx|nats|vault|http|xh){_GAP}--user[ =](?:{QUOTE})?[\w.@-]{{1,60}}:"
+        rf"({BARE}{{4,}})",
+        "given",
+    ),
+    Rule(
+        "storage-password",
+        ("mc alias", "mc config"),
+        rf"\bmc[ \t]+(?:alias[ \t]+set|config[ \t]+host[ \t]+add)[ \t]+\S+[ \t]+\S+[ \t]+\S+[ \t]+{_VALUE}",
+        "given",
+    ),
+    Rule(
+        "database-password",
+        ("pragma key", "pragma rekey", "mysqlsh"),
+        rf"(?i:pragma[ \t]+(?:re)?key)[ \t]*=[ \t]*{_VALUE}|\bmysqlsh{_GAP}(?:[a-z]+://)?[\w.-]{{1,40}}:"
+        rf"({BARE}{{4,}})@",
+        "given",
+    ),
+    Rule(
         "ftp-password",
         ("lftp",),
         rf"\blftp{_GAP}(?:-u|--user)[ \t=]{{0,2}}(?:{QUOTE})?[\w.@-]{{1,60}},({BARE}{{4,}})",
@@ -185,8 +208,9 @@ COMMANDS = (
     ),
     Rule(
         "vault-login",
-        ("vault login",),
-        rf"\bvault[ \t]+login[ \t]+(?:-[\w=-]+[ \t]+){{0,4}}(?:token=)?({BARE}{{8,}})",
+        ("vault login", "cargo login", "hf auth login", "wandb login"),
+        rf"\b(?:vault|cargo|hf[ \t]+auth|wandb)[ \t]+login[ \t]+(?:-[\w=-]+[ \t]+){{0,4}}"
+        rf"(?:token=)?({BARE}{{8,}})",
         "spoken",
     ),
     Rule(

@@ -19,7 +19,8 @@ _LATIN = (
     r"|wachtwoord"
     r"|has(?:\x7f|l)o|l\x7f{1,2}senord|losenord|adgangskode|passord|salasana|heslo|(?:\x7f|s\x7f)ifre"
     r"|parola"
-    r"|jelsz(?:\x7f|o\x7f?)|m\x7f{1,3}t kh\x7f{1,3}u|kata sandi|lozinka|geslo|zugangscode|\x01{2,20}"
+    r"|jelsz(?:\x7f|o\x7f?)|m\x7f{1,3}t kh\x7f{1,3}u|kata sandi|lozinka|geslo|zugangscode|\bmdp\b"
+    r"|\x01{2,20}"
 )
 PASSWORD = rf"(?i:{_LATIN}|(?:\b|_)(?:pwd|pw))"
 _WHOLE = rf"(?i:{_LATIN})"
@@ -27,7 +28,7 @@ _WHOLE = rf"(?i:{_LATIN})"
 _SHORT = r"(?:(?:^|[^\w-])(?:[Pp]ass|(?i:clave|wi-?fi key|network key|psk)))|(?:\b|_)(?i:pwd|pw)"
 _KEYWORDS = (
     *"passwor passwd passphrase passcode kennwort senha wachtwoord senord adgangskode passord".split(),
-    *"salasana heslo ifre: parola jelsz lozinka geslo zugangscode pwd contrase".split(),
+    *"salasana heslo ifre: parola jelsz lozinka geslo zugangscode mdp pwd contrase".split(),
     *("mot de passe", "kata sandi", "has\x7fo", "pw:", "pw ", "pw=", "pw\x7f", "m\x7ft kh", "\x01"),
 )
 _VALUE = r"([^\s\"'`,;|<>\\\x00]{4,}[^\s\"'`,;|<>.!?:)*_\]}\\\x00])"
@@ -40,8 +41,16 @@ _VERB = (
     r"(?i:is|was|are|to|ist|war|lautet|lauten|est|es|era|e|\x7f|\x7fr|jest|on|je|it's|was set to|is set to"
     r"|is now)"
 )
-_SIGN = rf"(?:[ \t]*(?:[:=]|-{{1,2}}>|=>|\x7f{{1,2}}|-{{1,2}}[ \t])[ \t]*|[ \t]+{_VERB}[ \t]+(?:now[ \t]+)?)"
+_SIGN = (
+    r"(?:[ \t]*(?:[:=;]|'s\b|-{1,2}>|=>|\x7f{1,2}|-{1,2}[ \t])[ \t]*"
+    rf"|[ \t]+{_VERB}[ \t]+(?:now[ \t]+)?)"
+)
 _OPEN = r"[*_]{0,3}[ \t]*[*_`\"'(\x7f]{0,3}"
+# Letters and digits in one word, which tells a password from the words around it.
+_MIXED = (
+    r"((?:[A-Za-z!#$%*+._-]{1,24}[0-9]|[0-9]{1,8}[A-Za-z])[^\s\"'`,;|<>()\[\]{}\\\x00]{2,}"
+    r"[^\s\"'`,;|<>()\[\]{}\\.?:\x00])"
+)
 _BREAK = r"(?:[ \t]*(?:\r?\n|\\+r?\\*n)){1,2}"
 _NAMED_CALL = (
     r"(?i:(?:set|with|new|add|change|reset|check|verify|update)_?(?:db_?|user_?|admin_?|root_?)?"
@@ -179,7 +188,7 @@ WORDED = (
     Rule(
         "password-call",
         ("password", "passwd", "pwd", "passphrase"),
-        rf"{_NAMED_CALL}[ \t]?\([ \t]*(?:{QUOTE}[\w.@+-]{{1,40}}{QUOTE},[ \t]*)?{QUOTE}"
+        rf"{_NAMED_CALL}!?[ \t]?\([ \t]*(?:{QUOTE}[\w.@+-]{{1,40}}{QUOTE},[ \t]*)?{QUOTE}"
         rf"({CHARS}{{5,}}?){QUOTE}[ \t]*[,)]"
         rf"|(?i:password|passwd|pwd|passphrase){QUOTE},[ \t]?{QUOTE}({CHARS}{{5,}}?){QUOTE}[ \t]*[,)\]]"
         rf"|\bPASSWORD\([ \t]*{QUOTE}({CHARS}{{5,}}?){QUOTE}[ \t]*\)",
@@ -207,8 +216,8 @@ WORDED = (
     Rule(
         "pgpass-password",
         (":5432:", ":5433:", "*:*:", ":*:", ":6432:"),
-        rf"(?m)(?:^|[\s\"'`+\x7f]|\\n)[\w.*-]{{1,80}}:(?:[0-9]{{2,5}}"
-        rf"|\*):[\w*-]{{1,60}}:[\w*.@-]{{1,60}}:({BARE}{{4,}})[ \t\r\"'`]*(?:$|\\n)",
+        rf"(?m)(?:^|[\s\"'`+(/\x7f]|\\n)[\w.*-]{{1,80}}:(?:[0-9]{{2,5}}"
+        rf"|\*):[\w*-]{{1,60}}:[\w*.@-]{{1,60}}:({BARE}{{4,}})(?:$|[\s\"'`,;)\\])",
         "given",
     ),
     Rule(
@@ -234,6 +243,52 @@ WORDED = (
         r"(?:[?&;,]|[ \t\"'])(?i:[\w.-]{0,40}(?:password|passwd|pwd|pass))="
         r"(?:\\*[\"'])?([^\s&;,\"'`<>\\\x00]{5,})",
         "spoken",
+    ),
+    # Whatever the words between: the first thing on the line that no word, number or name is.
+    Rule(
+        "near-password",
+        _KEYWORDS,
+        rf"{_WHOLE}[^\n\x00]{{0,48}}?(?:[\s\"'`(:=>,\x7f]|\\[nrt]){_MIXED}",
+        "strong",
+    ),
+    Rule(
+        "near-password",
+        (
+            " pass ",
+            "rootpw",
+            "creds",
+            "securestring",
+            "admin/",
+            "root/",
+            "<<<",
+            'send "',
+            "send '",
+            " secret",
+        ),
+        rf"(?:\b[Pp]ass|\brootpw|\b[Cc]reds|ConvertTo-SecureString|\b(?i:api|client|app) secret|<<<)"
+        rf"[^\n\x00]{{0,24}}?[\s\"'`(:=>,]{_MIXED}|\b(?:admin|root)/{_MIXED}|\bsend[ \t]+\\*[\"']{_MIXED}",
+        "strong",
+    ),
+    Rule(
+        "told-password",
+        (*_KEYWORDS, "pass for", "pass of", "creds for"),
+        rf"(?:{PASSWORD}|\b[Pp]ass|\b[Cc]reds)(?:[ \t]+[A-Za-z0-9_\x7f-]{{1,14}}){{1,5}}?"
+        rf"(?:[ \t]*[:=]|[ \t]+(?i:is|was|ist|lautet|est|es|jest)\b:?)[ \t]*{_OPEN}{_VALUE}",
+        "scrawl",
+    ),
+    Rule(
+        "password-attribute",
+        ("<pass", "password ", "passwd "),
+        r"<[\w:.-]{0,30}(?i:password|passwd)[\w:.-]{0,10}[ \t][^<>\n\x00]{0,60}?(?i:value"
+        r"|text)=\\*[\"']([^\"'<>\s\x00]{5,})",
+        "spoken",
+    ),
+    Rule(
+        "told-secret",
+        ("token for", "token we", "token is", "key we", "key for", "key is", "secret for", "key:", "token:"),
+        r"(?i:\b(?:api[ _-]?key|access[ _-]?key|token|secret|key))(?:[ \t]+[A-Za-z0-9_-]{1,14}){0,5}?"
+        rf"(?:[ \t]*[:=]|[ \t]+(?:is|was)\b:?)[ \t]*{_OPEN}{_MIXED}",
+        "strong",
     ),
     Rule(
         "seed-phrase",

@@ -224,7 +224,7 @@ def _moved(one: Exchange) -> dict[str, str]:
             continue
         for step in commands.segments(command.command):
             words = [tools.relative(word, one.cwd) for word in step.split() if not word.startswith("-")]
-            words = words[1:] if words[:1] == ["git"] else words
+            words = words[1:] if words and words[0] == "git" else words
             if words[:1] == ["mv"] and len(words) == 3:
                 found[words[1]] = words[2]
             elif words[:1] == ["rm"]:

@@ -14,9 +14,9 @@ _Choice = TypeVar("_Choice", Kind, Trust, Scope)
 
 def clean(text: str | None) -> str:
     """The text without secrets and private parts: what leaves here may reach disk."""
-    from claude_memory.redact import redact
+    from claude_memory.redact import kept
 
-    return redact(text).text if text else ""
+    return kept(text) if text else ""
 
 
 def title_of(body: str) -> str:

@@ -242,6 +242,8 @@ class Opened:
 
     def _completed(self, new: NewMemory, now: datetime, *, told: Trust | None = None) -> StoredMemory:
         """The memory as it will be stored; `told`: what it is worth, where that is known and not claimed."""
+        from claude_memory.redact import kept_mapping
+
         body = clean(new.body)
         if not body.replace("[private]", "").strip():
             raise InvalidInput("a memory needs a text" if not body.strip() else "all of it is private")
@@ -265,11 +267,11 @@ class Opened:
             updated_at=now,
             trust=trust,
             scope=scope,
-            session=SessionId(new.session) if new.session else None,
-            task=new.task,
-            topics=tuple(dict.fromkeys(topic.strip() for topic in new.topics if topic.strip())),
-            files=tuple(dict.fromkeys(new.files)),
-            provenance=provenance,
+            session=SessionId(clean(new.session)) if new.session else None,
+            task=clean(new.task) if new.task else new.task,
+            topics=tuple(dict.fromkeys(clean(topic.strip()) for topic in new.topics if topic.strip())),
+            files=tuple(dict.fromkeys(map(clean, new.files))),
+            provenance=kept_mapping(provenance),
             supersedes=old.id if old is not None else None,
         )
 

@@ -26,7 +26,7 @@ def merge(db: apsw.Connection, source: ProjectId, target: ProjectId, at: str) ->
         number for (number,) in rows.fetch(db, "SELECT number FROM sessions WHERE project = ?", (old,))
     ]
     _move_sessions(db, sessions, new)
-    _move_memories(db, old, target, new, None)
+    _move_memories(db, old, target, None)
     for table in ("events", "conversations", "consolidations"):
         db.execute(f"UPDATE {table} SET project = ? WHERE project = ?", (new, old))
     _move_intentions(db, old, target, at)
@@ -69,7 +69,7 @@ def split(db: apsw.Connection, identity: ProjectIdentity, at: str) -> Project:
             f"UPDATE conversations SET project = :new WHERE project = :old AND {_UNDER}",
             {**where, "new": new},
         )
-        _move_memories(db, old, made.id, new, listed)
+        _move_memories(db, old, made.id, listed)
         changes.record_project(db, projects.load(db, old), at)
     done = projects.load(db, new)
     changes.record_project(db, done, at)
@@ -101,7 +101,7 @@ def _move_sessions(db: apsw.Connection, sessions: Sequence[int], new: int) -> No
             db.execute("DELETE FROM sessions WHERE number = ?", (number,))
 
 
-def _move_memories(db: apsw.Connection, old: int, target: ProjectId, new: int, sessions: str | None) -> None:
+def _move_memories(db: apsw.Connection, old: int, target: ProjectId, sessions: str | None) -> None:
     only = "" if sessions is None else " AND m.session IN (SELECT value FROM json_each(?))"
     values = (old,) if sessions is None else (old, sessions)
     for row in rows.fetch(db, _MEMORIES + only, values):
@@ -111,7 +111,6 @@ def _move_memories(db: apsw.Connection, old: int, target: ProjectId, new: int, s
         db.execute("DELETE FROM mentions WHERE memory = ?", (number,))
         db.execute("DELETE FROM graphed WHERE memory = ?", (number,))
         write.update(db, replace(memory, project=target))
-        db.execute("UPDATE subjects SET space = ? WHERE memory = ? AND space = ?", (new, number, old))
 
 
 def _move_intentions(db: apsw.Connection, old: int, target: ProjectId, at: str) -> None:
