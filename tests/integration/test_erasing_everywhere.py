@@ -307,6 +307,26 @@ def test_a_later_exchange_that_quotes_the_end_of_it_is_made_anew(world: World) -
     assert any("I looked at the plan" in one.body for one in exchanges(world))
 
 
+def test_a_statement_that_was_a_part_of_it_goes_unless_it_was_said_elsewhere_too(world: World) -> None:
+    rules = ["Always ask Ottoline before a boat leaves the pier.", "Never paint the harbour door green."]
+    whole = " ".join(rules)
+    ClaudeSession("one", str(world.here)).prompt(whole).says("Fine.").write(world.user)
+    ClaudeSession("two", str(world.here)).prompt(rules[1]).says("Fine.").write(world.user)
+    world.import_all()
+    every = MemoryFilter(statuses=tuple(Status))
+
+    def statements() -> set[str]:
+        found = world.memory.store.memories(EVERYTHING, every)
+        return {one.body for one in found if one.provenance.get("source") == "understood"}
+
+    assert len(statements()) == 2
+    kept = world.memory.remember(NewMemory(whole))
+    world.memory.erase([kept.id])
+    assert statements() == {rules[1]}
+    world.memory.close()
+    assert not any(b"Ottoline" in path.read_bytes() for path in world.home.rglob("*") if path.is_file())
+
+
 def test_an_exchange_whose_messages_are_not_here_any_more_leaves_no_shell(world: World) -> None:
     ClaudeSession("bare", str(world.here)).prompt(SENTENCE).write(world.user)
     world.import_all()
