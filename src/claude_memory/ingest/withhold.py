@@ -75,6 +75,7 @@ _IDENTIFYING = frozenset(
 _COMMAND_KEYS = ("command", "cmd", "script", "code", "commands", "input", "shell_command", "chars")
 _BRACES = re.compile(r"([^\s{}]*)\{([^\s{}]{0,200})\}([^\s{}]*)")
 _MAX_SPELLINGS = 64
+_QUOTED_INSIDE = re.compile(r"[\w.][\"'\\]+[\w.]")
 _SHELL_WORDS = re.compile(r"[^\s;|&<>()'\"`=,]+")
 _WRITES = re.compile(r"[>\n]|<<|\btee\b|\bsed\b|\becho\b|\bprintf\b")
 _OWN_TOOL = re.compile(
@@ -164,10 +165,15 @@ def _paths(given: Any, depth: int, named: bool = False) -> Iterator[str]:
             yield from _spelled(given.removeprefix("file://"))
     elif depth <= _DEEPEST and isinstance(given, Mapping):
         for key, value in given.items():
-            yield from _paths(value, depth + 1, _PATH_KEY.search(str(key)) is not None)
+            yield from _paths(value, depth + 1, _names_path(str(key)))
     elif depth <= _DEEPEST and isinstance(given, Sequence):
         for value in given:
             yield from _paths(value, depth + 1, named)
+
+
+@lru_cache(maxsize=2048)
+def _names_path(key: str) -> bool:
+    return _PATH_KEY.search(key) is not None
 
 
 def _commands(given: Mapping[str, Any]) -> Iterator[str]:
@@ -185,7 +191,7 @@ def _words(command: str) -> Iterator[str]:
     if "{" in command:
         for found in _BRACES.finditer(command):
             yield from _spelled(found[0])
-    if any(letter in command for letter in "\\'\""):
+    if _QUOTED_INSIDE.search(command):
         yield from _SHELL_WORDS.findall(re.sub(r"[\\'\"]", "", command))
 
 

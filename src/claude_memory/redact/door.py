@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from claude_memory.redact.document import redact, redact_document
-from claude_memory.redact.engine import RE2
+from claude_memory.redact.engine import RE2, Engine, shadow_of
 from claude_memory.redact.secrets import lightest
 
 _SHORT = 300  # characters of a name, a path or an id, which are remembered
@@ -32,8 +32,22 @@ def kept_document(value: Any) -> Any:
 
 def kept_mapping(value: Mapping[str, Any]) -> dict[str, Any]:
     """The same for a mapping of names to JSON values."""
+    if is_plain(value):
+        return dict(value)
     found = kept_document(dict(value))
     return found if isinstance(found, dict) else {}
+
+
+def is_plain(values: Mapping[str, Any]) -> bool:
+    """Whether nothing in these strings, by their names, calls for any rule: one look for most rows.
+
+    False also where a value is neither text nor a plain figure: then each part has to be looked at.
+    """
+    shown = "\n".join([f'{name}="{value}"' for name, value in values.items() if isinstance(value, str)])
+    flat = all(isinstance(value, str | int | float | None) for value in values.values())
+    if not flat or "private" in shown.lower():
+        return False
+    return not _engine(shown).wanted(shadow_of(shown)) if shown else True
 
 
 def kept_change(before: str, after: str) -> str:
@@ -53,7 +67,10 @@ def _remembered(text: str) -> str:
 
 
 def _cut(text: str) -> str:
+    return redact(text, using=_engine(text)).text
+
+
+def _engine(text: str) -> Engine:
     global _seen  # noqa: PLW0603 - one process, one count
     _seen += 1
-    engine = lightest() if len(text) <= _BY_HAND and _seen <= _FIRST else RE2
-    return redact(text, using=engine).text
+    return lightest() if len(text) <= _BY_HAND and _seen <= _FIRST else RE2

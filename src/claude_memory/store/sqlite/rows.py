@@ -63,6 +63,10 @@ def kept(text: str) -> str:
 
 def kept_memory(memory: StoredMemory) -> StoredMemory:
     """The memory as it may be stored, whichever field a secret was put in."""
+    words = {"title": memory.title, "body": memory.body, "session": memory.session, "task": memory.task}
+    lists = {"topics": "\n".join(memory.topics), "files": "\n".join(memory.files)}
+    if redact.is_plain({**words, **lists}) and redact.is_plain(memory.provenance):
+        return memory
     return replace(
         memory,
         title=kept(memory.title),
@@ -77,6 +81,10 @@ def kept_memory(memory: StoredMemory) -> StoredMemory:
 
 def kept_event(event: Event) -> Event:
     """The event as it may be stored."""
+    if redact.is_plain(
+        {**event.payload, "agent ": event.agent, "session ": event.session, "cwd ": event.cwd}
+    ):
+        return event
     return replace(
         event,
         agent=kept(event.agent),
