@@ -284,9 +284,17 @@ def planted_in(value: Any, text: str, name: str = "") -> Any:
     return f"see\n{text}" if said else value
 
 
+def copilot_history(root: Path, id_: str, text: str, number: int) -> None:
+    lines = planted_in(histories.copilot_lines(), text)
+    lines[0]["data"]["sessionId"] = id_
+    for place, line in enumerate(lines):
+        line["id"] = f"{id_}-{place}"
+    histories.write_lines(root / f".copilot/session-state/{id_}/events.jsonl", lines)
+
+
 READERS = (
     *(claude_history, codex_history, gemini_history),
-    *(factory_history, cursor_history, opencode_history),
+    *(factory_history, cursor_history, opencode_history, copilot_history),
 )
 
 
