@@ -104,9 +104,9 @@ def _keys(folder: Path | str, home: Path) -> list[str]:
 def _names(folder: Path | str, home: Path) -> tuple[str, ...]:
     """The names the store has for the project; what a folder says of itself, where there is no store."""
     configured = settings.load(home)
-    if configured.store or (home / "memory.db").is_file():
-        from claude_memory.store import open_store
+    from claude_memory.store import database_path, open_store
 
+    if database_path(home, configured.store).is_file():  # to ask for a name makes no store
         with (
             contextlib.suppress(StoreFault),
             contextlib.closing(open_store(home, configured)) as store,

@@ -91,7 +91,12 @@ def _thrown_away() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="claude-memory-demo-", ignore_cleanup_errors=True) as name:
         folder = Path(os.path.realpath(name))
         (folder / "billing").mkdir()
-        yield folder
+        named = os.environ.pop("CLAUDE_MEMORY_STORE", None)  # the demo must never touch real memories
+        try:
+            yield folder
+        finally:
+            if named is not None:
+                os.environ["CLAUDE_MEMORY_STORE"] = named
 
 
 def _capture(folder: Path, steps: _Steps) -> float:
