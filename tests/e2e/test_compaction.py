@@ -37,7 +37,7 @@ def test_compacting_twice_leaves_two_summaries_with_their_own_ranges(machine: Ma
     changed = [(one["path"], one["action"]) for one in documents[0]["summary"]["files_modified"]]
     assert changed == [("invoice.py", "created")]
     assert "Typst" in json.dumps(documents[0]["summary"])
-    assert "Typst" not in json.dumps(documents[1]["summary"])
+    assert documents[1]["summary"]["files_modified"] == []  # it may say what it went on from, not claim it
     assert "8443" in json.dumps(documents[1]["summary"])
     before = {path.name: path.read_bytes() for path in folder.glob("*.json")}
     made.memory("summaries")
