@@ -110,7 +110,7 @@ def by_hooks(home: Path, planted: list[Sample]) -> None:
         payload: dict[str, Any] = {
             "hook_event_name": event,
             "session_id": str(uuid.UUID(int=number)) if number % 5 else f"s {text}"[:180],
-            "cwd": str(Path.cwd()) if number % 7 else f"/work/{text}",
+            "cwd": str(Path.cwd()) if number % 7 else f"/srv/{text}",
             "prompt_id": f"p{number}",
             "prompt": f"We decided: {text}",
             "tool_use_id": f"t{number}",
