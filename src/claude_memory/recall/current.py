@@ -1,7 +1,7 @@
 """What holds now: for a question about the present, the newest of the texts that say it best come first.
 
 Single sentences are compared, because a rule is one sentence of a long talk. Reorders, and adds nothing.
-Measured on MemoryCode: the current rule's session first in 18% without this, 64% with it (docs/benchmarks).
+On MemoryCode (`bench/quality.py --sets memorycode`) the current rule is first in 71%, a stale one in 8%.
 """
 
 from __future__ import annotations
