@@ -13,24 +13,27 @@ import json
 import random
 import re
 import statistics
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 from claude_memory.ingest.bound import bound_text
 from claude_memory.ingest.prepare import CALL_CHARACTERS, RESULT_CHARACTERS
 from claude_memory.model import SessionId
 from claude_memory.store.archive_protocol import Message
-from claude_memory.transcripts import lines
-from claude_memory.transcripts.agents import READERS, is_bookkeeping
-from claude_memory.transcripts.model import Role, SourceFile, Turn
+from claude_memory.transcripts.agents import READERS
+from claude_memory.transcripts.model import Role, Turn
 from claude_memory.transcripts.places import described
 from claude_memory.understand.exchanges import exchanges
 from claude_memory.understand.model import Exchange
 from claude_memory.understand.sessions import record, session_text
 from claude_memory.understand.titles import search_text, telling_words, title
 from claude_memory.understand.tools import rendered
+from speakers import turns
 
 AGENTS = {"agent": "claude-code", "gemini-cli": "gemini"}  # a folder's name where it is not the agent's
 FORBIDDEN = re.compile(
@@ -38,21 +41,6 @@ FORBIDDEN = re.compile(
     r"|here'?s (?:a|the) summary|(?:all )?tests pass\W*$|perfect\W*$|(?:yes|ok|sure|thanks?)\W*$",
     re.IGNORECASE,
 )
-
-
-def turns(source: SourceFile) -> Iterator[Turn]:
-    """A session's turns; some agents' sessions are one document instead of lines."""
-    reader = READERS[source.agent](source, {})
-    whole = lines.document(source.path.read_bytes()) if source.agent in ("gemini", "opencode") else None
-    if whole is not None:
-        yield from reader.feed(whole)
-    else:
-        passed_over = is_bookkeeping(source.agent)
-        with lines.open_stream(source.path) as handle:
-            for line in lines.lines(handle):
-                if line.raw and not passed_over(line.raw) and (found := lines.document(line.raw)):
-                    yield from reader.feed(found)
-    yield from reader.finish()
 
 
 def messages(found: Iterable[Turn], session: str) -> Iterator[Message]:

@@ -27,7 +27,7 @@ from claude_memory.store.protocol import EventFilter, Store
 from claude_memory.understand import exchanges as understanding
 from claude_memory.understand import sessions, statements, titles
 from claude_memory.understand.agent_summary import feedback_and_fixes, read
-from claude_memory.understand.model import Exchange, SessionRecord
+from claude_memory.understand.model import Exchange, SessionRecord, places_of
 from claude_memory.understand.speaker import Manner, Speaker, Verdict, of_prompt, of_result
 
 BATCH = 50
@@ -262,11 +262,11 @@ def kin(store: Store, asked: Sequence[StoredMemory]) -> list[StoredMemory]:
     found: dict[str, StoredMemory] = {}
     for memory in asked:
         wanted = replace(_ALL, session=memory.session)
-        places = _places(memory)
+        places = places_of(memory)
         others = store.memories(SearchScope((memory.project,)), wanted) if places and memory.session else []
         for other in others:
             if other.kind is not Kind.SUMMARY and any(
-                _meet(one, two) for one in places for two in _places(other)
+                _meet(one, two) for one in places for two in places_of(other)
             ):
                 found[other.id] = other
     for memory in asked:
@@ -277,26 +277,12 @@ def kin(store: Store, asked: Sequence[StoredMemory]) -> list[StoredMemory]:
 def records_with(store: Store, ids: Sequence[MemoryId]) -> list[MemoryId]:
     """The records of the sessions that these were understood from: they tell of them, and are made anew."""
     found = store.memories(SearchScope(None), _ALL, ids=ids)
-    return [
-        _record_id(memory.project, conversation) for memory in found for conversation, _, _ in _places(memory)
-    ]
+    named = ((memory.project, session) for memory in found for session, _, _ in places_of(memory))
+    return [_record_id(project, session) for project, session in named]
 
 
 def _record_id(project: ProjectId, session: str) -> MemoryId:
     return memory_id(f"session:{project}:{session}")
-
-
-def _places(memory: StoredMemory) -> list[tuple[str, int, int]]:
-    """The messages that a memory was understood from: conversation, first, last."""
-    told = memory.provenance
-    if told.get("source") == "exchange":
-        first, last = told["messages"]
-        return [(str(told["conversation"]), first, last)]
-    return [
-        (str(place["conversation"]), min(place["messages"]), max(place["messages"]))
-        for place in told.get("places", ())
-        if place.get("messages")
-    ]
 
 
 def _meet(one: tuple[str, int, int], other: tuple[str, int, int]) -> bool:

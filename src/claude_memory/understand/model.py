@@ -6,11 +6,12 @@ from archived messages, which are redacted already; ordinals count messages with
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from claude_memory.model import SessionId
+from claude_memory.model import SessionId, StoredMemory
 
 
 class Outcome(StrEnum):
@@ -119,3 +120,14 @@ class SessionRecord:
     checks: tuple[str, ...] = ()  # commands that check the work, by how often they were run
     closing: str = ""
     agents: tuple[str, ...] = field(default=())  # sub-agents that worked for it
+
+
+def places_of(memory: StoredMemory) -> list[tuple[str, int, int]]:
+    """The messages that a memory was understood from: conversation, first, last; none if it was written."""
+    told = memory.provenance
+    named = [told] if told.get("source") == "exchange" else list(told.get("places", ()))
+    return [
+        (str(place.get("conversation")), min(place["messages"]), max(place["messages"]))
+        for place in named
+        if isinstance(place, Mapping) and place.get("messages")
+    ]

@@ -6,9 +6,8 @@ all of them, so that it goes too and is made anew from what is left.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import apsw
 
@@ -16,6 +15,7 @@ from claude_memory.erasure import ERASED, Sentences, title_without, without
 from claude_memory.model import BY_HAND, EventId, MemoryId, StoredMemory
 from claude_memory.store.packing import unpacked
 from claude_memory.store.sqlite import changes, rows, write
+from claude_memory.understand.model import places_of
 
 _MESSAGES = """SELECT number, event, at FROM messages
     WHERE conversation = ? AND ordinal BETWEEN ? AND ? AND at <= ? ORDER BY at"""
@@ -39,7 +39,7 @@ def of(db: apsw.Connection, memories: Sequence[StoredMemory]) -> Sources:
     found = Sources()
     for memory in memories:
         latest = rows.stamp(memory.updated_at)
-        for session, first, last in _places(memory):
+        for session, first, last in places_of(memory):
             statement = """SELECT c.number FROM conversations c JOIN projects p ON p.number = c.project
                 WHERE c.session = ? AND p.id = ?"""
             for (number,) in rows.fetch(db, statement, (session, memory.project)):
@@ -96,7 +96,7 @@ def understand_anew(
                 _empty(db, number, _spared(memory, sentences) if by_hand else _emptied(memory))
                 anew.emptied.append(memory.id)
         for number, memory in _memories(db, _STATEMENTS, conversation):
-            only_here = all(_is_touched(db, place, memory, touched) for place in _places(memory))
+            only_here = all(_is_touched(db, place, memory, touched) for place in places_of(memory))
             if number not in gone and only_here and sentences.is_piece(memory.body):
                 anew.pieces[number] = memory.id
     return anew
@@ -154,12 +154,3 @@ def _is_touched(
         WHERE c.session = ? AND p.id = ?"""
     found = rows.fetch(db, statement, (session, memory.project))
     return any(first <= ordinal <= last for (number,) in found for ordinal in touched.get(number, ()))
-
-
-def _places(memory: StoredMemory) -> Iterator[tuple[str, int, int]]:
-    """Conversation, first and last message of each place that a memory names."""
-    told = memory.provenance
-    named: list[Any] = [told] if told.get("source") == "exchange" else list(told.get("places", ()))
-    for place in named:
-        if isinstance(place, dict) and place.get("messages"):
-            yield str(place.get("conversation")), min(place["messages"]), max(place["messages"])
