@@ -21,7 +21,7 @@ from bootstrap import interval
 from claude_memory import Memory, NewMemory
 from claude_memory.context.foresight import foreseen
 from claude_memory.model import Kind, MemoryFilter, MemoryId, SearchScope, Status
-from claude_memory.recall.search import search
+from claude_memory.search.search import search
 
 HISTORIES, FEATURES, SESSIONS, QUESTIONS = 30, 8, 40, 6
 LIVE = MemoryFilter(kinds=(Kind.DECISION, Kind.LESSON, Kind.FIX, Kind.FACT), statuses=(Status.ACTIVE,))

@@ -21,12 +21,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from claude_memory.capture.spool import Spool
 from claude_memory.embed import open_embedder
 from claude_memory.install.plugin import hook_arguments, hook_program, server_command
 from claude_memory.model import PassageId
-from claude_memory.project import identify
+from claude_memory.platform.project import identify
 from claude_memory.settings import Settings
-from claude_memory.spool import Spool
 from claude_memory.store import open_store
 from scale import BATCH, DIMENSIONS, Words, memories, vectors
 

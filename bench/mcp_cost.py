@@ -27,7 +27,7 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from claude_memory import Memory, NewMemory
-from claude_memory.context.budget import tokens
+from claude_memory.text.tokens import tokens
 
 LINES = (5, 10, 20)
 START_TARGET, SPEED_TARGET, LAYERS_TARGET, MEMORY_TARGET_MB = 1.3, 1.5, 0.1, 120
@@ -225,7 +225,7 @@ def parts(opened: str) -> list[str]:
 
 def fitting(question: str, hits: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Hits by how many of the question's words their lines share; among equals, as they came."""
-    from claude_memory.text import index_terms, is_stop_term, query_terms
+    from claude_memory.text.words import index_terms, is_stop_term, query_terms
 
     wanted = {term for term in query_terms(question) if not is_stop_term(term)}
     return sorted(

@@ -1,4 +1,4 @@
-"""Fits and judges the logistic models of `claude_memory.recall.relevance` on the public sets.
+"""Fits and judges the logistic models of `claude_memory.search.relevance` on the public sets.
 
     python bench/relevance.py DATA_FOLDER [--words-only] [--cache FOLDER]
 
@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from claude_memory import Memory
 from claude_memory.embed.protocol import Embedder
 from claude_memory.model import MemoryFilter, SearchScope
-from claude_memory.recall.ranking import ask, rank
-from claude_memory.recall.relevance import MEANING_ONLY, WORDS_AND_MEANING, WORDS_ONLY, features
-from claude_memory.recall.search import judge
+from claude_memory.search.ranking import ask, rank
+from claude_memory.search.relevance import MEANING_ONLY, WORDS_AND_MEANING, WORDS_ONLY, features
+from claude_memory.search.search import judge
 from quality import LOADERS, embedder_for, feed, foreign_questions
 from sets.corpus import Corpus
 

@@ -29,7 +29,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from claude_memory import text
 from claude_memory.embed import open_embedder
 from claude_memory.embed.protocol import Embedder
 from claude_memory.model import (
@@ -43,10 +42,11 @@ from claude_memory.model import (
     SessionId,
     StoredMemory,
 )
-from claude_memory.recall.search import search
+from claude_memory.search.search import search
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.protocol import Store
+from claude_memory.text import words as text
 
 MODEL = "synthetic-384"
 DIMENSIONS = 384

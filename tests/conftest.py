@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory import caller
+from claude_memory.platform import caller
 
 # Whoever runs the tests inside an agent still tests what a person can do; a process can tell its
 # ancestors, but not the interpreter's own start-up file.

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from claude_memory.ingest.importer import Request
+from claude_memory.imports.importer import Request
 from claude_memory.memory import Memory
 from claude_memory.surfaces.tui.screen import RecallScreen
 

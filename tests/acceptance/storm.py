@@ -459,9 +459,9 @@ def stored(home: Path) -> set[str]:
 def check(storm: Round) -> Iterator[str]:
     """What does not hold once the storm is over and everything had its turn."""
     from claude_memory import Memory
-    from claude_memory.ingest.parse import event_id
+    from claude_memory.capture.parse import event_id
+    from claude_memory.capture.spool import Spool
     from claude_memory.model import EventKind, MemoryFilter, SearchScope, Status
-    from claude_memory.spool import Spool
     from claude_memory.store.protocol import EventFilter
 
     everything = SearchScope(None)
@@ -605,11 +605,6 @@ def rebuilt_badly(storm: Round) -> Iterator[str]:
 
 
 def main(folder: Path, kills: int, seed: int, weathers: list[str]) -> int:
-    import claude_memory.ingest.importer
-    import claude_memory.ingest.understanding
-    import claude_memory.surfaces.cli.app
-    import claude_memory.surfaces.hooks.background
-    import claude_memory.transfer.backup  # noqa: F401 - loaded once, for all children
 
     began = time.monotonic()
     totals: dict[str, Counter[str]] = {name: Counter() for name in ("kills", "finished", "refused")}

@@ -25,6 +25,7 @@ from tests.quality.secret_samples import Sample, samples
 from typer.main import get_command
 
 from claude_memory import Memory
+from claude_memory.backup import backup
 from claude_memory.errors import MemoryFault
 from claude_memory.hook.claude_memory_hook import spool
 from claude_memory.model import SearchScope
@@ -33,7 +34,6 @@ from claude_memory.surfaces.cli import app
 from claude_memory.surfaces.hooks.answers import respond
 from claude_memory.surfaces.mcp.memory_tool import MemoryTool
 from claude_memory.transcripts import agents
-from claude_memory.transfer import backup
 
 HOSTILE = hostile(values=1)
 TELLING = [*vendor_tokens(), *samples()]

@@ -20,8 +20,8 @@ from tests.integration.mcp_talk import Caller, Failed, in_process, words_only
 from claude_memory import Memory, MemoryAPI, NewMemory
 from claude_memory.context import builder, sections
 from claude_memory.hook.claude_memory_hook import spool
-from claude_memory.layers import buffer, lessons, long_term, reflections, session_log
-from claude_memory.layers.places import project_files
+from claude_memory.notes import buffer, lessons, long_term, reflections, session_log
+from claude_memory.notes.places import project_files
 from claude_memory.summaries.model import Summary, as_json
 from claude_memory.surfaces.hooks.answers import respond
 

@@ -18,12 +18,12 @@ from pathlib import Path
 
 import pytest
 
+from claude_memory.capture.drain import drain
+from claude_memory.capture.parse import event_id
+from claude_memory.capture.spool import Spool
 from claude_memory.hook import claude_memory_hook as hook
-from claude_memory.ingest.drain import drain
-from claude_memory.ingest.parse import event_id
 from claude_memory.model import EventId, EventKind, SearchScope
 from claude_memory.settings import Settings
-from claude_memory.spool import Spool
 from claude_memory.store import archive_of, open_store
 from claude_memory.store.protocol import EventFilter
 
@@ -37,7 +37,7 @@ import sys, time
 from datetime import UTC, datetime
 from pathlib import Path
 from claude_memory.errors import StoreBusy
-from claude_memory.ingest.drain import drain
+from claude_memory.capture.drain import drain
 from claude_memory.settings import Settings
 from claude_memory.store import archive_of, open_store
 home = Path(sys.argv[1])

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from claude_memory.capture.spool import Spool
 from claude_memory.install.plugin import hook_arguments, hook_program, server_command
-from claude_memory.spool import Spool
 
 ENDED_SECONDS = 5.0
 

@@ -12,8 +12,8 @@ import pytest
 from tests.quality.secret_samples import Sample, samples
 
 from claude_memory import Memory, NewMemory
+from claude_memory.backup import backup
 from claude_memory.hook import claude_memory_hook as hook
-from claude_memory.transfer import backup
 
 
 def payloads(sample: Sample, number: int) -> list[tuple[str, bytes]]:

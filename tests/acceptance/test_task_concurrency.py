@@ -35,7 +35,7 @@ for number in range(count):
 """
 
 # Where the system has no file locks, files that name their owners do the same.
-WITHOUT_SYSTEM_LOCKS = "from claude_memory import locks\nlocks.fcntl = None\n" + APPENDER
+WITHOUT_SYSTEM_LOCKS = "from claude_memory.platform import locks\nlocks.fcntl = None\n" + APPENDER
 
 PLANNER = """
 import sys

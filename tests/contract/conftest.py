@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from claude_memory import text
 from claude_memory.model import (
     Event,
     EventId,
@@ -29,6 +28,7 @@ from claude_memory.model import (
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.protocol import Store
+from claude_memory.text import words as text
 
 BACKENDS: dict[str, Callable[[Path], Store]] = {
     "sqlite": lambda home: open_store(home, Settings()),

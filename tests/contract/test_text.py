@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from claude_memory import text
 from claude_memory.model import MemoryFilter, Status
+from claude_memory.text import words as text
 
 
 def passage(store, make, memory):

@@ -55,8 +55,8 @@ def instrumented() -> AbstractContextManager[Any]:
 
 
 with instrumented():
-    from claude_memory.ingest.parse import Captured, Unreadable, parse
-    from claude_memory.ingest.prepare import Preparer
+    from claude_memory.capture.parse import Captured, Unreadable, parse
+    from claude_memory.capture.prepare import Preparer
     from claude_memory.model import ProjectId
     from claude_memory.settings import Settings
     from claude_memory.transcripts import lines
@@ -66,7 +66,7 @@ with instrumented():
     try:
         from claude_memory.redact import redact, redact_document
     except ImportError:
-        from claude_memory.ingest.redact import redact, redact_document
+        from claude_memory.redact import redact, redact_document
 
 from tests.integration import histories  # noqa: E402 - after the path is set, and not to be traced
 

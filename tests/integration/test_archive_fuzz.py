@@ -22,10 +22,10 @@ from typing import Any
 import pytest
 
 from claude_memory import Memory, NewMemory
+from claude_memory.backup import backup
 from claude_memory.errors import MemoryFault
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
-from claude_memory.transfer import backup
 
 MANY = int(os.environ.get("ARCHIVE_FUZZ", "20000"))
 HOSTILE = (

@@ -20,6 +20,8 @@ from pathlib import Path
 import apsw
 import pytest
 
+from claude_memory.backup import archive, backup, mirror, swap
+from claude_memory.backup import manifest as manifests
 from claude_memory.errors import (
     Conflict,
     InvalidInput,
@@ -33,8 +35,6 @@ from claude_memory.model import Kind, MemoryFilter, MemoryId, ProjectIdentity, S
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.protocol import Store
-from claude_memory.transfer import archive, backup, mirror, swap
-from claude_memory.transfer import manifest as manifests
 
 EVERYTHING = SearchScope(None)
 
@@ -587,7 +587,7 @@ def kill_points(home: Path, packed: Path, replace: bool) -> Iterator[tuple[int, 
     script = """
 import os, sys
 from pathlib import Path
-from claude_memory.transfer import backup, swap
+from claude_memory.backup import backup, swap
 if sys.argv[5] == "two":
     swap.exchange = lambda one, other: False
 left = int(sys.argv[1])
@@ -661,7 +661,7 @@ def test_a_failing_step_leaves_the_home_and_nothing_beside_it(
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    from claude_memory.transfer import restore as restoring
+    from claude_memory.backup import restore as restoring
 
     for place, name in [
         (archive.Archive, "stream"),
@@ -740,7 +740,7 @@ def test_a_backup_that_fails_leaves_nothing_behind(
 def test_it_works_without_what_only_posix_has(
     home: Path, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hidden: str
 ) -> None:
-    from claude_memory import locks
+    from claude_memory.platform import locks
 
     monkeypatch.delattr(os, hidden, raising=False)
     monkeypatch.setattr(locks, "fcntl", None)

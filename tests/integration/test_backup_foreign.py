@@ -17,11 +17,13 @@ import apsw
 import pytest
 from tests.integration.test_backup import rewritten
 
-from claude_memory import Memory, NewMemory, health, leftovers
+from claude_memory import Memory, NewMemory
+from claude_memory import doctor as health
+from claude_memory.backup import archive, backup, foreign
+from claude_memory.capture.spool import Spool
 from claude_memory.errors import StoreCorrupt
+from claude_memory.platform import leftovers
 from claude_memory.settings import KEYS
-from claude_memory.spool import Spool
-from claude_memory.transfer import archive, backup, foreign
 
 EVIL = b"import os\nos.system('touch /tmp/pwned')\n"
 CONFIG = """# a friend's settings
@@ -279,7 +281,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from claude_memory import Memory
-from claude_memory.transfer import backup
+from claude_memory.backup import backup
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 setattr(backup, sys.argv[3], die)

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from claude_memory.capture.drain import Drained, drain
+from claude_memory.capture.spool import Spool
 from claude_memory.errors import MemoryFault
 from claude_memory.hook import claude_memory_hook as hook
-from claude_memory.ingest.drain import Drained, drain
 from claude_memory.model import SearchScope
 from claude_memory.settings import Settings
-from claude_memory.spool import Spool
 from claude_memory.store import open_store
 from claude_memory.store.protocol import EventFilter, Store
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from claude_memory import Memory, NewMemory
+from claude_memory.capture.spool import Spool
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Kind, MemoryFilter, ProjectId, SearchScope, SessionId
-from claude_memory.spool import Spool
 from claude_memory.summaries import keeper
 from claude_memory.summaries.model import KeptSummary, Stretch
 from claude_memory.summaries.schema import faults
@@ -221,7 +221,7 @@ def test_a_kill_at_any_moment_leaves_the_same_files_in_the_end(
 
 
 def test_a_boundary_that_no_hook_reported_is_found_by_the_import(memory: Memory, session: Session) -> None:
-    from claude_memory.ingest.importer import Request
+    from claude_memory.imports.importer import Request
 
     first_part(session)
     session.compact()

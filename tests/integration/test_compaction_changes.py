@@ -13,9 +13,9 @@ import pytest
 from tests.integration.test_compaction import SESSION, Session, drained, first_part, second_part
 
 from claude_memory import Memory, NewMemory
-from claude_memory.erasure import Sentences
 from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind, MemoryFilter, SearchScope, StoredMemory
+from claude_memory.redact.erasure import Sentences
 from claude_memory.summaries.erasing import purge
 from claude_memory.summaries.model import KeptSummary
 from claude_memory.summaries.providers.protocol import Reply

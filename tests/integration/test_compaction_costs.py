@@ -15,7 +15,7 @@ import pytest
 from tests.integration.test_compaction import SESSION, Session, drained, first_part
 
 from claude_memory import Memory
-from claude_memory.ingest.importer import Request
+from claude_memory.imports.importer import Request
 from claude_memory.summaries import asking
 from claude_memory.summaries.ledger import TokenLedger
 from claude_memory.summaries.model import KeptSummary

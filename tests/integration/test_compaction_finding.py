@@ -21,10 +21,10 @@ from tests.integration.test_compaction import (
 )
 
 from claude_memory import Memory
-from claude_memory.erasure import Sentences
+from claude_memory.capture.spool import Spool
 from claude_memory.errors import StoreBusy
-from claude_memory.ingest.importer import Request
-from claude_memory.spool import Spool
+from claude_memory.imports.importer import Request
+from claude_memory.redact.erasure import Sentences
 from claude_memory.summaries import shelf as shelf_module
 from claude_memory.summaries import waiting
 from claude_memory.summaries.erasing import purge

@@ -10,9 +10,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from claude_memory import Memory, NewMemory, health
-from claude_memory.spool import Spool
-from claude_memory.transfer import backup
+from claude_memory import Memory, NewMemory
+from claude_memory import doctor as health
+from claude_memory.backup import backup
+from claude_memory.capture.spool import Spool
 
 
 def levels(home: Path) -> dict[str, str]:

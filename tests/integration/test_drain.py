@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
-from claude_memory import logs, spool
+from claude_memory.capture import spool
+from claude_memory.capture.drain import BATCH_EVENTS, Drained, drain
+from claude_memory.capture.spool import Spool, SpooledFile
 from claude_memory.errors import StoreBusy
-from claude_memory.ingest.drain import BATCH_EVENTS, Drained, drain
 from claude_memory.model import Event, Kind, MemoryFilter, SearchScope
+from claude_memory.platform import logs
 from claude_memory.settings import Settings
-from claude_memory.spool import Spool, SpooledFile
 from claude_memory.store import archive_of, open_store
 from claude_memory.store.archive_protocol import Archive, Archived, Message
 from claude_memory.store.protocol import EventFilter, Store
@@ -115,7 +116,7 @@ def test_a_captured_prompt_becomes_an_event_a_message_and_an_exchange(home: Path
 
 
 def identity_of(folder: Path) -> Any:
-    from claude_memory import project
+    from claude_memory.platform import project
 
     return project.identify(folder)
 
@@ -280,8 +281,8 @@ def test_what_names_no_session_is_found_as_well(home: Path, store: Store) -> Non
 def test_an_oversized_file_is_rejected_and_only_its_redacted_head_kept(
     home: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from claude_memory.ingest import drain as module
-    from claude_memory.ingest import parse
+    from claude_memory.capture import drain as module
+    from claude_memory.capture import parse
 
     monkeypatch.setattr(parse, "MAX_BYTES", 1 << 20)
     monkeypatch.setattr(module, "KEPT_REJECTED", 1 << 16)

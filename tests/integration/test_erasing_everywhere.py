@@ -21,17 +21,17 @@ from backports import zstd
 from tests.integration.histories import ClaudeSession
 
 from claude_memory import Memory, NewMemory
-from claude_memory.erasure import ERASED, Hashed, Sentences, holds, says, sentence_hash, without
+from claude_memory.backup import backup
+from claude_memory.capture.spool import Spool
 from claude_memory.errors import Conflict
-from claude_memory.ingest.importer import Request
-from claude_memory.layers import blocks
-from claude_memory.layers.places import project_files
+from claude_memory.imports.importer import Request
 from claude_memory.model import BY_HAND, Kind, MemoryFilter, SearchScope, Status, StoredMemory
-from claude_memory.spool import Spool
+from claude_memory.notes import blocks
+from claude_memory.notes.places import project_files
+from claude_memory.redact.erasure import ERASED, Hashed, Sentences, holds, says, sentence_hash, without
 from claude_memory.store.lifecycle_protocol import Relation, lifecycle_of
 from claude_memory.store.protocol import EventFilter
 from claude_memory.store.sqlite import schema, sweep
-from claude_memory.transfer import backup
 
 SENTENCE = 'The launch codeword of Zanzibarine is "Blue Heron", said at the café'
 OTHER = "The staging box is called otter and listens on port 8443"

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from claude_memory import Memory, NewMemory
-from claude_memory.layers import blocks
-from claude_memory.layers.places import PersonFiles, project_files
+from claude_memory.notes import blocks
+from claude_memory.notes.places import PersonFiles, project_files
 
 SECRET = "the launch codeword is Blue Heron at midnight"
 OTHER = "the staging box is called otter"

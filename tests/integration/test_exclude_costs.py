@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from claude_memory.ingest.drain import drain
-from claude_memory.ingest.exclusions import LONGEST_COMMAND, matches
-from claude_memory.ingest.parse import parse
-from claude_memory.ingest.withhold import withhold
+from claude_memory.capture.drain import drain
+from claude_memory.capture.exclusions import LONGEST_COMMAND, matches
+from claude_memory.capture.parse import parse
+from claude_memory.capture.spool import Spool
+from claude_memory.capture.withhold import withhold
 from claude_memory.settings import PROJECT_PATTERNS, Settings, of_project
-from claude_memory.spool import Spool
 from claude_memory.store import open_store
 
 NOW = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
@@ -32,7 +32,7 @@ RUN = """
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from claude_memory.ingest.drain import drain
+from claude_memory.capture.drain import drain
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 home = Path(sys.argv[1])
@@ -99,8 +99,8 @@ def test_a_budget_ends_within_a_batch(tmp_path: Path, monkeypatch: pytest.Monkey
         clock[0] += 0.02
         return parse(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("claude_memory.ingest.drain.parse", slow)
-    monkeypatch.setattr("claude_memory.ingest.drain.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("claude_memory.capture.drain.parse", slow)
+    monkeypatch.setattr("claude_memory.capture.drain.time.monotonic", lambda: clock[0])
     store = open_store(home, Settings())
     done = drain(home, store, Settings(), now=NOW, budget_seconds=0.05)
     store.close()

@@ -16,9 +16,9 @@ import pytest
 from tests.integration.test_compaction import Session, first_part
 
 from claude_memory import Memory, NewMemory
+from claude_memory.capture.spool import Spool
 from claude_memory.install.plugin import hook_arguments, hook_program
 from claude_memory.model import EventKind, SearchScope
-from claude_memory.spool import Spool
 from claude_memory.store.protocol import EventFilter
 from claude_memory.summaries.shelf import Shelf
 

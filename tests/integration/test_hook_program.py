@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from claude_memory.capture.spool import Spool
 from claude_memory.hook import claude_memory_hook as hook
-from claude_memory.spool import Spool
 
 PROGRAM = Path(hook.__file__)
 POSIX_ONLY = ("fdatasync", "O_NOFOLLOW", "O_DIRECTORY", "O_CLOEXEC")

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory import git as our_git
-from claude_memory import repository as repositories
-from claude_memory.git import ChangedFiles
 from claude_memory.install.plugin import hook_arguments, hook_program
-from claude_memory.project import identify
+from claude_memory.platform import git as our_git
+from claude_memory.platform import repository as repositories
+from claude_memory.platform.git import ChangedFiles
+from claude_memory.platform.project import identify
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 PACKAGE = Path(our_git.__file__).parent

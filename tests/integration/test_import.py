@@ -16,17 +16,17 @@ import pytest
 from tests.integration import histories
 from tests.integration.histories import ClaudeSession, ordinary, write_lines
 
+from claude_memory.capture import understanding
+from claude_memory.capture.spool import Spool
 from claude_memory.errors import Conflict, InvalidInput, NotFound
-from claude_memory.files import private_folder
-from claude_memory.ingest import understanding
-from claude_memory.ingest.import_state import Start
-from claude_memory.ingest.importer import Imported, Progress, Request, import_history
-from claude_memory.ingest.reading import NO_JSON, Task, Unread, batches
-from claude_memory.locks import try_lock
+from claude_memory.imports.importer import Imported, Progress, Request, import_history
+from claude_memory.imports.reading import NO_JSON, Task, Unread, batches
+from claude_memory.imports.state import Start
 from claude_memory.memory import Memory
 from claude_memory.model import Kind, MemoryFilter, SearchScope, Trust
+from claude_memory.platform.files import private_folder
+from claude_memory.platform.locks import try_lock
 from claude_memory.settings import Settings
-from claude_memory.spool import Spool
 from claude_memory.transcripts import places
 from claude_memory.transcripts.model import SourceFile
 from claude_memory.understand.tools import given_of, rendered

@@ -126,8 +126,8 @@ def test_a_port_in_use_is_said_in_one_line(server: HttpServer, scratch_home: Pat
 
 def test_the_token_stays_out_of_backups(scratch_home: Path, tmp_path: Path) -> None:
     from claude_memory import Memory
+    from claude_memory.backup import backup
     from claude_memory.surfaces.mcp.http import token_of
-    from claude_memory.transfer import backup
 
     home = words_only(scratch_home / "memory")
     token = token_of(home)

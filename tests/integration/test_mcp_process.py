@@ -20,9 +20,9 @@ import pytest
 from tests.integration.mcp_talk import HELLO, environment, words_only
 
 from claude_memory import Memory, NewMemory, embed
+from claude_memory.capture.spool import Spool
 from claude_memory.errors import EmbedderUnavailable
 from claude_memory.model import Status
-from claude_memory.spool import Spool
 from claude_memory.store.lifecycle_protocol import lifecycle_of
 from claude_memory.surfaces.mcp import embedder_process
 from claude_memory.surfaces.mcp.server import Server

@@ -180,7 +180,7 @@ def test_events_in_the_spool_answer_questions_before_anyone_drained_them(
 ) -> None:
     import json
 
-    from claude_memory.spool import Spool
+    from claude_memory.capture.spool import Spool
 
     event = {
         "session_id": "s9",

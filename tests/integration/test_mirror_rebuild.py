@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from claude_memory.backup import mirror
 from claude_memory.model import (
     Kind,
     MemoryFilter,
@@ -24,7 +25,6 @@ from claude_memory.model import (
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.protocol import Store
-from claude_memory.transfer import mirror
 
 EVERYTHING = SearchScope(None)
 ALL = MemoryFilter(statuses=tuple(Status))
@@ -174,7 +174,7 @@ def test_several_processes_flush_one_store_without_losing_or_tearing_a_line(home
     store.add((), [memory(store, f"note {number}") for number in range(600)])
     script = (
         "import sys; from pathlib import Path; from claude_memory.store import open_store;"
-        "from claude_memory.settings import Settings; from claude_memory.transfer import mirror;"
+        "from claude_memory.settings import Settings; from claude_memory.backup import mirror;"
         "home = Path(sys.argv[1]); store = open_store(home, Settings()); mirror.BATCH = 7;"
         "exec('while store.pending_changes(1): mirror.flush(home, store)')"
     )

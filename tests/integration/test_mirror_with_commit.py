@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from claude_memory import Memory, NewMemory
-from claude_memory.ingest import drain as drain_module
-from claude_memory.spool import Spool
+from claude_memory.backup import mirror
+from claude_memory.capture import drain as drain_module
+from claude_memory.capture.spool import Spool
 from claude_memory.store.lifecycle_protocol import lifecycle_of
 from claude_memory.store.protocol import Store
-from claude_memory.transfer import mirror
 
 
 def capture(home: Path, count: int, sessions: int = 1) -> None:
@@ -88,8 +88,8 @@ def test_a_killed_drain_leaves_one_batch_and_the_next_question_repairs_it(tmp_pa
     program = f"""
         import os, signal
         from claude_memory import Memory
-        from claude_memory.ingest import drain
-        from claude_memory.transfer import mirror
+        from claude_memory.capture import drain
+        from claude_memory.backup import mirror
         drain.BATCH_EVENTS = 5
         turns = []
         whole = mirror._flush_turn

@@ -12,10 +12,11 @@ from pathlib import Path
 import apsw
 import pytest
 
-from claude_memory import Memory, NewMemory, health
+from claude_memory import Memory, NewMemory
+from claude_memory import doctor as health
+from claude_memory.capture.spool import Spool
+from claude_memory.doctor import Check
 from claude_memory.errors import StoreBusy, StoreFault
-from claude_memory.health import Check
-from claude_memory.spool import Spool
 
 REFUSES = """
 import fcntl, os
@@ -30,8 +31,8 @@ def locks_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr("claude_memory.locks.fcntl.flock", refuse)
-    monkeypatch.setattr("claude_memory.locks.fcntl.lockf", refuse)
+    monkeypatch.setattr("claude_memory.platform.locks.fcntl.flock", refuse)
+    monkeypatch.setattr("claude_memory.platform.locks.fcntl.lockf", refuse)
 
 
 def capture(home: Path, number: int) -> None:
@@ -103,7 +104,7 @@ def test_a_store_that_cannot_be_locked_is_not_called_busy(
         def refuse(*_: object) -> None:
             raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-        monkeypatch.setattr("claude_memory.locks.fcntl.lockf", refuse)
+        monkeypatch.setattr("claude_memory.platform.locks.fcntl.lockf", refuse)
         with pytest.raises(StoreFault, match="cannot be locked") as caught:
             memory.remember(NewMemory(body="second"))
         assert not isinstance(caught.value, StoreBusy)

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from claude_memory.layers import danger_zone, distill, reflections, session_end, session_log
-from claude_memory.layers.places import approve, bring_back
-from claude_memory.layout import prepare
+from claude_memory.capture.spool import Spool
 from claude_memory.memory import Memory
 from claude_memory.model import Event, EventId, EventKind, SessionId
+from claude_memory.notes import danger_zone, distill, reflections, session_end, session_log
+from claude_memory.notes.places import approve, bring_back
+from claude_memory.platform.layout import prepare
 from claude_memory.settings import Settings
-from claude_memory.spool import Spool
 from claude_memory.store.lifecycle_protocol import Strength, lifecycle_of
 from claude_memory.surfaces.hooks.answers import respond
 
@@ -513,7 +513,7 @@ def test_twenty_sessions_that_end_at_once_are_twenty_lines(home: Path, project: 
 
 def test_twenty_writers_of_one_log_lose_no_line(home: Path) -> None:
     code = (
-        "import os, sys\nfrom pathlib import Path\nfrom claude_memory.layers import session_log\n"
+        "import os, sys\nfrom pathlib import Path\nfrom claude_memory.notes import session_log\n"
         "children = []\n"
         "for number in range(20):\n"
         "    child = os.fork()\n"

@@ -13,9 +13,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from claude_memory import project
 from claude_memory.model import ProjectId, ProjectIdentity
-from claude_memory.project import identify
+from claude_memory.platform import project
+from claude_memory.platform.project import identify
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.protocol import Store

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from claude_memory import Memory, NewMemory
+from claude_memory.capture.spool import Spool
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.lifecycle.intentions import Occasion, due
 from claude_memory.model import ProjectIdentity, SearchScope
-from claude_memory.spool import Spool
 from claude_memory.store.lifecycle_protocol import lifecycle_of
 from claude_memory.store.protocol import EventFilter
 from claude_memory.surfaces.cli import main

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from tests.integration.histories import ClaudeSession, codex_lines, ordinary, write_lines
 
-from claude_memory.ingest.importer import Request
+from claude_memory.imports.importer import Request
 from claude_memory.memory import Memory
 from claude_memory.model import NewMemory, SearchScope
-from claude_memory.recall import conversations
-from claude_memory.recall.conversations import Recalled
+from claude_memory.search import conversations
+from claude_memory.search.conversations import Recalled
 from claude_memory.store.archive_protocol import ConversationFilter
 from claude_memory.surfaces.cli.app import run
 

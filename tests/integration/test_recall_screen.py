@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, RichLog, Static
 
 from claude_memory.errors import StoreFault
-from claude_memory.ingest.importer import Request
+from claude_memory.imports.importer import Request
 from claude_memory.memory import Memory
 from claude_memory.store.archive_protocol import Conversation, ConversationFilter
 from claude_memory.surfaces.tui.screen import RecallScreen

@@ -13,10 +13,10 @@ import apsw
 import pytest
 
 from claude_memory import Memory, NewMemory
+from claude_memory.backup import backup
+from claude_memory.capture.spool import Spool
 from claude_memory.errors import StoreBusy
 from claude_memory.model import MemoryId
-from claude_memory.spool import Spool
-from claude_memory.transfer import backup
 
 
 def capture(home: Path, text: str, session: str = "s1") -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from claude_memory import Memory, NewMemory
-from claude_memory.recall.relevance import INJECTION_THRESHOLD
+from claude_memory.search.relevance import INJECTION_THRESHOLD
 
 NOTES = {
     "auth": "We decided to sign sessions with JWT; the refresh token lives for thirty days.",

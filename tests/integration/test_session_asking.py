@@ -10,7 +10,7 @@ import pytest
 from tests.integration.histories import ClaudeSession, write_lines
 
 from claude_memory import Memory
-from claude_memory.ingest.importer import Request
+from claude_memory.imports.importer import Request
 from claude_memory.model import Status, Trust
 from claude_memory.summaries.ledger import TokenLedger
 from claude_memory.summaries.providers.protocol import ProviderDown, Reply

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from tests.integration.histories import ClaudeSession
 
-from claude_memory.ingest.importer import Request
+from claude_memory.capture.spool import Spool
+from claude_memory.imports.importer import Request
 from claude_memory.memory import Memory
 from claude_memory.model import MemoryFilter, SearchScope, Trust
-from claude_memory.spool import Spool
 
 RULE = "From now on we always deploy with the zebra script, never with make."
 FOREIGN = [

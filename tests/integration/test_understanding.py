@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from tests.integration.histories import ClaudeSession
 
-from claude_memory.ingest.importer import Request
+from claude_memory.capture.spool import Spool
+from claude_memory.imports.importer import Request
 from claude_memory.memory import Memory
 from claude_memory.model import Kind, MemoryFilter, SearchScope, Status, StoredMemory, Trust
-from claude_memory.spool import Spool
 
 EVERYTHING = SearchScope(None)
 SETTLED = (Kind.DECISION, Kind.FIX, Kind.CONVENTION, Kind.PREFERENCE, Kind.CORRECTION)
@@ -320,7 +320,7 @@ Command = Callable[..., Any]
 
 @pytest.fixture
 def command(memory: Memory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    from claude_memory import caller
+    from claude_memory.platform import caller
     from claude_memory.surfaces.cli.app import run
 
     monkeypatch.setattr(caller, "ancestor_agent", lambda: "")

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory import Memory, NewMemory, health
+from claude_memory import Memory, NewMemory
+from claude_memory import doctor as health
 from claude_memory.context.session_state import drop_old
 from claude_memory.hook import claude_memory_hook as hook
 from claude_memory.model import MemoryId, SearchScope

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from claude_memory.layers import triggers
-from claude_memory.layers.rules import en, weighing
-from claude_memory.layers.spoken import sentences
+from claude_memory.notes import triggers
+from claude_memory.notes.rules import en, weighing
+from claude_memory.notes.spoken import sentences
 
 DATA = Path(__file__).parent / "data"
 TARGET = Path(en.__file__).with_name("en_weights.py")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from bench.history import SUBJECTS, Writer
 
-from claude_memory.ingest.importer import Request
+from claude_memory.imports.importer import Request
 from claude_memory.memory import Memory
 
 SESSIONS = 220

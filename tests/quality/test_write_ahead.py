@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from claude_memory.layers.triggers import scan
+from claude_memory.notes.triggers import scan
 
 DATA = Path(__file__).parent / "data"
 SEEN = [

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from claude_memory.backup import manifest
+from claude_memory.backup.manifest import Entry, Manifest, Skipped, belongs, decode, unfit
 from claude_memory.errors import MemoryFault, StoreCorrupt
-from claude_memory.transfer import manifest
-from claude_memory.transfer.manifest import Entry, Manifest, Skipped, belongs, decode, unfit
 
 PIECES = st.sampled_from(
     [

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from claude_memory.layers import blocks
+from claude_memory.notes import blocks
 
 LINE = st.text(st.characters(blacklist_characters="\n\r", blacklist_categories=["Cs"]), max_size=12)
 NAMES = st.sampled_from(["next", "said", "table"])

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory import caller
 from claude_memory.errors import Conflict
 from claude_memory.model import Trust
+from claude_memory.platform import caller
 
-ASK = "from claude_memory import caller; print(caller.inside_agent())"
+ASK = "from claude_memory.platform import caller; print(caller.inside_agent())"
 
 
 @pytest.mark.parametrize("marker", caller.MARKERS)

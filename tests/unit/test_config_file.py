@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory import config_file
 from claude_memory.errors import ConfigFault, Conflict
-from claude_memory.locks import try_lock
+from claude_memory.platform import config_file
+from claude_memory.platform.locks import try_lock
 
 OWN = """# my settings
 search_limit = 5   # I read no more

@@ -12,14 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory.context.budget import CLOSING, OPENING, Context, marked, tokens
 from claude_memory.context.builder import Line, Section, Situation, build
 from claude_memory.context.moments import FILE_TOKENS, PROMPT_MEMORIES, PROMPT_TOKENS, for_file, for_question
 from claude_memory.context.quoting import line_for
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.context.session_state import SessionState
-from claude_memory.layers import session_log
-from claude_memory.layers.session_log import SessionLine
 from claude_memory.model import (
     Kind,
     MemoryId,
@@ -31,10 +28,13 @@ from claude_memory.model import (
     StoredMemory,
     Trust,
 )
-from claude_memory.quotation import clipped, plain
+from claude_memory.notes import session_log
+from claude_memory.notes.session_log import SessionLine
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.protocol import Store
+from claude_memory.text.quotation import clipped, plain
+from claude_memory.text.tokens import CLOSING, OPENING, Context, marked, tokens
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 STORES = 200

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from claude_memory.model import ProjectId, SessionId
-from claude_memory.recall import message_match
-from claude_memory.recall.conversations import Quote, Recalled
-from claude_memory.recall.message_match import Question, match, quote, spans
-from claude_memory.recall.resume import resume
-from claude_memory.recall.sessions import together
+from claude_memory.search import message_match
+from claude_memory.search.conversations import Quote, Recalled
+from claude_memory.search.message_match import Question, match, quote, spans
+from claude_memory.search.resume import resume
+from claude_memory.search.sessions import together
 from claude_memory.store.archive_protocol import Conversation, Message
 from claude_memory.surfaces.tui import drawing
-from claude_memory.times import ago
+from claude_memory.text.times import ago
 
 NOW = datetime(2026, 11, 15, 14, 30, tzinfo=timezone(timedelta(hours=2)))
 COUNTS = {"connection": 50, "refused": 20, "error": 400, "the": 900, "in": 900, "pool": 10, "test": 300}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory import files
+from claude_memory.platform import files
 
 
 @pytest.mark.parametrize(

@@ -15,14 +15,14 @@ from pathlib import Path
 import apsw
 import pytest
 
-from claude_memory import health
-from claude_memory.health import Check, database, places, vectors
+from claude_memory import doctor as health
+from claude_memory.backup import backup, mirror
+from claude_memory.capture.spool import Spool
+from claude_memory.doctor import Check, database, places, vectors
 from claude_memory.model import Kind, ProjectIdentity, StoredMemory, memory_id
 from claude_memory.settings import Settings
-from claude_memory.spool import Spool
 from claude_memory.store import open_store
 from claude_memory.store.protocol import Store
-from claude_memory.transfer import backup, mirror
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +96,7 @@ def test_a_home_that_is_a_file_is_a_fault(tmp_path: Path) -> None:
 def test_nothing_heavy_is_loaded(home: Path, store: Store) -> None:
     remember(store, 1)
     script = (
-        "import sys; from pathlib import Path; from claude_memory.health import check;"
+        "import sys; from pathlib import Path; from claude_memory.doctor import check;"
         "check(Path(sys.argv[1]), None);"
         "print(sorted({'numpy', 'onnxruntime', 'tokenizers', 'onnx', 'typer', 'rich'} & set(sys.modules)))"
     )
@@ -316,7 +316,7 @@ def test_a_mirror_with_broken_lines_or_far_behind_warns(
     home: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remember(store, 30)
-    from claude_memory.health import capture
+    from claude_memory.doctor import capture
 
     assert found(home, "mirror").level == "ok"
     monkeypatch.setattr(capture, "_MANY_PENDING", 10)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from tests.integration.histories import ordinary
 
-from claude_memory.health import check
-from claude_memory.health.histories import cleanup_days
-from claude_memory.health.report import Check
-from claude_memory.ingest.importer import Request
+from claude_memory.doctor import check
+from claude_memory.doctor.histories import cleanup_days
+from claude_memory.doctor.report import Check
+from claude_memory.imports.importer import Request
 from claude_memory.memory import Memory
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory import Memory, health, leftovers
+from claude_memory import Memory
+from claude_memory import doctor as health
+from claude_memory.platform import leftovers
 
 OURS = (
     ".config.toml.0123456789ab.tmp",

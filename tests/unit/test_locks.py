@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory import locks
 from claude_memory.errors import Conflict
+from claude_memory.platform import locks
 
 
 def refuse(number: int) -> object:
@@ -30,7 +30,9 @@ def no_system_locks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(locks, "msvcrt", None)
     else:
         for name in ("flock", "lockf"):
-            monkeypatch.setattr(f"claude_memory.locks.fcntl.{name}", refuse(getattr(errno, request.param)))
+            monkeypatch.setattr(
+                f"claude_memory.platform.locks.fcntl.{name}", refuse(getattr(errno, request.param))
+            )
 
 
 def dead_process() -> int:
@@ -165,6 +167,6 @@ def test_waiting_ends_in_the_callers_words(tmp_path: Path) -> None:
 
 def test_why_locks_do_not_work_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert locks.why_not(tmp_path) is None
-    monkeypatch.setattr("claude_memory.locks.fcntl.lockf", refuse(errno.ENOLCK))
+    monkeypatch.setattr("claude_memory.platform.locks.fcntl.lockf", refuse(errno.ENOLCK))
     assert locks.why_not(tmp_path) == os.strerror(errno.ENOLCK)
     assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory import logs
+from claude_memory.platform import logs
 from claude_memory.settings import Settings
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory import locks
+from claude_memory.backup import mirror
 from claude_memory.errors import Conflict, StoreFault
+from claude_memory.platform import locks
 from claude_memory.store.protocol import Change
-from claude_memory.transfer import mirror
 
 
 class Ledger:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from claude_memory.ingest.parse import Captured, parse
+from claude_memory.capture.parse import Captured, parse
 from claude_memory.model import Event, EventKind, ProjectId
 from claude_memory.settings import Settings
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from claude_memory.ingest.withhold import is_private, withhold
+from claude_memory.capture.withhold import is_private, withhold
 
 CONTENT = "the-very-content"
 

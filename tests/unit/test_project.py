@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory import project
 from claude_memory.model import ProjectId
-from claude_memory.project import identify, normalise_remote, root_of
+from claude_memory.platform import project
+from claude_memory.platform.project import identify, normalise_remote, root_of
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.protocol import Store
@@ -345,7 +345,7 @@ def test_without_git_or_with_a_stuck_one_the_project_stays(
     assert id_of(store, folder) == before
     (tmp_path / "bin" / "git").write_text("#!/bin/sh\nexec /bin/sleep 60\n")
     (tmp_path / "bin" / "git").chmod(0o755)
-    monkeypatch.setattr("claude_memory.git.WALK_SECONDS", 0.1)
+    monkeypatch.setattr("claude_memory.platform.git.WALK_SECONDS", 0.1)
     project._roots.cache_clear()
     assert id_of(store, folder) == before
 

@@ -21,10 +21,10 @@ from claude_memory.model import (
     StoredMemory,
     Trust,
 )
-from claude_memory.recall import bm25, feedback, priors
-from claude_memory.recall.fuse import fused
-from claude_memory.recall.sessions import rank_sessions
-from claude_memory.recall.snippet import WIDTH, one_line, snippet
+from claude_memory.search import bm25, feedback, priors
+from claude_memory.search.fuse import fused
+from claude_memory.search.sessions import rank_sessions
+from claude_memory.search.snippet import WIDTH, one_line, snippet
 from claude_memory.store.protocol import TermStatistics
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from claude_memory import MemoryAPI, files
+from claude_memory import MemoryAPI
+from claude_memory.platform import files
 
 CALLS = ("open", "write", "replace", "fsync", "fdatasync")
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from claude_memory import MemoryAPI, SessionManager
-from claude_memory import locks as system_locks
 from claude_memory.errors import Conflict, InvalidInput, NotFound
-from claude_memory.layout import prepare
+from claude_memory.platform import locks as system_locks
+from claude_memory.platform.layout import prepare
 from claude_memory.tasks import cleanup, locks
 
 
@@ -226,7 +226,7 @@ def test_tasks_begun_before_init_stay_visible_and_are_continued_where_they_are(p
 
 def test_a_repository_keeps_its_tasks_when_it_gets_commits_and_a_remote(project: Path) -> None:
     def tasks() -> list[str]:
-        from claude_memory import project as projects
+        from claude_memory.platform import project as projects
 
         projects._roots.cache_clear()
         return [task.name for task in MemoryAPI(project=project).list_tasks(all_sessions=True)]

@@ -12,8 +12,8 @@ import pytest
 from claude_memory import MemoryAPI
 from claude_memory.core import WorkflowEnforcer
 from claude_memory.errors import Conflict, InvalidInput, NotFound
-from claude_memory.layout import prepare
 from claude_memory.model import Trust
+from claude_memory.platform.layout import prepare
 from claude_memory.tasks import context, index
 from claude_memory.tasks.model import Part, Phase, TaskFile, TaskSummary
 from claude_memory.tasks.places import storage_for

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claude_memory.text import (
+from claude_memory.text.words import (
     PASSAGE_CHARACTERS,
     QUERY_TERMS,
     date_terms,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claude_memory import times
 from claude_memory.errors import InvalidInput
-from claude_memory.times import moment
+from claude_memory.text import times
+from claude_memory.text.times import moment
 
 ZONE = timezone(timedelta(hours=2))
 NOW = datetime(2026, 11, 15, 14, 30, tzinfo=ZONE)  # a Sunday

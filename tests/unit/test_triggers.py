@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claude_memory.layers.rules import LANGUAGES, Vocabulary
-from claude_memory.layers.spoken import sentences
-from claude_memory.layers.triggers import scan
+from claude_memory.notes.rules import LANGUAGES, Vocabulary
+from claude_memory.notes.spoken import sentences
+from claude_memory.notes.triggers import scan
 from claude_memory.redact import redact, redact_short
 
 MOODS = ("ASKED", "SUPPOSED", "HANDED_ON", "OWN_VOICE", "NOT_MEANT", "DESCRIBING", "BANS", "TASK")
@@ -140,7 +140,7 @@ def test_every_language_has_its_parts() -> None:
     from importlib import import_module
 
     for name in LANGUAGES:
-        module = import_module(f"claude_memory.layers.rules.{name}")
+        module = import_module(f"claude_memory.notes.rules.{name}")
         labels = {"correction", "decision", "architecture", "priority", "value"}
         assert set(module.RULES) == set(module.UNLESS) == set(module.FIRM) == labels
         moods = [getattr(module, name) for name in MOODS]

@@ -12,9 +12,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from claude_memory.context.budget import MARK_CHARACTERS, MARK_TOKENS, Context, tokens
 from claude_memory.context.repeats import Said, Told
 from claude_memory.model import MemoryId, Project, SessionId
+from claude_memory.text.tokens import MARK_CHARACTERS, MARK_TOKENS, Context, tokens
 
 if TYPE_CHECKING:
     from claude_memory.store.protocol import Store

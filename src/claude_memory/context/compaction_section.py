@@ -12,8 +12,8 @@ from typing import Any
 from claude_memory.context.builder import Line, Situation
 from claude_memory.context.repeats import Told, nothing_told
 from claude_memory.model import EventKind, SearchScope
-from claude_memory.quotation import named, quoted
 from claude_memory.store.protocol import EventFilter
+from claude_memory.text.quotation import named, quoted
 from claude_memory.understand.speaker import Speaker, of_event
 
 SUMMARIES = 3

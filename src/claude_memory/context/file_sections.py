@@ -14,10 +14,10 @@ from pathlib import Path
 
 from claude_memory.context.builder import Line, Situation
 from claude_memory.context.repeats import Told, nothing_told
-from claude_memory.layers import blocks, reflections, session_log
-from claude_memory.layers.places import INVITATION, PersonFiles, ProjectFiles, project_files
-from claude_memory.layers.reading import read_lines
-from claude_memory.quotation import clipped, named, plain, quoted
+from claude_memory.notes import blocks, reflections, session_log
+from claude_memory.notes.places import INVITATION, PersonFiles, ProjectFiles, project_files
+from claude_memory.notes.reading import read_lines
+from claude_memory.text.quotation import clipped, named, plain, quoted
 
 SESSION_DAYS = 3
 MAX_REFLECTIONS = 30

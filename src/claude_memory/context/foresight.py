@@ -55,7 +55,7 @@ def _by_words(
     filter_: MemoryFilter,
     now: datetime,
 ) -> dict[MemoryId, float]:
-    from claude_memory.recall.search import search
+    from claude_memory.search.search import search
 
     query = " ".join([plain_words(branch), words, *files[:20]]).strip()
     if not query:

@@ -13,7 +13,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from claude_memory.context.budget import MARK_TOKENS, Context, tokens
 from claude_memory.context.quoting import DUE_HEADING, intention_line, line_for
 from claude_memory.model import (
     Kind,
@@ -25,7 +24,8 @@ from claude_memory.model import (
     Status,
     StoredMemory,
 )
-from claude_memory.quotation import named
+from claude_memory.text.quotation import named
+from claude_memory.text.tokens import MARK_TOKENS, Context, tokens
 
 if TYPE_CHECKING:
     from claude_memory.embed.protocol import Embedder
@@ -56,7 +56,7 @@ def for_question(
     min_relevance: float,
 ) -> Context:
     """The few memories that answer a prompt; empty when nothing is relevant enough."""
-    from claude_memory.recall.search import search
+    from claude_memory.search.search import search
 
     scope = SearchScope((project.id,))
     hits = search(

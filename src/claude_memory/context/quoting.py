@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from claude_memory.model import Scope, StoredMemory, Trust
-from claude_memory.quotation import clipped, named, plain, quoted
+from claude_memory.text.quotation import clipped, named, plain, quoted
 
 if TYPE_CHECKING:
     from claude_memory.lifecycle.intentions import Due

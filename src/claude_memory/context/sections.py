@@ -14,8 +14,8 @@ from claude_memory.context.builder import Line, Section, Situation
 from claude_memory.context.compaction_section import compactions
 from claude_memory.context.quoting import DUE_HEADING, intention_line, line_for
 from claude_memory.context.task_section import task_words, tasks
-from claude_memory.layers.places import PersonFiles
 from claude_memory.model import Kind, MemoryFilter, MemoryId, SearchScope, Status, StoredMemory, Trust
+from claude_memory.notes.places import PersonFiles
 
 DURABLE_KINDS = (
     Kind.DECISION,

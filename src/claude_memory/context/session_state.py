@@ -14,7 +14,7 @@ import os
 import time
 from pathlib import Path
 
-from claude_memory.files import FILE_MODE, private_folder
+from claude_memory.platform.files import FILE_MODE, private_folder
 
 _PENDING_SECONDS = 120.0
 _KEPT_SECONDS = 14 * 86_400.0

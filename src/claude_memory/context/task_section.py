@@ -9,8 +9,8 @@ from pathlib import Path
 
 from claude_memory.context.builder import Line, Situation
 from claude_memory.errors import MemoryFault
-from claude_memory.layout import FOLDER
-from claude_memory.quotation import plain
+from claude_memory.platform.layout import FOLDER
+from claude_memory.text.quotation import plain
 
 START_TOKENS = 200
 SUBAGENT_TOKENS = 250

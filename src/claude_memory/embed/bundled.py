@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from claude_memory.embed.source import ModelFiles
 from claude_memory.errors import EmbedderUnavailable
-from claude_memory.files import private_folder, write_atomically
-from claude_memory.locks import try_lock
+from claude_memory.platform.files import private_folder, write_atomically
+from claude_memory.platform.locks import try_lock
 
 if TYPE_CHECKING:
     from claude_memory.embed.container import Container

@@ -15,7 +15,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from claude_memory.files import private_folder, write_atomically
 from claude_memory.model import (
     Kind,
     MemoryFilter,
@@ -26,11 +25,12 @@ from claude_memory.model import (
     Status,
     StoredMemory,
 )
+from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.store import archive_of
 from claude_memory.store.graph_protocol import Entity, graph_of
 from claude_memory.store.lifecycle_protocol import Relation, lifecycle_of
 from claude_memory.store.protocol import Store
-from claude_memory.text import query_terms
+from claude_memory.text.words import query_terms
 
 RULE_KINDS = (Kind.CONVENTION, Kind.PATTERN, Kind.PREFERENCE, Kind.CORRECTION, Kind.LESSON)
 _THINGS = ("file", "symbol", "package", "command", "error", "topic")

@@ -13,7 +13,7 @@ from claude_memory.errors import NotFound
 from claude_memory.graph.extract import memory_entity, named, plain_path
 from claude_memory.model import MemoryId, ProjectId
 from claude_memory.store.graph_protocol import Entity, GraphStore, Mention
-from claude_memory.text import is_stop_term, query_terms
+from claude_memory.text.words import is_stop_term, query_terms
 
 MOST_EDGES = 120
 EACH = 12

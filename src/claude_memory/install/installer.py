@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.errors import ConfigFault, InvalidInput
-from claude_memory.files import private_folder, write_atomically
 from claude_memory.install import documents
 from claude_memory.install.agents import AGENTS, Edit, Place, edits, per_file
 from claude_memory.install.plugin import (
@@ -29,6 +28,7 @@ from claude_memory.install.plugin import (
     write_marketplace,
 )
 from claude_memory.install.record import Record, check_writable, holds_secret, read_or_none, write_through
+from claude_memory.platform.files import private_folder, write_atomically
 
 _CLIENT_SECONDS = 120
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import claude_memory
-from claude_memory.files import FILE_MODE, FOLDER_MODE, private_folder, write_atomically
+from claude_memory.platform.files import FILE_MODE, FOLDER_MODE, private_folder, write_atomically
 
 # The client reserves names that begin with "claude-" for its maker.
 MARKETPLACE = "lasting-memory-local"

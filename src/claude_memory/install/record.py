@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.errors import ConfigFault
-from claude_memory.files import private_folder, write_atomically
+from claude_memory.platform.files import private_folder, write_atomically
 
 RECORD = "install.json"
 _FOLDER = "install"

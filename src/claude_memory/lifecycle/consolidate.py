@@ -20,7 +20,7 @@ from claude_memory.lifecycle.strength import State
 from claude_memory.model import Kind, MemoryFilter, MemoryId, Project, SearchScope, Status, StoredMemory
 from claude_memory.store.lifecycle_protocol import Relation, Step, lifecycle_of
 from claude_memory.store.protocol import Store
-from claude_memory.text import index_terms, is_stop_term
+from claude_memory.text.words import index_terms, is_stop_term
 
 # Two texts are alike from nine shared words of ten; a shorter text must be the same.
 ALIKE = 0.9

@@ -12,18 +12,10 @@ from datetime import UTC, datetime
 
 from claude_memory.lifecycle import strength
 from claude_memory.lifecycle.gate import MAX_CHARACTERS, Action, judged
-from claude_memory.model import (
-    Kind,
-    MemoryFilter,
-    MemoryId,
-    Passage,
-    SearchScope,
-    Status,
-    StoredMemory,
-)
+from claude_memory.model import Kind, MemoryFilter, MemoryId, Passage, SearchScope, Status, StoredMemory
 from claude_memory.store.lifecycle_protocol import Relation, Review, lifecycle_of
 from claude_memory.store.protocol import Store
-from claude_memory.text import query_terms
+from claude_memory.text.words import query_terms
 
 # A bulk is an import: its memories are compared by consolidation, not while somebody waits.
 AT_ONCE = 100

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, tzinfo
 from claude_memory.errors import InvalidInput
 from claude_memory.lifecycle import intentions
 from claude_memory.lifecycle.intentions import Due, Occasion
-from claude_memory.lifecycle.when import span, upcoming
 from claude_memory.model import Project
 from claude_memory.store.lifecycle_protocol import Intention, IntentionStatus, Lifecycle, Priority
+from claude_memory.text.when import span, upcoming
 
 
 class IntentionBook:

@@ -15,9 +15,9 @@ from pathlib import PurePosixPath
 
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.model import Project, memory_id
-from claude_memory.quotation import named
 from claude_memory.store.lifecycle_protocol import Intention, IntentionStatus, Lifecycle, Priority
-from claude_memory.text import query_terms
+from claude_memory.text.quotation import named
+from claude_memory.text.words import query_terms
 
 MAX_CHARACTERS = 2_000
 DEADLINE_NEAR = timedelta(days=1)

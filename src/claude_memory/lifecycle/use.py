@@ -13,7 +13,7 @@ from typing import Any
 from claude_memory.model import Event, EventKind, MemoryFilter, MemoryId, Project, SearchScope, StoredMemory
 from claude_memory.store.lifecycle_protocol import Review, lifecycle_of
 from claude_memory.store.protocol import EventFilter, Store
-from claude_memory.text import query_terms, strings_in
+from claude_memory.text.words import query_terms, strings_in
 
 MOST_EVENTS = 2_000
 # A reply that shares this many of a memory's words, and half of them, was made with it in mind.

@@ -10,14 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from claude_memory.model import (
-    Event,
-    MemoryId,
-    ProjectId,
-    SearchScope,
-    SessionId,
-    StoredMemory,
-)
+from claude_memory.model import Event, MemoryId, ProjectId, SearchScope, SessionId, StoredMemory
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from claude_memory.erasure import Holder
 from claude_memory.model import (
     Event,
     EventId,
@@ -29,6 +28,7 @@ from claude_memory.model import (
     SessionId,
     StoredMemory,
 )
+from claude_memory.redact.erasure import Holder
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from claude_memory.ingest.reading import SUMMING_UP
+from claude_memory.imports.reading import SUMMING_UP
 from claude_memory.redact import redact, redact_document
 from claude_memory.summaries.fitting import clip
 from claude_memory.summaries.ledger import TokenLedger

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from claude_memory.erasure import Holder, without
+from claude_memory.redact.erasure import Holder, without
 from claude_memory.summaries.shelf import Shelf
 
 

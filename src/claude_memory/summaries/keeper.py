@@ -13,8 +13,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from claude_memory.erasure import without
 from claude_memory.model import MemoryFilter, ProjectId, SearchScope, Status, StoredMemory
+from claude_memory.redact.erasure import without
 from claude_memory.store.archive_protocol import Message
 from claude_memory.store.protocol import Store
 from claude_memory.summaries.memories import memories

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from claude_memory.files import FILE_MODE, private_folder
+from claude_memory.platform.files import FILE_MODE, private_folder
 
 NAME = "summariser-ledger.jsonl"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from claude_memory.model import Kind, ProjectId, SessionId, StoredMemory, Trust, memory_id
 from claude_memory.summaries.model import RULES, KeptSummary
-from claude_memory.text import query_terms
+from claude_memory.text.words import query_terms
 from claude_memory.transcripts.model import moment_of
 from claude_memory.understand.titles import title_of
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from claude_memory.errors import InvalidInput
-from claude_memory.ingest.import_state import Start
-from claude_memory.ingest.reading import Task, batches
+from claude_memory.imports.reading import Task, batches
+from claude_memory.imports.state import Start
 from claude_memory.model import ProjectId, SearchScope, SessionId
 from claude_memory.settings import Settings
 from claude_memory.store.archive_protocol import Archive, Message, NewMessage

@@ -12,10 +12,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from claude_memory import logs
-from claude_memory.files import private_folder
-from claude_memory.locks import try_lock
 from claude_memory.model import Kind, Status, StoredMemory, Trust, memory_id
+from claude_memory.platform import logs
+from claude_memory.platform.files import private_folder
+from claude_memory.platform.locks import try_lock
 from claude_memory.store.archive_protocol import Archive, Conversation
 from claude_memory.store.protocol import Store
 from claude_memory.summaries.asking import Asker, OverBudget, Unusable
@@ -23,7 +23,7 @@ from claude_memory.summaries.ledger import TokenLedger
 from claude_memory.summaries.providers.protocol import Provider, ProviderDown
 from claude_memory.summaries.summarise import summarise
 from claude_memory.summaries.upgrading import Outage
-from claude_memory.text import query_terms
+from claude_memory.text.words import query_terms
 from claude_memory.understand import sessions
 from claude_memory.understand.titles import title_of
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.errors import Conflict, InvalidInput, NotFound
-from claude_memory.files import private_folder, write_atomically
-from claude_memory.locks import try_lock
+from claude_memory.platform.files import private_folder, write_atomically
+from claude_memory.platform.locks import try_lock
 from claude_memory.summaries.model import OPEN, RULES, KeptSummary
 from claude_memory.summaries.schema import faults, is_readable
 

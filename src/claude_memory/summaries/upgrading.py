@@ -14,9 +14,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from claude_memory import logs
-from claude_memory.files import private_folder, write_atomically
-from claude_memory.locks import try_lock
+from claude_memory.platform import logs
+from claude_memory.platform.files import private_folder, write_atomically
+from claude_memory.platform.locks import try_lock
 from claude_memory.summaries.asking import Asker, OverBudget, Unusable
 from claude_memory.summaries.keeper import Keeper, Material, by_rules, document
 from claude_memory.summaries.ledger import TokenLedger

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from claude_memory import logs
 from claude_memory.errors import InvalidInput, MemoryFault
 from claude_memory.model import Event, EventKind, SearchScope, SessionId
+from claude_memory.platform import logs
 from claude_memory.settings import Settings
 from claude_memory.store.archive_protocol import Archive
 from claude_memory.store.protocol import EventFilter, Store

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 
-from claude_memory import files
 from claude_memory.errors import Conflict, InvalidInput
-from claude_memory.naming import meant
+from claude_memory.platform import files
 from claude_memory.tasks import locks, mirror
 from claude_memory.tasks.model import Session
 from claude_memory.tasks.sessions import SessionManager
+from claude_memory.text.ids import meant
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from claude_memory.quotation import named
 from claude_memory.tasks.book import TaskBook
 from claude_memory.tasks.model import Part, Phase, TaskSummary
 from claude_memory.tasks.places import storage_for
 from claude_memory.tasks.sessions import SessionManager
+from claude_memory.text.quotation import named
 
 CHARACTERS_PER_TOKEN = 4
 DEFAULT_TOKENS = 300

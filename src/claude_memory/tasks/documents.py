@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from claude_memory import files
+from claude_memory.platform import files
 
 WRITABLE = files.FILE_MODE
 _FENCE = b"---\n"

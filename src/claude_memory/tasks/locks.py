@@ -8,8 +8,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from claude_memory import files, locks
 from claude_memory.errors import Conflict
+from claude_memory.platform import files, locks
 
 WAIT_SECONDS = 30.0
 

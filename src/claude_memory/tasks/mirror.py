@@ -11,9 +11,9 @@ import hashlib
 import os
 from pathlib import Path
 
-from claude_memory import files
 from claude_memory.errors import InvalidInput
-from claude_memory.layout import FOLDER, prepare, stays_inside
+from claude_memory.platform import files
+from claude_memory.platform.layout import FOLDER, prepare, stays_inside
 from claude_memory.tasks import chain, documents
 from claude_memory.tasks.places import Storage, lost_mirror
 

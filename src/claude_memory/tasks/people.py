@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from claude_memory.caller import at_terminal, inside_agent, require_person
+from claude_memory.platform.caller import at_terminal, inside_agent, require_person
 from claude_memory.redact import kept
 
 ENVIRONMENT = "CLAUDE_MEMORY_BY"

@@ -12,9 +12,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from claude_memory import files, project, settings
+from claude_memory import settings
 from claude_memory.errors import InvalidInput, StoreFault
-from claude_memory.layout import FOLDER, stays_inside
+from claude_memory.platform import files, project
+from claude_memory.platform.layout import FOLDER, stays_inside
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from claude_memory import files
 from claude_memory.errors import Conflict, InvalidInput, NotFound
-from claude_memory.naming import meant
+from claude_memory.platform import files
 from claude_memory.redact import kept
 from claude_memory.tasks import documents, locks, mirror, names, people
 from claude_memory.tasks.model import Part, Session, TaskRecord
 from claude_memory.tasks.places import Storage, storage_for
+from claude_memory.text.ids import meant
 
 ENVIRONMENT = ("CLAUDE_MEMORY_SESSION", "CLAUDE_SESSION_ID")
 _DEFAULT = "current-session"

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from claude_memory import files
 from claude_memory.errors import Conflict, InvalidInput, NotFound
+from claude_memory.platform import files
 from claude_memory.redact import kept
 from claude_memory.tasks import chain, documents, history, mirror, people
 from claude_memory.tasks.book import TaskBook

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from claude_memory.erasure import ERASED
 from claude_memory.model import SessionId
+from claude_memory.redact.erasure import ERASED
 from claude_memory.understand import commands, tools
 from claude_memory.understand.model import Exchange, Outcome, Utterance
 from claude_memory.understand.pasted import typed_words

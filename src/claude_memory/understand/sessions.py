@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from claude_memory.model import SessionId
-from claude_memory.text import shorten
+from claude_memory.text.words import shorten
 from claude_memory.understand import commands, tools
 from claude_memory.understand.model import (
     Command,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from claude_memory.model import Kind
-from claude_memory.text import is_stop_term, query_terms, shorten
+from claude_memory.text.words import is_stop_term, query_terms, shorten
 from claude_memory.understand.model import Commit, Exchange, Outcome, Utterance
 from claude_memory.understand.sentences import spoken
 from claude_memory.understand.titles import title

@@ -9,7 +9,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 
-from claude_memory.text import STOP_WORDS, shorten
+from claude_memory.text.words import STOP_WORDS, shorten
 from claude_memory.understand.model import Command, Exchange, Utterance
 from claude_memory.understand.speaker import Speaker, of_prompt
 

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from claude_memory.errors import InvalidInput, NotFound, StoreBusy, StoreFault
-from claude_memory.files import FILE_MODE, private_folder
 from claude_memory.model import Hit, Kind, MemoryFilter, MemoryId, StoredMemory
+from claude_memory.platform.files import FILE_MODE, private_folder
 from claude_memory.verbs.fields import clean, kind_of
 from claude_memory.verbs.upkeep import Upkeep
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from claude_memory.graph.draw import Label
     from claude_memory.graph.knowledge import Knowledge
     from claude_memory.graph.walk import Neighbourhood
-    from claude_memory.ledger import Given, LedgerLine
+    from claude_memory.lifecycle.ledger import Given, LedgerLine
     from claude_memory.lifecycle.life import Life
-    from claude_memory.recall.conversations import Recalled
-    from claude_memory.recall.explain import Explanation
+    from claude_memory.search.conversations import Recalled
+    from claude_memory.search.explain import Explanation
+    from claude_memory.search.timeline import TimelineEntry
     from claude_memory.store.archive_protocol import Conversation, ConversationFilter
     from claude_memory.store.protocol import StoreStats
-    from claude_memory.timeline import TimelineEntry
 
 
 class Asking(Upkeep):
@@ -48,7 +48,7 @@ class Asking(Upkeep):
     ) -> list[Hit]:
         """The best answers, most relevant first, from what is stored and what still waits in the spool."""
         from claude_memory.embed import prepare
-        from claude_memory.recall.search import search
+        from claude_memory.search.search import search
 
         if min_relevance is not None and not 0.0 <= min_relevance <= 1.0:
             raise InvalidInput(f"a relevance is between 0 and 1, not {min_relevance}")
@@ -92,7 +92,7 @@ class Asking(Upkeep):
 
     def why(self, id_: str, query: str | None = None) -> Explanation:
         """Why a memory answers a question (default: the last one asked here), in numbers and words."""
-        from claude_memory.recall.explain import explain
+        from claude_memory.search.explain import explain
 
         memory = self._one(id_)
         asked = query if query is not None else self._noted_search()
@@ -108,7 +108,7 @@ class Asking(Upkeep):
 
     def given(self, id_: str) -> list[Given]:
         """When and where hooks handed a memory to an agent, newest first."""
-        from claude_memory.ledger import given
+        from claude_memory.lifecycle.ledger import given
 
         self._catch_up()
         return given(self.store, self._scope(), self._one(id_).id)
@@ -150,7 +150,7 @@ class Asking(Upkeep):
 
     def conversation(self, id_: str) -> Conversation:
         """An archived conversation of any project, by its id or the unique beginning of one."""
-        from claude_memory.conversations import find
+        from claude_memory.search.lookup import find
 
         return find(self.archive, id_)
 
@@ -168,7 +168,7 @@ class Asking(Upkeep):
 
         A `quick` answer is by words alone and from newer messages where many share the words.
         """
-        from claude_memory.recall.conversations import recall
+        from claude_memory.search.conversations import recall
         from claude_memory.store.archive_protocol import ANY_CONVERSATION
 
         return recall(
@@ -194,7 +194,7 @@ class Asking(Upkeep):
         session: str | None = None,
     ) -> list[TimelineEntry]:
         """What happened around a memory, around a question's best hit, or most recently."""
-        from claude_memory.timeline import entries_around
+        from claude_memory.search.timeline import entries_around
 
         self._catch_up()
         wanted = self.session_id(session) if session else None
@@ -219,7 +219,7 @@ class Asking(Upkeep):
 
     def ledger(self, *, since: datetime | None = None) -> list[LedgerLine]:
         """What hooks gave to agents in this project."""
-        from claude_memory.ledger import ledger
+        from claude_memory.lifecycle.ledger import ledger
 
         self._catch_up()
         return ledger(self.store, self._scope(), since=since)

@@ -13,9 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from claude_memory import settings as settings_module
-from claude_memory.caller import inside_agent, require_person
 from claude_memory.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound, StoreFault
-from claude_memory.files import private_folder
 from claude_memory.model import (
     MemoryFilter,
     MemoryId,
@@ -29,8 +27,10 @@ from claude_memory.model import (
     Trust,
     memory_id,
 )
-from claude_memory.naming import meant
-from claude_memory.project import identify, resolve
+from claude_memory.platform.caller import inside_agent, require_person
+from claude_memory.platform.files import private_folder
+from claude_memory.platform.project import identify, resolve
+from claude_memory.text.ids import meant
 from claude_memory.verbs.fields import choice, clean, kind_of, title_of
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Opened:
         root = Path(home).expanduser() if home is not None else settings_module.home()
         folder = Path(project).expanduser() if project is not None else Path.cwd()
         if not root.exists():
-            from claude_memory.transfer.backup import recover
+            from claude_memory.backup.backup import recover
 
             recover(root)  # a restore that was killed between its two renames
         settings = settings_module.load(
@@ -192,7 +192,7 @@ class Opened:
 
     def session_id(self, named: str, *, all_projects: bool = False) -> SessionId:
         """A session of this project by its id, or by the unique beginning of one."""
-        from claude_memory.conversations import session_named
+        from claude_memory.search.lookup import session_named
 
         return session_named(self.archive, self._scope(all_projects=all_projects), named)
 
@@ -227,8 +227,8 @@ class Opened:
 
         Called after every commit, whoever wrote, so that a crash leaves at most that commit to the next.
         """
-        from claude_memory import logs
-        from claude_memory.transfer import mirror
+        from claude_memory.backup import mirror
+        from claude_memory.platform import logs
 
         if getattr(self._mirroring, "now", False):  # noting what is mirrored is a commit, too
             return

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from claude_memory.errors import InvalidInput, NotFound
-from claude_memory.files import private_folder, write_atomically
 from claude_memory.model import Project, ProjectId
-from claude_memory.naming import meant
-from claude_memory.project import identify
+from claude_memory.platform.files import private_folder, write_atomically
+from claude_memory.platform.project import identify
 from claude_memory.store.protocol import Store
+from claude_memory.text.ids import meant
 
 _APPROVED = "approved.txt"
 

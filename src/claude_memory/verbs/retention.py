@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from claude_memory.files import private_folder, write_atomically
+from claude_memory.platform.files import private_folder, write_atomically
 
 DAY = 86_400.0
 JUMP_SECONDS = 35 * DAY  # who was away for longer loses nothing but a day

@@ -10,22 +10,22 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from claude_memory import leftovers
 from claude_memory import settings as settings_module
 from claude_memory.errors import Conflict, EmbedderUnavailable, InvalidInput, StoreBusy
-from claude_memory.files import FILE_MODE, private_folder
 from claude_memory.model import MemoryFilter, MemoryId, SearchScope, Status
+from claude_memory.platform import leftovers
+from claude_memory.platform.files import FILE_MODE, private_folder
 from claude_memory.store.protocol import EventFilter
 from claude_memory.verbs.fields import clean
 from claude_memory.verbs.opened import ANY_STATUS, Opened
 
 if TYPE_CHECKING:
-    from claude_memory.ingest.claude_mem import Read
-    from claude_memory.ingest.drain import Drained
-    from claude_memory.ingest.importer import Imported, Progress, Request
-    from claude_memory.layers.index import Synced
-    from claude_memory.layers.keeping import Keeper
+    from claude_memory.capture.drain import Drained
+    from claude_memory.imports.claude_mem import Read
+    from claude_memory.imports.importer import Imported, Progress, Request
     from claude_memory.lifecycle.consolidate import Consolidated
+    from claude_memory.notes.index import Synced
+    from claude_memory.notes.keeping import Keeper
     from claude_memory.store.protocol import Erased, Pruned
 
 EMBED_BATCH = 32
@@ -56,7 +56,7 @@ class Upkeep(Opened):
         return done
 
     def _drain_events(self, budget_seconds: float | None) -> Drained:
-        from claude_memory.ingest.drain import drain
+        from claude_memory.capture.drain import drain
 
         # The drain adds what each event's own project excludes; this project's say ends with its events.
         own = replace(self.settings, exclude=settings_module.load(self.home).exclude)
@@ -80,7 +80,7 @@ class Upkeep(Opened):
     @property
     def keeper(self) -> Keeper:
         """What keeps store and plain files together."""
-        from claude_memory.layers.keeping import Keeper
+        from claude_memory.notes.keeping import Keeper
 
         return Keeper(self.home, self.store, self.settings, clean)
 
@@ -171,11 +171,11 @@ class Upkeep(Opened):
         self, *, from_files: bool = False, progress: Callable[[int], None] | None = None
     ) -> Reindexed:
         """Make text index and vectors anew; with `from_files`, the memories too, from memories.jsonl."""
-        from claude_memory.layers import index
+        from claude_memory.notes import index
 
         memories = 0
         if from_files:
-            from claude_memory.transfer import mirror
+            from claude_memory.backup import mirror
 
             self.close()
             mirror.set_damaged_store_aside(self.home)
@@ -192,8 +192,8 @@ class Upkeep(Opened):
         self, request: Request, *, progress: Callable[[Progress], None] | None = None
     ) -> Imported:
         """Read agents' own histories: what is new since last time. Vectors follow by `embed_pending`."""
-        from claude_memory.ingest.importer import import_history
-        from claude_memory.ingest.understanding import understand_waiting
+        from claude_memory.capture.understanding import understand_waiting
+        from claude_memory.imports.importer import import_history
 
         try:
             return import_history(
@@ -210,7 +210,7 @@ class Upkeep(Opened):
 
     def import_in_slack(self) -> Imported | None:
         """Read on in agents' histories for a while, if a person once asked for them."""
-        from claude_memory.ingest.importer import Request
+        from claude_memory.imports.importer import Request
 
         seconds = self.settings.import_in_drain_seconds
         if not seconds or not self.archive.totals()["files"]:
@@ -222,7 +222,7 @@ class Upkeep(Opened):
 
     def import_memories(self, kind: str, paths: Sequence[Path]) -> Read:
         """Read another memory's databases; `claude-mem` is the one that is known."""
-        from claude_memory.ingest.claude_mem import import_databases
+        from claude_memory.imports.claude_mem import import_databases
 
         if kind != "claude-mem":
             raise InvalidInput(f"cannot read from {kind!r}: only claude-mem is known")
@@ -269,7 +269,7 @@ class Upkeep(Opened):
             self.keeper.end_sessions(now=datetime.now(UTC))
             self.sync_files(budget_seconds=budget_seconds)
         except (Conflict, InvalidInput, StoreBusy, OSError) as fault:
-            from claude_memory import logs
+            from claude_memory.platform import logs
 
             logs.logger("files").warning("plain files wait for the next drain: %s", type(fault).__name__)
 
@@ -304,9 +304,9 @@ class Upkeep(Opened):
 
     def _erase(self, ids: Sequence[MemoryId], texts: Sequence[str] = ()) -> Erased:
         """Remove memories for good, and take the sentences `texts` out of whatever else holds them."""
-        from claude_memory.erasure import Sentences
-        from claude_memory.ingest.understanding import records_with
-        from claude_memory.transfer import mirror
+        from claude_memory.backup import mirror
+        from claude_memory.capture.understanding import records_with
+        from claude_memory.redact.erasure import Sentences
 
         told = (*ids, *records_with(self.store, ids))
         # Before, so that a mirror held by another process stops it while the ids are still known;

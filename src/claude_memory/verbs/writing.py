@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from claude_memory.erasure import SHORTEST
 from claude_memory.errors import Conflict, InvalidInput
-from claude_memory.layout import FOLDER
 from claude_memory.model import BY_HAND, Kind, MemoryFilter, MemoryId, NewMemory, Status, StoredMemory, Trust
+from claude_memory.platform.layout import FOLDER
+from claude_memory.redact.erasure import SHORTEST
 from claude_memory.verbs.fields import clean, has_derived_title, kind_of, title_of
 from claude_memory.verbs.upkeep import Upkeep
 
@@ -215,9 +215,9 @@ class Writing(Upkeep):
     def erase(self, ids: Sequence[str]) -> Erased:
         """Remove memories for good: rows, index, vectors, events, mirror, file pages; a tombstone stays."""
         self._require_person("erasing for good")
-        from claude_memory.erasure import Sentences
-        from claude_memory.ingest.understanding import kin
-        from claude_memory.layers import erasing
+        from claude_memory.capture.understanding import kin
+        from claude_memory.notes import erasing
+        from claude_memory.redact.erasure import Sentences
         from claude_memory.summaries.erasing import purge as purge_summaries
 
         self._drain_events(None)  # what waits in the spool may say it, too

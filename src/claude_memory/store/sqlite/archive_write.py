@@ -9,13 +9,13 @@ from typing import Any
 import apsw
 
 from claude_memory import redact
-from claude_memory.erasure import ERASED
 from claude_memory.model import Event, ProjectId
+from claude_memory.redact.erasure import ERASED
 from claude_memory.store.archive_protocol import Archived, ImportFile, NewMessage
 from claude_memory.store.packing import packed
 from claude_memory.store.sqlite import archive_search, rows, write
 from claude_memory.store.sqlite.tombstones import Tombstones
-from claude_memory.text import shorten
+from claude_memory.text.words import shorten
 from claude_memory.understand.speaker import Speaker
 
 TITLE_CHARACTERS = 80

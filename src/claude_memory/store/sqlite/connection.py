@@ -18,8 +18,8 @@ from typing import NamedTuple, TypeVar
 
 import apsw
 
-from claude_memory import files, locks
 from claude_memory.errors import StoreBusy, StoreCorrupt, StoreFault
+from claude_memory.platform import files, locks
 from claude_memory.store.sqlite import schema
 
 T = TypeVar("T")

@@ -13,13 +13,13 @@ from datetime import UTC, datetime, timedelta
 
 import apsw
 
-from claude_memory.erasure import Sentences
 from claude_memory.model import EventId, MemoryId, StoredMemory
+from claude_memory.redact.erasure import Sentences
 from claude_memory.store.protocol import Erased, Pruned
 from claude_memory.store.sqlite import changes, rows, sources, sweep, text_index, tombstones
 from claude_memory.store.sqlite.connection import transaction
 from claude_memory.store.sqlite.text_index import IndexWriter
-from claude_memory.text import strings_in
+from claude_memory.text.words import strings_in
 
 _FIRST_REAL_MOMENT = datetime(2020, 1, 1, tzinfo=UTC)  # an earlier event tells of a clock that was not set
 _AHEAD = timedelta(days=1)

@@ -9,9 +9,9 @@ from typing import Any
 
 import apsw
 
-from claude_memory.erasure import holds, without
 from claude_memory.errors import Conflict
 from claude_memory.model import MemoryId, Project, ProjectId, SearchScope, StoredMemory
+from claude_memory.redact.erasure import holds, without
 from claude_memory.store.lifecycle_protocol import (
     FileState,
     Intention,

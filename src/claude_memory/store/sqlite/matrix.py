@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from claude_memory import files, locks
+from claude_memory.platform import files, locks
 
 FORMAT = 1
 BLOCK_ROWS = 4096  # rows under one checksum

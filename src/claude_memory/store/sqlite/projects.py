@@ -8,7 +8,7 @@ from pathlib import PurePath
 import apsw
 
 from claude_memory.model import Project, ProjectId, ProjectIdentity
-from claude_memory.project import birth_of, split_root, still_stands
+from claude_memory.platform.project import birth_of, split_root, still_stands
 from claude_memory.store.sqlite import rows
 
 _REPOSITORY = ("remote:", "repo:")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import apsw
 
-from claude_memory import files
 from claude_memory.errors import StoreCorrupt, StoreFault
+from claude_memory.platform import files
 
 _PAGES_AT_ONCE = 4096
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 
 import apsw
 
-from claude_memory.erasure import ERASED, Sentences, title_without, without
 from claude_memory.model import BY_HAND, EventId, MemoryId, StoredMemory
+from claude_memory.redact.erasure import ERASED, Sentences, title_without, without
 from claude_memory.store.packing import unpacked
 from claude_memory.store.sqlite import changes, rows, write
 from claude_memory.understand.model import places_of

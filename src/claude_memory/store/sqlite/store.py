@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from claude_memory.erasure import Holder
 from claude_memory.errors import NotFound, StoreBusy, StoreFault
 from claude_memory.model import (
     Event,
@@ -27,6 +26,7 @@ from claude_memory.model import (
     SearchScope,
     StoredMemory,
 )
+from claude_memory.redact.erasure import Holder
 from claude_memory.store.protocol import (
     Added,
     Change,

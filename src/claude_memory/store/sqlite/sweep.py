@@ -13,8 +13,8 @@ from typing import Any
 
 import apsw
 
-from claude_memory.erasure import ERASED, Holder, Several, holds, title_without, without
 from claude_memory.model import BY_HAND, EventId, MemoryId, ProjectId, StoredMemory
+from claude_memory.redact.erasure import ERASED, Holder, Several, holds, title_without, without
 from claude_memory.store.packing import packed, unpacked
 from claude_memory.store.sqlite import archive_search, changes, rows, write
 from claude_memory.store.sqlite.tombstones import memory_without

@@ -1,6 +1,6 @@
 """The text index: one entry per passage, kept in step with its row, its lexicon and its neighbours.
 
-Terms come ready from `claude_memory.text`; FTS5 only splits them at spaces. Every term carries the
+Terms come ready from `claude_memory.text.words`; FTS5 only splits them at spaces. Every term carries the
 number of its space, so that a query of one project cannot meet a row of another.
 """
 
@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import apsw
 
-from claude_memory import text
 from claude_memory.store.sqlite import rows
+from claude_memory.text import words as text
 
 NEIGHBOUR_TERMS = 200  # of each neighbour: enough for a turn, little enough that a paste drowns nobody
 _REACH = 2

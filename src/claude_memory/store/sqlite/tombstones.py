@@ -13,7 +13,8 @@ from dataclasses import replace
 
 import apsw
 
-from claude_memory.erasure import (
+from claude_memory.model import Event, EventId, MemoryId, ProjectId, StoredMemory
+from claude_memory.redact.erasure import (
     ERASED,
     Hashed,
     Holder,
@@ -23,7 +24,6 @@ from claude_memory.erasure import (
     title_without,
     without,
 )
-from claude_memory.model import Event, EventId, MemoryId, ProjectId, StoredMemory
 from claude_memory.store.sqlite import rows
 
 

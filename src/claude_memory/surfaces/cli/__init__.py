@@ -53,7 +53,7 @@ def _version() -> int:
 
 def _mcp(pinned: list[str]) -> int:
     """Serve an agent that waits for its answer: the command-line library would only delay it."""
-    from claude_memory.project import current_folder
+    from claude_memory.platform.project import current_folder
     from claude_memory.settings import home, pin
     from claude_memory.surfaces.mcp.server import serve
 

@@ -192,7 +192,7 @@ def _logged(fault: BaseException) -> str:
     import logging
     import traceback
 
-    from claude_memory import logs
+    from claude_memory.platform import logs
 
     frames = "".join(traceback.format_tb(fault.__traceback__))
     logs.logger("cli").error("unexpected %s\n%s", type(fault).__name__, frames)

@@ -14,8 +14,8 @@ from claude_memory.surfaces.cli.output import Line
 from claude_memory.surfaces.cli.request import Json, Yes, opened, path_named, place
 
 if TYPE_CHECKING:
-    from claude_memory.transfer.archive import Change
-    from claude_memory.transfer.backup import BackupReport
+    from claude_memory.backup.archive import Change
+    from claude_memory.backup.backup import BackupReport
 
 app = typer.Typer(help="Carry the whole memory to one file and back.", no_args_is_help=True)
 
@@ -41,7 +41,7 @@ def create(
     json: Json = False,
 ) -> None:
     """Write everything to one file, while others go on working; what waits in the spool is stored first."""
-    from claude_memory.transfer import backup
+    from claude_memory.backup import backup
 
     with opened(context) as memory:
         memory.drain()
@@ -59,7 +59,7 @@ def create(
 @app.command()
 def verify(context: typer.Context, file: Archive, json: Json = False) -> None:
     """Check a backup by its manifest and every checksum in it, and name what restoring it would change."""
-    from claude_memory.transfer import backup
+    from claude_memory.backup import backup
 
     _report("sound", backup.verify(file, place(context).home_folder), json=json)
 
@@ -80,7 +80,7 @@ def restore(
     json: Json = False,
 ) -> None:
     """Bring a backup back; a memory that is there already is kept beside it, and programs are left out."""
-    from claude_memory.transfer import backup
+    from claude_memory.backup import backup
 
     home = place(context).home_folder
     occupied = home.is_dir() and any(home.iterdir())
@@ -106,7 +106,7 @@ def _agreed_to_settings(changes: Sequence[Change]) -> bool:
 @app.command("list")
 def list_(context: typer.Context, json: Json = False) -> None:
     """List the backups in the home."""
-    from claude_memory.transfer import backup
+    from claude_memory.backup import backup
 
     home = place(context).home_folder
     found = backup.list_backups(home)

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from claude_memory import config_file
-from claude_memory.caller import require_person
-from claude_memory.project import root_of
+from claude_memory.platform import config_file
+from claude_memory.platform.caller import require_person
+from claude_memory.platform.project import root_of
 from claude_memory.surfaces.cli import documents, output
 from claude_memory.surfaces.cli.request import Json, place, said
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from claude_memory import times
 from claude_memory.errors import NotFound
 from claude_memory.surfaces.cli import documents, output
 from claude_memory.surfaces.cli.output import Line
@@ -25,10 +24,11 @@ from claude_memory.surfaces.cli.request import (
     said,
     since_when,
 )
+from claude_memory.text import times
 
 if TYPE_CHECKING:
-    from claude_memory.ingest.importer import Imported, Progress
-    from claude_memory.ingest.reading import Unread
+    from claude_memory.imports.importer import Imported, Progress
+    from claude_memory.imports.reading import Unread
     from claude_memory.store.archive_protocol import Conversation, Message
 
 _STYLES = {"user": "bold cyan", "assistant": "bold green", "call": "bold", "result": "dim", "summary": "bold"}
@@ -79,7 +79,7 @@ def import_(
     json: Json = False,
 ) -> None:
     """Read what agents keep of their conversations; only what is new."""
-    from claude_memory.ingest.importer import Request, sources
+    from claude_memory.imports.importer import Request, sources
 
     request = Request(tuple(paths or ()), agent, since, wait_seconds=WAIT_SECONDS)
     with opened(context) as memory:
@@ -181,7 +181,7 @@ def conversation(
     json: Json = False,
 ) -> None:
     """Print one archived conversation."""
-    from claude_memory.conversations import split_range
+    from claude_memory.search.lookup import split_range
 
     with reading("ID[:RANGE]"):
         id_, first, last = split_range(said(named))

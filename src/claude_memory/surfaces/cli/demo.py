@@ -127,7 +127,7 @@ def _opened(folder: Path) -> Memory:
 
 def _import(memory: Memory, folder: Path, steps: _Steps) -> None:
     from claude_memory import sample
-    from claude_memory.ingest.importer import Request
+    from claude_memory.imports.importer import Request
 
     sessions = sample.write_history(folder / "billing", folder)
     result = [f"{sessions} older sessions of the agent:"]
@@ -157,7 +157,7 @@ def _questions() -> tuple[Question, ...]:
 
 
 def _ask(memory: Memory, question: Question) -> Answered:
-    from claude_memory.text import index_terms, query_terms
+    from claude_memory.text.words import index_terms, query_terms
 
     begun = time.perf_counter()
     hits = memory.search(question.text, limit=3)

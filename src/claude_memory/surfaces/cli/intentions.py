@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from claude_memory import times
 from claude_memory.store.lifecycle_protocol import Intention, IntentionStatus, Priority
 from claude_memory.surfaces.cli import documents, output, views
 from claude_memory.surfaces.cli.request import Json, one_at_most, opened, reading, said, said_all, whole_text
+from claude_memory.text import times
 
 if TYPE_CHECKING:
     from claude_memory.lifecycle.intentions import Due

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from claude_memory.caller import own_trust
 from claude_memory.model import Trust
+from claude_memory.platform.caller import own_trust
 from claude_memory.surfaces.cli import documents, output
 from claude_memory.surfaces.cli.request import AsUser, Json, Yes, opened, said, said_all, whole_text
 
 if TYPE_CHECKING:
-    from claude_memory.layers.places import ProjectFiles
     from claude_memory.memory import Memory
+    from claude_memory.notes.places import ProjectFiles
 
 SYNC_SECONDS = 2.0
 Text = Annotated[list[str], typer.Argument(metavar="TEXT", help="The text; `-` reads standard input.")]
@@ -59,7 +59,7 @@ def log(
     if context.invoked_subcommand is not None:
         _refuse_early(json)
         return
-    from claude_memory.layers import session_log
+    from claude_memory.notes import session_log
 
     with opened(context) as memory:
         memory.drain(budget_seconds=1.0)
@@ -99,7 +99,7 @@ def log_add(
     """Add a line to today's session log."""
     import os
 
-    from claude_memory.layers import session_log
+    from claude_memory.notes import session_log
 
     with opened(context) as memory:
         clean = memory.keeper.clean
@@ -132,7 +132,7 @@ def reflect(
     json: Json = False,
 ) -> None:
     """Write down a pattern, a reflection or an idea; it is read at the start of every session."""
-    from claude_memory.layers import reflections
+    from claude_memory.notes import reflections
 
     by_agent = _by_agent(as_user)
     with opened(context) as memory:
@@ -152,7 +152,7 @@ def reflect(
 
 def lesson(context: typer.Context, text: Text, as_user: AsUser = False, json: Json = False) -> None:
     """Add a lesson to tasks/lessons.md."""
-    from claude_memory.layers import lessons
+    from claude_memory.notes import lessons
 
     by_agent = _by_agent(as_user)
     with opened(context) as memory:
@@ -171,7 +171,7 @@ def decide(
     json: Json = False,
 ) -> None:
     """Add a decision and its reason to the table in the project's MEMORY.md."""
-    from claude_memory.layers import long_term
+    from claude_memory.notes import long_term
 
     by_agent = _by_agent(as_user)
     with opened(context) as memory:
@@ -203,7 +203,7 @@ def buffer_add(context: typer.Context, text: Text, as_user: AsUser = False, json
     """Add an entry to the working buffer."""
     import os
 
-    from claude_memory.layers import buffer as buffers
+    from claude_memory.notes import buffer as buffers
 
     by_agent = _by_agent(as_user)
     with opened(context) as memory:
@@ -219,7 +219,7 @@ def buffer_add(context: typer.Context, text: Text, as_user: AsUser = False, json
 @buffer_app.command("clear")
 def buffer_clear(context: typer.Context, yes: Yes = False, json: Json = False) -> None:
     """Empty the marked blocks of the working buffer; what a person wrote around them stays."""
-    from claude_memory.layers import buffer as buffers
+    from claude_memory.notes import buffer as buffers
 
     with opened(context) as memory:
         files = _files(memory)
@@ -240,7 +240,7 @@ def distill(
     json: Json = False,
 ) -> None:
     """Propose what of the daily logs belongs into MEMORY.md: shows a diff, applies it on yes."""
-    from claude_memory.layers import distill as distilling
+    from claude_memory.notes import distill as distilling
 
     with opened(context) as memory:
         files = _files(memory)
@@ -292,8 +292,8 @@ def notes_sync(context: typer.Context, json: Json = False) -> None:
 @notes_app.command("status")
 def notes_status(context: typer.Context, json: Json = False) -> None:
     """Show the folders of the knowledge base and what of them is indexed."""
-    from claude_memory.layers.index import known_files
-    from claude_memory.layers.sources import notes_in
+    from claude_memory.notes.index import known_files
+    from claude_memory.notes.sources import notes_in
 
     with opened(context) as memory:
         known = known_files(memory.home, memory.keeper.store_key)
@@ -325,7 +325,7 @@ def _refuse_early(json: bool) -> None:
 
 
 def _show_buffer(context: typer.Context, *, json: bool) -> None:
-    from claude_memory.layers.reading import read_lines
+    from claude_memory.notes.reading import read_lines
 
     with opened(context) as memory:
         files = _files(memory)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from claude_memory.caller import require_person
 from claude_memory.model import Trust
+from claude_memory.platform.caller import require_person
 from claude_memory.surfaces.cli import documents, output
 from claude_memory.surfaces.cli.memories import Ids
 from claude_memory.surfaces.cli.request import Json, one_at_most, opened, said_all

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from claude_memory.caller import own_trust, require_person
 from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind, NewMemory, Scope, StoredMemory, Trust
+from claude_memory.platform.caller import own_trust, require_person
 from claude_memory.surfaces.cli import documents, output, views
 from claude_memory.surfaces.cli.request import (
     KINDS,

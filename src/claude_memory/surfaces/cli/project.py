@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from claude_memory import layout as layouts
-from claude_memory.caller import require_person
-from claude_memory.layers.places import approve, bring_back, unapproved
-from claude_memory.project import root_of
+from claude_memory.notes.places import approve, bring_back, unapproved
+from claude_memory.platform import layout as layouts
+from claude_memory.platform.caller import require_person
+from claude_memory.platform.project import root_of
 from claude_memory.surfaces.cli import documents, output
 from claude_memory.surfaces.cli.request import Json, opened, place
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from claude_memory.caller import require_person
+from claude_memory.platform.caller import require_person
 from claude_memory.surfaces.cli import output, views
 from claude_memory.surfaces.cli.request import Json, Yes, opened, path_named, place, said
 

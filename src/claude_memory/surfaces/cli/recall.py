@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from claude_memory import times
 from claude_memory.surfaces.cli import documents, output, views
 from claude_memory.surfaces.cli.output import Line
 from claude_memory.surfaces.cli.request import (
@@ -25,11 +24,12 @@ from claude_memory.surfaces.cli.request import (
     since_when,
     until_when,
 )
+from claude_memory.text import times
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
-    from claude_memory.recall.conversations import Recalled
-    from claude_memory.recall.resume import Resume
+    from claude_memory.search.conversations import Recalled
+    from claude_memory.search.resume import Resume
     from claude_memory.store.archive_protocol import Conversation, ConversationFilter
 
 NOTHING_YET = "no conversations yet: claude-memory import reads what agents keep of theirs"
@@ -136,7 +136,7 @@ def _show(memory: Memory, found: Sequence[Recalled], *, json: bool) -> None:
 
 def document(item: Recalled, now: datetime) -> dict[str, Any]:
     """One conversation for programs."""
-    from claude_memory.recall.resume import resume
+    from claude_memory.search.resume import resume
 
     found = item.conversation
     how = resume(found)
@@ -152,7 +152,7 @@ def document(item: Recalled, now: datetime) -> dict[str, Any]:
 
 def listed(found: Sequence[Recalled], now: datetime, columns: int | None) -> Iterator[Line]:
     """Each conversation with its head line and its best passages."""
-    from claude_memory.recall.conversations import name_of
+    from claude_memory.search.conversations import name_of
 
     for item in found:
         talk = item.conversation
@@ -176,7 +176,7 @@ def _quoted(ordinal: int, role: str, text: str, columns: int | None) -> Line:
 
 def go_on(chosen: Conversation, *, only_print: bool) -> int:
     """Resume a conversation in its folder; where that cannot be done, say how it could."""
-    from claude_memory.recall.resume import resume
+    from claude_memory.search.resume import resume
 
     how = resume(chosen)
     if how is None:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from claude_memory import settings, times
+from claude_memory import settings
 from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind
-from claude_memory.project import current_folder
+from claude_memory.platform.project import current_folder
 from claude_memory.surfaces.cli import output
+from claude_memory.text import times
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
@@ -65,8 +66,8 @@ def place(context: typer.Context) -> Place:
 
 def opened(context: typer.Context, *, quiet: bool = False) -> Memory:
     """The memory the running command is about; use it in a `with`. Quiet where a screen is shown."""
-    from claude_memory import logs
     from claude_memory.memory import Memory
+    from claude_memory.platform import logs
 
     where = place(context)
     memory = Memory.open(where.home_folder, where.project_folder, progress=None if quiet else output.note)

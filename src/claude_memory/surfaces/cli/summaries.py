@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from claude_memory import times
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.output import Line
 from claude_memory.surfaces.cli.request import Json, agent_name, one_of, opened, path_named, reading, said
+from claude_memory.text import times
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from claude_memory import times
 from claude_memory.errors import NotFound
 from claude_memory.surfaces.cli import documents, output
+from claude_memory.text import times
 
 if TYPE_CHECKING:
     from claude_memory.tasks.api import MemoryAPI

@@ -171,7 +171,7 @@ def export(
     session: InSession = None,
 ) -> None:
     """Print everything a task holds as one document."""
-    from claude_memory.files import write_atomically
+    from claude_memory.platform.files import write_atomically
 
     if to is not None and to.is_dir():
         raise InvalidInput(f"{to} is a folder: name a file")

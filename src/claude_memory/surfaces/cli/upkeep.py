@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from claude_memory import __version__, times
-from claude_memory.project import root_of
+from claude_memory import __version__
+from claude_memory.platform.project import root_of
 from claude_memory.surfaces.cli import documents, output, views
 from claude_memory.surfaces.cli.request import Json, opened, place
+from claude_memory.text import times
 
 
 def register(app: typer.Typer) -> None:
@@ -25,7 +26,7 @@ def register(app: typer.Typer) -> None:
 
 def doctor(context: typer.Context, json: Json = False) -> None:
     """Check that all is well; exit 1 when something is wrong."""
-    from claude_memory.health import check
+    from claude_memory.doctor import check
 
     where = place(context)
     found = check(where.home_folder, root_of(where.project_folder))

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from claude_memory import times
 from claude_memory.model import Hit, Status, StoredMemory
 from claude_memory.surfaces.cli.output import Line, clean
+from claude_memory.text import times
 
 if TYPE_CHECKING:
-    from claude_memory.health import Check
-    from claude_memory.ledger import Given
-    from claude_memory.recall.explain import Explanation
-    from claude_memory.timeline import TimelineEntry
+    from claude_memory.doctor import Check
+    from claude_memory.lifecycle.ledger import Given
+    from claude_memory.search.explain import Explanation
+    from claude_memory.search.timeline import TimelineEntry
 
 _LEVEL_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 _DETAIL_WIDTH = 12

@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from claude_memory.context.budget import Context, marked
 from claude_memory.context.session_state import SessionState
 from claude_memory.model import SessionId
+from claude_memory.text.tokens import Context, marked
 from claude_memory.verbs.opened import Opened
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _prompt(moment: Moment) -> Answer | None:
     due = intentions_due(memory.store, memory.project, words=question, given=given, now=moment.now)
     if question.lstrip().startswith("/") or len(question.split()) < 2:
         return Answer(due)
-    from claude_memory.recall.relevance import INJECTION_THRESHOLD
+    from claude_memory.search.relevance import INJECTION_THRESHOLD
 
     found = for_question(
         memory.store,

@@ -18,9 +18,9 @@ def drain_all(home: str) -> None:
     """The detached process's whole life. Failing is harmless: whoever comes by next drains."""
     from claude_memory.context.session_state import drop_old
     from claude_memory.errors import MemoryFault
-    from claude_memory.files import private_folder
-    from claude_memory.locks import try_lock
     from claude_memory.memory import Memory
+    from claude_memory.platform.files import private_folder
+    from claude_memory.platform.locks import try_lock
 
     if hasattr(os, "nice"):
         os.nice(10)
@@ -59,7 +59,7 @@ def _summaries(memory: Memory) -> None:
 
 
 def _warn(what: str, fault: Exception) -> None:
-    from claude_memory import logs
+    from claude_memory.platform import logs
 
     logs.logger("compaction").warning("%s: %s", what, fault)
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from claude_memory.context.budget import Context, marked, tokens
 from claude_memory.context.session_state import SubagentStarts
 from claude_memory.context.task_section import SUBAGENT_TOKENS as TASK_TOKENS
 from claude_memory.context.task_section import task_lines
 from claude_memory.redact import redact_short
 from claude_memory.surfaces.hooks.answers import MAX_QUESTION_CHARACTERS, Answer
+from claude_memory.text.tokens import Context, marked, tokens
 
 if TYPE_CHECKING:
     from claude_memory.surfaces.hooks.answers import Moment
@@ -77,7 +77,7 @@ def _context(moment: Moment, prompt: str) -> Context:
 
 def _matching(moment: Moment, prompt: str) -> Context:
     from claude_memory.context.moments import SUBAGENT_MEMORIES, SUBAGENT_TOKENS, for_question
-    from claude_memory.recall.relevance import INJECTION_THRESHOLD
+    from claude_memory.search.relevance import INJECTION_THRESHOLD
 
     memory = moment.memory
     return for_question(

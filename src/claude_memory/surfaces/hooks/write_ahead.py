@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from claude_memory.errors import MemoryFault
-from claude_memory.layers.triggers import Found, scan
+from claude_memory.notes.triggers import Found, scan
 from claude_memory.understand.speaker import Speaker, of_hook
 
 SHORT = 8_000  # characters
@@ -42,8 +42,8 @@ def _clean(prompt: str) -> str:
 
 
 def _write(moment: Moment, found: list[Found]) -> None:
-    from claude_memory.layers import buffer
-    from claude_memory.layers.places import project_files
+    from claude_memory.notes import buffer
+    from claude_memory.notes.places import project_files
 
     memory = moment.memory
     session = buffer.session_name(moment.session)

@@ -13,7 +13,7 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, ConfigDict
 
 from claude_memory.model import Trust
-from claude_memory.quotation import clipped, plain, quoted
+from claude_memory.text.quotation import clipped, plain, quoted
 
 SOURCES = {
     Trust.AGENT: "an agent",

@@ -16,8 +16,8 @@ from mcp_types import (
 )
 
 from claude_memory.model import SearchScope
-from claude_memory.quotation import plain
 from claude_memory.surfaces.mcp.access import Access
+from claude_memory.text.quotation import plain
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory

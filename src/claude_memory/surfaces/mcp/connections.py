@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from claude_memory.quotation import named
+from claude_memory.text.quotation import named
 
 # A session or topic of hundreds of memories connects everything and says nothing.
 MOST_SHARED = 60

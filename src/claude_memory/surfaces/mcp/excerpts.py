@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from claude_memory.context.budget import CHARACTERS_PER_TOKEN, tokens
-from claude_memory.text import index_terms, is_stop_term, query_terms
+from claude_memory.text.tokens import CHARACTERS_PER_TOKEN, tokens
+from claude_memory.text.words import index_terms, is_stop_term, query_terms
 
 _BREAK = re.compile(r"\n{2,}|\n|(?<=[.!?。！？])\s+")
 _GAP = " […] "

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from claude_memory import times
-from claude_memory.context.budget import tokens
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Hit, Kind, MemoryFilter, MemoryId, SearchScope, StoredMemory, Trust
-from claude_memory.quotation import named, plain, unquoted
 from claude_memory.surfaces.mcp.access import Access
 from claude_memory.surfaces.mcp.answers import Answer, fenced, given, line, moment
 from claude_memory.surfaces.mcp.excerpts import excerpt
+from claude_memory.text import times
+from claude_memory.text.quotation import named, plain, unquoted
+from claude_memory.text.tokens import tokens
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory

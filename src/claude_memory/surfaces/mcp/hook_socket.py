@@ -21,8 +21,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from claude_memory.errors import MemoryFault
-from claude_memory.files import private_folder, write_atomically
-from claude_memory.locks import try_lock
+from claude_memory.platform.files import private_folder, write_atomically
+from claude_memory.platform.locks import try_lock
 from claude_memory.surfaces.hooks.after import SERVER_SECONDS
 
 ADDRESS_FILE = "hook-server"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.errors import Conflict
-from claude_memory.files import FILE_MODE, private_folder, write_atomically
+from claude_memory.platform.files import FILE_MODE, private_folder, write_atomically
 from claude_memory.surfaces.mcp.server import Server
 
 HOST = "127.0.0.1"

@@ -13,12 +13,12 @@ from pydantic import Field
 
 from claude_memory.errors import NotFound
 from claude_memory.model import Kind, MemoryFilter, SearchScope, SessionId, StoredMemory, Trust
-from claude_memory.quotation import named, plain, unquoted
 from claude_memory.surfaces.mcp import connections
 from claude_memory.surfaces.mcp.access import Access
 from claude_memory.surfaces.mcp.answers import Answer, fenced, given, line
 from claude_memory.surfaces.mcp.connections import Web
 from claude_memory.surfaces.mcp.web import Weaver
+from claude_memory.text.quotation import named, plain, unquoted
 
 if TYPE_CHECKING:
     from claude_memory.graph.knowledge import Knowledge as ProjectKnowledge

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.errors import Conflict, InvalidInput, NotFound
-from claude_memory.files import private_folder, write_atomically
+from claude_memory.platform.files import private_folder, write_atomically
 
 ROOT = "/memories"
 MAX_BYTES = 1 << 20
@@ -72,8 +72,8 @@ class MemoryTool(_Base):  # type: ignore[misc]
     @classmethod
     def for_project(cls, home: Path | str | None = None, project: Path | str | None = None) -> MemoryTool:
         """The tool over the files of a project (default: the current folder's)."""
-        from claude_memory.layers.places import project_files
         from claude_memory.memory import Memory
+        from claude_memory.notes.places import project_files
 
         with Memory.open(home, project) as memory:
             files = project_files(memory.home, memory.project.id, memory.project_root)

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.model import Trust
-from claude_memory.quotation import named, plain, quoted, unquoted
 from claude_memory.surfaces.mcp.access import Access
 from claude_memory.surfaces.mcp.answers import Answer, fenced, given, line, moment
+from claude_memory.text.quotation import named, plain, quoted, unquoted
 
 if TYPE_CHECKING:
     from claude_memory.lifecycle.intention_book import IntentionBook

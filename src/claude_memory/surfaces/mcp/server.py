@@ -164,7 +164,7 @@ class Server:
                 else:
                     self.idle(time.monotonic())
             except Exception as fault:  # noqa: BLE001  whatever it is, the next round goes on
-                from claude_memory import logs
+                from claude_memory.platform import logs
 
                 logs.logger("mcp").error("work beside the requests failed: %s", type(fault).__name__)
 
@@ -230,8 +230,8 @@ class Server:
                 self._gate_behind = True
 
     def _opened(self, home: Path, folder: Path | str | None, patience_ms: int | None = None) -> Memory:
-        from claude_memory import logs
         from claude_memory.memory import Memory
+        from claude_memory.platform import logs
 
         memory = Memory.open(home, folder, patience_ms=patience_ms)
         memory.serves_agent = (

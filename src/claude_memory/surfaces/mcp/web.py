@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.graph.extract import MOST_MENTIONS, plain_path
 from claude_memory.model import MemoryFilter, MemoryId, SearchScope, StoredMemory
-from claude_memory.quotation import plain, unquoted
 from claude_memory.store.graph_protocol import Entity, graph_of
 from claude_memory.store.lifecycle_protocol import lifecycle_of
 from claude_memory.surfaces.mcp.connections import MOST_SHARED, Web
+from claude_memory.text.quotation import plain, unquoted
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory

@@ -12,12 +12,12 @@ from datetime import datetime
 from rich.console import Console
 from rich.text import Text
 
-from claude_memory import times
-from claude_memory.recall.conversations import Recalled, name_of
-from claude_memory.recall.message_match import Question, phrase, spans
+from claude_memory.search.conversations import Recalled, name_of
+from claude_memory.search.message_match import Question, phrase, spans
 from claude_memory.store.archive_protocol import Conversation, Message
 from claude_memory.surfaces.cli.output import clean
 from claude_memory.surfaces.cli.views import one_line
+from claude_memory.text import times
 
 MARK = "▸ "
 BAR = "▌ "

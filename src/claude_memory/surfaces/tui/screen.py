@@ -22,8 +22,8 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from claude_memory.memory import Memory
-from claude_memory.recall.conversations import Recalled
-from claude_memory.recall.resume import resume
+from claude_memory.search.conversations import Recalled
+from claude_memory.search.resume import resume
 from claude_memory.store.archive_protocol import Conversation, ConversationFilter
 from claude_memory.surfaces.cli.views import one_line
 from claude_memory.surfaces.tui import drawing

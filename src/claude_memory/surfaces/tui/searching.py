@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from claude_memory.errors import MemoryFault
 from claude_memory.memory import Memory
-from claude_memory.recall.conversations import Recalled, asked_of
-from claude_memory.recall.message_match import Question
+from claude_memory.search.conversations import Recalled, asked_of
+from claude_memory.search.message_match import Question
 from claude_memory.store.archive_protocol import ConversationFilter
 
 _PATIENCE_SECONDS = 2.0

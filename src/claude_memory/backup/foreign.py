@@ -1,0 +1,165 @@
+"""What a backup would change beside the memories in it: programs, settings, texts that agents are given.
+
+A backup may come from anyone. Programs are never restored, they come with the package. Of the settings
+only those that can do no harm are taken over without asking: none that sends text away, changes whom we
+trust, names a command or a place, or lets things be deleted sooner.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from claude_memory import settings
+from claude_memory.backup.archive import Archive, Change
+from claude_memory.backup.manifest import Entry, is_program
+from claude_memory.errors import StoreCorrupt
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
+
+CONFIG = "config.toml"
+# All others are asked for: a setting that is added later is guarded until somebody thought about it.
+HARMLESS = frozenset(
+    "activation context_tokens context_window danger_zone_percent embed_in_drain_ms event_max_kb "
+    "import_in_drain_seconds keep_backups layout log_max_mb min_relevance search_limit spool_cap_mb "
+    "store_cap_mb".split()
+)
+_MOST_CONFIG_BYTES = 1 << 20
+_MOST_SHOWN = 200
+_HEADS = (b"#!", b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
+_TEXTS = (".md", ".json", ".jsonl", ".toml", ".txt", ".reason")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What of a backup is put where; `config` is the text of the settings file, None for none."""
+
+    changes: tuple[Change, ...]
+    left_out: frozenset[str]
+    config: bytes | None
+
+
+def examine(archive: Archive, home: Path, *, with_settings: bool = False) -> Plan:
+    """What an archive would change in a home. `with_settings`: the person said yes to the settings."""
+    programs = [entry.path for entry in archive.manifest.files if _is_program(archive, entry)]
+    found = next((entry for entry in archive.manifest.files if entry.path == CONFIG), None)
+    content = _content(archive, found) if found is not None else b""
+    changed, config = _settings(content, home, with_settings=with_settings)
+    changes = [
+        *(Change("program", name, after="left out: programs come with the package") for name in programs),
+        *changed,
+        *_texts(archive, home),
+    ]
+    return Plan(tuple(changes), frozenset([*programs, CONFIG]), config)
+
+
+def of_database(path: Path) -> list[Change]:
+    """What the database of a backup holds that agents are told as the person's own words."""
+    uri = f"{path.absolute().as_uri()}?immutable=1"
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    with contextlib.suppress(apsw.Error), contextlib.closing(apsw.Connection(uri, flags=flags)) as db:
+        own, everywhere = next(
+            db.execute("SELECT count(*), coalesce(sum(space = 0), 0) FROM memories WHERE trust = 'user'")
+        )
+        if own:
+            told = f"{own} count as the person's own words, {everywhere} of them in every project"
+            return [Change("memories", "memory.db", after=told, taken=True)]
+    return []
+
+
+def _is_program(archive: Archive, entry: Entry) -> bool:
+    if is_program(entry.path):
+        return True
+    is_text = PurePosixPath(entry.path).suffix.lower() in _TEXTS
+    return not is_text and archive.head(entry, 4).startswith(_HEADS)
+
+
+def _content(archive: Archive, entry: Entry) -> bytes:
+    if entry.size > _MOST_CONFIG_BYTES:
+        raise StoreCorrupt(f"{archive.path.name} is no backup of ours: its settings take {entry.size} bytes")
+    pieces: list[bytes] = []
+    archive.stream(entry, pieces.append)
+    return b"".join(pieces)
+
+
+def _texts(archive: Archive, home: Path) -> list[Change]:
+    names = {entry.path: entry for entry in archive.manifest.files}
+    changes = []
+    if "MEMORY.md" in names:
+        before = "there is one" if (home / "MEMORY.md").is_file() else "there is none"
+        changes.append(Change("identity", "MEMORY.md", before, "told to agents at every start", taken=True))
+    waiting = sum(name.startswith("spool/new/") for name in names)
+    if waiting:
+        changes.append(
+            Change("events", "spool/new", after=f"{waiting} captured events to be stored", taken=True)
+        )
+    return changes
+
+
+def _settings(content: bytes, home: Path, *, with_settings: bool) -> tuple[list[Change], bytes | None]:
+    """Which guarded settings differ, and the file as it is to be written."""
+    wanted, present = _document(content), _document(_present(home))
+    if wanted is None:
+        unread = Change("setting", CONFIG, after="left out: it cannot be read")
+        return [unread], _present(home) or None
+    present = present or {}
+    keys = sorted((wanted.keys() | present.keys()) - HARMLESS)
+    differing = [key for key in keys if _value(wanted, key) != _value(present, key)]
+    changes = [
+        Change("setting", key, _shown(present, key), _shown(wanted, key), taken=with_settings)
+        for key in differing
+    ]
+    if with_settings or not differing:
+        return changes, content or None
+    return changes, _merged(content, {key: present.get(key) for key in differing})
+
+
+def _present(home: Path) -> bytes:
+    try:
+        return settings.config_path(home).read_bytes()[: _MOST_CONFIG_BYTES + 1]
+    except OSError:
+        return b""
+
+
+def _document(content: bytes) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _value(document: Mapping[str, Any], key: str) -> Any:
+    """What a document makes of a setting: absent is the same as the default."""
+    value = document.get(key)
+    if value is None and key in settings.KEYS:
+        value = getattr(settings.Settings(), key)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _shown(document: Mapping[str, Any], key: str) -> str:
+    return repr(_value(document, key))[:_MOST_SHOWN]
+
+
+def _merged(content: bytes, kept: Mapping[str, Any]) -> bytes:
+    """The backup's settings, with what this home has in place of what nobody agreed to."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        document: TOMLDocument = tomlkit.parse(content.decode("utf-8-sig"))
+        for key, value in kept.items():
+            document.pop(key, None)
+            if value is not None:
+                document[key] = value
+        return tomlkit.dumps(document).encode("utf-8")
+    except (TOMLKitError, ValueError, RecursionError):
+        harmless = {key: value for key, value in (_document(content) or {}).items() if key in HARMLESS}
+        wanted = harmless | {key: value for key, value in kept.items() if value is not None}
+        return tomlkit.dumps(wanted).encode("utf-8")

@@ -1,0 +1,327 @@
+"""The mirror: memories.jsonl, an append-only copy of every change of a memory, one JSON line each.
+
+The database can be rebuilt from it. A crash may leave a line twice or a last line torn: replay takes
+the same line twice, and reading passes over what is no record and counts it. It never reads the store
+beyond its pending changes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from claude_memory import settings
+from claude_memory.errors import Conflict, StoreFault
+from claude_memory.model import ProjectId
+from claude_memory.platform.files import FILE_MODE, private_folder, sync_folder
+from claude_memory.platform.locks import try_lock
+from claude_memory.redact.erasure import Holder, holds
+from claude_memory.store import database_path
+from claude_memory.store.protocol import Change
+
+CURRENT = "memories.jsonl"
+BATCH = 500
+LOCK = ".mirror.lock"
+LOCK_WAIT_SECONDS = 10.0
+
+_POLL_SECONDS = 0.02
+_FLUSH_WAIT_SECONDS = 0.1  # longer than a turn takes; a stopped process holds up no write for long
+_TURN_BATCHES = 10
+_TAIL_BYTES = 1 << 18
+
+_ARCHIVE = re.compile(r"memories-(\d{4}-\d{2})(?:-(\d+))?\.jsonl")
+
+
+Erasure = Callable[[ProjectId | None], Holder]
+
+
+class ChangeSource(Protocol):
+    """The part of a store that the mirror needs."""
+
+    def pending_changes(self, limit: int) -> list[Change]: ...
+
+    def changes_mirrored(self, through: int) -> None: ...
+
+
+class Records(Iterator[Mapping[str, Any]]):
+    """Records of the mirror in the order they were written; `bad` counts the lines passed over."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self.bad = 0
+        self._records = self._stream(paths)
+
+    def __next__(self) -> Mapping[str, Any]:
+        return next(self._records)
+
+    def _stream(self, paths: Iterable[Path]) -> Iterator[Mapping[str, Any]]:
+        for path in paths:
+            with path.open("rb") as lines:
+                for line in lines:
+                    record = _parsed(line)
+                    if record is not None:
+                        yield record
+                    elif line.strip():
+                        self.bad += 1
+
+
+def paths(home: Path) -> list[Path]:
+    """The mirror's files that exist, oldest first."""
+    try:
+        names = {path.name for path in home.iterdir()}
+    except FileNotFoundError:
+        return []
+    archives = sorted((_archive_order(name), name) for name in names if _ARCHIVE.fullmatch(name))
+    current = [CURRENT] if CURRENT in names else []
+    return [home / name for name in [*(name for _, name in archives), *current]]
+
+
+def read(home: Path) -> Records:
+    """Every record, oldest first. Lines that are no record are skipped and counted in `.bad`."""
+    return Records(paths(home))
+
+
+def last_sequence(home: Path) -> int:
+    """The highest number of a change near the end of the files; 0 if none tells one."""
+    latest = 0
+    for path in paths(home)[-1:]:
+        with path.open("rb") as handle:
+            handle.seek(max(path.stat().st_size - _TAIL_BYTES, 0))
+            for line in handle.read(_TAIL_BYTES).split(b"\n"):
+                number = (_parsed(line) or {}).get("sequence")
+                latest = max(latest, number) if isinstance(number, int) else latest
+    return latest
+
+
+def flush(home: Path, store: ChangeSource, *, now: datetime | None = None) -> int:
+    """Append what the store has not mirrored yet; returns the lines written, 0 if another stays at it.
+
+    Raises StoreFault when the file cannot be written; the changes then stay pending in the store.
+    """
+    written = 0
+    deadline = time.monotonic() + _FLUSH_WAIT_SECONDS
+    try:
+        while store.pending_changes(1):
+            lines = _flush_turn(home, store, now or datetime.now(UTC))
+            written += lines
+            if not lines:
+                # Whoever holds the lock may have looked before our commit: it does not know of ours.
+                if time.monotonic() >= deadline:
+                    break
+                time.sleep(_POLL_SECONDS)
+            if lines == BATCH * _TURN_BATCHES:
+                time.sleep(_POLL_SECONDS * 1.5)  # long work lets a purge in between
+    except OSError as fault:
+        raise StoreFault(f"cannot write {home / CURRENT}: {fault.strerror or fault}") from fault
+    return written
+
+
+def _flush_turn(home: Path, store: ChangeSource, now: datetime) -> int:
+    written = 0
+    with try_lock(private_folder(home) / LOCK) as free:
+        if not free:
+            return 0
+        _rotate(home, now)
+        for _ in range(_TURN_BATCHES):
+            # Read under the lock: what `purge` has removed cannot be appended after it.
+            changes = store.pending_changes(BATCH)
+            if not changes:
+                break
+            append(home, [{"sequence": change.sequence, **change.record} for change in changes])
+            store.changes_mirrored(changes[-1].sequence)
+            written += len(changes)
+    return written
+
+
+def purge(
+    home: Path,
+    ids: Collection[str],
+    erased: Erasure | None = None,
+    *,
+    wait_seconds: float = LOCK_WAIT_SECONDS,
+) -> int:
+    """Rewrite the mirror without the lines of these memories, and without those that hold what was erased.
+
+    Returns the lines removed. `erased` gives what was erased from a project; the store writes down anew
+    what is left of a memory that lost a part. Tombstones stay, other memories lose only their links to the
+    erased ones, and lines that cannot be read go too, because nobody can tell whose text they hold.
+    """
+    gone = frozenset(ids)
+    if not (gone or erased) or not paths(home):
+        return 0
+    with locked(home, wait_seconds=wait_seconds):
+        for leftover in home.glob(f".{CURRENT.partition('.')[0]}*.purge"):
+            leftover.unlink(missing_ok=True)
+        return sum(_purge_file(path, gone, erased) for path in paths(home))
+
+
+def set_damaged_store_aside(home: Path) -> Path | None:
+    """Before a rebuild: move a database that fails its check out of the way; returns its new path.
+
+    A sound one stays, because it also holds events, which the mirror does not.
+    """
+    path = database_path(home, settings.load(home).store)
+    if not path.exists() or _is_sound(path):
+        return None
+    aside = path.with_name(f"{path.name}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}")
+    for suffix in ("-wal", "-shm", ""):  # the main file last: a new one must never meet an old log
+        with contextlib.suppress(FileNotFoundError):
+            path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
+    sync_folder(path.parent)
+    return aside
+
+
+def _is_sound(path: Path) -> bool:
+    import apsw
+
+    try:
+        with contextlib.closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+            connection.set_busy_timeout(5_000)
+            return [row[0] for row in connection.execute("PRAGMA integrity_check(1)")] == ["ok"]
+    except (apsw.CorruptError, apsw.NotADBError):
+        return False
+    except apsw.Error as fault:
+        raise StoreFault(f"cannot check {path}: {fault}") from None
+
+
+@contextlib.contextmanager
+def locked(home: Path, *, wait_seconds: float = LOCK_WAIT_SECONDS) -> Iterator[None]:
+    """Hold the mirror still; waits for another process for a bounded time, then raises Conflict."""
+    deadline = time.monotonic() + wait_seconds
+    while True:
+        with try_lock(home / LOCK) as free:
+            if free:
+                yield
+                return
+        if time.monotonic() >= deadline:
+            raise Conflict(f"another process is writing {home / CURRENT}; try again")
+        time.sleep(_POLL_SECONDS)
+
+
+def append(home: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """Write records at the end, all on the disk on return. The caller holds the lock."""
+    _append(home / CURRENT, b"".join(map(_line, records)))
+
+
+def _line(record: Mapping[str, Any]) -> bytes:
+    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"), default=str)
+    # A lone surrogate becomes its JSON escape: one odd character must not hold up every later change.
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _parsed(line: bytes) -> Mapping[str, Any] | None:
+    try:
+        record = json.loads(line.decode("utf-8"))
+        if b"\\ud" in line.lower():
+            json.dumps(record, ensure_ascii=False).encode("utf-8")  # no store can keep a lone surrogate
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _append(path: Path, lines: bytes) -> None:
+    is_new = not path.exists()
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags, FILE_MODE)
+    try:
+        size = os.fstat(descriptor).st_size
+        if size and _last_byte(descriptor, size) != b"\n":
+            lines = b"\n" + lines  # the torn line of a crash stays alone on its line
+        try:
+            _write_all(descriptor, lines)
+            getattr(os, "fdatasync", os.fsync)(descriptor)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.truncate(descriptor, size)  # a full disk leaves no half line
+            raise
+    finally:
+        os.close(descriptor)
+    if is_new:
+        sync_folder(path.parent)
+
+
+def _last_byte(descriptor: int, size: int) -> bytes:
+    os.lseek(descriptor, size - 1, os.SEEK_SET)
+    return os.read(descriptor, 1)
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _rotate(home: Path, now: datetime) -> None:
+    """At the first write of a new month, put the current file away under the month of its last line."""
+    current = home / CURRENT
+    try:
+        # The file's own time, not its records': an import writes changes of other years.
+        last = datetime.fromtimestamp(current.stat().st_mtime, UTC).strftime("%Y-%m")
+    except FileNotFoundError:
+        return
+    if last < now.strftime("%Y-%m"):
+        current.rename(_archive_path(home, last))
+        sync_folder(home)
+
+
+def _archive_path(home: Path, month: str) -> Path:
+    """A free name that sorts after every archive there is, even if the clock was set back."""
+    taken = [_archive_order(path.name) for path in paths(home) if path.name != CURRENT]
+    latest, number = max(taken, default=("", 0))
+    if month > latest:
+        return home / f"memories-{month}.jsonl"
+    return home / f"memories-{latest}-{number + 1}.jsonl"
+
+
+def _archive_order(name: str) -> tuple[str, int]:
+    found = _ARCHIVE.fullmatch(name)
+    return (found.group(1), int(found.group(2) or 1)) if found else ("", 0)
+
+
+def _purge_file(path: Path, gone: frozenset[str], erased: Erasure | None) -> int:
+    """Write the file anew without what is gone; a file that holds none of it is left alone."""
+    temporary = path.with_name(f".{path.name}.purge")
+    removed = changed = 0
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    try:
+        with path.open("rb") as source, os.fdopen(os.open(temporary, flags, FILE_MODE), "wb") as target:
+            for line in source:
+                kept = _without(line, gone, erased)
+                removed += kept is None
+                changed += kept != line
+                target.write(kept or b"")
+            target.flush()
+            os.fsync(target.fileno())
+        if changed:
+            shutil.copystat(path, temporary)  # the month that rotation goes by
+            os.replace(temporary, path)
+            sync_folder(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return removed
+
+
+def _without(line: bytes, gone: frozenset[str], erased: Erasure | None) -> bytes | None:
+    """The line as it may stay, or None."""
+    record = _parsed(line)
+    if record is None:
+        return None
+    memory = record.get("memory")
+    if "tombstone" in record:
+        return line
+    project = memory.get("project") if isinstance(memory, dict) else None
+    if erased is not None and holds(line.decode("utf-8", "replace"), erased(project)):
+        return None
+    if not isinstance(memory, dict):
+        return None if any(id_.encode() in line for id_ in gone) else line
+    if memory.get("id") in gone:
+        return None
+    linked = {key: None for key, value in memory.items() if isinstance(value, str) and value in gone}
+    return _line({**record, "memory": {**memory, **linked}}) if linked else line

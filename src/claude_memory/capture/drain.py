@@ -1,0 +1,259 @@
+"""Move what hooks captured into the store: whoever comes by does it, and nobody waits for it.
+
+Commit, then unlink: a crash in between ingests a file twice, and its derived event id keeps it one
+event. Writes text only; vectors are backfilled elsewhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import operator
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+
+from claude_memory.capture.captured import messages_of
+from claude_memory.capture.parse import MAX_BYTES, Captured, Unreadable, parse
+from claude_memory.capture.spool import Spool, SpooledFile
+from claude_memory.errors import StoreBusy
+from claude_memory.model import Event, EventId, Project, ProjectId, ProjectIdentity
+from claude_memory.platform import logs, project
+from claude_memory.redact import redact
+from claude_memory.settings import Settings, of_project
+from claude_memory.store import archive_of
+from claude_memory.store.protocol import Store
+
+BATCH_EVENTS = 500
+REMAINING_COUNTED = 1000  # what is left is counted no further: that it is much is all one needs to know
+BATCH_BYTES = 16 << 20  # of raw input held in memory at a time
+KEPT_REJECTED = 1 << 20  # characters of a rejected file that are kept, redacted
+UNDERSTAND_FROM_SECONDS = 0.5  # loading the rules takes a tenth of a second, which a hook does not have
+CUT_MARGIN = 8 << 10  # dropped at a cut: longer than any secret the cut could have halved
+
+_ESCAPED_ASCII = re.compile(r"\\u00([2-7][0-9a-fA-F])")
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """What one drain did. `busy`: someone else holds the drain or the store; all is still there."""
+
+    events: int = 0
+    memories: int = 0
+    duplicates: int = 0
+    rejected: int = 0
+    remaining: int = 0
+    busy: bool = False
+    ignored: int = 0
+    waiting: int = 0  # conversations that another drain must understand: there was no time
+
+
+def drain(
+    home: Path, store: Store, settings: Settings, *, now: datetime, budget_seconds: float | None = None
+) -> Drained:
+    """Ingest what waits, oldest first, until nothing is left or the budget is spent."""
+    run = _Run(
+        Spool(home),
+        store,
+        settings,
+        _deadline(budget_seconds),
+        hurried=budget_seconds is not None,
+        # The rest is for what was found: to look through a full spool may take longer than all of it.
+        looked_enough=_deadline(budget_seconds and budget_seconds / 2),
+    )
+    at_once = budget_seconds is None or budget_seconds >= UNDERSTAND_FROM_SECONDS
+    if not run.spool.new.is_dir():  # no hook ever wrote here, but a history may have been imported
+        run.understand(at_once=at_once)
+    while run.spool.new.is_dir():
+        try:
+            with run.spool.lock() as mine:
+                if not mine:
+                    run.done = replace(run.done, busy=True)
+                    break
+                run.sweep(now)
+                run.all()
+                run.understand(at_once=at_once)
+        except StoreBusy:
+            run.done = replace(run.done, busy=True)
+            break
+        except OSError as fault:  # a home that may only be read, a full disk: all stays where it is
+            logs.logger("drain").warning("the spool cannot be drained: %s", fault.strerror)
+            run.done = replace(run.done, busy=True)
+            break
+        # Look once more: whoever found the lock taken while we finished relies on us.
+        if run.out_of_time() or not any(run.waiting(1)):
+            break
+    return replace(run.done, remaining=run.spool.count(REMAINING_COUNTED))
+
+
+@dataclass(slots=True)
+class _Run:
+    """One drain's state: what it did, what it will not try again, which projects it knows."""
+
+    spool: Spool
+    store: Store
+    settings: Settings
+    out_of_time: Callable[[], bool]
+    hurried: bool = False
+    looked_enough: Callable[[], bool] = lambda: False
+    done: Drained = field(default_factory=Drained)
+    seen: set[str] = field(default_factory=set)
+    projects: dict[str, ProjectId] = field(default_factory=dict)
+    excluded: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def sweep(self, now: datetime) -> None:
+        for size in self.spool.sweep(now):
+            logs.logger("drain").warning("removed an unfinished capture of %d bytes from the spool", size)
+
+    def all(self) -> None:
+        while batch := self.waiting(None):
+            files = iter(batch)
+            while self.batch(files):
+                if self.out_of_time():
+                    return
+
+    def waiting(self, limit: int | None) -> list[SpooledFile]:
+        """What is left to try; a file that could not be moved away is tried once."""
+        # A known file may hide an unknown one, so the limit counts from behind the known ones.
+        reach = None if limit is None else limit + len(self.seen)
+        waiting = self.spool.pending(reach, out_of_time=self.looked_enough)
+        return [file for file in waiting if file.path.name not in self.seen]
+
+    def batch(self, files: Iterator[SpooledFile]) -> bool:
+        """Ingest one transaction's worth; false when there was nothing left."""
+        finished: list[SpooledFile] = []
+        events: list[Event] = []
+        tried = size = 0
+        for file in files:
+            tried += 1
+            self.seen.add(file.path.name)
+            raw = self.raw(file)
+            if raw is not None and self.event(file, raw, events):
+                finished.append(file)
+                size += len(raw)
+            if tried >= BATCH_EVENTS or size >= BATCH_BYTES or self.out_of_time():
+                break
+        if events:
+            self.commit(events)
+        self.spool.remove(finished)  # Only now: what is not committed must still be in the spool.
+        return tried > 0
+
+    def raw(self, file: SpooledFile) -> bytes | None:
+        """The file's bytes, one more than can be read at most; None if it cannot be had."""
+        try:
+            return _read_bytes(file.path)
+        except FileNotFoundError:
+            return None  # another drainer was faster
+        except OSError as fault:
+            self.reject(file, f"cannot be read: {fault.strerror}", b"")
+            return None
+
+    def event(self, file: SpooledFile, raw: bytes, events: list[Event]) -> bool:
+        """Parse into `events`; false when the file was rejected."""
+        try:
+            if not file.ours:
+                raise Unreadable("not a name that a hook gives")
+            found = parse(
+                Captured(raw, file.event, file.agent, file.moment),
+                self.settings,
+                self.project_of,
+                self.exclude_of,
+            )
+        except Unreadable as fault:
+            self.reject(file, str(fault), raw)
+            return False
+        if found is None:
+            self.done = replace(self.done, ignored=self.done.ignored + 1)
+        else:
+            events.append(found)
+        return True
+
+    def reject(self, file: SpooledFile, reason: str, raw: bytes) -> None:
+        log = logs.logger("drain")
+        try:
+            self.spool.reject(file, reason, kept=_harmless(raw))
+        except OSError as fault:
+            log.warning("a spooled file cannot be moved to rejected/: %s", fault.strerror)
+            return
+        self.done = replace(self.done, rejected=self.done.rejected + 1)
+        log.warning("rejected a spooled file: %s", reason)
+
+    def commit(self, events: list[Event]) -> None:
+        once: dict[EventId, Event] = {}
+        for event in events:
+            once.setdefault(event.id, event)
+        told = list(once.values())
+        messages = [message for event in told for message in messages_of(event)]
+        projects = {event.cwd: event.project for event in told}
+        added = archive_of(self.store).add(messages, projects, events=told)
+        self.done = replace(
+            self.done,
+            events=self.done.events + added.events,
+            duplicates=self.done.duplicates + len(events) - added.events,
+        )
+
+    def understand(self, *, at_once: bool) -> None:
+        """Make exchanges and memories of what went on, or leave it to a drain that has the time."""
+        if not at_once:
+            left = len(archive_of(self.store).waiting(1))
+            self.done = replace(self.done, waiting=left)
+            return
+        from claude_memory.capture.understanding import understand_waiting
+
+        new, left = understand_waiting(self.store, archive_of(self.store), self.out_of_time)
+        self.done = replace(self.done, memories=self.done.memories + new, waiting=left)
+
+    def project_of(self, cwd: str) -> ProjectId:
+        if cwd not in self.projects:
+            self.projects[cwd] = self.project(cwd).id
+        return self.projects[cwd]
+
+    def project(self, cwd: str) -> Project:
+        """The project of a folder, also of one that is gone or lies on another system."""
+        if not os.path.isabs(cwd) or "\0" in cwd:  # noqa: PTH117
+            return self.store.project_for(elsewhere(cwd))
+        return project.resolve(cwd, self.store.project_for, thorough=not self.hurried)
+
+    def exclude_of(self, cwd: str) -> tuple[str, ...]:
+        """What the event's own project excludes, whoever drains it."""
+        if cwd not in self.excluded:
+            known = os.path.isabs(cwd) and "\0" not in cwd  # noqa: PTH117
+            self.excluded[cwd] = tuple(of_project(project.root_of(cwd)).get("exclude", ())) if known else ()
+        return self.excluded[cwd]
+
+
+def _deadline(budget_seconds: float | None) -> Callable[[], bool]:
+    if budget_seconds is None:
+        return lambda: False
+    end = time.monotonic() + budget_seconds
+    return lambda: time.monotonic() >= end
+
+
+def _read_bytes(path: Path) -> bytes:
+    # A link in the spool could make us swallow any file of its owner, and a pipe would let us wait for ever.
+    flags = (getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
+    descriptor = os.open(path, functools.reduce(operator.or_, flags, os.O_RDONLY))
+    with os.fdopen(descriptor, "rb") as handle:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "no regular file")
+        return handle.read(MAX_BYTES + 1)
+
+
+def _harmless(raw: bytes) -> bytes:
+    """What may be kept of bytes that are no event: redacted text, without the edge of a cut."""
+    text = raw[: 4 * KEPT_REJECTED].decode("utf-8", "replace")
+    # Broken JSON may still spell a tag or a secret in escapes, which no rule would recognise.
+    text = _ESCAPED_ASCII.sub(lambda match: chr(int(match[1], 16)), text)
+    cut = len(text) > KEPT_REJECTED or len(raw) > 4 * KEPT_REJECTED
+    kept = redact(text[:KEPT_REJECTED]).text
+    return (kept[:-CUT_MARGIN] if cut else kept).encode("utf-8", "replace")
+
+
+def elsewhere(cwd: str) -> ProjectIdentity:
+    plain = cwd.replace("\0", "")
+    return ProjectIdentity((f"path:{plain}",), re.split(r"[\\/]", plain)[-1] or "unknown", plain)

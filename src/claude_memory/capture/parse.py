@@ -1,0 +1,199 @@
+"""From a hook's raw bytes to an event: read, redact, withhold, bound, name.
+
+Knows the shapes of agents' hook inputs and nothing of stores or files. Redaction comes first:
+nothing else here sees a secret. Whatever cannot be read is `Unreadable`, with a reason that quotes
+none of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from claude_memory.capture.bound import bound_document
+from claude_memory.capture.hosts import familiar, speaker
+from claude_memory.capture.withhold import withhold
+from claude_memory.hook.claude_memory_hook import DEFAULT_AGENT
+from claude_memory.model import Event, EventId, EventKind, ProjectId, SessionId
+from claude_memory.redact import redact_document
+from claude_memory.settings import Settings
+
+MAX_BYTES = 64 << 20  # what a hook may be handed is a tenth of this
+MAX_DEPTH = 100
+SLOT_SECONDS = 60  # things without an id of their own are the same within a minute
+
+_KINDS = {
+    "sessionstart": EventKind.SESSION_START,
+    "userpromptsubmit": EventKind.PROMPT,
+    "pretooluse": EventKind.TOOL_CALL,
+    "posttooluse": EventKind.TOOL_USE,
+    "posttoolusefailure": EventKind.TOOL_FAILURE,
+    "stop": EventKind.REPLY,
+    "subagentstart": EventKind.SUBAGENT_START,
+    "subagentstop": EventKind.SUBAGENT_RESULT,
+    "precompact": EventKind.COMPACTION_START,
+    "postcompact": EventKind.COMPACTION,
+    "sessionend": EventKind.SESSION_END,
+    "instructionsloaded": EventKind.INSTRUCTIONS,
+    "injection": EventKind.INJECTION,
+}
+_OWN = {  # the agent's own id for it, and the text that tells several reports under one id apart
+    EventKind.PROMPT: ("prompt_id", ""),
+    EventKind.TOOL_CALL: ("tool_use_id", ""),
+    EventKind.TOOL_USE: ("tool_use_id", ""),
+    EventKind.TOOL_FAILURE: ("tool_use_id", ""),
+    EventKind.REPLY: ("prompt_id", "last_assistant_message"),
+    EventKind.SUBAGENT_START: ("agent_id", "prompt_id"),
+    EventKind.SUBAGENT_RESULT: ("agent_id", "last_assistant_message"),
+    EventKind.COMPACTION_START: ("prompt_id", "trigger"),
+    EventKind.COMPACTION: ("prompt_id", "compact_summary"),
+}
+_SESSION_KINDS = (EventKind.SESSION_START, EventKind.SESSION_END, EventKind.INSTRUCTIONS)
+_SESSION_KEYS = ("session_id", "source", "reason", "file_path", "load_reason")
+_VOLATILE = ("transcript_path", "agent_transcript_path", "permission_mode", "duration_ms")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_INJECTED = re.compile(r"<claude-memory(?P<tag>[\w-]*)[^>]*>.*?</claude-memory(?P=tag)>", re.DOTALL)
+
+
+class Unreadable(ValueError):
+    """The bytes are no event; the message says why without quoting them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What came out of one spooled file: bytes, and what its name says."""
+
+    raw: bytes
+    event: str
+    agent: str
+    moment: datetime
+
+
+def parse(
+    captured: Captured,
+    settings: Settings,
+    project_of: Callable[[str], ProjectId],
+    exclude_of: Callable[[str], Sequence[str]] = lambda _: (),
+) -> Event | None:
+    """The event, or None for what an agent reports of its own internals.
+
+    `exclude_of` gives what the project of a folder excludes beside the person's own settings.
+    """
+    heard = read(captured.raw)
+    payload = familiar(heard)
+    name = _text(payload, "hook_event_name")
+    kind = event_kind(name or captured.event)
+    if kind is EventKind.OTHER and captured.agent != DEFAULT_AGENT:
+        kind = event_kind(captured.event)  # another agent's name; the registration says which of ours it is
+    if kind is EventKind.SUBAGENT_RESULT and payload.get("agent_type") == "":
+        return None  # a compaction's own workers; their transcript does not exist
+    cwd = _text(payload, "cwd")
+    payload = withhold(payload, (*settings.exclude, *exclude_of(cwd)))
+    id_ = identity(kind, payload, captured.moment)
+    bounded = bound_document(payload, settings.event_max_kb * 1024)
+    return Event(
+        id=id_,
+        kind=kind,
+        agent=speaker(heard, captured.agent),
+        session=SessionId(session) if (session := _text(payload, "session_id")) else None,
+        project=project_of(cwd),
+        cwd=cwd,
+        timestamp=captured.moment,
+        payload=bounded,
+    )
+
+
+def event_kind(name: str) -> EventKind:
+    """What an agent's name for an event means; what is unknown is kept as `other`."""
+    return _KINDS.get(name.lower(), EventKind.OTHER)
+
+
+def event_id(kind: EventKind, *, own_id: str = "", content: str = "", moment: datetime) -> EventId:
+    """The id of an event, the same from a hook and from a transcript: `<kind>:<32 hex digits>`.
+
+    The digits are a BLAKE2b hash of the agent's own id and, where one id can report several times,
+    of the text; without an own id, of session, content and minute: two sessions may be asked the same
+    at the same time. A session never counts where there is an own id, because forks rename it. Own id and
+    content by kind:
+
+    prompt: prompt_id. tool_call, tool_use, tool_failure: tool_use_id.
+    reply, compaction: prompt_id + text. subagent_result: agent_id + text. One prompt may stop,
+    compact, or resume a sub-agent several times; each has its own text. Texts count without the
+    white space around them, after redaction, before bounding.
+    subagent_start: agent_id + prompt_id. compaction_start: prompt_id + trigger and minute.
+    session_start, session_end, instructions: no own id; session, source and minute.
+    other: no own id; the whole payload and the minute.
+    """
+    parts = (own_id, content) if own_id else ("", content, _slot(moment))
+    seed = "\0".join((kind, *parts)).encode("utf-8", "replace")
+    return EventId(f"{kind}:{hashlib.blake2b(seed, digest_size=16).hexdigest()}")
+
+
+def read(raw: bytes) -> dict[str, Any]:
+    """The redacted JSON object in the bytes, fit for any store."""
+    if not raw.strip():
+        raise Unreadable("empty: the agent handed nothing to the hook")
+    if len(raw) > MAX_BYTES:
+        raise Unreadable(f"too large: {len(raw):,} bytes, at most {MAX_BYTES:,} are read")
+    try:
+        document = json.loads(raw.decode("utf-8-sig", "replace"), parse_constant=lambda _: None)
+        if not isinstance(document, dict):
+            raise Unreadable(f"not a JSON object but a {type(document).__name__}")
+        redacted, _ = redact_document(_storable(document, 0))
+    except RecursionError:
+        raise Unreadable("nested too deeply") from None
+    except json.JSONDecodeError as fault:
+        raise Unreadable(f"not JSON: {fault.msg} at character {fault.pos}") from None
+    except ValueError as fault:
+        raise fault if isinstance(fault, Unreadable) else Unreadable("a number is too long") from None
+    if not isinstance(redacted, dict):
+        raise Unreadable("private as a whole")
+    return redacted
+
+
+def _storable(value: Any, depth: int) -> Any:
+    """Lone surrogates and endless numbers have no place in UTF-8 or JSON; our own context comes out."""
+    if depth > MAX_DEPTH:
+        raise Unreadable(f"nested deeper than {MAX_DEPTH}")
+    if isinstance(value, str):
+        text = _SURROGATE.sub("\ufffd", value)
+        return _INJECTED.sub("", text) if "<claude-memory" in text else text
+    if isinstance(value, dict):
+        return {_storable(key, depth + 1): _storable(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_storable(item, depth + 1) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def identity(kind: EventKind, payload: Mapping[str, Any], moment: datetime) -> EventId:
+    """The id of an event from its payload, which may come from a hook or be drawn up from a transcript."""
+    own_key, text_key = _OWN.get(kind, ("", ""))
+    own, content = _text(payload, own_key), ""
+    if own:
+        content = _text(payload, text_key).strip()
+        if kind is EventKind.COMPACTION_START:
+            content += f" {_slot(moment)}"
+    elif kind in _SESSION_KINDS:
+        content = _canonical([_text(payload, key) for key in _SESSION_KEYS])
+    else:
+        content = _canonical({key: item for key, item in payload.items() if key not in _VOLATILE})
+    return event_id(kind, own_id=own, content=content, moment=moment)
+
+
+def _slot(moment: datetime) -> str:
+    return str(int(moment.timestamp()) // SLOT_SECONDS)
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def _text(payload: Mapping[str, Any], key: str) -> str:
+    value = payload.get(key)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,289 @@
+"""Brings what is understood up to what the archive holds: exchanges, the session's record, what it settled.
+
+Which conversations wait is state in the archive. Reads and writes the store; the rules are in `understand`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from claude_memory.capture.captured import messages_of
+from claude_memory.model import (
+    EventKind,
+    Kind,
+    MemoryFilter,
+    MemoryId,
+    ProjectId,
+    SearchScope,
+    SessionId,
+    Status,
+    StoredMemory,
+    Trust,
+    memory_id,
+)
+from claude_memory.store.archive_protocol import Archive, Conversation, Message, Understood
+from claude_memory.store.protocol import EventFilter, Store
+from claude_memory.understand import exchanges as understanding
+from claude_memory.understand import sessions, statements, titles
+from claude_memory.understand.agent_summary import feedback_and_fixes, read
+from claude_memory.understand.model import Exchange, SessionRecord, places_of
+from claude_memory.understand.speaker import Manner, Speaker, Verdict, of_prompt, of_result
+
+BATCH = 50
+MAX_FILES = 40
+_BY_ROLE = {
+    "assistant": Verdict(Speaker.AGENT, Manner.SAID, ""),
+    "call": Verdict(Speaker.AGENT, Manner.CALL, ""),
+    "task": Verdict(Speaker.AGENT, Manner.TASK, ""),
+    "summary": Verdict(Speaker.AGENT, Manner.CONTINUATION, ""),
+    "note": Verdict(Speaker.HARNESS, Manner.BOUNDARY, ""),
+}
+MAX_PLACES = 50
+_ALL = MemoryFilter(statuses=tuple(Status))
+PAGE = 400
+_COUNTED = 1_000
+_TOLD = (
+    EventKind.PROMPT,
+    EventKind.REPLY,
+    EventKind.TOOL_USE,
+    EventKind.TOOL_FAILURE,
+    EventKind.SUBAGENT_RESULT,
+    EventKind.COMPACTION,
+)
+
+
+def understand_waiting(store: Store, archive: Archive, out_of_time: Callable[[], bool]) -> tuple[int, int]:
+    """Understand what waits until time is up: how many memories are new, how many conversations are left."""
+    stage = archive.upgrade_stage()
+    if stage == 1 and move_events(store, archive, out_of_time):
+        archive.reach_upgrade_stage(2)
+    new = 0
+    while not out_of_time() and (waiting := archive.waiting(BATCH)):
+        for conversation in waiting:
+            if out_of_time():
+                break
+            new += understand(store, archive, conversation)
+    left = len(archive.waiting(_COUNTED))
+    if stage and not left and archive.upgrade_stage() == 2:
+        archive.reach_upgrade_stage(0)
+    return new, left
+
+
+def move_events(store: Store, archive: Archive, out_of_time: Callable[[], bool]) -> bool:
+    """Make messages of what an earlier release kept as events alone; true when all is done.
+
+    A session whose transcript was imported is whole already. Done again, it finds everything there.
+    """
+    wanted, seen = EventFilter(kinds=_TOLD), set[str]()
+    while not out_of_time():
+        page = store.events(SearchScope(None), wanted, limit=PAGE, newest_first=False)
+        fresh = [event for event in page if event.id not in seen]
+        sessions = {event.session for event in fresh if event.session}
+        known = {item.session for item in archive.by_sessions(SearchScope(None), list(sessions)) if item.path}
+        moved = [event for event in fresh if event.session not in known]
+        messages = [message for event in moved for message in messages_of(event)]
+        archive.add(messages, {event.cwd: event.project for event in moved})
+        if len(page) < PAGE or not fresh:
+            return True
+        wanted, seen = replace(wanted, since=page[-1].timestamp), {event.id for event in page}
+    return False
+
+
+def understand(store: Store, archive: Archive, conversation: Conversation) -> int:
+    """Bring one conversation up to date; returns how many memories are new."""
+    earlier, messages, since = _to_read(archive, conversation)
+    found = understanding.exchanges(conversation.session, messages, conversation.cwd)
+    every = [*earlier, *found]
+    named = next((message.text for message in reversed(messages) if message.manner == Manner.TITLE), "")
+    record = sessions.record(conversation.session, every, named) if every else None
+    kept = [_understood(conversation, exchange) for exchange in found]
+    made: list[StoredMemory] = []
+    if record is not None and not conversation.parent:
+        made = [_session_memory(conversation, record), *_settled(store, conversation, every, found, messages)]
+    return archive.understood(
+        conversation.number,
+        conversation.messages,
+        kept,
+        since=since,
+        record=sessions.to_json(record) if record is not None else None,
+        memories=made,
+    )
+
+
+def _to_read(archive: Archive, conversation: Conversation) -> tuple[list[Exchange], Sequence[Message], int]:
+    """The exchanges that stand, and the messages from the last one on, which may have grown.
+
+    A transcript may bring what belongs between messages that hooks brought: then all is read again.
+    """
+    known = [
+        (first, sessions.from_json(record)) for _, first, _, record in archive.exchanges(conversation.number)
+    ]
+    if known and conversation.understood:
+        since, last = known[-1]
+        messages = _with_speakers(archive.messages(conversation.number, first=since))
+        late = any(m.at < last.began for m in messages if m.ordinal > conversation.understood)
+        if not late:
+            return [exchange for first, exchange in known if first < since], messages, since
+    return [], _with_speakers(archive.messages(conversation.number)), 1
+
+
+def _with_speakers(messages: Sequence[Message]) -> list[Message]:
+    """Messages that an earlier release kept do not say who spoke: the text has to tell."""
+    return [message if message.speaker else _heard(message) for message in messages]
+
+
+def _heard(message: Message) -> Message:
+    if message.role == "user":
+        verdict = of_prompt(message.text)
+    elif message.role == "result":
+        verdict = of_result(message.tool, message.text, {"is_error": message.failed})
+    else:
+        verdict = _BY_ROLE.get(message.role, _BY_ROLE["note"])
+    return replace(message, speaker=verdict.speaker.value, manner=verdict.manner.value)
+
+
+def _understood(conversation: Conversation, exchange: Exchange) -> Understood:
+    memory = StoredMemory(
+        id=memory_id(f"exchange:{conversation.project}:{exchange.key}"),
+        project=conversation.project,
+        kind=Kind.OBSERVATION,
+        title=titles.title(exchange),
+        body=titles.search_text(exchange),
+        created_at=exchange.began,
+        updated_at=exchange.ended,
+        trust=_trust(conversation),
+        session=_session(conversation),
+        files=_files(exchange),
+        provenance={
+            "source": "exchange",
+            "agent": conversation.agent,
+            "conversation": conversation.session,
+            "messages": [exchange.first, exchange.last],
+        },
+    )
+    return Understood(memory, exchange.first, exchange.last, sessions.to_json(exchange))
+
+
+def _session_memory(conversation: Conversation, record: SessionRecord) -> StoredMemory:
+    return StoredMemory(
+        id=_record_id(conversation.project, conversation.session),
+        project=conversation.project,
+        kind=Kind.SUMMARY,
+        title=record.title,
+        body=sessions.session_text(record),
+        created_at=record.began,
+        updated_at=record.ended,
+        trust=_trust(conversation),
+        session=_session(conversation),
+        files=tuple(path for path, _ in record.files)[:MAX_FILES],
+        provenance={"source": "session", "agent": conversation.agent, "conversation": conversation.session},
+    )
+
+
+def _settled(
+    store: Store,
+    conversation: Conversation,
+    every: Sequence[Exchange],
+    found: Sequence[Exchange],
+    messages: Sequence[Message],
+) -> list[StoredMemory]:
+    """What the exchanges and the agent's own summaries settled or suggest, each with all its places."""
+    told = statements.of_session(every, {exchange.key for exchange in found})
+    for message in messages:
+        if message.role == "summary":
+            feedback, _ = feedback_and_fixes(read(message.text))
+            told += statements.of_summary(feedback, message.at, message.ordinal)
+    made = [_statement_memory(conversation, statement) for statement in statements.merged(told)]
+    ids = [memory.id for memory in made]
+    scope = SearchScope((conversation.project,))
+    known = {memory.id: memory for memory in store.memories(scope, _ALL, ids=ids)} if ids else {}
+    return [_with_places(memory, known.get(memory.id)) for memory in made]
+
+
+def _statement_memory(conversation: Conversation, statement: statements.Statement) -> StoredMemory:
+    """A person's own words are the person's, unless the history came from elsewhere."""
+    trust = Trust.USER if statement.by_person and not conversation.imported else _trust(conversation)
+    return StoredMemory(
+        id=memory_id(f"statement:{conversation.project}:{statement.key}"),
+        project=conversation.project,
+        kind=statement.kind,
+        title=statement.title,
+        body=statement.body,
+        created_at=statement.at,
+        updated_at=statement.at,
+        trust=trust,
+        status=Status.ACTIVE if statement.settled else Status.PROPOSED,
+        session=conversation.session,
+        files=statement.files,
+        provenance={
+            "source": "understood",
+            "by": statement.source,
+            "places": [{"conversation": conversation.session, "messages": list(statement.ordinals)}],
+        },
+    )
+
+
+def _with_places(memory: StoredMemory, known: StoredMemory | None) -> StoredMemory:
+    """One statement is one memory: what is said again, in another session, is settled by that."""
+    if known is None:
+        return memory
+    before = [place for place in known.provenance.get("places", ()) if isinstance(place, dict)]
+    here = memory.provenance["places"][0]
+    others = [place for place in before if place.get("conversation") != here["conversation"]]
+    places = [*others, here]
+    again = memory.trust is Trust.USER and bool(others)
+    status = Status.ACTIVE if again or memory.status is Status.ACTIVE else known.status
+    first = known if others else memory
+    return replace(
+        first,
+        status=status,
+        updated_at=max(known.updated_at, memory.updated_at),
+        provenance={**first.provenance, "places": places[-MAX_PLACES:]},
+    )
+
+
+def _files(exchange: Exchange) -> tuple[str, ...]:
+    named = (*(path for path, _ in exchange.files_edited), *exchange.files_read)
+    return tuple(dict.fromkeys(named))[:MAX_FILES]
+
+
+def _trust(conversation: Conversation) -> Trust:
+    """An exchange holds an agent's words as well as a person's, so it is the agent's."""
+    return Trust.IMPORTED if conversation.imported else Trust.AGENT
+
+
+def _session(conversation: Conversation) -> SessionId:
+    return SessionId(conversation.parent) if conversation.parent else conversation.session
+
+
+def kin(store: Store, asked: Sequence[StoredMemory]) -> list[StoredMemory]:
+    """What was understood from the same messages as these: it may say the same in other words."""
+    found: dict[str, StoredMemory] = {}
+    for memory in asked:
+        wanted = replace(_ALL, session=memory.session)
+        places = places_of(memory)
+        others = store.memories(SearchScope((memory.project,)), wanted) if places and memory.session else []
+        for other in others:
+            if other.kind is not Kind.SUMMARY and any(
+                _meet(one, two) for one in places for two in places_of(other)
+            ):
+                found[other.id] = other
+    for memory in asked:
+        found.pop(memory.id, None)
+    return list(found.values())
+
+
+def records_with(store: Store, ids: Sequence[MemoryId]) -> list[MemoryId]:
+    """The records of the sessions that these were understood from: they tell of them, and are made anew."""
+    found = store.memories(SearchScope(None), _ALL, ids=ids)
+    named = ((memory.project, session) for memory in found for session, _, _ in places_of(memory))
+    return [_record_id(project, session) for project, session in named]
+
+
+def _record_id(project: ProjectId, session: str) -> MemoryId:
+    return memory_id(f"session:{project}:{session}")
+
+
+def _meet(one: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
+    return one[0] == other[0] and one[1] <= other[2] and other[1] <= one[2]

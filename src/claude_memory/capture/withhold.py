@@ -1,0 +1,225 @@
+"""Capture by name only: what stands in private files never enters the memory, not even redacted.
+
+Pure. Decides by the names in a tool's input; the content is dropped, the fact that the file was
+touched stays. The same goes for what our own tools answered: it is in the memory already.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from claude_memory.capture.exclusions import LONGEST_COMMAND, matches
+
+WITHHELD = "[withheld]"
+
+_PRIVATE = (
+    *(".env", ".env.*", "*.env", ".envrc", "credentials", "credentials.*", ".credentials*", "secrets.*"),
+    *("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.asc", "*.gpg"),
+    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "service-account*.json", "*.tfvars", "*.tfstate"),
+    *(".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".git-credentials", ".htpasswd", ".dockercfg"),
+    *("kubeconfig", "kubeconfig.*", "*.kubeconfig", "*.ovpn", "*.keytab", "*.p8", "*.agekey", "master.key"),
+    *(
+        ".my.cnf",
+        ".mylogin.cnf",
+        ".vault-token",
+        ".boto",
+        ".s3cfg",
+        ".databrickscfg",
+        ".terraformrc",
+    ),
+    *(
+        "application_default_credentials.json",
+        "oauth_creds.json",
+        "kaggle.json",
+        "rclone.conf",
+        ".yarnrc.yml",
+    ),
+    *(".*_history", "local.settings.json", "wp-config.php"),
+)
+_PRIVATE_ENDINGS = (
+    *(".claude/setup.md", ".kube/config", ".docker/config.json", ".config/gh/hosts.yml", ".codex/auth.json"),
+    *(".m2/settings.xml", ".composer/auth.json", ".config/composer/auth.json", ".vercel/auth.json"),
+    *(".huggingface/token", ".cache/huggingface/token", ".netlify/config.json", ".fly/config.yml"),
+    *(".config/doctl/config.yaml", ".snowsql/config", ".oci/config", ".gem/credentials", ".config/hub"),
+    *("etc/shadow", "etc/gshadow", ".gradle/gradle.properties"),
+)
+_PRIVATE_FOLDERS = (
+    *("/.ssh/", "/.gnupg/", "/.aws/", "/.azure/", "/.config/gcloud/", "/.password-store/", "/run/secrets/"),
+    *("/var/run/secrets/", "/etc/wireguard/", "/.config/op/", "/keychains/", "/.terraform.d/"),
+)
+_ENVIRON = re.compile(r"/proc/[^/]+/environ$")
+# What a pattern of the shell must not reach: names that stand for their kind.
+_REACHED = (
+    *(".env", ".env.local", ".env.production", "id_rsa", "id_ed25519", "x.pem", "x.key", ".netrc", ".npmrc"),
+    *(".pgpass", ".git-credentials", "credentials", ".ssh", ".aws", ".gnupg", ".azure", ".kube"),
+)
+_PUBLIC = ("*.example", "*.sample", "*.template", "*.dist", "*.pub")
+# As one expression each: a history of years asks this of every word of every command.
+_PRIVATE_NAME = re.compile("|".join(map(fnmatch.translate, _PRIVATE)))
+_PUBLIC_NAME = re.compile("|".join(map(fnmatch.translate, _PUBLIC)))
+
+# Every tool names its arguments in its own way: `file_path`, `target_file`, `absolutePath`, `paths`, `uri`.
+_PATH_KEY = re.compile(r"(?i)path|file|uri|url|target|source|^src$|^dest|location|^document$|^args$|^argv$")
+_PATH_KEYS = frozenset({"file_path", "filePath", "path", "notebook_path", "filename", "file", "uri"})
+_NAME_KEYS = _PATH_KEYS | {"description", "pattern", "glob", "offset", "limit"}
+_PATH_CHARACTERS = 1_000  # a longer text under such a name is no path
+_DEEPEST = 4
+_IDENTIFYING = frozenset(
+    """session_id transcript_path cwd hook_event_name prompt_id permission_mode agent_id agent_type source
+    trigger reason tool_name tool_use_id duration_ms is_interrupt""".split()
+)
+_COMMAND_KEYS = ("command", "cmd", "script", "code", "commands", "input", "shell_command", "chars")
+_BRACES = re.compile(r"([^\s{}]*)\{([^\s{}]{0,200})\}([^\s{}]*)")
+_MAX_SPELLINGS = 64
+_QUOTED_INSIDE = re.compile(r"[\w.][\"'\\]+[\w.]")
+_SHELL_WORDS = re.compile(r"[^\s;|&<>()'\"`=,]+")
+_WRITES = re.compile(r"[>\n]|<<|\btee\b|\bsed\b|\becho\b|\bprintf\b")
+_OWN_TOOL = re.compile(
+    r"^mcp__(?:[\w-]*?claude[-_]memory[\w-]*?|plugin_lasting-memory_\w+?)__", re.IGNORECASE
+)
+_OWN_COMMAND = re.compile(r"(?:^|[\s;|&/])claude-memory\s+(?:search|show|timeline|recall|conversation|why)\b")
+
+
+def withhold(payload: Mapping[str, Any], exclude: Sequence[str] = ()) -> dict[str, Any]:
+    """The payload without the content of private or excluded files."""
+    cwd = payload.get("cwd")
+    if isinstance(cwd, str) and exclude and matches(cwd, tuple(exclude)):
+        return {key: value for key, value in payload.items() if key in _IDENTIFYING}
+    kept = _walk(payload, exclude)
+    return kept if isinstance(kept, dict) else {}
+
+
+def is_private(name: str, exclude: Sequence[str] = ()) -> bool:
+    """Whether a file of this name is captured by name only."""
+    return _is_private(name, tuple(exclude))
+
+
+@lru_cache(maxsize=8192)
+def _is_private(name: str, exclude: tuple[str, ...]) -> bool:
+    path = name.replace("\\", "/").rstrip("/")
+    base = path.rsplit("/", 1)[-1].lower()
+    if exclude and matches(path, exclude):
+        return True
+    if _PUBLIC_NAME.match(base):
+        return False
+    rooted = "/" + path.lower().removeprefix("~").lstrip("/") + "/"
+    if any(letter in path for letter in "*?[") and _reaches(path.lower()):
+        return True
+    return (
+        _PRIVATE_NAME.match(base) is not None
+        or any(rooted.endswith("/" + ending + "/") for ending in _PRIVATE_ENDINGS)
+        or any(folder in rooted for folder in _PRIVATE_FOLDERS)
+        or _ENVIRON.search(rooted.rstrip("/")) is not None
+    )
+
+
+def _reaches(path: str) -> bool:
+    """Whether a pattern of the shell takes in a private name; one that takes in nearly all is not meant."""
+    return any(
+        fnmatch.fnmatchcase(name, part)
+        for part in path.split("/")
+        if any(letter in part for letter in "*?[")
+        and len(part.strip("*?[]!-")) >= 2
+        and not part.startswith("**")
+        for name in _REACHED
+    )
+
+
+def _walk(value: Any, exclude: Sequence[str]) -> Any:
+    if isinstance(value, list):
+        return [_walk(item, exclude) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    if "tool_input" in value:  # the event itself, and each call of a batch
+        return _tool(value, exclude)
+    return {key: _walk(item, exclude) for key, item in value.items()}
+
+
+def _tool(call: Mapping[str, Any], exclude: Sequence[str]) -> dict[str, Any]:
+    given = call["tool_input"] if isinstance(call["tool_input"], Mapping) else {}
+    if _touches_private(given, exclude):
+        kept = {key: value for key, value in call.items() if key in _IDENTIFYING}
+        return {**kept, "tool_input": _names(given), "withheld": True}
+    if _is_own(call, given):
+        return {key: value for key, value in call.items() if key != "tool_response"} | {"withheld": True}
+    return dict(call)
+
+
+def _touches_private(given: Mapping[str, Any], exclude: Sequence[str]) -> bool:
+    if any(is_private(path, exclude) for path in _paths(given, 0)):
+        return True
+    commands = list(_commands(given))
+    if exclude and any(len(command) > LONGEST_COMMAND for command in commands):
+        return True  # it may name anything, and looking through all of it has no bound
+    return any(is_private(word, exclude) for command in commands for word in _words(command))
+
+
+def _paths(given: Any, depth: int, named: bool = False) -> Iterator[str]:
+    """What stands under a name for paths, in lists and nested arguments too."""
+    if isinstance(given, str):
+        if named and len(given) <= _PATH_CHARACTERS:
+            yield from _spelled(given.removeprefix("file://"))
+    elif depth <= _DEEPEST and isinstance(given, Mapping):
+        for key, value in given.items():
+            yield from _paths(value, depth + 1, _names_path(str(key)))
+    elif depth <= _DEEPEST and isinstance(given, Sequence):
+        for value in given:
+            yield from _paths(value, depth + 1, named)
+
+
+@lru_cache(maxsize=2048)
+def _names_path(key: str) -> bool:
+    return _PATH_KEY.search(key) is not None
+
+
+def _commands(given: Mapping[str, Any]) -> Iterator[str]:
+    for key in _COMMAND_KEYS:
+        value = given.get(key)
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list):  # word by word
+            yield " ".join(word for word in value if isinstance(word, str))
+
+
+def _words(command: str) -> Iterator[str]:
+    """The words of a command as the shell reads them: braces spelled out, quotes inside a word left out."""
+    yield from _SHELL_WORDS.findall(command)
+    if "{" in command:
+        for found in _BRACES.finditer(command):
+            yield from _spelled(found[0])
+    if _QUOTED_INSIDE.search(command):
+        yield from _SHELL_WORDS.findall(re.sub(r"[\\'\"]", "", command))
+
+
+def _spelled(word: str) -> Iterator[str]:
+    waiting, count = [word], 0
+    while waiting and count < _MAX_SPELLINGS:
+        count += 1
+        one = waiting.pop()
+        found = _BRACES.fullmatch(one)
+        if found is None:
+            yield one
+        else:
+            waiting += [f"{found[1]}{part}{found[3]}" for part in found[2].split(",")]
+
+
+def _names(given: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in given.items() if key in _NAME_KEYS}
+    for key in _COMMAND_KEYS:
+        if isinstance(command := given.get(key), str):
+            # A command that writes may carry the content itself.
+            kept[key] = WITHHELD if _WRITES.search(command) else command
+    for key, value in given.items():  # other tools' names for a path
+        if isinstance(value, str) and len(value) <= _PATH_CHARACTERS and _PATH_KEY.search(str(key)):
+            kept.setdefault(key, value)
+    return kept
+
+
+def _is_own(call: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+    if _OWN_TOOL.match(str(call.get("tool_name", ""))):
+        return True
+    return any(_OWN_COMMAND.search(str(given.get(key, ""))) for key in _COMMAND_KEYS)

@@ -1,0 +1,91 @@
+"""The doctor: looks at a home from every side and says what is wrong and what to do.
+
+It reads and never repairs, creates nothing, and never raises: it must work when nothing else does.
+Nothing heavy is loaded unless a deep check is asked for.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from claude_memory import settings as settings_module
+from claude_memory.doctor import agents, capture, database, histories, places, vectors
+from claude_memory.doctor.report import Check, Level, fail, ok, probed, warn
+from claude_memory.errors import ConfigFault
+from claude_memory.settings import Settings
+from claude_memory.text import times
+from claude_memory.verbs import retention
+
+__all__ = ["Check", "Level", "check"]
+
+
+def check(home: Path, project_root: Path | None = None, *, deep: bool = False) -> list[Check]:
+    """Everything that can be said about a home; `deep` also reads every page and loads the model."""
+    found, settings = _settings(home, project_root)
+    findings = [
+        *probed("versions", places.versions),
+        *probed("home", partial(places.home, home)),
+        *probed("disk", partial(places.disk, home)),
+        *found,
+    ]
+    if home.is_dir():
+        view = database.View()
+        findings += [
+            *probed("locks", partial(places.locking, home)),
+            *probed("store", partial(database.store, home, settings, view, deep=deep)),
+            *probed("spool", partial(capture.spool, home, settings)),
+            *probed("mirror", partial(capture.mirror_files, home, view, deep=deep)),
+            *probed("search", partial(vectors.search, home, settings, view, deep=deep)),
+            *probed("backups", partial(places.backups, home, deep=deep)),
+            *probed("logs", partial(places.logs, home, settings)),
+            *probed("conversations", partial(histories.histories, home, settings)),
+            *probed("tasks", partial(places.tasks, home, project_root)),
+        ]
+    if project_root is not None:
+        findings += probed("agents", partial(agents.agents, project_root))
+    return [*findings, *probed("retention", lambda: [_retention(home, settings)])]
+
+
+def _settings(home: Path, project_root: Path | None) -> tuple[list[Check], Settings]:
+    hint = "see `claude-memory config list`"
+    try:
+        settings = settings_module.load(home, project_root=project_root)
+        unknown = settings_module.unknown_keys(home)
+    except ConfigFault as fault:
+        return [
+            fail("settings", str(fault), "correct the file; until then defaults are assumed here")
+        ], Settings()
+    if unknown:
+        return [
+            warn("settings", f"config.toml has keys nobody reads: {', '.join(unknown)[:200]}", hint)
+        ], settings
+    return [ok("settings", "config.toml is fine" if settings != Settings() else "defaults")], settings
+
+
+def _retention(home: Path, settings: Settings) -> Check:
+    days = settings.keep_events_days
+    kept = f"events are kept for {days} days" if days else "events are kept for ever"
+    text = (
+        f"{kept}; `forget` can be undone for {settings.forget_undo_days} days; "
+        f"warnings from {settings.spool_cap_mb} MB of spool and {settings.store_cap_mb} MB of store"
+    )
+    state = retention.load(home)
+    if state is None:
+        return ok("retention", text)
+    if state.jumped_from is not None:
+        jump = f"the clock jumped from {_day(state.jumped_from)} to {_day(state.wall)}"
+        return warn("retention", f"{text}; {jump}: nothing goes until it has run on for a day")
+    waiting = []
+    if state.events_before is not None and days:
+        waiting.append(f"events from before {_day(state.events_before)}")
+    if due := state.past_undoing(settings.forget_undo_days - 1):
+        waiting.append(f"{len(due)} forgotten memories")
+    if waiting:
+        text += f"; after {times.minute(state.goes_at())} go {' and '.join(waiting)}"
+    return ok("retention", text)
+
+
+def _day(moment: float) -> str:
+    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d}"

@@ -1,0 +1,218 @@
+"""Reads another memory's database, claude-mem's, into memories: read-only, tolerant of its versions.
+
+What comes from there is nobody's own words here: trust `imported`, and its provenance says from where.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from claude_memory.capture.prepare import cut_clean
+from claude_memory.errors import InvalidInput
+from claude_memory.model import Kind, ProjectId, ProjectIdentity, SessionId, StoredMemory, Trust, memory_id
+from claude_memory.store.protocol import Store
+from claude_memory.text.words import shorten
+from claude_memory.transcripts.model import moment_of
+
+TEXT_CHARACTERS = 60_000
+BATCH = 500
+TABLES = ("observations", "session_summaries", "user_prompts")
+_KINDS = {
+    "decision": Kind.DECISION,
+    "bugfix": Kind.FIX,
+    "feature": Kind.FACT,
+    "refactor": Kind.FACT,
+    "change": Kind.FACT,
+    "discovery": Kind.FACT,
+}
+_SUMMARY_PARTS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+_OBSERVATION_PARTS = ("subtitle", "narrative", "text", "facts")
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What was read of such a database."""
+
+    sessions: int = 0
+    messages: int = 0
+    duplicates: int = 0
+    skipped: int = 0
+    memories: int = 0
+
+
+def import_databases(store: Store, paths: Sequence[Path]) -> Read:
+    """Several databases, or the one in its usual place."""
+    named = [path.expanduser() for path in paths] or [Path.home() / ".claude-mem" / "claude-mem.db"]
+    done = [import_database(store, path) for path in named]
+    return Read(*(sum(getattr(item, field.name) for item in done) for field in fields(Read)))
+
+
+def import_database(store: Store, path: Path) -> Read:
+    """Every observation, summary and prompt as a memory; reading it again adds nothing."""
+    db = _opened(path)
+    sessions: set[str] = set()
+    read = Read()
+    try:
+        found = _rows(db, path, store)
+        while batch := [item for _, item in zip(range(BATCH), found, strict=False)]:
+            good = [item for item in batch if item is not None]
+            sessions.update(item.session for item in good if item.session)
+            added = store.add([], good)
+            read = Read(
+                len(sessions),
+                0,
+                read.duplicates + added.duplicates + added.tombstoned,
+                read.skipped + len(batch) - len(good),
+                read.memories + added.memories,
+            )
+    except apsw.Error as fault:
+        raise InvalidInput(f"{path} cannot be read: {fault}") from None
+    finally:
+        db.close()
+    return read
+
+
+def _opened(path: Path) -> apsw.Connection:
+    if not path.is_file():
+        raise InvalidInput(f"no such file: {path}")
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    try:
+        db = apsw.Connection(path.absolute().as_uri() + "?mode=ro", flags=flags)
+        names = {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    except apsw.Error as fault:
+        raise InvalidInput(f"{path} is no database that can be read: {fault}") from None
+    if not names.intersection(TABLES):
+        db.close()
+        raise InvalidInput(f"{path} holds no memories of claude-mem: none of the tables {', '.join(TABLES)}")
+    return db
+
+
+def _rows(db: apsw.Connection, path: Path, store: Store) -> Iterator[StoredMemory | None]:
+    """A memory per row of each table that is there; None for a row that says nothing."""
+    projects = _Projects(store)
+    sessions = _session_facts(db)
+    for table in TABLES:
+        if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (table,)).get:
+            continue
+        cursor = db.execute(f"SELECT rowid AS rowid_, * FROM {table} ORDER BY rowid")
+        names: list[str] = []
+        for row in cursor:
+            names = names or [column[0] for column in cursor.getdescription()]
+            facts = dict(zip(names, row, strict=True))
+            for key, value in sessions.get(_session_key(facts), {}).items():
+                if facts.get(key) is None:
+                    facts[key] = value
+            yield _memory(table, facts, path, projects.of(str(facts.get("project") or "claude-mem")))
+
+
+def _session_key(facts: Mapping[str, Any]) -> str:
+    names = ("content_session_id", "claude_session_id", "memory_session_id", "sdk_session_id")
+    return next((str(facts[name]) for name in names if facts.get(name)), "")
+
+
+def _session_facts(db: apsw.Connection) -> dict[str, dict[str, Any]]:
+    """What sdk_sessions knows, by every id that other tables may use for a session."""
+    if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'sdk_sessions'").get:
+        return {}
+    known: dict[str, dict[str, Any]] = {}
+    cursor = db.execute("SELECT * FROM sdk_sessions")
+    for row in cursor:
+        facts = dict(zip([column[0] for column in cursor.getdescription()], row, strict=True))
+        shared = {"project": facts.get("project"), "agent_session": _session_key(facts)}
+        for name in ("content_session_id", "claude_session_id", "memory_session_id", "sdk_session_id"):
+            if facts.get(name):
+                known[str(facts[name])] = shared
+    return known
+
+
+class _Projects:
+    """claude-mem knows projects by name only; each becomes a project of that name."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._named: dict[str, ProjectId] = {}
+
+    def of(self, name: str) -> ProjectId:
+        if name not in self._named:
+            known = [item for item in self._store.projects() if item.name == name]
+            identity = ProjectIdentity((f"claude-mem:{name}",), name, "")
+            # One project of that name is surely meant; with several, none of them is.
+            found = known[0] if len(known) == 1 else self._store.project_for(identity)
+            self._named[name] = found.id
+        return self._named[name]
+
+
+def _memory(table: str, facts: Mapping[str, Any], path: Path, project: ProjectId) -> StoredMemory | None:
+    kind, title, body = _READ[table](facts)
+    body = cut_clean(body.strip(), TEXT_CHARACTERS)
+    if not body.strip():
+        return None
+    at = moment_of(facts.get("created_at_epoch")) or moment_of(facts.get("created_at")) or datetime.now(UTC)
+    number = facts.get("id") or facts["rowid_"]
+    session = str(facts.get("agent_session") or _session_key(facts))
+    return StoredMemory(
+        id=memory_id(f"claude-mem:{table}:{number}:{session}:{at.isoformat()}"),
+        project=project,
+        kind=kind,
+        title=cut_clean(title.strip(), 200)[:200] or shorten(body.splitlines()[0], 80),
+        body=body,
+        created_at=at,
+        updated_at=at,
+        trust=Trust.IMPORTED,
+        session=SessionId(session[:200]) if session else None,
+        topics=tuple(_listed(facts.get("concepts")))[:20],
+        files=tuple(_files(facts))[:20],
+        provenance={"source": "claude-mem", "table": table, "row": number, "database": path.name},
+    )
+
+
+def _files(facts: Mapping[str, Any]) -> list[str]:
+    columns = ("files_modified", "files_edited", "files_read")
+    return list(dict.fromkeys(name for column in columns for name in _listed(facts.get(column))))
+
+
+def _observation(facts: Mapping[str, Any]) -> tuple[Kind, str, str]:
+    parts = [_said(facts.get(name)) for name in _OBSERVATION_PARTS]
+    kind = _KINDS.get(str(facts.get("type") or ""), Kind.OBSERVATION)
+    title = str(facts.get("title") or "")
+    return kind, title, "\n".join(filter(None, parts)) or title
+
+
+def _summary(facts: Mapping[str, Any]) -> tuple[Kind, str, str]:
+    parts = [(name, _said(facts.get(name))) for name in _SUMMARY_PARTS]
+    body = "\n".join(f"{name.replace('_', ' ').capitalize()}: {text}" for name, text in parts if text)
+    return Kind.SUMMARY, _said(facts.get("request")), body
+
+
+def _prompt(facts: Mapping[str, Any]) -> tuple[Kind, str, str]:
+    return Kind.OBSERVATION, "", _said(facts.get("prompt_text") or facts.get("prompt"))
+
+
+_READ: Mapping[str, Callable[[Mapping[str, Any]], tuple[Kind, str, str]]] = {
+    "observations": _observation,
+    "session_summaries": _summary,
+    "user_prompts": _prompt,
+}
+
+
+def _said(value: Any) -> str:
+    """A column's text; lists are kept as JSON there."""
+    listed = _listed(value)
+    return "\n".join(listed) if listed and str(value).lstrip().startswith("[") else str(value or "").strip()
+
+
+def _listed(value: Any) -> list[str]:
+    if not isinstance(value, str):
+        return []
+    try:
+        found = json.loads(value)
+    except ValueError:
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return [str(item) for item in found if item] if isinstance(found, list) else []

@@ -1,0 +1,180 @@
+"""Takes erased sentences out of every file of a home, and tells where they still stand.
+
+What the machine wrote loses them: caches, logs, session records, knowledge, its blocks in Markdown. What a
+person wrote is never touched: its place is told, for only they may change it. What holds a sentence,
+`erasure` decides.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from claude_memory.errors import MemoryFault
+from claude_memory.notes import blocks
+from claude_memory.notes.editing import edit
+from claude_memory.redact.erasure import Holder, holds, says, without
+
+_MARKUP = "-*>#| \t[]x"
+_MODELS = Path("cache", "models")  # weights: large, and nobody's words
+_STORE = "memory.db"
+_MIRROR = "memories"
+_WAITING = Path("spool", "new")
+_MANY = 200  # places told of one file
+
+
+def purge(home: Path, holder: Holder, folders: Sequence[Path] = ()) -> None:
+    """Take the sentences out of what the machine wrote in the home, and in its blocks under `folders`.
+
+    Store and mirror have their own ways. What cannot be changed now is found again by `places`.
+    """
+    for path in _files(home):
+        with contextlib.suppress(MemoryFault, OSError):
+            _purge_file(home, path, holder)
+    for folder in folders:
+        for path in _files(folder):
+            if path.suffix == ".md":
+                with contextlib.suppress(MemoryFault, OSError):
+                    edit(path, lambda text: _blocks_without(text, holder), home=home)
+
+
+def _purge_file(home: Path, path: Path, holder: Holder) -> None:
+    name = path.relative_to(home)
+    top = name.parts[0]
+    if _is_store(name) or top == "backups" or name.is_relative_to(_WAITING):
+        return
+    if not says(path.read_text("utf-8", "replace"), holder) and path.suffix not in (".json", ".jsonl", ".md"):
+        return
+    if top in ("cache", "spool"):
+        if holds(path.read_text("utf-8", "replace"), holder):
+            path.unlink()  # made anew from the store, or a capture that nobody can read
+    elif top == "logs":
+        edit(path, lambda text: str(without(text, holder)), home=home)
+    else:
+        change = _CHANGES.get(path.suffix)
+        if change is not None:
+            edit(path, lambda text: change(text, holder), home=home)
+
+
+def _is_store(name: Path) -> bool:
+    return len(name.parts) == 1 and (name.name.startswith(_STORE) or _is_mirror(name))
+
+
+def _is_mirror(name: Path) -> bool:
+    return name.suffix == ".jsonl" and name.stem.partition("-")[0] == _MIRROR
+
+
+def places(paths: Iterable[Path], holder: Holder) -> list[str]:
+    """Where the sentences stand, as file:line; folders are read with all that is in them."""
+    found: dict[str, None] = {}
+    for path in paths:
+        for file in _files(path):
+            found.update(dict.fromkeys(_places(file, holder)))
+    return list(found)
+
+
+def places_in_home(home: Path, holder: Holder, texts: Sequence[str]) -> list[str]:
+    """The same for every byte of the home: its files, and the store's by the very words."""
+    found = []
+    for path in _files(home):
+        name = path.relative_to(home)
+        if name.parts[0] == "backups":
+            found.append(f"{path} (made before; restoring it takes this out again)")
+        elif _is_store(name) and not _is_mirror(name):
+            if _bytes_hold(path, texts):
+                found.append(str(path))
+        else:
+            found += _places(path, holder)
+    return found
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """The files under a folder, or the file itself. Links lead elsewhere and are left alone."""
+    if path.is_file() and not path.is_symlink():
+        yield path
+    for folder, folders, names in os.walk(path):
+        here = Path(folder)
+        folders[:] = sorted(name for name in folders if not (here / name).is_relative_to(path / _MODELS))
+        for name in sorted(names):
+            file = here / name
+            if file.is_file() and not file.is_symlink():
+                yield file
+
+
+def _places(path: Path, holder: Holder) -> Iterator[str]:
+    count = 0
+    try:
+        with path.open("r", encoding="utf-8", errors="replace", newline="\n") as lines:
+            for number, line in enumerate(lines, 1):
+                if holds(line, holder):
+                    count += 1
+                    if count <= _MANY:
+                        yield f"{path}:{number}"
+        if not count and path.suffix == ".md" and holds(path.read_text("utf-8", "replace"), holder):
+            yield str(path)  # broken over lines
+    except OSError:
+        return
+
+
+def _bytes_hold(path: Path, texts: Sequence[str]) -> bool:
+    try:
+        with path.open("rb") as handle, mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return any(content.find(text.encode("utf-8", "replace")) >= 0 for text in texts)
+    except (OSError, ValueError):  # gone meanwhile, or empty
+        return False
+
+
+# --- what is left of a file
+
+
+def _blocks_without(text: str, holder: Holder) -> str:
+    for block in blocks.find(text.split("\n")):
+        kept = [line for line in block.machine if not _line_says(line, holder)]
+        if len(kept) < len(block.machine):
+            text = blocks.updated(text, block.name, kept)
+    return text
+
+
+def _line_says(line: str, holder: Holder) -> bool:
+    """Whether a line, a cell of its table or what stands behind its label says it."""
+    parts = [line, *line.split("|"), *(line.partition(": ")[2:])]
+    return any(says(part.strip(_MARKUP), holder) for part in parts if part.strip(_MARKUP))
+
+
+def _records_without(text: str, holder: Holder) -> str:
+    kept = (_record_without(line, holder) for line in text.split("\n"))
+    return "\n".join(line for line in kept if line is not None)
+
+
+def _record_without(line: str, holder: Holder) -> str | None:
+    """The line without what was erased; None if nothing else was said in it."""
+    try:
+        record = json.loads(line) if line.strip() else None
+    except (ValueError, RecursionError):
+        return line
+    left = without([record], holder, pieces=True)
+    if left == [record]:
+        return line
+    return json.dumps(left[0], ensure_ascii=False) if left else None
+
+
+def _document_without(text: str, holder: Holder) -> str:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    left = without(document, holder, pieces=True)
+    if left == document:
+        return text
+    return json.dumps(left, ensure_ascii=False, indent=1) + "\n"
+
+
+_CHANGES: dict[str, Callable[[str, Holder], str]] = {
+    ".md": _blocks_without,
+    ".jsonl": _records_without,
+    ".json": _document_without,
+}

@@ -1,0 +1,164 @@
+"""Which project a folder belongs to, found from the files of its repository.
+
+A name proves what it says: the remote counts together with a root commit that is really there, a
+place because nobody else stands at it. What a repository merely claims joins it to nothing. Only the
+root commit asks git: a search must not wait for a process, and git may be absent.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from claude_memory.errors import NotFound
+from claude_memory.model import Project, ProjectIdentity
+from claude_memory.platform import repository as repositories
+from claude_memory.platform.repository import Repository
+
+_SCP_LIKE = re.compile(r"^(?:[^/\s]*@)?(\[[^\]\s]+\]|[^:/\s]{2,})(?!:?//|::):(.+)$")  # one letter is a drive
+_URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^/]*@)?(\[[^\]/]+\]|[^/:]+)(?::\d*)?/(.+)$", re.IGNORECASE)
+_ROOT = re.compile(r"#([0-9a-f]{40}|[0-9a-f]{64})\Z")
+_IGNORE_PATH_CASE = frozenset({"github.com", "gitlab.com", "bitbucket.org"})
+
+
+def resolve(
+    folder: Path | str, project_for: Callable[[ProjectIdentity], Project], *, thorough: bool = False
+) -> Project:
+    """The project of a folder; git is asked where the store does not know the folder.
+
+    A thorough caller has the time to ask as well while a known project lacks a name: clones meet by it.
+    """
+    quick = identify(folder, quick=True)
+    try:
+        found = project_for(quick)
+    except NotFound:
+        return project_for(identify(folder))
+    if thorough and quick.partial and not _is_fully_named(found, quick):
+        return project_for(identify(folder))
+    return found
+
+
+def _is_fully_named(project: Project, identity: ProjectIdentity) -> bool:
+    bases = {split_root(name)[0] for name in project.identities if split_root(name)[1]}
+    place = identity.identities[0].rpartition("@")[0]
+    return place in bases and (not identity.remote or f"remote:{identity.remote}" in bases)
+
+
+def identify(folder: Path | str, *, quick: bool = False) -> ProjectIdentity:
+    """Names of the project a folder is in, strongest first: remote with root commit, repository, path.
+
+    With `quick` no process is run: the root commit is left out where another name can stand for it.
+    """
+    start = Path(os.path.realpath(folder))
+    repository = repositories.find(start)
+    if repository is None:
+        return ProjectIdentity((f"path:{_key(start)}",), start.name or str(start), str(start))
+    top = repository.top
+    if not repository.proven:  # it could be anybody's: only where it stands is sure
+        return ProjectIdentity((f"path:{_key(top)}",), top.name or str(top), str(top))
+    remote = _remote(repository.common)
+    birth = _birth(repository.common)
+    partial = quick and bool(birth)
+    roots = () if partial else _roots(repository, birth)
+    names = [f"remote:{remote}#{root}" for root in roots if remote]
+    names += _local_names(_key(repository.place), roots, birth)
+    label = remote.rsplit("/", 1)[-1] if remote else repository.place.name.removesuffix(".git")
+    return ProjectIdentity(tuple(names), label or str(repository.place), str(top), partial, remote or "")
+
+
+def current_folder() -> Path:
+    """The folder we are in; NotFound where someone removed it under us."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise NotFound("the current folder is gone: go to another one") from None
+
+
+def root_of(folder: Path | str) -> Path:
+    """The folder that holds the project's own files: the repository's top, else the folder itself."""
+    start = Path(os.path.realpath(folder))
+    repository = repositories.find(start)
+    return repository.top if repository else start
+
+
+def birth_of(name: str, *, exact: bool = True) -> str:
+    """The birth that a repository's name tells; empty if it tells none that can be told from others.
+
+    A time without a fraction was set by an archive or a copy, and all that came out of it share it.
+    """
+    place, _, birth = name.rpartition("@")
+    if not birth.isdecimal() or not place.startswith("repo:") or (exact and birth.endswith("000000")):
+        return ""
+    return birth
+
+
+def split_root(name: str) -> tuple[str, str]:
+    """A name without its root commit, and that commit; empty if it has none."""
+    found = _ROOT.search(name)
+    return (name[: found.start()], found[1]) if found else (name, "")
+
+
+def still_stands(name: str) -> bool:
+    """Whether the repository of a name with its birth is still at the place of that name."""
+    place, _, birth = name.removeprefix("repo:").rpartition("@")
+    return birth in (_birth(Path(place) / ".git"), _birth(Path(place)))
+
+
+def normalise_remote(url: str) -> str | None:
+    """host/path without credentials, port, `.git` and letter case of the host; None if it is a local path."""
+    url = url.strip()
+    match = _URL.match(url) or (_SCP_LIKE.match(url) if "://" not in url else None)
+    if match is None or url.lower().startswith("file:"):
+        return None
+    host = match.group(1).lower()
+    path = match.group(2).strip("/").removesuffix(".git").rstrip("/")
+    if host in _IGNORE_PATH_CASE:
+        path = path.lower()
+    return f"{host}/{path}" if path else None
+
+
+def _local_names(place: str, roots: tuple[str, ...], birth: str) -> Iterator[str]:
+    """Names by the repository's place and history; either one joins, so that one may be missing.
+
+    The root commit survives copies; the birth, which every repository has before its first commit,
+    keeps the project when that commit comes.
+    """
+    for root in roots:
+        yield f"repo:{place}#{root}"
+    if birth:
+        yield f"repo:{place}@{birth}"
+    if not roots and not birth:
+        yield f"repo:{place}#"
+
+
+def _key(path: Path) -> str:
+    return os.path.normcase(path)
+
+
+def _birth(common: Path) -> str:
+    """When the repository was made: git writes `description` then, and never again."""
+    try:
+        return str((common / "description").stat().st_mtime_ns)
+    except OSError:
+        return ""
+
+
+def _remote(common: Path) -> str | None:
+    """The remote that the configuration names, `origin` before others; `insteadOf` rules are not applied."""
+    remotes: dict[str, str] = {}
+    for setting in repositories.settings(common):
+        if (setting.section, setting.key) == ("remote", "url") and setting.name:
+            normal = normalise_remote(setting.value)
+            if normal:
+                remotes.setdefault(setting.name, normal)
+    return remotes.get("origin") or next(iter(remotes.values()), None)
+
+
+@lru_cache(maxsize=256)
+def _roots(repository: Repository, birth: str) -> tuple[str, ...]:  # noqa: ARG001 (another birth, another repository)
+    from claude_memory.platform import git
+
+    return git.roots(repository)

@@ -1,0 +1,173 @@
+"""How well one message answers a question, and which of its lines shows it. Pure; reads no store.
+
+A message is judged by its text alone: the question as it stands, its words side by side, its words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeVar
+
+from claude_memory.search.bm25 import idf
+from claude_memory.search.snippet import one_line
+from claude_memory.text.words import STOP_WORDS, shorten
+
+# A question that stands in a message as a line of its own is that very error or command; inside a
+# longer line it may be the beginning of another one. Words alone reach neither, not even in five
+# messages of one conversation together: ln 5·exp(10·0.78) < 10·0.95.
+WHOLE_LINE = 1.0
+PHRASE = 0.95
+WORDS_AT_MOST = 0.78
+PAIRS_SHARE = 0.3  # words side by side beside words anywhere
+# Tool output holds many words by chance. Only matches by words are lowered: a phrase is no chance.
+ROLE_FACTOR = {"result": 0.85, "call": 0.95, "summary": 0.95, "task": 0.95, "note": 0.8}
+STOP_FACTOR = 0.1
+QUESTION_WORDS = 96
+QUOTE_WIDTH = 160
+
+_Item = TypeVar("_Item")
+
+_WORD = re.compile(r"[A-Za-z0-9_\u0080-\U0010ffff]+")
+_QUOTING = str.maketrans("", "", "\\\"'`")  # calls may be kept as JSON, which quotes what was said
+_ASCII_LOWER = {letter: letter + 32 for letter in range(ord("A"), ord("Z") + 1)}
+_CERTAIN = 20  # characters from which a phrase may begin or end within a word
+_READ = 100_000
+_PROMPT = "$ "  # before a command, where it was typed, copied or kept
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question taken apart; `meant` leads from a message's word to the question's word it stands for."""
+
+    phrase: str
+    weights: Mapping[str, float]
+    pairs: Mapping[tuple[str, str], float]
+    meant: Mapping[str, str]
+
+    @property
+    def words(self) -> list[str]:
+        """The question's words, each once, in order."""
+        return list(self.weights)
+
+
+def words_of(text: str) -> list[str]:
+    """Words of a text in order, as the index of messages splits them."""
+    return _WORD.findall(_lowered(text))
+
+
+def _lowered(text: str) -> str:
+    """Only ASCII letters lose their case, as in the index."""
+    return text.lower() if text.isascii() else text.translate(_ASCII_LOWER)
+
+
+def question(
+    text: str, messages: int, counts: Mapping[str, int], meant: Mapping[str, str] | None = None
+) -> Question:
+    """Take a question apart; `counts` says in how many of all messages each word stands."""
+    said = words_of(text)[:QUESTION_WORDS]
+    weights = {
+        word: idf(messages, counts.get(word, 0)) * (STOP_FACTOR if word in STOP_WORDS else 1.0)
+        for word in dict.fromkeys(said)
+    }
+    pairs = {pair: weights[pair[0]] + weights[pair[1]] for pair in pairwise(said) if pair[0] != pair[1]}
+    own = {word: word for word in weights}
+    return Question(plain(text).removeprefix(_PROMPT), weights, pairs, {**(meant or {}), **own})
+
+
+def plain(text: str) -> str:
+    """A text in small letters on one line, without marks of quotation."""
+    return " ".join(text[:_READ].translate(_QUOTING).lower().split())
+
+
+def match(asked: Question, text: str, role: str = "user") -> float:
+    """From 0, nothing in common, to 1, the very line."""
+    exact = phrase(asked, text)
+    if exact and len(asked.weights) > 1:  # one word is no phrase
+        return exact
+    heard = _heard(asked, text)
+    coverage = _share(asked.weights, set(heard))
+    near = _share(asked.pairs, set(pairwise(heard))) if asked.pairs else coverage
+    by_words = (1.0 - PAIRS_SHARE) * coverage + PAIRS_SHARE * near
+    return WORDS_AT_MOST * by_words * ROLE_FACTOR.get(role, 1.0)
+
+
+def phrase(asked: Question, text: str) -> float:
+    """How exactly a text holds the question as it stands; 0 if it does not."""
+    whole = plain(text)
+    if not asked.phrase or not _contains(whole, asked.phrase):
+        return 0.0
+    lines = [plain(line).removeprefix(_PROMPT) for line in text[:_READ].splitlines()]
+    if asked.phrase in lines:
+        return WHOLE_LINE
+    within = any(asked.phrase in line for line in lines)
+    return PHRASE if within else WHOLE_LINE  # over several lines it is no chance either
+
+
+def holds_phrase(asked: Question) -> Callable[[str], bool]:
+    """A quick test for texts that hold the question as it stands."""
+    longest = max(asked.phrase.split(), key=len, default="")
+    return lambda text: longest in text.translate(_QUOTING).lower() and phrase(asked, text) > 0
+
+
+def quote(asked: Question, text: str, width: int = QUOTE_WIDTH) -> str:
+    """The line of a text that shares most with the question, cut around what they share."""
+    lines = [line for line in (one_line(part) for part in text[:_READ].splitlines()) if line]
+    if not lines:
+        return ""
+    best = max(lines, key=lambda line: _line_worth(asked, line))
+    if len(best) <= width:
+        return best
+    begin = max(0, min((start for start, _ in spans(asked, best)), default=0) - width // 3)
+    return ("…" if begin else "") + shorten(best[begin:], width - 1)
+
+
+def spans(asked: Question, line: str) -> list[tuple[int, int]]:
+    """Where a line holds the question: as it stands, else each of its telling words."""
+    place = line.lower().find(asked.phrase) if len(asked.weights) > 1 else -1
+    if place >= 0 and len(line.lower()) == len(line):
+        return [(place, place + len(asked.phrase))]
+    return [
+        match.span()
+        for match in _WORD.finditer(line)
+        if (word := asked.meant.get(_lowered(match.group()))) and word not in STOP_WORDS
+    ]
+
+
+def _contains(whole: str, wanted: str) -> bool:
+    if len(wanted) >= _CERTAIN:
+        return wanted in whole
+    at = whole.find(wanted)
+    while at >= 0:
+        after = whole[at + len(wanted) : at + len(wanted) + 1]
+        if not (_is_word(whole[at - 1 : at] if at else "") or _is_word(after)):
+            return True
+        at = whole.find(wanted, at + 1)
+    return False
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def _heard(asked: Question, text: str) -> list[str]:
+    """The text's words as the question means them; all others are empty."""
+    meant = asked.meant
+    return [meant.get(word, "") for word in words_of(text[:_READ])]
+
+
+def _line_worth(asked: Question, line: str) -> float:
+    heard = _heard(asked, line)
+    exact = sum(asked.weights.values()) if asked.phrase and asked.phrase in plain(line) else 0.0
+    return exact + _told(asked.weights, heard) + _told(asked.pairs, pairwise(heard))
+
+
+def _told(weights: Mapping[_Item, float], found: Iterable[_Item]) -> float:
+    return sum(weights.get(item, 0.0) for item in set(found))
+
+
+def _share(weights: Mapping[_Item, float], found: Iterable[_Item]) -> float:
+    total = sum(weights.values())
+    return _told(weights, found) / total if total else 0.0
