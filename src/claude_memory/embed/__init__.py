@@ -1,4 +1,8 @@
-"""Text to vectors. Opening an embedder is cheap: nothing heavy loads before the first text."""
+"""Text to vectors. Opening an embedder is cheap: nothing heavy loads before the first text.
+
+Belongs here: the bundled model, models in folders or packages, endpoints, the stored form of a vector.
+Does not: searching vectors (store), choosing what to embed (capture, search).
+"""
 
 from __future__ import annotations
 
