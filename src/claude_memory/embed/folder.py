@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from claude_memory.embed.source import DEFAULT_WINDOW_TOKENS, ModelFiles
+from claude_memory.embed.protocol import DEFAULT_WINDOW_TOKENS, ModelFiles
 from claude_memory.errors import EmbedderUnavailable
 
 _TOKENIZER = "tokenizer.json"

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
 
+from claude_memory.embed import onnx_format as onnx
 from claude_memory.embed.container import Container
 
 _OPSET = 20  # the first with Gelu
@@ -33,8 +33,8 @@ class _Graph:
     def __init__(self, container: Container) -> None:
         self._container = container
         self._shape = container.architecture
-        self._nodes: list[Any] = []
-        self._weights: dict[str, Any] = {}
+        self._nodes: list[bytes] = []
+        self._weights: dict[str, bytes] = {}
 
     def encoder(self) -> None:
         hidden, mask = self._embeddings(), self._mask()
@@ -44,26 +44,20 @@ class _Graph:
         first = self._add("Slice", hidden, self._ints("from", 0), self._ints("to", 1), self._ints("axis1", 1))
         pooled = self._layer(f"l{self._shape.layers - 1}", first, hidden, mask)
         flat = self._add("Squeeze", pooled, self._ints("axis1", 1))
-        self._nodes.append(helper.make_node("LpNormalization", [flat], ["sentence_embedding"], axis=-1, p=2))
+        self._nodes.append(onnx.node("LpNormalization", [flat], "sentence_embedding", axis=-1, p=2))
 
     def serialised(self) -> bytes:
-        taken = [
-            helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"])
-            for name in ("input_ids", "attention_mask")
-        ]
-        vector = helper.make_tensor_value_info(
-            "sentence_embedding", TensorProto.FLOAT, ["batch", self._shape.hidden]
+        taken = [onnx.value(name, onnx.INT64, "batch", "tokens") for name in ("input_ids", "attention_mask")]
+        given = onnx.value("sentence_embedding", onnx.FLOAT, "batch", self._shape.hidden)
+        return onnx.model(
+            self._nodes, self._weights.values(), taken, given, opset=_OPSET, ir_version=_IR_VERSION
         )
-        graph = helper.make_graph(self._nodes, "encoder", taken, [vector], list(self._weights.values()))
-        opsets = [helper.make_opsetid("", _OPSET)]
-        model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
-        return bytes(model.SerializeToString(deterministic=True))
 
     def _embeddings(self) -> str:
         words = self._container.quantised("word_emb")
         groups = words.scales.shape[1]
         values = self._add("Gather", self._weight("words", words.values), "input_ids", axis=0)
-        values = self._add("Cast", values, to=TensorProto.FLOAT)
+        values = self._add("Cast", values, to=onnx.FLOAT)
         values = self._add("Reshape", values, self._ints("by_group", 0, 0, groups, -1))
         scales = self._add("Gather", self._weight("word_scales", words.scales), "input_ids", axis=0)
         scales = self._add("Unsqueeze", scales, self._ints("axis3", 3))
@@ -78,7 +72,7 @@ class _Graph:
         return self._add("Slice", rows, self._ints("from", 0), length, self._ints("axis0", 0))
 
     def _mask(self) -> str:
-        kept = self._add("Cast", "attention_mask", to=TensorProto.FLOAT)
+        kept = self._add("Cast", "attention_mask", to=onnx.FLOAT)
         padding = self._add("Sub", self._number("one", 1.0), kept)
         scores = self._add("Mul", padding, self._number("far_below", _FAR_BELOW))
         return self._add("Unsqueeze", scores, self._ints("axes12", 1, 2))
@@ -120,12 +114,12 @@ class _Graph:
 
     def _add(self, operator: str, *inputs: str, **attributes: Any) -> str:
         output = f"v{len(self._nodes)}"
-        self._nodes.append(helper.make_node(operator, inputs, [output], **attributes))
+        self._nodes.append(onnx.node(operator, inputs, output, **attributes))
         return output
 
     def _weight(self, name: str, values: NDArray[Any]) -> str:
         if name not in self._weights:
-            self._weights[name] = numpy_helper.from_array(np.ascontiguousarray(values), name)
+            self._weights[name] = onnx.tensor(name, np.ascontiguousarray(values))
         return name
 
     def _ints(self, name: str, *values: int) -> str:

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from claude_memory.embed.source import ModelSource
+from claude_memory.embed.protocol import ModelSource
 from claude_memory.errors import EmbedderUnavailable
 
 if TYPE_CHECKING:

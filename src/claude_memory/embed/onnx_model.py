@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from onnxruntime.capi import onnxruntime_pybind11_state as _state
 from tokenizers import Tokenizer
 
+from claude_memory.embed.protocol import ModelFiles
 from claude_memory.embed.quantise import Vector, averaged
-from claude_memory.embed.source import ModelFiles
 from claude_memory.errors import EmbedderUnavailable
 
 _ERRORS_ONLY = 3
