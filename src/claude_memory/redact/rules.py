@@ -2,9 +2,8 @@
 
 from claude_memory.redact.commands import COMMANDS
 from claude_memory.redact.contexts import CONTEXTS
-from claude_memory.redact.formats import BLOCKS, CLOUD, FORGES, MODELS, SERVICES
+from claude_memory.redact.formats import FORMATS
 from claude_memory.redact.rule import Rule
-from claude_memory.redact.vendors import BLOBS, VENDORS
 from claude_memory.redact.worded import SPELLED, WORDED
 
 __all__ = ["RULES", "SHARPER", "SPELLED"]
@@ -32,7 +31,4 @@ SHARPER = {
     "discord-shape": r"\.[a-z0-9_-]{6}\.[a-z0-9_-]{27}",
 }
 
-RULES: tuple[Rule, ...] = (
-    *(*BLOCKS, *CLOUD, *FORGES, *SERVICES, *MODELS, *VENDORS, *BLOBS),
-    *(*CONTEXTS, *COMMANDS, *WORDED),
-)
+RULES: tuple[Rule, ...] = (*FORMATS, *CONTEXTS, *COMMANDS, *WORDED)
