@@ -6,21 +6,19 @@ Reads files of the project only; deciding is pure.
 
 from __future__ import annotations
 
-import os
-import stat
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 
+from claude_memory.lifecycle.claims import read_inside
 from claude_memory.model import MemoryFilter, MemoryId, Project, SearchScope, StoredMemory
 from claude_memory.store.lifecycle_protocol import FileState, lifecycle_of
 from claude_memory.store.protocol import Store
 
 # From this share of lines on a file counts as changed a lot: below it, most of what was said of it holds.
 CHANGED_A_LOT = 0.5
-_MOST_BYTES = 1 << 20
 _SAMPLE = 64  # smallest line hashes kept: tells the shared share to within some percent
 STALE = "stale"  # the provenance's word for it
 
@@ -49,7 +47,7 @@ def tied(memories: Iterable[StoredMemory], root: Path) -> list[FileState]:
     found = []
     for memory in memories:
         for file in memory.files:
-            content = _read(root, file)
+            content = read_inside(root, file)
             if content is not None:
                 found.append(FileState(memory.id, file, sketch(content), revision))
     return found
@@ -62,7 +60,7 @@ def refreshed(store: Store, project: Project, root: Path) -> int:
     words: defaultdict[MemoryId, list[str]] = defaultdict(list)
     changed = []
     for state in kept.file_states(scope):
-        now = staleness(state, _read(root, state.path))
+        now = staleness(state, read_inside(root, state.path))
         words[state.memory] += [now] if now else []
         if now != state.stale:
             changed.append(replace(state, stale=now))
@@ -90,23 +88,6 @@ def staleness(state: FileState, content: bytes | None) -> str:
 def _hashes(text: str) -> set[str]:
     _, _, hashes = text.partition(":")
     return {hashes[place : place + 10] for place in range(0, len(hashes), 10)}
-
-
-def _read(root: Path, file: str) -> bytes | None:
-    """The file's bytes, if it is a regular file inside the project."""
-    if "\0" in file:  # no file can be called so
-        return None
-    base = os.path.realpath(root)
-    path = os.path.realpath(Path(base) / file)
-    if not path.startswith(base + os.sep):
-        return None
-    try:
-        if not stat.S_ISREG(Path(path).stat().st_mode):  # a pipe would be waited for without end
-            return None
-        with Path(path).open("rb") as handle:
-            return handle.read(_MOST_BYTES)
-    except OSError:
-        return None
 
 
 def _revision(root: Path) -> str:
