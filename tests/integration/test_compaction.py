@@ -16,6 +16,7 @@ from claude_memory import Memory, NewMemory
 from claude_memory.capture.spool import Spool
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Kind, MemoryFilter, ProjectId, SearchScope, SessionId
+from claude_memory.store.sqlite.archive import SqliteArchive
 from claude_memory.summaries import keeping
 from claude_memory.summaries.finding import Compactions, compactions, open_summary
 from claude_memory.summaries.keeping import Material
@@ -225,8 +226,7 @@ def test_trying_again_changes_nothing(memory: Memory, session: Session) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*.json")}
     assert not (memory.home / "cache" / "compactions.json").exists()
     count = memory.stats().memories
-    Shelf(memory.home).note(SESSION, reports=0)  # as if it were new
-    assert compacted(memory) == []
+    assert drained(memory).sum_up_session(SESSION) == []
     assert {path: path.read_bytes() for path in folder.rglob("*.json")} == before
     assert memory.stats().memories == count
 
@@ -249,7 +249,7 @@ def test_a_kill_at_any_moment_leaves_the_same_files_in_the_end(
         "before the file": (Shelf, "_write"),
         "after the file": (Shelf, "_describe"),
         "before the memories": (keeping, "memories"),
-        "before the mark": (Shelf, "note"),
+        "before the mark": (SqliteArchive, "summed_up"),
     }[point]
     with monkeypatch.context() as patch:
         patch.setattr(*target, killed)

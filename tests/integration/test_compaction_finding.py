@@ -172,7 +172,6 @@ def test_a_compaction_reported_at_both_ends_is_done_when_its_boundary_is_kept(
 def test_no_number_of_compactions_hides_another(
     memory: Memory, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(finding, "PAGE", 4)
     monkeypatch.setattr(finding, "AT_ONCE", 5)
     for number in range(9):
         one = another(session, f"s{number}")

@@ -1,13 +1,13 @@
 """Finds the compactions that are not summed up yet, and reads what each took: from the agent's own file while
 there is one, else from the archive; redacted as every import is.
 
-What is wrong with one session holds up no other. A session is looked at again only when it has reports that
-were not there before.
+What is wrong with one session holds up no other. Which sessions wait is known to the store: one is looked at
+again when another report of it comes in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,7 +28,7 @@ from claude_memory.transcripts import places
 
 KINDS = (EventKind.COMPACTION_START, EventKind.COMPACTION)
 AT_ONCE = 200  # sessions, the latest; after a large import the others wait for the next drain
-PAGE = 400  # events read at once
+MAX_REPORTS = 400  # of one session
 LONGEST = timedelta(minutes=15)  # from a compaction's first report to its last
 
 
@@ -122,7 +122,7 @@ def open_summary(path: Path, settings: Settings, *, agent: str | None = None) ->
     return took.document(took.summary())
 
 
-def compactions(home: Path, store: Store, archive: Archive | None, settings: Settings) -> Compactions:
+def compactions(home: Path, store: Store, archive: Archive, settings: Settings) -> Compactions:
     """The compactions that a home's store knows of."""
     return Compactions(store, archive, settings, Keeper(home, store))
 
@@ -132,24 +132,31 @@ class Compactions:
     """The compactions that a store knows of."""
 
     store: Store
-    archive: Archive | None
+    archive: Archive
     settings: Settings
     keeper: Keeper
 
     def sum_up(self) -> list[KeptSummary]:
         """Sum up what is not yet, the latest sessions first; gives back what is new or better."""
-        reports: dict[SessionId, list[Event]] = {}
-        for event in self._events():
-            if event.session:
-                reports.setdefault(event.session, []).append(event)
-        latest = sorted(reports, key=lambda session: reports[session][-1].timestamp, reverse=True)
-        waiting = [session for session in latest if self._is_new(session, len(reports[session]))]
-        return [kept for session in waiting[:AT_ONCE] for kept in self._session(session, reports[session])]
+        new = []
+        for waiting in self.archive.waiting_compactions(AT_ONCE):
+            try:
+                made = self._session(waiting.session, waiting.reports)
+            except InvalidInput as fault:  # its id names no folder: no later try can do better
+                _warn(fault)
+                made = []
+            except (MemoryFault, OSError) as fault:
+                _warn(fault)
+                continue
+            if made is not None:
+                new += made
+                self.archive.summed_up(waiting)
+        return new
 
     def sum_up_session(self, session: str) -> list[KeptSummary]:
-        """Sum up one session's compactions, the one that is under way included."""
-        reports = self._reports(session)[::-1]
-        return self._session(SessionId(session), reports) if reports else []
+        """Sum up one session's compactions now, the one that is under way included."""
+        reports = self._reports(session)
+        return (self._session(SessionId(session), reports) if reports else None) or []
 
     def upgrade(self) -> list[KeptSummary]:
         """Ask a language model about the latest summaries, where a setting names one."""
@@ -166,7 +173,7 @@ class Compactions:
         from claude_memory.summaries.upgrading import SessionAsking
 
         provider = self._provider()
-        if provider is None or self.archive is None:
+        if provider is None:
             return 0
         tokens = self.settings.summariser_daily_tokens
         return SessionAsking(self.keeper, self.archive, provider, tokens).run(datetime.now(UTC))
@@ -190,26 +197,16 @@ class Compactions:
             for stretch in transcript.stretches
         ]
 
-    def _is_new(self, session: SessionId, reports: int) -> bool:
-        try:
-            return bool(self.keeper.shelf.about(session).get("reports") != reports)
-        except InvalidInput:  # its id names no folder: no later try can do better
-            return False
-
-    def _session(self, session: SessionId, reports: Sequence[Event]) -> list[KeptSummary]:
-        try:
-            transcript = self._transcript(session, reports)
-            if transcript is None:
-                return []
-            messages, project, cwd = transcript.messages, reports[0].project, transcript.cwd
-            taken, kind, keeper = transcript.stretches, transcript.kind, self.keeper
-            new = keeper.conversation(messages, taken, project, kind=kind, cwd=cwd)
-            if early := _under_way(transcript, reports):
-                new += keeper.conversation(messages, [early], project, kind=OPEN, cwd=cwd)
-            keeper.shelf.note(session, reports=len(reports))
-        except (MemoryFault, OSError) as fault:
-            logs.logger("compaction").warning("a session's compactions are not summed up now: %s", fault)
-            return []
+    def _session(self, session: SessionId, reports: Sequence[Event]) -> list[KeptSummary] | None:
+        """What is new; None where nothing of the session can be read yet."""
+        transcript = self._transcript(session, reports)
+        if transcript is None:
+            return None
+        messages, project, cwd = transcript.messages, reports[0].project, transcript.cwd
+        taken, kind, keeper = transcript.stretches, transcript.kind, self.keeper
+        new = keeper.conversation(messages, taken, project, kind=kind, cwd=cwd)
+        if early := _under_way(transcript, reports):
+            new += keeper.conversation(messages, [early], project, kind=OPEN, cwd=cwd)
         return new
 
     def _transcript(self, session: SessionId, reports: Sequence[Event]) -> Transcript | None:
@@ -222,24 +219,16 @@ class Compactions:
                 continue
             if transcript.session == session:
                 return transcript
-        return archived(self.archive, session) if self.archive else None
+        return archived(self.archive, session)
 
     def _reports(self, session: str) -> Sequence[Event]:
-        """A session's reports, the newest first."""
+        """A session's reports by time."""
         wanted = EventFilter(session=SessionId(session), kinds=KINDS)
-        return self.store.events(SearchScope(None), wanted, limit=PAGE)
+        return self.store.events(SearchScope(None), wanted, limit=MAX_REPORTS)[::-1]
 
-    def _events(self) -> Iterator[Event]:
-        """All reports, oldest first, read a page at a time."""
-        wanted = EventFilter(kinds=KINDS)
-        seen: set[str] = set()
-        while True:
-            page = self.store.events(SearchScope(None), wanted, limit=PAGE, newest_first=False)
-            fresh = [event for event in page if event.id not in seen]
-            yield from fresh
-            if len(page) < PAGE or not fresh:
-                return
-            wanted, seen = replace(wanted, since=page[-1].timestamp), {event.id for event in page}
+
+def _warn(fault: Exception) -> None:
+    logs.logger("compaction").warning("a session's compactions are not summed up now: %s", fault)
 
 
 def _under_way(transcript: Transcript, reports: Sequence[Event]) -> Stretch | None:

@@ -198,8 +198,9 @@ def _files(exchanges: Sequence[Exchange], written: AgentSummary, new: Set[str]) 
             if each.commits:
                 purposes[path] = each.commits[-1].subject
         moved |= _moved(each)
-    for section in reversed(written.sections()):
-        purposes |= {path: section.text for path in counts if _same_file(section.path, path) and section.text}
+    said = {section.path: section.text for section in written.sections()}
+    for named, text in reversed(said.items()):
+        purposes |= {path: text for path in counts if _same_file(named, path) and text}
     before = {name: old for old, name in moved.items() if name}
     created = {tools.relative(path, each.cwd) for each in exchanges[:1] for path in new}
     loose = _uncommitted(exchanges)

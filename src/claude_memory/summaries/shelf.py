@@ -60,12 +60,6 @@ class Shelf:
             return {}
         return noted if isinstance(noted, dict) else {}
 
-    def note(self, session: str, **facts: Any) -> None:
-        """Note something of a session that has summaries."""
-        if (self.folder(session) / "summaries").is_dir():
-            with self._lock(session):
-                self._describe(session, facts)
-
     def of(self, session: str) -> list[KeptSummary]:
         """A session's summaries that can be read, oldest first."""
         numbers = self._numbers(session)

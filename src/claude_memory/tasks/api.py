@@ -14,7 +14,7 @@ from claude_memory.tasks import export as exporting
 from claude_memory.tasks.book import TaskBook
 from claude_memory.tasks.model import Entry, Part, Problem, TaskStatus, TaskSummary, Version
 from claude_memory.tasks.places import Storage, storage_for
-from claude_memory.tasks.project_context.keeper import ContextKeeper
+from claude_memory.tasks.project_context import ContextKeeper
 from claude_memory.tasks.sessions import SessionManager
 from claude_memory.tasks.status import task_status
 

@@ -17,8 +17,8 @@ from typing import Any
 from claude_memory.errors import InvalidInput
 from claude_memory.redact import kept_document
 from claude_memory.tasks import documents, locks, mirror
+from claude_memory.tasks.detection import Facts, Package, detect
 from claude_memory.tasks.places import Storage
-from claude_memory.tasks.project_context.detect import Facts, Package, detect
 
 _FILE = "project-context.json"
 _FORMAT = 1
