@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from claude_memory import MemoryAPI
 from claude_memory.errors import Conflict, InvalidInput, NotFound
-from claude_memory.tasks import chain, documents, people
+from claude_memory.tasks import chain, documents, names
 from claude_memory.tasks.model import Part
 
 
@@ -150,7 +150,7 @@ def test_entries_say_when_and_by_whom(tmp_path: Path) -> None:
 
 def test_who_writes_is_known_without_being_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert MemoryAPI(tmp_path).by.startswith("script")
-    monkeypatch.setattr(people, "at_terminal", lambda: True)
+    monkeypatch.setattr(names, "at_terminal", lambda: True)
     assert MemoryAPI(tmp_path).by.startswith("person")
     monkeypatch.setenv("CLAUDECODE", "1")
     assert MemoryAPI(tmp_path).by == "agent"

@@ -9,14 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, overload
 
-from claude_memory.tasks import checking, context, mirror, people, writing
-from claude_memory.tasks import export as exporting
+from claude_memory.tasks import checking, mirror, names, views, writing
 from claude_memory.tasks.book import TaskBook
 from claude_memory.tasks.model import Entry, Part, Problem, TaskStatus, TaskSummary, Version
 from claude_memory.tasks.places import Storage, storage_for
 from claude_memory.tasks.project_context import ContextKeeper
 from claude_memory.tasks.sessions import SessionManager
-from claude_memory.tasks.status import task_status
 
 
 class MemoryAPI:
@@ -32,7 +30,7 @@ class MemoryAPI:
         storage: Storage | None = None,
     ) -> None:
         self.storage = storage or storage_for(project, storage_path=storage_path)
-        self.by = people.checked(by) if by else people.me()
+        self.by = names.signed(by) if by else names.me()
         self.session_manager = SessionManager(storage=self.storage, session=session, by=self.by)
         self.memory_manager = TaskBook(self.storage, self.session_manager)
         self.context_manager = ContextKeeper(self.storage)
@@ -89,7 +87,7 @@ class MemoryAPI:
 
     def get_task_status(self, task: str, *, session: str | None = None) -> TaskStatus:
         """Phase, files, counts and problems of a task, whichever session it is of."""
-        return task_status(self.memory_manager, task, session)
+        return checking.task_status(self.memory_manager, task, session)
 
     def list_tasks(self, session: str | None = None, *, all_sessions: bool = False) -> list[TaskSummary]:
         """Tasks of a session, by default the current one; or of all sessions."""
@@ -115,7 +113,7 @@ class MemoryAPI:
         session: str | None = None,
     ) -> dict[str, Any] | str:
         """The whole task: a mapping for `json`, text for `md` and `html`."""
-        return exporting.export(self.memory_manager, task, format, session)
+        return views.export(self.memory_manager, task, format, session)
 
     def verify(self, task: str | None = None) -> list[Problem]:
         """Plans and entries that were changed after they were written."""
@@ -133,8 +131,8 @@ class MemoryAPI:
         """Bring such files back. A project folder that was gone is made again: open a new MemoryAPI."""
         return mirror.recover(self.storage)
 
-    def get_context(self, *, max_tokens: int = context.DEFAULT_TOKENS) -> str:
+    def get_context(self, *, max_tokens: int = views.DEFAULT_TOKENS) -> str:
         """What a sub-agent is told about the tasks under way."""
         facts = self.context_manager.get_context().lines() if self.memory_manager.summaries() else ()
-        found = context.snapshot(self.memory_manager, facts=facts)
-        return context.section(found, max_tokens=max_tokens)
+        found = views.snapshot(self.memory_manager, facts=facts)
+        return views.section(found, max_tokens=max_tokens)

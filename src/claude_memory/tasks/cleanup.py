@@ -12,9 +12,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 
 from claude_memory.errors import Conflict, InvalidInput
-from claude_memory.platform import files
-from claude_memory.tasks import locks, mirror
+from claude_memory.platform import files, locks
+from claude_memory.tasks import mirror
 from claude_memory.tasks.model import Session
+from claude_memory.tasks.places import held
 from claude_memory.tasks.sessions import SessionManager
 from claude_memory.text.ids import meant
 
@@ -117,7 +118,7 @@ def _archived(sessions: SessionManager, session: Session, now: datetime) -> Path
     # Moved first: from here on nobody can begin to write to it, and whoever was at it is waited for.
     session.folder.rename(moved)
     for path in _listing(moved / ".locks"):
-        with locks.held(Path(path.path)):
+        with held(Path(path.path)):
             pass
     target = _zipped(moved, session.folder.name)
     mirror.copy(storage, target)

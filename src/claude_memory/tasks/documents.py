@@ -1,6 +1,7 @@
 """Task documents on disk: markdown with a small front matter, read and written as bytes.
 
-Knows the format of one file; which file belongs to which task is the book's business.
+Knows the format of one file, and where a scratchpad's earlier texts are: every save keeps the one before,
+numbered, and nothing is dropped. Which file belongs to which task is the book's business.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from claude_memory.errors import NotFound
 from claude_memory.platform import files
+from claude_memory.tasks.model import Version
 
 WRITABLE = files.FILE_MODE
 _FENCE = b"---\n"
@@ -140,3 +143,56 @@ def _unquoted(value: str) -> str:
         except ValueError:
             return value
     return value
+
+
+# --- earlier texts of a scratchpad
+
+
+def history_of(scratchpad: Path) -> Path:
+    """Where the earlier texts of a scratchpad stand."""
+    return scratchpad.parent / ".history" / scratchpad.name.removesuffix(".md")
+
+
+def keep_version(scratchpad: Path) -> Path:
+    """Copy the present text to the history, under the next number."""
+    content = read_bytes(scratchpad)
+    last = max(_numbers(scratchpad), default=0)
+    if last and read_bytes(_path(scratchpad, last)) == content:
+        return _path(scratchpad, last)  # kept already by a save that failed after this
+    target = _path(scratchpad, last + 1)
+    write(target, content)
+    written = scratchpad.stat().st_mtime_ns
+    os.utime(target, ns=(written, written))  # a version is as old as its text
+    return target
+
+
+def versions(scratchpad: Path) -> list[Version]:
+    """All earlier texts, oldest first."""
+    return [_version(_path(scratchpad, number), number) for number in sorted(_numbers(scratchpad))]
+
+
+def version_text(scratchpad: Path, number: int) -> str:
+    """One earlier text."""
+    try:
+        return read(_path(scratchpad, number)).text
+    except FileNotFoundError:
+        count = len(versions(scratchpad))
+        raise NotFound(f"{scratchpad.name} has no version {number}; it has {count}, see --history") from None
+
+
+def _path(scratchpad: Path, number: int) -> Path:
+    return history_of(scratchpad) / f"{number:04}.md"
+
+
+def _numbers(scratchpad: Path) -> list[int]:
+    try:
+        names = [entry.name for entry in os.scandir(history_of(scratchpad))]
+    except FileNotFoundError:
+        return []
+    return [int(name[:-3]) for name in names if name.endswith(".md") and name[:-3].isdecimal()]
+
+
+def _version(path: Path, number: int) -> Version:
+    document, status = read(path), path.stat()
+    saved = datetime.fromtimestamp(status.st_mtime, UTC)
+    return Version(number, saved, document.fields.get("by", ""), len(document.text), path)

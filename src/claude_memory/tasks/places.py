@@ -9,13 +9,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from claude_memory import settings
 from claude_memory.errors import InvalidInput, StoreFault
-from claude_memory.platform import files, project
+from claude_memory.platform import files, locks, project
 from claude_memory.platform.layout import FOLDER, stays_inside
+
+WAIT_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +117,10 @@ def _names(folder: Path | str, home: Path) -> tuple[str, ...]:
         ):
             return project.resolve(folder, store.project_for).identities
     return project.identify(folder).identities
+
+
+def held(path: Path, *, wait_seconds: float = WAIT_SECONDS) -> AbstractContextManager[None]:
+    """Hold a lock of task files, waiting for a live owner; Conflict when it does not let go in time."""
+    files.private_folder(path.parent)
+    conflict = f"{path} is held by {{owner}} for over {wait_seconds:g} s; try again"
+    return locks.held(path, wait_seconds=wait_seconds, conflict=conflict)

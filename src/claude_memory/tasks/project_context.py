@@ -16,9 +16,9 @@ from typing import Any
 
 from claude_memory.errors import InvalidInput
 from claude_memory.redact import kept_document
-from claude_memory.tasks import documents, locks, mirror
+from claude_memory.tasks import documents, mirror
 from claude_memory.tasks.detection import Facts, Package, detect
-from claude_memory.tasks.places import Storage
+from claude_memory.tasks.places import Storage, held
 
 _FILE = "project-context.json"
 _FORMAT = 1
@@ -92,7 +92,7 @@ class ContextKeeper:
 
     def _refreshed(self, changes: Mapping[str, Any]) -> ProjectContext:
         target = self.storage.inside(self.storage.ensure() / _FILE)
-        with locks.held(self.storage.inside(self.storage.folder / ".locks" / "project-context.lock")):
+        with held(self.storage.inside(self.storage.folder / ".locks" / "project-context.lock")):
             kept = self._kept()
             custom = {**(kept.custom if kept else {}), **{str(key): value for key, value in changes.items()}}
             custom = {key: value for key, value in custom.items() if value is not None}

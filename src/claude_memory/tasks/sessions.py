@@ -19,9 +19,9 @@ from typing import Any
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.platform import files
 from claude_memory.redact import kept
-from claude_memory.tasks import documents, locks, mirror, names, people
+from claude_memory.tasks import documents, mirror, names
 from claude_memory.tasks.model import Part, Session, TaskRecord
-from claude_memory.tasks.places import Storage, storage_for
+from claude_memory.tasks.places import Storage, held, storage_for
 from claude_memory.text.ids import meant
 
 ENVIRONMENT = ("CLAUDE_MEMORY_SESSION", "CLAUDE_SESSION_ID")
@@ -41,7 +41,7 @@ class SessionManager:
         by: str | None = None,
     ) -> None:
         self.storage = storage or storage_for(project, storage_path=storage_path)
-        self.by = by or people.me()
+        self.by = by or names.me()
         self._chosen = session
         self._read: dict[Path, tuple[tuple[int, ...], Session]] = {}
 
@@ -80,7 +80,7 @@ class SessionManager:
         wanted = self.current_id()
         if wanted is not None:
             return self.named(wanted)
-        with locks.held(self.storage.inside(self.storage.ensure() / ".locks" / "first-session.lock")):
+        with held(self.storage.inside(self.storage.ensure() / ".locks" / "first-session.lock")):
             wanted = self.current_id()  # of many who find none at once, one makes it
             return self.named(wanted) if wanted is not None else self.start_session()
 
@@ -112,7 +112,7 @@ class SessionManager:
         session = Session(session_id, kept(name), datetime.now(UTC), self.by, folder)
         self.storage.inside(folder)
         files.private_folder(folder / "tasks")
-        with locks.held(self.storage.inside(folder / ".locks" / "session.lock")):
+        with held(self.storage.inside(folder / ".locks" / "session.lock")):
             if not (folder / "session.json").exists():
                 _write(self.storage, session)
         return read_session(self.storage, folder)
@@ -188,7 +188,7 @@ def read_session(storage: Storage, folder: Path) -> Session:
 @contextmanager
 def changing(storage: Storage, session: Session) -> Iterator[dict[str, TaskRecord]]:
     """The session's tasks under its lock, to be changed; written when the block ends well."""
-    with locks.held(storage.inside(session.folder / ".locks" / "session.lock")):
+    with held(storage.inside(session.folder / ".locks" / "session.lock")):
         fresh = read_session(storage, session.folder)
         tasks = dict(fresh.tasks)
         yield tasks

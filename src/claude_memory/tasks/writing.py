@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from claude_memory.errors import Conflict, InvalidInput, NotFound
-from claude_memory.platform import files
 from claude_memory.redact import kept
-from claude_memory.tasks import chain, documents, history, mirror, people
+from claude_memory.tasks import chain, documents, mirror, names
 from claude_memory.tasks.book import TaskBook
 from claude_memory.tasks.model import Part, Session, TaskRecord
 
@@ -32,7 +31,7 @@ def save_scratchpad(book: TaskBook, task: str, text: str, *, by: str, session: s
             if before.text.rstrip("\n") == text.rstrip("\n"):
                 return path
             created = documents.moment(before.fields.get("created")) or created
-            mirror.copy(book.storage, history.keep(path))
+            mirror.copy(book.storage, documents.keep_version(path))
         fields = _fields(owner, record, Part.SCRATCHPAD, by, created)
         documents.write(path, documents.render(fields, text.rstrip("\n") + "\n"))
         mirror.copy(book.storage, path)
@@ -45,7 +44,9 @@ def restore_scratchpad(
     """Make an earlier text the present one; the present one goes to the history."""
     path = book.path(*book.find(task, session), Part.SCRATCHPAD)
     # The text is an earlier one, perhaps not of whoever restores it, perhaps come with a clone.
-    return save_scratchpad(book, task, history.text_of(path, number), by=f"restored by {by}", session=session)
+    return save_scratchpad(
+        book, task, documents.version_text(path, number), by=f"restored by {by}", session=session
+    )
 
 
 def write_plan(
@@ -64,7 +65,7 @@ def write_plan(
         head = documents.front_matter(fields)
         added, tail = chain.continued(chain.start(head), text, now=None)
         documents.write(path, head + added, mode=book.storage.read_only)
-        _remember(path, tail)
+        chain.write_head(path, tail)
         mirror.copy(book.storage, path)
     return path
 
@@ -113,9 +114,11 @@ def append_progress(
 def _append(book: TaskBook, path: Path, text: str, *, by: str, marks: Sequence[str]) -> None:
     mirror.note_foreign(book.storage, path)
     # The time is taken under the lock: the order of entries is the order of their times.
-    added, tail = chain.continued(_tail(path), text, now=datetime.now(UTC), by=people.clean(by), marks=marks)
+    added, tail = chain.continued(
+        _tail(path), text, now=datetime.now(UTC), by=names.signature(by), marks=marks
+    )
     documents.append(path, added)
-    _remember(path, tail)
+    chain.write_head(path, tail)
     mirror.extend(book.storage, path, added)
 
 
@@ -131,16 +134,6 @@ def _tail(path: Path) -> chain.Tail:
     return chain.tail_of(document.head, document.body)
 
 
-def head_path(document: Path) -> Path:
-    """Where the end of a document's chain is remembered."""
-    return document.parent / ".heads" / document.name.removesuffix(".md")
-
-
-def _remember(path: Path, tail: chain.Tail) -> None:
-    files.private_folder(head_path(path).parent)
-    chain.write_head(head_path(path), tail)
-
-
 def _fields(
     session: Session, record: TaskRecord, part: Part, by: str, created: datetime, marks: Sequence[str] = ()
 ) -> dict[str, str]:
@@ -149,7 +142,7 @@ def _fields(
         "session": session.session_id,
         "phase": part.value,
         "created": documents.stamp(created),
-        "by": people.clean(by),
+        "by": names.signature(by),
     }
     return fields | ({"marks": ", ".join(marks)} if marks else {})
 

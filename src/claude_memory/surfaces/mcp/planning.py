@@ -195,8 +195,8 @@ def _listed(tasks: MemoryAPI) -> tuple[TaskLine, ...]:
 
 
 def _written(tasks: MemoryAPI, action: str, name: str, text: str) -> str:
+    from claude_memory.tasks.book import WorkflowEnforcer
     from claude_memory.tasks.model import Part
-    from claude_memory.tasks.phases import WorkflowEnforcer
 
     order = WorkflowEnforcer(tasks.memory_manager)
     if action == "scratchpad":
