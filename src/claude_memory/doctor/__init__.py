@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from claude_memory import settings as settings_module
-from claude_memory.doctor import agents, capture, database, histories, places, vectors
+from claude_memory.doctor import capture, database, histories, installation, places, vectors
 from claude_memory.doctor.report import Check, Level, fail, ok, probed, warn
 from claude_memory.errors import ConfigFault
 from claude_memory.settings import Settings
@@ -44,7 +44,7 @@ def check(home: Path, project_root: Path | None = None, *, deep: bool = False) -
             *probed("tasks", partial(places.tasks, home, project_root)),
         ]
     if project_root is not None:
-        findings += probed("agents", partial(agents.agents, project_root))
+        findings += probed("agents", partial(installation.agents, project_root))
     return [*findings, *probed("retention", lambda: [_retention(home, settings)])]
 
 

@@ -111,7 +111,9 @@ def material(
     until = [message for message in messages if message.ordinal <= stretch.last]
     taken = [message for message in until if message.ordinal >= stretch.first]
     whole = exchanges(stretch.session, until, cwd)
-    standing = [task for task in (whole[-1].tasks if whole else ()) if task.status in OPEN_STATES]
+    # An exchange holds the list only if it touched it.
+    listed = next((each.tasks for each in reversed(whole) if each.tasks), ())
+    standing = [task for task in listed if task.status in OPEN_STATES]
     return Material(
         stretch,
         # By its messages alone: an exchange that goes on behind a compaction is two in the summaries.

@@ -15,7 +15,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from claude_memory import doctor as health
+from claude_memory import doctor
 from claude_memory.backup import backup, mirror
 from claude_memory.capture.spool import Spool
 from claude_memory.doctor import Check, database, places, vectors
@@ -57,12 +57,12 @@ def remember(store: Store, count: int, word: str = "note") -> list[StoredMemory]
 
 
 def found(home: Path, name: str, *, deep: bool = False) -> Check:
-    [check] = [item for item in health.check(home, None, deep=deep) if item.name == name]
+    [check] = [item for item in doctor.check(home, None, deep=deep) if item.name == name]
     return check
 
 
 def levels(home: Path) -> dict[str, str]:
-    return {item.name: item.level for item in health.check(home, None)}
+    return {item.name: item.level for item in doctor.check(home, None)}
 
 
 def contents(folder: Path) -> dict[str, bytes | None]:
@@ -213,7 +213,7 @@ def test_a_stopped_writer_turns_the_doctor_red(home: Path, store: Store) -> None
         writer.stdout.readline()
         os.kill(writer.pid, signal.SIGSTOP)
         try:
-            checks = {item.name: item for item in health.check(home, None)}
+            checks = {item.name: item for item in doctor.check(home, None)}
         finally:
             writer.kill()
     assert checks["write lock"].level == "fail"
@@ -353,7 +353,7 @@ def test_missing_vectors_and_those_of_another_model_are_told(
     assert found(home, "vectors").level == "warn"
     waiting = store.unembedded("another", 10)
     store.add_vectors("another", [(passage.id, bytes(384)) for passage in waiting])
-    others = [item for item in health.check(home, None) if item.name == "vectors"]
+    others = [item for item in doctor.check(home, None) if item.name == "vectors"]
     assert any("another model (another)" in item.message for item in others)
 
 
@@ -410,7 +410,7 @@ def test_it_never_raises_whatever_stands_where(home: Path, name: str, shape: str
     elif os.name != "nt":
         path.symlink_to(home / "nowhere")
     before = contents(home)
-    result = health.check(home, None)
+    result = doctor.check(home, None)
     assert all(item.message and "\n" not in item.message for item in result)
     assert contents(home) == before
 

@@ -18,18 +18,11 @@ from claude_memory.transcripts.opencode import OpenCodeReader
 READERS: Mapping[str, Callable[[SourceFile, Mapping[str, Any]], Reader]] = {
     "claude-code": ClaudeReader,
     "codex": CodexReader,
-    "gemini": GeminiReader,
+    "gemini-cli": GeminiReader,
     "opencode": OpenCodeReader,
     "factory": FactoryReader,
     "cursor": CursorReader,
     "copilot-cli": CopilotReader,
-}
-RESUME = {  # how a person goes on with a conversation
-    "claude-code": "claude --resume {session}",
-    "codex": "codex resume {session}",
-    "opencode": "opencode --session {session}",
-    "factory": "droid --resume {session}",
-    "copilot-cli": "copilot --resume {session}",
 }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from claude_memory.doctor import Check, check
-from claude_memory.doctor.agents import agents
+from claude_memory.doctor.installation import agents
 from claude_memory.install.installer import install
 from claude_memory.install.plugin import HOOK_FILE, MARKETPLACE, PLUGIN, hook_program, hooks_with_paths
 
@@ -49,7 +49,7 @@ def test_every_place_is_named(home: Path, project: Path) -> None:
     install(home, "claude", "user", project, client="")
     [only] = agents(project)
     assert only.level == "ok"
-    assert "claude (" in only.message
+    assert "claude-code (" in only.message
     assert "codex (" in only.message
 
 

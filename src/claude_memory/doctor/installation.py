@@ -1,4 +1,4 @@
-"""What is installed where, and whether it still works. Reads only; the doctor asks."""
+"""Whether agents are tied to this memory, once each, with a program that exists. Reads only."""
 
 from __future__ import annotations
 
@@ -9,8 +9,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from claude_memory.doctor.report import Check, fail, ok, warn
 from claude_memory.install.installer import config_folder, installed, plugin_installed
 from claude_memory.install.plugin import HOOK_FILE, MARKETPLACE, PLUGIN, hook_program
+
+_RENEW = "`claude-memory install` renews it"
+
+
+def agents(project_root: Path) -> Iterator[Check]:
+    """What is installed where, what runs twice, what is gone or old."""
+    places = registrations(project_root)
+    titles = ", ".join(place.title for place in places)
+    yield ok(
+        "agents", f"installed in {titles}" if places else "installed in no agent", "`claude-memory install`"
+    )
+    for agent in doubled(places):
+        where = " and ".join(str(place.path) for place in places if place.agent == agent)
+        yield warn(
+            "double registration",
+            f"every event of {agent} is captured twice and stored once: {where}",
+            "`claude-memory uninstall`, then `claude-memory install` for one scope",
+        )
+    for place in missing_interpreters(places):
+        yield fail("interpreter", f"{place.title} runs {place.interpreter}, which is gone", _RENEW)
+    for place in missing_programs(places):
+        yield fail("hook program", f"{place.title} runs {place.program}, which is gone", _RENEW)
+    for place in outdated(places):
+        yield warn("hook program", f"{place.title} runs the hook program of another release", _RENEW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +60,7 @@ def registrations(project_root: Path) -> list[Registration]:
     if hook is not None:
         table = hook.parent / "hooks.json"
         interpreter, _ = _command(table)
-        found.append(Registration("claude", table, interpreter, str(hook), is_plugin=True))
+        found.append(Registration("claude-code", table, interpreter, str(hook), is_plugin=True))
     for agent, path in installed(project_root):
         found.append(Registration(agent, path, *_command(path)))
     return found
