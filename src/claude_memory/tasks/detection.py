@@ -102,8 +102,6 @@ def detect(root: Path) -> Facts:
     languages = [name for each in met for name in _languages(tree, each)]
     composed = [path for pattern in rules["compose"] for path in tree.glob(pattern)]
     images = [path for pattern in rules["containers"] for path in tree.glob(f"**/{pattern}")]
-    patterns = [*(runner["file"] for runner in rules["task_runners"]), *rules["workspaces"], *rules["ci"]]
-    patterns += [pattern for ecosystem in rules["ecosystems"] for pattern in ecosystem["managers"]]
     marks = [name for pattern, name in rules["workspaces"].items() if tree.glob(pattern)]
     tops = [each for each in met if not each.folder]
     inner = {each.folder: each for each in reversed(met) if each.folder}
@@ -127,12 +125,7 @@ def detect(root: Path) -> Facts:
             Package(path, each.name or path.rpartition("/")[2], next(_languages(tree, each)))
             for path, each in sorted(inner.items())
         )[:MAX_PACKAGES],
-        manifests=_unique(
-            [path for each in met for path in each.manifests]
-            + [path for pattern in patterns for path in tree.glob(pattern)]
-            + composed
-            + images
-        ),
+        manifests=_unique(path for each in met for path in each.manifests),
     )
 
 
