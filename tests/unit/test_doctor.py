@@ -18,7 +18,7 @@ import pytest
 from claude_memory import doctor
 from claude_memory.backup import backup, mirror
 from claude_memory.capture.spool import Spool
-from claude_memory.doctor import Check, database, places, vectors
+from claude_memory.doctor import Check, database, surroundings, vectors
 from claude_memory.model import Kind, ProjectIdentity, StoredMemory, memory_id
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
@@ -120,7 +120,7 @@ def test_a_home_that_cannot_be_made_is_a_fault(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "file").write_text("in the way")
     check = found(tmp_path / "file" / "home", "home")
     assert (check.level, "is no folder" in check.message) == ("fail", True)
-    monkeypatch.setattr(places, "_is_read_only", lambda root: True)
+    monkeypatch.setattr(surroundings, "_is_read_only", lambda root: True)
     check = found(tmp_path / "new" / "home", "home")
     assert (check.level, f"{tmp_path} is not writable" in check.message) == ("fail", True)
 
@@ -128,7 +128,7 @@ def test_a_home_that_cannot_be_made_is_a_fault(tmp_path: Path, monkeypatch: pyte
 def test_a_read_only_home_is_a_fault(home: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     remember(store, 2)
     store.close()
-    monkeypatch.setattr(places, "_is_read_only", lambda root: True)
+    monkeypatch.setattr(surroundings, "_is_read_only", lambda root: True)
     assert found(home, "home").level == "fail"
 
 
@@ -145,8 +145,8 @@ def test_a_home_without_rights_is_a_fault(home: Path) -> None:
 def test_the_disk_warns_before_it_is_full(
     home: Path, monkeypatch: pytest.MonkeyPatch, free_mb: int, level: str
 ) -> None:
-    usage = places.shutil.disk_usage(home)
-    monkeypatch.setattr(places.shutil, "disk_usage", lambda _: usage._replace(free=free_mb << 20))
+    usage = surroundings.shutil.disk_usage(home)
+    monkeypatch.setattr(surroundings.shutil, "disk_usage", lambda _: usage._replace(free=free_mb << 20))
     assert found(home, "disk").level == level
 
 
@@ -388,7 +388,7 @@ def test_large_logs_warn(home: Path) -> None:
 
 
 def test_an_old_sqlite_is_a_fault(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "_OLDEST_SQLITE", (99, 0, 0))
+    monkeypatch.setattr(surroundings, "_OLDEST_SQLITE", (99, 0, 0))
     assert found(home, "versions").level == "fail"
 
 
@@ -421,7 +421,9 @@ def test_it_works_without_what_only_posix_has(
 ) -> None:
     remember(store, 1)
     mirror.flush(home, store)
-    usage = places.shutil.disk_usage(home)
-    monkeypatch.setattr(places.shutil, "disk_usage", lambda _: usage)  # the library has its own way elsewhere
+    usage = surroundings.shutil.disk_usage(home)
+    monkeypatch.setattr(
+        surroundings.shutil, "disk_usage", lambda _: usage
+    )  # the library has its own way elsewhere
     monkeypatch.delattr(os, hidden, raising=False)
     assert "fail" not in levels(home).values()

@@ -61,6 +61,6 @@ def task_words(root: Path, home: Path, *, session: str | None) -> str:
 def _has_tasks(root: Path, home: Path) -> bool:
     if not _is_used(root, home):
         return False
-    from claude_memory.tasks.places import storage_for
+    from claude_memory.tasks.storage import storage_for
 
     return any((folder / "sessions").is_dir() for folder in storage_for(root, home=home).folders)

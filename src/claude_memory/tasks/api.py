@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, overload
 
-from claude_memory.tasks import checking, mirror, names, views, writing
+from claude_memory.tasks import checking, copies, names, views, writers
 from claude_memory.tasks.book import TaskBook
 from claude_memory.tasks.model import Entry, Part, Problem, TaskStatus, TaskSummary, Version
-from claude_memory.tasks.places import Storage, storage_for
 from claude_memory.tasks.project_context import ContextKeeper
-from claude_memory.tasks.sessions import SessionManager
+from claude_memory.tasks.session_files import SessionManager
+from claude_memory.tasks.storage import Storage, storage_for
 
 
 class MemoryAPI:
@@ -37,11 +37,11 @@ class MemoryAPI:
 
     def create_scratchpad(self, task: str, content: str = "", *, session: str | None = None) -> Path:
         """Begin a task's exploration; on a task that has a scratchpad it is an update."""
-        return writing.save_scratchpad(self.memory_manager, task, content, by=self.by, session=session)
+        return writers.save_scratchpad(self.memory_manager, task, content, by=self.by, session=session)
 
     def update_scratchpad(self, task: str, content: str, *, session: str | None = None) -> Path:
         """Replace the scratchpad's text; the text before stays in the history."""
-        return writing.save_scratchpad(self.memory_manager, task, content, by=self.by, session=session)
+        return writers.save_scratchpad(self.memory_manager, task, content, by=self.by, session=session)
 
     def get_scratchpad(self, task: str, *, session: str | None = None) -> str | None:
         """The scratchpad's text."""
@@ -53,7 +53,7 @@ class MemoryAPI:
 
     def restore_scratchpad(self, task: str, number: int, *, session: str | None = None) -> Path:
         """Make an earlier text the present one."""
-        return writing.restore_scratchpad(self.memory_manager, task, number, by=self.by, session=session)
+        return writers.restore_scratchpad(self.memory_manager, task, number, by=self.by, session=session)
 
     def create_plan(
         self, task: str, content: str, *, session: str | None = None, marks: Sequence[str] = ()
@@ -61,13 +61,13 @@ class MemoryAPI:
         """Write the plan; it cannot be changed afterwards, only amended."""
         if Part.SCRATCHPAD not in self.memory_manager.parts(task):
             marks = (*marks, "unexplored")
-        return writing.write_plan(
+        return writers.write_plan(
             self.memory_manager, task, content, by=self.by, session=session, marks=marks
         )
 
     def amend_plan(self, task: str, why: str, content: str = "", *, session: str | None = None) -> Path:
         """Add a dated amendment below the plan."""
-        return writing.amend_plan(self.memory_manager, task, why, content, by=self.by, session=session)
+        return writers.amend_plan(self.memory_manager, task, why, content, by=self.by, session=session)
 
     def get_plan(self, task: str, *, session: str | None = None) -> str | None:
         """The plan as it was written, without its amendments."""
@@ -77,7 +77,7 @@ class MemoryAPI:
         self, task: str, content: str, *, session: str | None = None, marks: Sequence[str] = ()
     ) -> Path:
         """Add an entry to the record; without a plan it is marked unplanned."""
-        return writing.append_progress(
+        return writers.append_progress(
             self.memory_manager, task, content, by=self.by, session=session, marks=marks
         )
 
@@ -125,11 +125,11 @@ class MemoryAPI:
 
     def lost_files(self) -> list[Path]:
         """Task files that are gone from the project but kept in the home."""
-        return mirror.missing(self.storage)
+        return copies.missing(self.storage)
 
     def recover(self) -> list[Path]:
         """Bring such files back. A project folder that was gone is made again: open a new MemoryAPI."""
-        return mirror.recover(self.storage)
+        return copies.recover(self.storage)
 
     def get_context(self, *, max_tokens: int = views.DEFAULT_TOKENS) -> str:
         """What a sub-agent is told about the tasks under way."""

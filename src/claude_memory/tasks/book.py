@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from claude_memory.errors import Conflict, InvalidInput, NotFound
-from claude_memory.tasks import chain, documents, mirror, names
+from claude_memory.tasks import chain, copies, markdown, names
 from claude_memory.tasks.model import (
     Entry,
     Part,
@@ -29,8 +29,8 @@ from claude_memory.tasks.model import (
     objection,
     phase_of,
 )
-from claude_memory.tasks.places import Storage, held
-from claude_memory.tasks.sessions import SessionManager, changing
+from claude_memory.tasks.session_files import SessionManager, changing
+from claude_memory.tasks.storage import Storage, held
 
 DEFAULT_PATTERN = "{task}-{session}-{phase}.md"
 _FIELDS = {"task", "session", "timestamp", "phase"}
@@ -76,7 +76,7 @@ class TaskBook:
         name = record.files.get(part) or self._file_name(session, record, part)
         path = self.storage.inside(session.folder / "tasks" / name)
         if part is Part.SCRATCHPAD:
-            self.storage.inside(documents.history_of(path))
+            self.storage.inside(markdown.history_of(path))
         return path
 
     def lock_path(self, session: Session, record: TaskRecord) -> Path:
@@ -131,28 +131,28 @@ class TaskBook:
         if not path.is_file():
             return None
         if part is Part.SCRATCHPAD:
-            return documents.read(path).text.rstrip("\n")
+            return markdown.read(path).text.rstrip("\n")
         return next((entry.text for entry in self.entries(name, part, session)), "")
 
     def author(self, name: str, part: Part, session: str | None = None) -> str:
         """By whom a document was begun, or a scratchpad last saved."""
-        return documents.read_head(self.path(*self.find(name, session), part)).get("by", "")
+        return markdown.read_head(self.path(*self.find(name, session), part)).get("by", "")
 
     def entries(self, name: str, part: Part = Part.PROGRESS, session: str | None = None) -> list[Entry]:
         """The sealed entries of a progress record, or of a plan with its amendments."""
         path = self.path(*self.find(name, session), part)
         if not path.is_file():
             return []
-        document = documents.read(path)
+        document = markdown.read(path)
         found = [item.entry for item in chain.entries(document.body)[0]]
         if part is Part.PLAN and found:  # its heading is the front matter
-            created = documents.moment(document.fields.get("created"))
+            created = markdown.moment(document.fields.get("created"))
             found[0] = replace(found[0], time=created, by=document.fields.get("by", ""), marks=())
         return found
 
     def history(self, name: str, session: str | None = None) -> list[Version]:
         """Earlier texts of the scratchpad, oldest first."""
-        return documents.versions(self.path(*self.find(name, session), Part.SCRATCHPAD))
+        return markdown.versions(self.path(*self.find(name, session), Part.SCRATCHPAD))
 
     @property
     def file_pattern(self) -> str:
@@ -167,12 +167,12 @@ class TaskBook:
         """Name new documents after a pattern of {task}, {session}, {timestamp} and {phase}."""
         config = {**self._config(), _PATTERN_KEY: _checked_pattern(pattern)}
         target = self.storage.inside(self.storage.ensure() / "config.json")
-        documents.write(target, documents.encoded(json.dumps(config, indent=2) + "\n"))
-        mirror.copy(self.storage, target)
+        markdown.write(target, markdown.encoded(json.dumps(config, indent=2) + "\n"))
+        copies.copy(self.storage, target)
 
     def _config(self) -> dict[str, object]:
         try:
-            found = json.loads(documents.read_if_there(self.storage.folder / "config.json") or b"")
+            found = json.loads(markdown.read_if_there(self.storage.folder / "config.json") or b"")
         except (ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from claude_memory.platform.files import private_folder
-from claude_memory.tasks.documents import encoded, moment, stamp
+from claude_memory.tasks.markdown import encoded, moment, stamp
 from claude_memory.tasks.model import Entry
 
 UNSEALED = "unsealed"  # text found without a seal: a write a crash cut short, or an edit by hand

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from claude_memory.errors import MemoryFault
-from claude_memory.tasks import chain, documents
+from claude_memory.tasks import chain, markdown
 from claude_memory.tasks.book import TaskBook
 from claude_memory.tasks.model import Part, Problem, Session, TaskRecord, TaskStatus, next_step
-from claude_memory.tasks.places import Storage, storage_for
-from claude_memory.tasks.sessions import SessionManager
+from claude_memory.tasks.session_files import SessionManager
+from claude_memory.tasks.storage import Storage, storage_for
 
 _CACHE = Path(".cache") / "verified.json"
 
@@ -54,7 +54,7 @@ def changed(book: TaskBook) -> list[Problem]:
     if whole != cached:
         with contextlib.suppress(OSError, MemoryFault):  # a cache: the next status reads more, that is all
             target = book.storage.inside(book.storage.ensure() / _CACHE)
-            documents.write(target, json.dumps(whole).encode())
+            markdown.write(target, json.dumps(whole).encode())
     return problems
 
 
@@ -85,13 +85,13 @@ def _problems(book: TaskBook, owner: Session, record: TaskRecord, part: Part) ->
 
 def _faults(path: Path) -> list[str]:
     end = chain.read_head(path)  # first: a record may grow, but never shrink, meanwhile
-    document = documents.read(path)
+    document = markdown.read(path)
     return chain.faults(document.head, document.body, end)
 
 
 def _read_cache(storage: Storage) -> dict[str, list[int]]:
     try:
-        cached = json.loads(documents.read_bytes(storage.folder / _CACHE))
+        cached = json.loads(markdown.read_bytes(storage.folder / _CACHE))
     except (OSError, ValueError, RecursionError):
         return {}
     return cached if isinstance(cached, dict) else {}

@@ -14,9 +14,9 @@ from typing import Any
 
 from claude_memory.errors import InvalidInput
 from claude_memory.redact import kept_document
-from claude_memory.tasks import documents, mirror
+from claude_memory.tasks import copies, markdown
 from claude_memory.tasks.detection import Facts, detect
-from claude_memory.tasks.places import Storage, held
+from claude_memory.tasks.storage import Storage, held
 
 _FILE = "project-context.json"
 _FORMAT = 1
@@ -90,16 +90,16 @@ class ContextKeeper:
             before = self._document().get("custom")
             custom = {**(before if isinstance(before, dict) else {}), **changes}
             custom = {str(key): value for key, value in custom.items() if value is not None}
-            now = documents.stamp(datetime.now(UTC))
+            now = markdown.stamp(datetime.now(UTC))
             context = ProjectContext(facts, custom, str(self.storage.root), now)
             content = json.dumps(kept_document(context.as_json()), ensure_ascii=False, indent=2) + "\n"
-            documents.write(target, documents.encoded(content))
-        mirror.copy(self.storage, target)
+            markdown.write(target, markdown.encoded(content))
+        copies.copy(self.storage, target)
         return context
 
     def _document(self) -> dict[str, Any]:
         try:
-            document = json.loads(documents.read_if_there(self.storage.folder / _FILE) or b"")
+            document = json.loads(markdown.read_if_there(self.storage.folder / _FILE) or b"")
         except (ValueError, RecursionError):
             return {}
         return document if isinstance(document, dict) else {}

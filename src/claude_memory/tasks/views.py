@@ -16,13 +16,13 @@ from typing import Any
 
 from claude_memory.errors import InvalidInput, MemoryFault
 from claude_memory.model import Kind, MemoryId, NewMemory, ProjectId, Trust, memory_id
-from claude_memory.tasks import checking, mirror
+from claude_memory.tasks import checking, copies
 from claude_memory.tasks.book import TaskBook
-from claude_memory.tasks.documents import stamp
+from claude_memory.tasks.markdown import stamp
 from claude_memory.tasks.model import Entry, Part, Phase, TaskFile, TaskSummary
 from claude_memory.tasks.names import is_person
-from claude_memory.tasks.places import Storage, storage_for
-from claude_memory.tasks.sessions import SessionManager
+from claude_memory.tasks.session_files import SessionManager
+from claude_memory.tasks.storage import Storage, storage_for
 from claude_memory.text.quotation import named
 
 CHARACTERS_PER_TOKEN = 4
@@ -254,7 +254,7 @@ def texts(storage: Storage, *, since: datetime | None = None) -> Iterator[TaskTe
 
 
 def _of_file(book: TaskBook, task: TaskSummary, file: TaskFile) -> Iterator[TaskText]:
-    own = mirror.own_texts(book.storage, file.path)
+    own = copies.own_texts(book.storage, file.path)
     session, part = task.session_id, file.part
     if part is Part.SCRATCHPAD:
         by = book.author(task.name, part, session)
@@ -278,6 +278,6 @@ def _of_file(book: TaskBook, task: TaskSummary, file: TaskFile) -> Iterator[Task
 
 def _trust(entry: Entry, own: frozenset[str] | None) -> Trust:
     """A text that was not written on this machine came with a clone, whatever name it is signed with."""
-    if own is not None and mirror.digest(entry.text) not in own:
+    if own is not None and copies.digest(entry.text) not in own:
         return Trust.IMPORTED
     return Trust.USER if is_person(entry.by) else Trust.AGENT

@@ -275,7 +275,7 @@ class Upkeep(Opened):
 
     def _index_tasks(self) -> None:
         """Let search find what stands in this project's task files; texts that changed are revised."""
-        from claude_memory.tasks.places import storage_for
+        from claude_memory.tasks.storage import storage_for
 
         storage = storage_for(self.project_root, home=self.home)
         if not any((folder / "sessions").is_dir() for folder in storage.folders):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.redact import kept
-from claude_memory.tasks import chain, documents, mirror, names
+from claude_memory.tasks import chain, copies, markdown, names
 from claude_memory.tasks.book import TaskBook
 from claude_memory.tasks.model import Part, Session, TaskRecord
 
@@ -27,14 +27,14 @@ def save_scratchpad(book: TaskBook, task: str, text: str, *, by: str, session: s
         path = book.path(owner, record, Part.SCRATCHPAD)
         created = datetime.now(UTC)
         if path.exists():
-            before = documents.read(path)
+            before = markdown.read(path)
             if before.text.rstrip("\n") == text.rstrip("\n"):
                 return path
-            created = documents.moment(before.fields.get("created")) or created
-            mirror.copy(book.storage, documents.keep_version(path))
+            created = markdown.moment(before.fields.get("created")) or created
+            copies.copy(book.storage, markdown.keep_version(path))
         fields = _fields(owner, record, Part.SCRATCHPAD, by, created)
-        documents.write(path, documents.render(fields, text.rstrip("\n") + "\n"))
-        mirror.copy(book.storage, path)
+        markdown.write(path, markdown.render(fields, text.rstrip("\n") + "\n"))
+        copies.copy(book.storage, path)
     return path
 
 
@@ -45,7 +45,7 @@ def restore_scratchpad(
     path = book.path(*book.find(task, session), Part.SCRATCHPAD)
     # The text is an earlier one, perhaps not of whoever restores it, perhaps come with a clone.
     return save_scratchpad(
-        book, task, documents.version_text(path, number), by=f"restored by {by}", session=session
+        book, task, markdown.version_text(path, number), by=f"restored by {by}", session=session
     )
 
 
@@ -62,11 +62,11 @@ def write_plan(
         if path.exists():
             raise _exists(task, path)
         fields = _fields(owner, record, Part.PLAN, by, datetime.now(UTC), marks)
-        head = documents.front_matter(fields)
+        head = markdown.front_matter(fields)
         added, tail = chain.continued(chain.start(head), text, now=None)
-        documents.write(path, head + added, mode=book.storage.read_only)
+        markdown.write(path, head + added, mode=book.storage.read_only)
         chain.write_head(path, tail)
-        mirror.copy(book.storage, path)
+        copies.copy(book.storage, path)
     return path
 
 
@@ -83,10 +83,10 @@ def amend_plan(
             f'task {task!r} has no plan to amend; `claude-memory plan "{task}" --content "..."` makes one'
         )
     with book.lock(owner, record):
-        path.chmod(documents.WRITABLE)
+        path.chmod(markdown.WRITABLE)
         try:
             _append(book, path, f"{why.strip()}\n\n{text}".strip(), by=by, marks=("amendment",))
-            documents.make_durable(path)
+            markdown.make_durable(path)
         finally:
             path.chmod(book.storage.read_only)
     return path
@@ -103,23 +103,23 @@ def append_progress(
         path = book.path(owner, record, Part.PROGRESS)
         if not path.exists():
             fields = _fields(owner, record, Part.PROGRESS, by, datetime.now(UTC))
-            documents.write(path, documents.front_matter(fields))
+            markdown.write(path, markdown.front_matter(fields))
         if not book.path(owner, record, Part.PLAN).exists():
             marks = (*marks, "unplanned")
         _append(book, path, text, by=by, marks=marks)
-    documents.make_durable(path)  # after the lock, so that many writers share one wait for the disk
+    markdown.make_durable(path)  # after the lock, so that many writers share one wait for the disk
     return path
 
 
 def _append(book: TaskBook, path: Path, text: str, *, by: str, marks: Sequence[str]) -> None:
-    mirror.note_foreign(book.storage, path)
+    copies.note_foreign(book.storage, path)
     # The time is taken under the lock: the order of entries is the order of their times.
     added, tail = chain.continued(
         _tail(path), text, now=datetime.now(UTC), by=names.signature(by), marks=marks
     )
-    documents.append(path, added)
+    markdown.append(path, added)
     chain.write_head(path, tail)
-    mirror.extend(book.storage, path, added)
+    copies.extend(book.storage, path, added)
 
 
 def _tail(path: Path) -> chain.Tail:
@@ -130,7 +130,7 @@ def _tail(path: Path) -> chain.Tail:
             end = handle.read()
         if len(chain.entries(end)[0]) > 1:
             return chain.tail_of(b"", end)
-    document = documents.read(path)
+    document = markdown.read(path)
     return chain.tail_of(document.head, document.body)
 
 
@@ -141,7 +141,7 @@ def _fields(
         "task": record.name,
         "session": session.session_id,
         "phase": part.value,
-        "created": documents.stamp(created),
+        "created": markdown.stamp(created),
         "by": names.signature(by),
     }
     return fields | ({"marks": ", ".join(marks)} if marks else {})

@@ -14,8 +14,8 @@ from pathlib import Path
 from claude_memory.errors import InvalidInput
 from claude_memory.platform import files
 from claude_memory.platform.layout import FOLDER, prepare, stays_inside
-from claude_memory.tasks import chain, documents
-from claude_memory.tasks.places import Storage, lost_mirror
+from claude_memory.tasks import chain, markdown
+from claude_memory.tasks.storage import Storage, lost_mirror
 
 _ROOT = ".root"
 
@@ -54,7 +54,7 @@ def own_texts(storage: Storage, path: Path) -> frozenset[str] | None:
     if target is None:
         return None
     try:
-        return digests(documents.read_bytes(target)) - _foreign(storage)
+        return digests(markdown.read_bytes(target)) - _foreign(storage)
     except OSError:
         return frozenset()
 
@@ -65,7 +65,7 @@ def note_foreign(storage: Storage, path: Path) -> None:
     if own is None or storage.mirror is None:
         return
     with contextlib.suppress(OSError):
-        others = digests(documents.read_bytes(path)) - own - _foreign(storage)
+        others = digests(markdown.read_bytes(path)) - own - _foreign(storage)
         if others:
             files.private_folder(storage.mirror.parent)
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
@@ -86,7 +86,7 @@ def digest(text: str) -> str:
 
 def digests(content: bytes) -> frozenset[str]:
     """Every text of a document: the whole of it, and each of its entries."""
-    document = documents.parse(content)
+    document = markdown.parse(content)
     sealed, loose = chain.entries(document.body)
     texts = [document.text, *(item.entry.text for item in sealed)]
     if loose:

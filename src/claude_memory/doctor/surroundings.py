@@ -213,7 +213,7 @@ def logs(root: Path, settings: Settings) -> Iterator[Check]:
 
 def tasks(home: Path, project_root: Path | None) -> Iterator[Check]:
     """Whether plans and progress of this project's tasks still say what they said when written."""
-    from claude_memory.tasks.places import storage_for
+    from claude_memory.tasks.storage import storage_for
 
     if project_root is None:
         return

@@ -19,9 +19,9 @@ from typing import Any
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.platform import files
 from claude_memory.redact import kept
-from claude_memory.tasks import documents, mirror, names
+from claude_memory.tasks import copies, markdown, names
 from claude_memory.tasks.model import Part, Session, TaskRecord
-from claude_memory.tasks.places import Storage, held, storage_for
+from claude_memory.tasks.storage import Storage, held, storage_for
 from claude_memory.text.ids import meant
 
 ENVIRONMENT = ("CLAUDE_MEMORY_SESSION", "CLAUDE_SESSION_ID")
@@ -126,8 +126,8 @@ class SessionManager:
                 raise
             session = self.named(session_id)
         target = self.storage.inside(self.storage.ensure() / _DEFAULT)
-        documents.write(target, documents.encoded(session.session_id + "\n"))
-        mirror.copy(self.storage, target)
+        markdown.write(target, markdown.encoded(session.session_id + "\n"))
+        copies.copy(self.storage, target)
         self._chosen = session.session_id
         return session
 
@@ -145,9 +145,7 @@ class SessionManager:
 
     def _default(self) -> str | None:
         try:
-            named = (documents.read_if_there(self.storage.folder / _DEFAULT) or b"").decode(
-                "utf-8", "replace"
-            )
+            named = (markdown.read_if_there(self.storage.folder / _DEFAULT) or b"").decode("utf-8", "replace")
             named = named.strip()
             return named if named and self._folder(named) is not None else None
         except InvalidInput:  # nonsense that came with a clone
@@ -200,19 +198,19 @@ def _write(storage: Storage, session: Session) -> None:
     content = {
         "session_id": session.session_id,
         "name": session.name,
-        "created": documents.stamp(session.created_at),
+        "created": markdown.stamp(session.created_at),
         "by": session.by,
         "tasks": {name: _record_json(record) for name, record in session.tasks.items()},
     }
     path = session.folder / "session.json"
-    documents.write(path, documents.encoded(json.dumps(content, ensure_ascii=False, indent=1) + "\n"))
-    mirror.copy(storage, path)
+    markdown.write(path, markdown.encoded(json.dumps(content, ensure_ascii=False, indent=1) + "\n"))
+    copies.copy(storage, path)
 
 
 def _record_json(record: TaskRecord) -> dict[str, Any]:
     return {
         "stem": record.stem,
-        "created": documents.stamp(record.created_at),
+        "created": markdown.stamp(record.created_at),
         "by": record.by,
         "files": {part.value: name for part, name in record.files.items()},
     }
@@ -221,12 +219,12 @@ def _record_json(record: TaskRecord) -> dict[str, Any]:
 def _from_index(folder: Path) -> Session:
     born = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
     try:
-        content = json.loads(documents.read_if_there(folder / "session.json") or b"")
+        content = json.loads(markdown.read_if_there(folder / "session.json") or b"")
         tasks = {name: _record(name, value, born) for name, value in content["tasks"].items()}
         session_id = names.checked(str(content["session_id"]), "session")
         if names.folder_name(session_id) != folder.name:  # an index that claims another session's place
             raise ValueError
-        created = documents.moment(content["created"]) or born
+        created = markdown.moment(content["created"]) or born
         return Session(session_id, str(content["name"]), created, str(content["by"]), folder, tasks)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidInput):
         return Session(_id_from_documents(folder), "", born, "", folder)
@@ -237,7 +235,7 @@ def _record(name: str, value: Any, born: datetime) -> TaskRecord:
     if any(Path(file).name != file or file in (".", "..") for file in paths.values()):
         raise ValueError("a file name must not be a path")
     return TaskRecord(
-        name, str(value["stem"]), documents.moment(value["created"]) or born, str(value["by"]), paths
+        name, str(value["stem"]), markdown.moment(value["created"]) or born, str(value["by"]), paths
     )
 
 
@@ -255,7 +253,7 @@ def _take_up(tasks: dict[str, TaskRecord], path: Path, session: Session) -> None
         part, name = Part(head.get("phase", "")), names.checked(head.get("task", ""))
     except (ValueError, InvalidInput):
         return
-    created = documents.moment(head.get("created")) or session.created_at
+    created = markdown.moment(head.get("created")) or session.created_at
     stem = path.name.split(f"-{session.short_id}-")[0].removesuffix(".md")
     record = tasks.get(name) or TaskRecord(name, stem, created, head.get("by", ""))
     if part not in record.files:
@@ -286,6 +284,6 @@ def _documents(folder: Path) -> list[Path]:
 
 def _head(path: Path) -> dict[str, str]:
     try:
-        return dict(documents.read_head(path))
+        return dict(markdown.read_head(path))
     except FileNotFoundError:
         return {}
