@@ -137,7 +137,7 @@ def test_the_open_end_of_a_transcript_is_summed_up_at_once_and_stores_nothing(
     second_part(session)
     document = open_summary(session.path, memory.settings)
     assert faults(document) == []
-    assert document["original_message_range"] == [14, 18]
+    assert document["original_message_range"] == [15, 18]
     assert "always write money as Decimal" in document["summary"]["executive"]
     assert Shelf(memory.home).latest(SESSION) is None
 

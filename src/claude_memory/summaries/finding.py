@@ -23,7 +23,7 @@ from claude_memory.store.archive_protocol import Archive, Message, NewMessage
 from claude_memory.store.protocol import EventFilter, Store
 from claude_memory.summaries.keeping import LATE, Keeper, Material, material
 from claude_memory.summaries.model import OPEN, RULES, KeptSummary, Stretch
-from claude_memory.summaries.stretches import boundaries, figures, open_end, stretches
+from claude_memory.summaries.stretches import figures, open_end, stretches
 from claude_memory.transcripts import places
 
 KINDS = (EventKind.COMPACTION_START, EventKind.COMPACTION)
@@ -106,10 +106,10 @@ def open_material(
     if transcript.unread and note:
         lines = "1 line" if transcript.unread == 1 else f"{transcript.unread:,} lines"
         note(f"{lines} of {path} could not be read")
-    messages = transcript.messages
-    last = max((message.ordinal for message in boundaries(messages)), default=0)
-    first = last + 1 if last < len(messages) - 1 else 1
-    stretch = Stretch(transcript.session, "", first, len(messages), messages[-1].at, "manual")
+    messages, session = transcript.messages, transcript.session
+    at = max(message.at for message in messages)
+    stretch = open_end(messages, session=session, at=at, trigger="manual", boundary="")
+    stretch = stretch or Stretch(session, "", 1, len(messages), at, "manual")
     return material(messages, stretch, ProjectId(""), kind=transcript.kind, cwd=transcript.cwd)
 
 
