@@ -23,10 +23,12 @@ from typing import Any
 from claude_memory.model import ProjectId
 from claude_memory.settings import Settings
 from claude_memory.store.archive_protocol import Message
-from claude_memory.summaries import reading
-from claude_memory.summaries.fitting import clip, tokens_of
-from claude_memory.summaries.keeper import Material, by_rules, material
-from claude_memory.summaries.model import Summary, about_tokens, as_json
+from claude_memory.summaries import finding
+from claude_memory.summaries.keeping import Material, material
+from claude_memory.summaries.making import tokens_of
+from claude_memory.summaries.model import Summary, as_json
+from claude_memory.text import quotation
+from claude_memory.text.tokens import about_tokens
 
 WINDOW, STEP = 60, 15  # words: a fact is told where its words stand together
 _WORD = re.compile(r"[A-Za-z0-9_'#:./\\-]+")
@@ -47,9 +49,9 @@ def clipped(messages: Sequence[Message], first: int, last: int, tokens: int) -> 
     low, high = 10, 20_000
     while high - low > 2:
         middle = (low + high) // 2
-        fits = sum(about_tokens(clip(text, middle)) for text in spoken) <= tokens
+        fits = sum(about_tokens(quotation.clipped(text, middle)) for text in spoken) <= tokens
         low, high = (middle, high) if fits else (low, middle)
-    return [clip(text, low) for text in spoken]
+    return [quotation.clipped(text, low) for text in spoken]
 
 
 # --- facts
@@ -116,7 +118,7 @@ def compactions(folder: Path) -> Iterator[tuple[str, Sequence[Message], Material
         if b"ompact" not in path.read_bytes():
             continue
         try:
-            found = reading.read(path, Settings())
+            found = finding.read(path, Settings())
         except Exception as fault:  # noqa: BLE001  a bench goes on with the next file
             print(f"{path.name}: {fault}")
             continue
@@ -137,9 +139,9 @@ def measured(folder: Path, facts: dict[str, list[dict[str, Any]]], *, show: bool
         if facts and not wanted:
             continue
         began = time.perf_counter()
-        final = by_rules(took)
+        final = took.summary()
         seconds = time.perf_counter() - began
-        early = by_rules(replace(took, stretch=replace(took.stretch, agent_summary="")))
+        early = replace(took, stretch=replace(took.stretch, agent_summary="")).summary()
         size = tokens_of(final)
         smallest, slowest = min(smallest, took.tokens / size), max(slowest, seconds)
         line = f"{name}  {took.tokens:>7,} → {size:>6,} tokens ({took.tokens / size:5.1f}×)  {seconds:5.2f} s"

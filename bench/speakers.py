@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from claude_memory.transcripts import lines
-from claude_memory.transcripts.agents import READERS, is_bookkeeping
 from claude_memory.transcripts.model import Role, SourceFile, Turn
 from claude_memory.transcripts.places import described
+from claude_memory.transcripts.readers import READERS, is_bookkeeping
 from claude_memory.understand.pasted import typed_words
 
 AGENTS = {"agent": "claude-code", "gemini-cli": "gemini"}  # a folder's name where it is not the agent's

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from claude_memory.memory import Memory
     from claude_memory.model import Hit, Kind, NewMemory, Scope, Status, StoredMemory, Trust
     from claude_memory.tasks.api import MemoryAPI
-    from claude_memory.tasks.sessions import SessionManager
+    from claude_memory.tasks.session_files import SessionManager
 
 __version__ = "0.1.0"
 
@@ -21,7 +21,7 @@ _HOMES = {
     "Scope": "claude_memory.model",
     "Status": "claude_memory.model",
     "MemoryAPI": "claude_memory.tasks.api",
-    "SessionManager": "claude_memory.tasks.sessions",
+    "SessionManager": "claude_memory.tasks.session_files",
 }
 
 __all__ = [

@@ -33,7 +33,7 @@ from claude_memory.redact import redact
 from claude_memory.surfaces.cli import app
 from claude_memory.surfaces.hooks.answers import respond
 from claude_memory.surfaces.mcp.memory_tool import MemoryTool
-from claude_memory.transcripts import agents
+from claude_memory.transcripts import readers
 
 HOSTILE = hostile(values=1)
 TELLING = [*vendor_tokens(), *samples()]
@@ -169,7 +169,7 @@ def by_imports(home: Path, planted: list[Sample]) -> None:
     run("import")
     with Memory.open(home, Path.cwd()) as memory:
         found = memory.archive.conversations(SearchScope(None), limit=100_000)
-        assert {one.agent for one in found} == set(agents.READERS)
+        assert {one.agent for one in found} == set(readers.READERS)
 
 
 def claude_history(root: Path, id_: str, text: str, number: int) -> None:

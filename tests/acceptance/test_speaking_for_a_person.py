@@ -15,7 +15,7 @@ from claude_memory import Memory, MemoryAPI, NewMemory
 from claude_memory.errors import Conflict
 from claude_memory.model import Status, Trust
 from claude_memory.platform.layout import prepare
-from claude_memory.tasks import index
+from claude_memory.tasks import views
 
 AGENT = {"CLAUDECODE": "1"}
 RULE = "Deploy only after the smoke test is green"
@@ -155,7 +155,7 @@ def clone_with_tasks(folder: Path, elsewhere: Path) -> MemoryAPI:
 
 
 def trusts(api: MemoryAPI) -> dict[str, Trust]:
-    return {text.body.strip(): text.trust for text in index.documents(api.storage)}
+    return {text.body.strip(): text.trust for text in views.texts(api.storage)}
 
 
 def test_a_clones_task_stays_imported_when_a_person_goes_on_with_it(

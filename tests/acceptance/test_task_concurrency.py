@@ -35,7 +35,15 @@ for number in range(count):
 """
 
 # Where the system has no file locks, files that name their owners do the same.
-WITHOUT_SYSTEM_LOCKS = "from claude_memory.platform import locks\nlocks.fcntl = None\n" + APPENDER
+WITHOUT_SYSTEM_LOCKS = (
+    """
+import errno, fcntl
+def refuse(*_):
+    raise OSError(errno.ENOLCK, "no locks")
+fcntl.flock = refuse
+"""
+    + APPENDER
+)
 
 PLANNER = """
 import sys
@@ -199,14 +207,14 @@ def test_a_stopped_writer_delays_but_does_not_break(tmp_path: Path) -> None:
     import signal
 
     from claude_memory.errors import Conflict
-    from claude_memory.tasks import locks
+    from claude_memory.tasks import storage
 
     holder = subprocess.Popen(
         [
             sys.executable,
             "-c",
-            "import sys, time\nfrom pathlib import Path\nfrom claude_memory.tasks import locks\n"
-            "with locks.held(Path(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(60)\n",
+            "import sys, time\nfrom pathlib import Path\nfrom claude_memory.tasks import storage\n"
+            "with storage.held(Path(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(60)\n",
             str(tmp_path / "task.lock"),
         ],
         stdout=subprocess.PIPE,
@@ -216,10 +224,10 @@ def test_a_stopped_writer_delays_but_does_not_break(tmp_path: Path) -> None:
     holder.send_signal(signal.SIGSTOP)
     with (
         pytest.raises(Conflict, match=rf"held by process {holder.pid}"),
-        locks.held(tmp_path / "task.lock", wait_seconds=0.1),
+        storage.held(tmp_path / "task.lock", wait_seconds=0.1),
     ):
         pass
     holder.kill()
     holder.communicate()
-    with locks.held(tmp_path / "task.lock", wait_seconds=5):
+    with storage.held(tmp_path / "task.lock", wait_seconds=5):
         pass

@@ -60,8 +60,8 @@ with instrumented():
     from claude_memory.model import ProjectId
     from claude_memory.settings import Settings
     from claude_memory.transcripts import lines
-    from claude_memory.transcripts.agents import READERS
     from claude_memory.transcripts.model import SourceFile
+    from claude_memory.transcripts.readers import READERS
 
     try:
         from claude_memory.redact import redact, redact_document

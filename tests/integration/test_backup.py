@@ -740,10 +740,8 @@ def test_a_backup_that_fails_leaves_nothing_behind(
 def test_it_works_without_what_only_posix_has(
     home: Path, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hidden: str
 ) -> None:
-    from claude_memory.platform import locks
 
     monkeypatch.delattr(os, hidden, raising=False)
-    monkeypatch.setattr(locks, "fcntl", None)
     monkeypatch.setattr(swap, "exchange", lambda one, other: False)
     made = backup.create(home, store, tmp_path / "made.zip")
     store.close()

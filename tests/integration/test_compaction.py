@@ -16,11 +16,12 @@ from claude_memory import Memory, NewMemory
 from claude_memory.capture.spool import Spool
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Kind, MemoryFilter, ProjectId, SearchScope, SessionId
-from claude_memory.summaries import keeper
-from claude_memory.summaries.model import KeptSummary, Stretch
-from claude_memory.summaries.schema import faults
+from claude_memory.store.sqlite.archive import SqliteArchive
+from claude_memory.summaries import keeping
+from claude_memory.summaries.finding import Compactions, compactions, open_summary
+from claude_memory.summaries.keeping import Material
+from claude_memory.summaries.model import KeptSummary, Stretch, faults
 from claude_memory.summaries.shelf import Shelf
-from claude_memory.summaries.waiting import Compactions, compactions
 
 SESSION = "5f0c1c1e-7a52-4a1e-9d1e-0b6a3f1f9c01"
 START = datetime(2026, 11, 2, 9, tzinfo=UTC)
@@ -128,6 +129,49 @@ def compacted(memory: Memory) -> list[KeptSummary]:
     return drained(memory).sum_up()
 
 
+def test_the_open_end_of_a_transcript_is_summed_up_at_once_and_stores_nothing(
+    memory: Memory, session: Session
+) -> None:
+    first_part(session)
+    session.boundary()
+    second_part(session)
+    document = open_summary(session.path, memory.settings)
+    assert faults(document) == []
+    assert document["original_message_range"] == [15, 18]
+    assert "always write money as Decimal" in document["summary"]["executive"]
+    assert Shelf(memory.home).latest(SESSION) is None
+
+
+def test_a_compaction_that_began_has_its_summary_before_it_is_over(memory: Memory, session: Session) -> None:
+    """What a process that PreCompact starts leaves is there for the session that goes on."""
+    first_part(session)
+    session.report("PreCompact", trigger="auto")
+    drained(memory).sum_up_session(SESSION)
+    early = Shelf(memory.home).latest(SESSION)
+    assert early is not None
+    assert (early.kind, early.document["original_message_range"]) == ("open", [1, 12])
+    session.boundary("auto")
+    session.report("PostCompact", compact_summary="The story so far.")
+    drained(memory).sum_up_session(SESSION)
+    late = Shelf(memory.home).latest(SESSION)
+    assert late is not None
+    assert (late.id, late.kind) == (early.id, "transcript")
+
+
+def test_what_was_understood_from_a_stretch_stands_in_its_summary(memory: Memory, session: Session) -> None:
+    second_part(session)
+    places = [{"conversation": SESSION, "messages": [1]}]
+    rule = replace(
+        memory.remember(NewMemory(body="Money is Decimal.", kind="convention", session=SESSION)),
+        provenance={"source": "understood", "places": places},
+    )
+    memory.store.update(rule)
+    session.compact()
+    [kept] = compacted(memory)
+    assert kept.summary["conventions"] == ["Money is Decimal."]
+    assert kept.summary["sources"]["conventions"] == [[1]]
+
+
 def test_each_compaction_is_summed_up_with_exactly_its_own_messages(memory: Memory, session: Session) -> None:
     first_part(session)
     session.compact("auto", 180_000)
@@ -182,8 +226,7 @@ def test_trying_again_changes_nothing(memory: Memory, session: Session) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*.json")}
     assert not (memory.home / "cache" / "compactions.json").exists()
     count = memory.stats().memories
-    Shelf(memory.home).note(SESSION, reports=0)  # as if it were new
-    assert compacted(memory) == []
+    assert drained(memory).sum_up_session(SESSION) == []
     assert {path: path.read_bytes() for path in folder.rglob("*.json")} == before
     assert memory.stats().memories == count
 
@@ -205,8 +248,8 @@ def test_a_kill_at_any_moment_leaves_the_same_files_in_the_end(
     target: Any = {
         "before the file": (Shelf, "_write"),
         "after the file": (Shelf, "_describe"),
-        "before the memories": (keeper, "memories"),
-        "before the mark": (Shelf, "note"),
+        "before the memories": (keeping, "memories"),
+        "before the mark": (SqliteArchive, "summed_up"),
     }[point]
     with monkeypatch.context() as patch:
         patch.setattr(*target, killed)
@@ -318,11 +361,11 @@ def test_writers_at_the_same_time_leave_no_gap_and_nothing_twice(tmp_path: Path)
 
 def keeping_document() -> Any:
     stretch = Stretch(SessionId(SESSION), "", 1, 1, START)
-    material = keeper.Material(stretch, [], 10, "archive", ProjectId("p"))
+    material = Material(stretch, [], 10, "archive", ProjectId("p"))
 
     def made(boundary: str) -> dict[str, Any]:
         own = replace(material, stretch=replace(stretch, boundary=boundary))
-        return keeper.document(own, keeper.by_rules(own))
+        return own.document(own.summary())
 
     return made
 

@@ -16,14 +16,12 @@ from claude_memory import Memory, NewMemory
 from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind, MemoryFilter, SearchScope, StoredMemory
 from claude_memory.redact.erasure import Sentences
-from claude_memory.summaries.erasing import purge
-from claude_memory.summaries.model import KeptSummary
-from claude_memory.summaries.providers.protocol import Reply
-from claude_memory.summaries.saving import save
-from claude_memory.summaries.schema import faults, schema
+from claude_memory.summaries.finding import Compactions
+from claude_memory.summaries.keeping import Keeper
+from claude_memory.summaries.model import KeptSummary, faults, schema
+from claude_memory.summaries.providers import Reply
 from claude_memory.summaries.shelf import Shelf
 from claude_memory.summaries.upgrading import Upgrade
-from claude_memory.summaries.waiting import Compactions
 
 NOW = datetime(2026, 11, 3, 12, tzinfo=UTC)
 RULE = "always write money as Decimal in tests, never floats"
@@ -96,7 +94,7 @@ def test_a_session_that_was_deleted_stays_so(made: Compactions) -> None:
 def test_a_model_that_answers_after_an_erasure_is_not_heard(made: Compactions) -> None:
     class Late(Model):
         def meanwhile(self) -> None:
-            purge(made.keeper.home, Sentences([RULE]))
+            Shelf(made.keeper.home).erase(Sentences([RULE]))
 
     assert upgraded(made, Late({**ANSWER, "conventions": [RULE]})) == []
     assert RULE not in json.dumps(kept(made).document)
@@ -116,7 +114,7 @@ def test_what_was_erased_is_never_sent_to_a_model(memory: Memory, made: Compacti
 
 def test_nor_is_what_no_summary_quotes_but_the_session_said(made: Compactions) -> None:
     model = Model()
-    purge(made.keeper.home, Sentences(["what only the transcript says"]), {SESSION})
+    Shelf(made.keeper.home).erase(Sentences(["what only the transcript says"]), {SESSION})
     assert upgraded(made, model) == []
     assert model.prompts == []
 
@@ -124,7 +122,7 @@ def test_nor_is_what_no_summary_quotes_but_the_session_said(made: Compactions) -
 def test_nor_is_a_later_part_of_a_session_that_something_was_erased_from(
     tmp_path: Path, memory: Memory, made: Compactions
 ) -> None:
-    purge(made.keeper.home, Sentences([RULE]))
+    Shelf(made.keeper.home).erase(Sentences([RULE]))
     session = Session(tmp_path, memory.home, memory.project_root)
     session.count = 100
     session.person(f"as I said, {RULE}")
@@ -141,7 +139,7 @@ def test_what_is_left_of_a_list_points_to_its_own_messages(made: Compactions) ->
     before = pointing(kept(made))
     assert len(before) > 1
     assert any(RULE in text for text in before)
-    purge(made.keeper.home, Sentences([RULE]))
+    Shelf(made.keeper.home).erase(Sentences([RULE]))
     assert pointing(kept(made)) == {text: places for text, places in before.items() if RULE not in text}
 
 
@@ -181,7 +179,7 @@ def saved(memory: Memory, **more: Any) -> KeptSummary:
     lists = {name: [] for name in schema()["properties"]["summary"]["required"] if name != "executive"}
     body = {"executive": "An agent wrote it.", **lists, **more.pop("summary")}
     raw = json.dumps({"summary": body, **more}).encode()
-    return save(memory.home, memory.store, memory.project, "s1", raw, now=NOW)[0]
+    return Keeper(memory.home, memory.store).save(memory.project, "s1", raw, now=NOW)[0]
 
 
 @pytest.mark.parametrize("sources", [[3], 3, [["3"]], [[-1]]])

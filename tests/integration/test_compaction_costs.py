@@ -17,16 +17,20 @@ from tests.integration.test_compaction import SESSION, Session, drained, first_p
 from claude_memory import Memory
 from claude_memory.imports.importer import Request
 from claude_memory.summaries import asking
-from claude_memory.summaries.ledger import TokenLedger
+from claude_memory.summaries.asking import TokenLedger
+from claude_memory.summaries.finding import Compactions
 from claude_memory.summaries.model import KeptSummary
-from claude_memory.summaries.providers import open_provider
-from claude_memory.summaries.providers.anthropic_api import AnthropicApi
-from claude_memory.summaries.providers.claude_command import ClaudeCommand
-from claude_memory.summaries.providers.openai_compatible import OpenAiCompatible
-from claude_memory.summaries.providers.protocol import Provider, ProviderDown, Reply
+from claude_memory.summaries.providers import (
+    AnthropicApi,
+    ClaudeCommand,
+    OpenAiCompatible,
+    Provider,
+    ProviderDown,
+    Reply,
+    open_provider,
+)
 from claude_memory.summaries.shelf import Shelf
 from claude_memory.summaries.upgrading import Upgrade
-from claude_memory.summaries.waiting import Compactions
 
 NOW = datetime(2026, 11, 3, 12, tzinfo=UTC)
 OTHER = "0d7d4a52-1f0b-4f7e-8a55-6b0f3c2d9e10"
@@ -221,7 +225,7 @@ def test_every_attempt_that_was_billed_is_in_the_ledger(tmp_path: Path, memory: 
 
 def test_a_session_too_long_for_what_is_left_of_the_day_is_not_begun(tmp_path: Path, memory: Memory) -> None:
     made = compacted(tmp_path, memory, long=120)
-    TokenLedger(memory.home, 0).note("fake", "m", "x", 150_000, 0, now=NOW)
+    TokenLedger(memory.home, 0).note(Model(), "x", Reply("", 150_000, 0), now=NOW)
     model = Model()
     assert upgraded(made, model) == []
     assert model.prompts == []
@@ -251,7 +255,7 @@ def test_a_model_that_takes_more_than_expected_is_stopped_after_one_piece(
 def test_a_long_session_does_not_keep_the_day_from_a_short_one(tmp_path: Path, memory: Memory) -> None:
     compacted(tmp_path, memory, OTHER)
     made = compacted(tmp_path, memory, long=120)
-    TokenLedger(memory.home, 0).note("fake", "m", "x", 150_000, 0, now=NOW)
+    TokenLedger(memory.home, 0).note(Model(), "x", Reply("", 150_000, 0), now=NOW)
     assert [one.session for one in upgraded(made, Model())] == [OTHER]
 
 

@@ -25,12 +25,11 @@ from claude_memory.capture.spool import Spool
 from claude_memory.errors import StoreBusy
 from claude_memory.imports.importer import Request
 from claude_memory.redact.erasure import Sentences
+from claude_memory.summaries import finding
 from claude_memory.summaries import shelf as shelf_module
-from claude_memory.summaries import waiting
-from claude_memory.summaries.erasing import purge
+from claude_memory.summaries.finding import Compactions
 from claude_memory.summaries.model import KeptSummary
 from claude_memory.summaries.shelf import Shelf
-from claude_memory.summaries.waiting import Compactions
 from claude_memory.surfaces.hooks import background
 from claude_memory.transcripts.codex import CodexReader
 from claude_memory.transcripts.model import SourceFile
@@ -100,7 +99,7 @@ def test_a_copy_of_a_sessions_folder_is_no_session(memory: Memory, session: Sess
     folder = memory.home / "sessions" / f"session_{SESSION}"
     shutil.copytree(folder, folder.with_name(f"{folder.name} (copy)"))
     assert Shelf(memory.home).sessions() == [SESSION]
-    assert purge(memory.home, Sentences(["always write money as Decimal in tests, never floats"])) == 1
+    assert Shelf(memory.home).erase(Sentences(["always write money as Decimal in tests, never floats"])) == 1
 
 
 def test_a_summariser_that_does_not_exist_costs_no_summary(tmp_path: Path) -> None:
@@ -173,8 +172,7 @@ def test_a_compaction_reported_at_both_ends_is_done_when_its_boundary_is_kept(
 def test_no_number_of_compactions_hides_another(
     memory: Memory, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "PAGE", 4)
-    monkeypatch.setattr(waiting, "AT_ONCE", 5)
+    monkeypatch.setattr(finding, "AT_ONCE", 5)
     for number in range(9):
         one = another(session, f"s{number}")
         one.count = 100 * number
@@ -298,7 +296,7 @@ def test_what_was_erased_from_an_early_summary_does_not_come_back_with_the_bette
     session.report("PreCompact", trigger="auto")
     [early] = compacted(memory)
     assert "Decimal" in json.dumps(early.document)
-    purge(memory.home, Sentences(["always write money as Decimal in tests, never floats"]))
+    Shelf(memory.home).erase(Sentences(["always write money as Decimal in tests, never floats"]))
     session.boundary("auto")
     session.report("PostCompact", compact_summary="always write money as Decimal in tests, never floats")
     assert compacted(memory) == []

@@ -19,13 +19,16 @@ from tests.integration.test_compaction import SESSION, Session, drained, first_p
 from claude_memory import Memory
 from claude_memory.errors import ConfigFault
 from claude_memory.model import Kind, MemoryFilter, SearchScope, StoredMemory
-from claude_memory.summaries.ledger import TokenLedger
-from claude_memory.summaries.providers import open_provider
-from claude_memory.summaries.providers.anthropic_api import AnthropicApi
-from claude_memory.summaries.providers.claude_command import ClaudeCommand
-from claude_memory.summaries.providers.openai_compatible import OpenAiCompatible
-from claude_memory.summaries.providers.protocol import Provider
-from claude_memory.summaries.schema import faults
+from claude_memory.summaries.asking import TokenLedger
+from claude_memory.summaries.model import faults
+from claude_memory.summaries.providers import (
+    AnthropicApi,
+    ClaudeCommand,
+    OpenAiCompatible,
+    Provider,
+    Reply,
+    open_provider,
+)
 from claude_memory.summaries.shelf import Shelf
 from claude_memory.summaries.upgrading import Upgrade
 
@@ -240,7 +243,7 @@ def test_an_endpoint_that_is_down_for_long_is_left_alone_longer_and_longer(
 def test_the_daily_cap_holds_and_a_new_day_begins_anew(memory: Memory, endpoint: Endpoint) -> None:
     assert asking(memory, both(endpoint)[0], daily_tokens=100).run(NOW) == []
     assert endpoint.bodies == []
-    TokenLedger(memory.home, 0).note("anthropic", "m", "x", 199_000, 900, now=NOW)
+    TokenLedger(memory.home, 0).note(both(endpoint)[0], "x", Reply("", 199_000, 900), now=NOW)
     assert upgraded(memory, both(endpoint)[0]) == 0
     assert upgraded(memory, both(endpoint)[0], NOW + timedelta(days=1)) == 1
 

@@ -14,7 +14,7 @@ from claude_memory.context.foresight import foreseen
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.model import MemoryFilter
 from claude_memory.tasks.api import MemoryAPI
-from claude_memory.tasks.places import storage_for
+from claude_memory.tasks.storage import storage_for
 
 WORDS = {"embedder": "none"}
 NOW = datetime.now(UTC)

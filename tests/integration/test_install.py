@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from claude_memory.errors import ConfigFault
-from claude_memory.install import documents, installer, record
-from claude_memory.install.agents import AGENTS, Place, edits
+from claude_memory.install import entries, installer, record
+from claude_memory.install.edits import INSTALLABLE, Place, edits
 from claude_memory.install.installer import install, uninstall
 from claude_memory.install.plugin import HOOK_FILE
 
@@ -107,7 +107,7 @@ def test_settings_found_in_the_wild_come_back_byte_for_byte(
     without_client(home, "claude", "user", project)
     installed = settings.read_bytes()
     _others_are_untouched(content, installed)
-    assert documents.has_hooks(installed)
+    assert entries.has_hooks(installed)
     again = without_client(home, "claude", "user", project)
     assert not any(step.changed for step in again), "twice is once"
     assert settings.read_bytes() == installed
@@ -149,7 +149,7 @@ def test_when_somebody_edits_meanwhile_only_ours_goes(
 
 
 @pytest.mark.parametrize("scope", ["user", "project"])
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", INSTALLABLE)
 def test_every_agent_gets_its_entries_and_loses_them_again(
     agent: str, scope: str, home: Path, project: Path, scratch_home: Path
 ) -> None:
@@ -167,7 +167,7 @@ def test_every_agent_gets_its_entries_and_loses_them_again(
     assert everything(scratch_home, project) == before
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", INSTALLABLE)
 def test_where_nothing_was_nothing_is_left(agent: str, home: Path, project: Path, scratch_home: Path) -> None:
     before = everything(scratch_home, project)
     without_client(home, agent, "project", project)
@@ -176,7 +176,7 @@ def test_where_nothing_was_nothing_is_left(agent: str, home: Path, project: Path
     assert everything(scratch_home, project) == before
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", INSTALLABLE)
 def test_a_dry_run_changes_nothing_and_foretells_all(
     agent: str, home: Path, project: Path, scratch_home: Path
 ) -> None:
@@ -210,7 +210,7 @@ def test_a_link_stays_a_link(home: Path, project: Path, settings: Path, tmp_path
     settings.symlink_to(target)
     without_client(home, "claude", "user", project)
     assert settings.is_symlink()
-    assert documents.has_hooks(target.read_bytes())
+    assert entries.has_hooks(target.read_bytes())
     uninstall(home, None, project, client="")
     assert settings.is_symlink()
     assert target.read_bytes() == b'{"theme": "dark"}'
@@ -344,7 +344,7 @@ def test_killed_at_any_step_a_file_is_old_or_new(
         done = subprocess.run(command, capture_output=True)
         for path in (settings, servers):
             now = path.read_bytes()
-            assert now in (original, new[path]) or documents.has_hooks(now) or b"claude_memory" in now
+            assert now in (original, new[path]) or entries.has_hooks(now) or b"claude_memory" in now
             json.loads(now)
         uninstall(home, None, project, client="")
         assert settings.read_bytes() == original

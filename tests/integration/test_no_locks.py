@@ -12,8 +12,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from claude_memory import Memory, NewMemory
-from claude_memory import doctor as health
+from claude_memory import Memory, NewMemory, doctor
 from claude_memory.capture.spool import Spool
 from claude_memory.doctor import Check
 from claude_memory.errors import StoreBusy, StoreFault
@@ -75,7 +74,7 @@ def test_everything_that_locks_goes_on(memory: Memory) -> None:
     assert memory.drain().events == 1
     [id_] = memory.remember_many([NewMemory(body="ledger rows are immutable")])
     assert id_.encode() in (memory.home / "memories.jsonl").read_bytes()
-    assert named(health.check(memory.home), "locks").level == "fail"
+    assert named(doctor.check(memory.home), "locks").level == "fail"
 
 
 @pytest.mark.usefixtures("locks_refused")

@@ -30,7 +30,7 @@ CLAUDE_QUEUE = [
 SAMPLES = {
     "claude-code": [*histories.ordinary().lines, *CLAUDE_QUEUE],
     "codex": histories.codex_lines(),
-    "gemini": histories.gemini_lines(),
+    "gemini-cli": histories.gemini_lines(),
     "factory": histories.factory_lines(),
     "cursor": histories.cursor_lines(),
     "copilot-cli": histories.copilot_lines(),
@@ -47,7 +47,7 @@ def last_line(agent: str) -> bytes:
         {
             "claude-code": {"type": "user", "message": said, "uuid": "u", "sessionId": "s"},
             "codex": {"type": "response_item", "payload": {"type": "message", **said}},
-            "gemini": {"type": "user", "id": "z", "content": LAST},
+            "gemini-cli": {"type": "user", "id": "z", "content": LAST},
             "factory": {"type": "message", "id": "z", "message": said},
             "cursor": {"role": "user", "message": said},
             "copilot-cli": {"type": "user.message", "data": {"content": LAST}, "id": "z"},
@@ -114,7 +114,7 @@ def fuzz(lines: int, tmp_path: Path, seed: int) -> None:
     for number in range(lines // per_file):
         agent = chance.choice(list(SAMPLES))
         content = b"\n".join(mutated_line(chance.choice(SAMPLES[agent]), chance) for _ in range(per_file))
-        ending = ".json" if agent == "gemini" and chance.random() < 0.1 else ".jsonl"
+        ending = ".json" if agent == "gemini-cli" and chance.random() < 0.1 else ".jsonl"
         path = tmp_path / f"session-{number % 10}{ending}"
         content = mutated_bytes(content, chance) if chance.random() < 0.2 else content
         path.write_bytes(content + b"\n" + last_line(agent) + b"\n")

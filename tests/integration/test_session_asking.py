@@ -12,9 +12,10 @@ from tests.integration.histories import ClaudeSession, write_lines
 from claude_memory import Memory
 from claude_memory.imports.importer import Request
 from claude_memory.model import Status, Trust
-from claude_memory.summaries.ledger import TokenLedger
-from claude_memory.summaries.providers.protocol import ProviderDown, Reply
-from claude_memory.summaries.session_asking import SessionAsking
+from claude_memory.summaries.asking import TokenLedger
+from claude_memory.summaries.keeping import Keeper
+from claude_memory.summaries.providers import ProviderDown, Reply
+from claude_memory.summaries.upgrading import SessionAsking
 
 ANSWER = {
     "executive": "The export was made.",
@@ -65,7 +66,7 @@ def memory(tmp_path: Path):
 
 
 def asking(memory: Memory, model: Model, tokens: int = 1_000_000) -> SessionAsking:
-    return SessionAsking(memory.home, memory.store, memory.archive, model, tokens, lambda _: None)
+    return SessionAsking(Keeper(memory.home, memory.store), memory.archive, model, tokens, lambda _: None)
 
 
 LATER = datetime.now(UTC) + timedelta(days=1)
@@ -75,7 +76,7 @@ def test_what_a_model_tells_of_a_session_is_proposed_and_counted(memory: Memory)
     model = Model(json.dumps(ANSWER))
     assert asking(memory, model).run(LATER) == 2
     found = {item.title: item for item in memory.inbox()}
-    assert set(found) == {"Jobs run on Procrastinate", "Amounts in exports are written in cents."}
+    assert set(found) == {"queue: Jobs run on Procrastinate", "Amounts in exports are written in cents."}
     assert {item.status for item in found.values()} == {Status.PROPOSED}
     assert {item.trust for item in found.values()} == {Trust.AGENT}
     assert TokenLedger(memory.home, 1_000_000).spent(LATER) == 150

@@ -355,7 +355,6 @@ def test_it_works_without_what_only_posix_has(
     tmp_path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch, hidden: str
 ) -> None:
     monkeypatch.delattr(os, hidden, raising=False)
-    monkeypatch.setattr(locks, "fcntl", None)
     for month in ("01", "02"):
         flush_in(tmp_path, ledger, f"2026-{month}", month)
     mirror.purge(tmp_path, ["m000000000001"])

@@ -10,8 +10,7 @@ import pytest
 
 from claude_memory import MemoryAPI
 from claude_memory.errors import InvalidInput
-from claude_memory.tasks.project_context import manifests
-from claude_memory.tasks.project_context.detect import Facts, described, detect
+from claude_memory.tasks.detection import Facts, detect, read
 
 TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "python with uv": (
@@ -144,7 +143,7 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         },
         {
             "languages": ("Go",),
-            "workspace": ("Go workspace", "Go modules workspace"),
+            "workspace": ("Go workspace",),
             "packages": [("api", "api", "Go"), ("lib", "lib", "Go")],
         },
     ),
@@ -177,7 +176,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "web/src/main/java/org/example/bank/web/BankApplication.java": "",
         },
         {
-            "name": "bank",
             "languages": ("Java",),
             "frameworks": ("Spring Boot", "JUnit"),
             "package_managers": ("Maven",),
@@ -186,8 +184,7 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
                 "build": ("./mvnw package",),
                 "run": ("mvn spring-boot:run",),
             },
-            "workspace": ("Maven workspace",),
-            "packages": [("core", "bank-core", "Java"), ("web", "bank-web", "Java")],
+            "packages": [("core", "core", "Java"), ("web", "web", "Java")],
             "entry_points": ("web/src/main/java/org/example/bank/web/BankApplication.java",),
         },
     ),
@@ -200,7 +197,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "server/src/main/kotlin/Main.kt": "",
         },
         {
-            "name": "chat",
             "languages": ("Kotlin", "Java"),
             "frameworks": ("Ktor",),
             "package_managers": ("Gradle",),
@@ -257,7 +253,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "deps/phoenix/mix.exs": "app: :phoenix",
         },
         {
-            "name": "chat",
             "languages": ("Elixir",),
             "frameworks": ("Phoenix", "Ecto"),
             "package_managers": ("Mix",),
@@ -296,7 +291,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "justfile": "build:\n  cmake --build build\n\ntest filter='':\n  ctest\n\nset shell := ['bash']\n",
         },
         {
-            "name": "engine",
             "languages": ("C++",),
             "frameworks": ("GoogleTest",),
             "package_managers": ("CMake",),
@@ -327,7 +321,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "lib/main.dart": "",
         },
         {
-            "name": "todo",
             "languages": ("Dart",),
             "frameworks": ("Flutter",),
             "package_managers": ("pub",),
@@ -340,7 +333,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "Sources/server/main.swift": "",
         },
         {
-            "name": "server",
             "frameworks": ("Vapor",),
             "commands": {"test": ("swift test",), "build": ("swift build",), "run": ("swift run",)},
         },
@@ -401,16 +393,15 @@ def test_a_project_without_a_name_is_called_after_its_folder(tmp_path: Path) -> 
     "broken",
     ["", "{", "[[[", "\x00\xff", '{"dependencies": [1, {}], "scripts": 3, "workspaces": {"a": 1}}', "a: [b"],
 )
-@pytest.mark.parametrize("reader", sorted(manifests.READERS))
-def test_a_broken_manifest_says_nothing_and_breaks_nothing(reader: str, broken: str) -> None:
-    found = manifests.read(reader, broken)
-    assert all(isinstance(name, str) for name in (*found.dependencies, *found.scripts, *found.members))
+@pytest.mark.parametrize("name", ["pyproject.toml", "package.json", "Cargo.toml", "go.mod", "pom.xml"])
+def test_a_broken_manifest_says_nothing_and_breaks_nothing(name: str, broken: str) -> None:
+    manifest = read(name, broken)
+    assert all(isinstance(text, str) for text in (*manifest.dependencies, *manifest.scripts))
 
 
-def test_every_reader_named_in_the_data_exists() -> None:
-    named = {reader for ecosystem in described()["ecosystems"] for reader in ecosystem["manifests"].values()}
-    named |= {runner["reader"] for runner in described()["task_runners"]}
-    assert named == set(manifests.READERS)
+def test_where_no_manifest_is_the_files_tell_the_language(tmp_path: Path) -> None:
+    files = {"run.lua": "", "lib/a.lua": "", "deploy.sh": "", "notes.txt": ""}
+    assert detect(planted(tmp_path, files)).languages == ("Lua", "Shell")
 
 
 def test_links_and_huge_files_are_not_read(tmp_path: Path) -> None:

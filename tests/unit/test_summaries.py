@@ -11,12 +11,10 @@ import pytest
 
 from claude_memory.model import Kind, ProjectId, SessionId, StoredMemory, Trust, memory_id
 from claude_memory.store.archive_protocol import Message
-from claude_memory.summaries.fitting import clip, tokens_of
-from claude_memory.summaries.keeper import material
-from claude_memory.summaries.model import Summary, as_json
-from claude_memory.summaries.schema import faults, is_readable, summary_faults
+from claude_memory.summaries.keeping import material
+from claude_memory.summaries.making import budget, summarise, tokens_of
+from claude_memory.summaries.model import Summary, as_json, faults, is_readable, summary_faults
 from claude_memory.summaries.stretches import open_end, stretches
-from claude_memory.summaries.summarise import budget, summarise
 from claude_memory.understand import agent_summary
 from claude_memory.understand.model import Command, Commit, Exchange, Outcome, TaskItem, Utterance
 
@@ -236,7 +234,7 @@ def test_typed_memories_that_are_handed_in_stand_in_their_places() -> None:
     def memory(kind: Kind, body: str) -> StoredMemory:
         return StoredMemory(
             memory_id(body), ProjectId("p"), kind, body[:9], body, NOON, NOON, Trust.USER,
-            provenance={"evidence": [{"message": 4}]},
+            provenance={"places": [{"conversation": "s1", "messages": [4]}]},
         )  # fmt: skip
 
     given = [
@@ -283,11 +281,6 @@ def test_a_budget_is_a_tenth_but_never_less_than_a_page() -> None:
     assert budget(200_000) == 8_000
     assert budget(51_000) == 5_000
     assert budget(100) == 1_200
-
-
-def test_a_cut_ends_at_a_word() -> None:
-    assert clip("the port of the gateway", 14) == "the port of…"
-    assert clip("short", 14) == "short"
 
 
 # --- its form

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from claude_memory import MemoryAPI
-from claude_memory.tasks import checking, documents
+from claude_memory.tasks import checking, markdown
 
 
 @pytest.fixture
@@ -162,5 +162,5 @@ def count_opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_cache_of_nonsense_only_costs_time(api: MemoryAPI) -> None:
     for nonsense in ("", "[]", "{", '{"x": 1}'):
-        documents.write(api.storage.folder / ".cache" / "verified.json", nonsense.encode())
+        markdown.write(api.storage.folder / ".cache" / "verified.json", nonsense.encode())
         assert api.problems() == []

@@ -15,9 +15,9 @@ import pytest
 
 from claude_memory import MemoryAPI, SessionManager
 from claude_memory.errors import Conflict, InvalidInput, NotFound
-from claude_memory.platform import locks as system_locks
+from claude_memory.platform import locks
 from claude_memory.platform.layout import prepare
-from claude_memory.tasks import cleanup, locks
+from claude_memory.tasks import cleanup, storage
 
 
 @pytest.fixture(autouse=True)
@@ -251,15 +251,9 @@ def test_a_path_of_one_s_own_is_used_as_it_is(tmp_path: Path) -> None:
 def _hold(
     path: str, ready: multiprocessing.synchronize.Event, end: multiprocessing.synchronize.Event
 ) -> None:
-    with locks.held(Path(path)):
+    with storage.held(Path(path)):
         ready.set()
         end.wait(30)
-
-
-def _hold_and_die(path: str) -> None:
-    system_locks.fcntl = None  # type: ignore[assignment]
-    with locks.held(Path(path)):
-        os._exit(9)
 
 
 def test_a_lock_of_a_live_process_is_waited_for_then_a_clear_error(tmp_path: Path) -> None:
@@ -269,11 +263,11 @@ def test_a_lock_of_a_live_process_is_waited_for_then_a_clear_error(tmp_path: Pat
     holder = spawn.Process(target=_hold, args=(str(path), ready, end))
     holder.start()
     assert ready.wait(30)
-    with pytest.raises(Conflict, match=f"process {holder.pid}"), locks.held(path, wait_seconds=0.05):
+    with pytest.raises(Conflict, match=f"process {holder.pid}"), storage.held(path, wait_seconds=0.05):
         pass
     assert not locks.drop_if_free(path)
     end.set()
-    with locks.held(path, wait_seconds=20):
+    with storage.held(path, wait_seconds=20):
         pass
     holder.join()
 
@@ -287,32 +281,17 @@ def test_a_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
     assert ready.wait(30)
     holder.kill()
     holder.join()
-    with locks.held(path, wait_seconds=5):
+    with storage.held(path, wait_seconds=5):
         pass
-
-
-def test_without_system_locks_a_dead_owner_is_taken_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "task.lock"
-    holder = multiprocessing.get_context("spawn").Process(target=_hold_and_die, args=(str(path),))
-    holder.start()
-    holder.join()
-    assert (tmp_path / "task.lock.owner").exists()
-    monkeypatch.setattr(system_locks, "fcntl", None)
-    blocked = pytest.raises(Conflict, match=f"process {os.getpid()}")
-    with locks.held(path, wait_seconds=1), blocked, locks.held(path, wait_seconds=0.02):
-        pass
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_removed_lock_file_does_not_let_two_in(tmp_path: Path) -> None:
     path = tmp_path / "task.lock"
-    with locks.held(path):
+    with storage.held(path):
         pass
     assert locks.drop_if_free(path)
     assert not path.exists()
-    with locks.held(path, wait_seconds=1):
+    with storage.held(path, wait_seconds=1):
         assert path.exists()
 
 
@@ -367,7 +346,7 @@ def test_idle_lock_files_are_removed_and_held_ones_stay(project: Path) -> None:
     for path in folder.iterdir():
         os.utime(path, (old, old))
     planned = cleanup.plan(api.session_manager, 1, now=now)
-    with locks.held(folder / "session.lock"):
+    with storage.held(folder / "session.lock"):
         done = cleanup.carry_out(api.session_manager, planned, now=now)
     assert [path.name for path in done.lock_files] == ["task-task.lock"]
     assert (folder / "session.lock").exists()

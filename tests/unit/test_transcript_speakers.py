@@ -10,8 +10,8 @@ import pytest
 from tests.integration import histories
 from tests.integration.histories import ClaudeSession
 
-from claude_memory.transcripts.agents import READERS
 from claude_memory.transcripts.model import Role, SourceFile, Turn
+from claude_memory.transcripts.readers import READERS
 from claude_memory.understand.speaker import Manner, Speaker
 
 REFUSED = "The user doesn't want to proceed with this tool use. The tool use was rejected. "
@@ -257,7 +257,7 @@ def test_gemini_shows_what_was_typed_without_the_files_it_refers_to() -> None:
             {"id": "3", "type": "user", "content": content, "displayContent": [{"text": "stop it"}]},
         ],
     }
-    assert persons(read("gemini", [chat])) == [
+    assert persons(read("gemini-cli", [chat])) == [
         ("typed", "Shorten @README.md"),
         ("after_interruption", "stop it"),
     ]

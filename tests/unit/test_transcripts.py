@@ -13,9 +13,9 @@ from tests.integration import histories
 from tests.integration.histories import ClaudeSession
 
 from claude_memory.transcripts import documents, lines, places
-from claude_memory.transcripts.agents import READERS
 from claude_memory.transcripts.claude import is_bookkeeping, summary_text
 from claude_memory.transcripts.model import Role, SourceFile, Turn
+from claude_memory.transcripts.readers import READERS
 
 
 def turns(agent: str, records: Iterable[Mapping[str, Any]], path: str = "/x/s.jsonl") -> list[Turn]:
@@ -217,7 +217,7 @@ def test_a_fork_of_codex_names_its_turns_as_its_origin_does() -> None:
 
 
 def test_gemini_records_that_grow_are_one_turn_each() -> None:
-    found = turns("gemini", histories.gemini_lines())
+    found = turns("gemini-cli", histories.gemini_lines())
     assert spoken(found) == [
         ("user", "Why do no mails leave the server?"),
         ("assistant", "The mailer uses port 25, blocked here."),
@@ -232,9 +232,9 @@ def test_an_older_gemini_chat_is_one_document(tmp_path: Path) -> None:
     path = histories.write_json(
         tmp_path / "chats" / "session-1.json", {"sessionId": "old", "messages": records}
     )
-    source = SourceFile("gemini", path)
+    source = SourceFile("gemini-cli", path)
     assert documents.is_whole(source)
-    found = turns("gemini", documents.whole(source, {}), str(path))
+    found = turns("gemini-cli", documents.whole(source, {}), str(path))
     assert {turn.session for turn in found} == {"old"}
     assert len(found) == 4
 
@@ -308,7 +308,7 @@ def test_whose_a_file_is_shows_in_its_name_or_its_lines(tmp_path: Path) -> None:
         "codex": histories.codex_lines(),
         "factory": histories.factory_lines(),
         "cursor": histories.cursor_lines(),
-        "gemini": histories.gemini_lines(),
+        "gemini-cli": histories.gemini_lines(),
     }
     for agent, records in samples.items():
         path = histories.write_lines(tmp_path / f"{agent}-copy.jsonl", records)

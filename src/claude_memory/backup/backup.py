@@ -237,10 +237,8 @@ class _Collection:
 
     def add_staged(self, name: str) -> None:
         """Account for a file that something else put into the staging folder."""
-        digest = hashlib.sha256()
         with (self._staging / name).open("rb") as source:
-            while piece := source.read(CHUNK):
-                digest.update(piece)
+            digest = hashlib.file_digest(source, "sha256")
             size = source.tell()
         self._seen.add(collision_key(name))
         self.files.append(Entry(name, size, digest.hexdigest(), FILE_MODE))

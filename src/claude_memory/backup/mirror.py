@@ -14,15 +14,16 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from claude_memory import settings
-from claude_memory.errors import Conflict, StoreFault
+from claude_memory.errors import StoreFault
 from claude_memory.model import ProjectId
 from claude_memory.platform.files import FILE_MODE, private_folder, sync_folder
-from claude_memory.platform.locks import try_lock
+from claude_memory.platform.locks import held, try_lock
 from claude_memory.redact.erasure import Holder, holds
 from claude_memory.store import database_path
 from claude_memory.store.protocol import Change
@@ -191,18 +192,10 @@ def _is_sound(path: Path) -> bool:
         raise StoreFault(f"cannot check {path}: {fault}") from None
 
 
-@contextlib.contextmanager
-def locked(home: Path, *, wait_seconds: float = LOCK_WAIT_SECONDS) -> Iterator[None]:
+def locked(home: Path, *, wait_seconds: float = LOCK_WAIT_SECONDS) -> AbstractContextManager[None]:
     """Hold the mirror still; waits for another process for a bounded time, then raises Conflict."""
-    deadline = time.monotonic() + wait_seconds
-    while True:
-        with try_lock(home / LOCK) as free:
-            if free:
-                yield
-                return
-        if time.monotonic() >= deadline:
-            raise Conflict(f"another process is writing {home / CURRENT}; try again")
-        time.sleep(_POLL_SECONDS)
+    conflict = f"another process is writing {home / CURRENT}; try again"
+    return held(home / LOCK, wait_seconds=wait_seconds, conflict=conflict)
 
 
 def append(home: Path, records: Iterable[Mapping[str, Any]]) -> None:

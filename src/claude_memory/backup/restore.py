@@ -1,7 +1,8 @@
 """Put a backup back: everything is unpacked and checked beside the home, then the two change places.
 
 Until that one step the home is untouched, so a failure or a crash leaves it as it was. The former
-home is kept, and nothing in it is deleted.
+home is kept, and nothing in it is deleted. What a person erased stays erased, even when an older backup
+that still holds it is put back.
 """
 
 from __future__ import annotations
@@ -11,13 +12,17 @@ import dataclasses
 import os
 import secrets
 import shutil
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from claude_memory.backup import erasures, foreign, swap
+from claude_memory.backup import foreign, mirror, swap
 from claude_memory.backup.archive import Archive, BackupReport, check_database, damage_named
 from claude_memory.backup.manifest import DATABASE, Entry
 from claude_memory.errors import ConfigFault, Conflict, StoreFault
+from claude_memory.notes import erasing
 from claude_memory.platform import leftovers
 from claude_memory.platform.files import (
     FILE_MODE,
@@ -27,6 +32,8 @@ from claude_memory.platform.files import (
     sync_folder,
     write_atomically,
 )
+from claude_memory.settings import Settings
+from claude_memory.store import open_store
 
 # No part of a backup, and still wanted after a restore. Other caches belong to the old database.
 _CARRIED_OVER = ("backups", "cache/models", "hooks", "install", "install.json", "logs", "plugin")
@@ -106,7 +113,7 @@ def _unpacked(archive: Archive, home: Path, plan: foreign.Plan) -> Path:
 
 def _without_erased(staging: Path, home: Path) -> int:
     try:
-        return erasures.carry_over(home, staging)
+        return carry_over(home, staging)
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         raise
@@ -171,3 +178,30 @@ def _notes(home: Path, aside: Path | None, erased: int) -> tuple[str, ...]:
     except ConfigFault as fault:
         notes.append(str(fault))
     return tuple(notes)
+
+
+def carry_over(old: Path, new: Path) -> int:
+    """Erase from the home `new` what the tombstones of the home `old` name; returns how many memories.
+
+    Rows, events, messages, mirror and plain files: a backup made before holds it in all of them.
+    """
+    known = {record["tombstone"] for record in _tombstones(new)}
+    unknown = []
+    with contextlib.suppress(OSError):  # a home too broken to be read is why one restores
+        unknown = [record for record in _tombstones(old) if record["tombstone"] not in known]
+    if not unknown:
+        return 0
+    with contextlib.closing(open_store(new, Settings())) as store:
+        store.replay(unknown)
+        done = store.apply_tombstones()
+        mirror.purge(new, done.ids, cache(store.erased_sentences))
+        mirror.flush(new, store)
+        erasing.purge(new, store.erased_sentences())
+    with mirror.locked(new):
+        # Without their numbers, which count the changes of another store.
+        mirror.append(new, [{key: record[key] for key in record if key != "sequence"} for record in unknown])
+    return done.memories
+
+
+def _tombstones(home: Path) -> Iterator[Mapping[str, Any]]:
+    return (record for record in mirror.read(home) if isinstance(record.get("tombstone"), str))

@@ -10,6 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from claude_memory.platform.agents import AGENTS, canonical
+
 _NAMES = {
     "conversation_id": "session_id",
     "sessionId": "session_id",
@@ -27,8 +29,6 @@ _NAMES = {
     "subagent_type": "agent_type",
     "error_message": "error",
 }
-_CURSOR = ("conversation_id", "workspace_roots")
-_COPILOT = ("sessionId", "toolName", "toolArgs", "initialPrompt")
 
 
 def familiar(payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,11 +47,8 @@ def familiar(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 def speaker(payload: Mapping[str, Any], registered: str) -> str:
     """Who sent this: the agent it was registered for, unless it speaks like another."""
-    if any(name in payload for name in _CURSOR):
-        return "cursor"
-    if any(name in payload for name in _COPILOT):
-        return "copilot-cli"
-    return registered
+    speaking = (agent.name for agent in AGENTS if any(name in payload for name in agent.speaks))
+    return next(speaking, canonical(registered))
 
 
 def _opened(text: str) -> Any:

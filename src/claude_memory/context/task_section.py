@@ -38,7 +38,7 @@ def task_lines(
     try:
         if not _has_tasks(root, home):
             return []
-        from claude_memory.tasks.context import for_project
+        from claude_memory.tasks.views import for_project
 
         text = for_project(root, home=home, session=session, max_tokens=max_tokens, commands=commands)
     except (MemoryFault, OSError):
@@ -51,7 +51,7 @@ def task_words(root: Path, home: Path, *, session: str | None) -> str:
     try:
         if not _has_tasks(root, home):
             return ""
-        from claude_memory.tasks.context import latest_name
+        from claude_memory.tasks.views import latest_name
 
         return plain(latest_name(root, home=home, session=session))
     except (MemoryFault, OSError):
@@ -61,6 +61,6 @@ def task_words(root: Path, home: Path, *, session: str | None) -> str:
 def _has_tasks(root: Path, home: Path) -> bool:
     if not _is_used(root, home):
         return False
-    from claude_memory.tasks.places import storage_for
+    from claude_memory.tasks.storage import storage_for
 
     return any((folder / "sessions").is_dir() for folder in storage_for(root, home=home).folders)

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from claude_memory import settings as settings_module
-from claude_memory.doctor import agents, capture, database, histories, places, vectors
+from claude_memory.doctor import capture, database, histories, installation, surroundings, vectors
 from claude_memory.doctor.report import Check, Level, fail, ok, probed, warn
 from claude_memory.errors import ConfigFault
 from claude_memory.settings import Settings
@@ -25,26 +25,26 @@ def check(home: Path, project_root: Path | None = None, *, deep: bool = False) -
     """Everything that can be said about a home; `deep` also reads every page and loads the model."""
     found, settings = _settings(home, project_root)
     findings = [
-        *probed("versions", places.versions),
-        *probed("home", partial(places.home, home)),
-        *probed("disk", partial(places.disk, home)),
+        *probed("versions", surroundings.versions),
+        *probed("home", partial(surroundings.home, home)),
+        *probed("disk", partial(surroundings.disk, home)),
         *found,
     ]
     if home.is_dir():
         view = database.View()
         findings += [
-            *probed("locks", partial(places.locking, home)),
+            *probed("locks", partial(surroundings.locking, home)),
             *probed("store", partial(database.store, home, settings, view, deep=deep)),
             *probed("spool", partial(capture.spool, home, settings)),
             *probed("mirror", partial(capture.mirror_files, home, view, deep=deep)),
             *probed("search", partial(vectors.search, home, settings, view, deep=deep)),
-            *probed("backups", partial(places.backups, home, deep=deep)),
-            *probed("logs", partial(places.logs, home, settings)),
+            *probed("backups", partial(surroundings.backups, home, deep=deep)),
+            *probed("logs", partial(surroundings.logs, home, settings)),
             *probed("conversations", partial(histories.histories, home, settings)),
-            *probed("tasks", partial(places.tasks, home, project_root)),
+            *probed("tasks", partial(surroundings.tasks, home, project_root)),
         ]
     if project_root is not None:
-        findings += probed("agents", partial(agents.agents, project_root))
+        findings += probed("agents", partial(installation.agents, project_root))
     return [*findings, *probed("retention", lambda: [_retention(home, settings)])]
 
 

@@ -21,6 +21,7 @@ from claude_memory.imports.reading import Batch, Task, Unread, batches, is_here
 from claude_memory.imports.state import start_of
 from claude_memory.model import ProjectId
 from claude_memory.platform import project
+from claude_memory.platform.agents import canonical
 from claude_memory.platform.files import private_folder
 from claude_memory.platform.locks import try_lock
 from claude_memory.settings import Settings
@@ -110,13 +111,14 @@ def _alone(lock: Path, wait_seconds: float) -> Iterator[None]:
 
 def sources(request: Request) -> list[tuple[SourceFile, bool]]:
     """What to read, oldest first: an original comes before its copies. And whether it was written here."""
-    if request.agent is not None and request.agent not in places.AGENTS:
+    agent = None if request.agent is None else canonical(request.agent)
+    if agent is not None and agent not in places.AGENTS:
         raise InvalidInput(f"unknown agent {request.agent!r}: one of {', '.join(places.AGENTS)}")
-    agents = places.AGENTS if request.agent is None else (request.agent,)
+    agents = places.AGENTS if agent is None else (agent,)
     known = list(places.discover(request.user_home or Path.home(), os.environ, agents))
     if request.paths:
         here = {source.path: source for source in known}
-        named = {source.path: source for path in request.paths for source in _named(path, request.agent)}
+        named = {source.path: source for path in request.paths for source in _named(path, agent)}
         chosen = [(here.get(path, source), path in here) for path, source in named.items()]
     else:
         chosen = [(source, True) for source in known]

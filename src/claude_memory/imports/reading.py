@@ -19,9 +19,9 @@ from claude_memory.redact import redact_document
 from claude_memory.settings import Settings, of_project
 from claude_memory.store.archive_protocol import ImportFile, NewMessage
 from claude_memory.transcripts import documents, lines
-from claude_memory.transcripts.agents import READERS, is_bookkeeping
 from claude_memory.transcripts.claude import AGENT as CLAUDE
 from claude_memory.transcripts.model import Reader, Role, SourceFile, Turn
+from claude_memory.transcripts.readers import READERS, is_bookkeeping
 
 BATCH_BYTES = 4 << 20  # of transcript between two commits
 BATCH_MESSAGES = 3_000

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.errors import ConfigFault, InvalidInput
-from claude_memory.install import documents
-from claude_memory.install.agents import AGENTS, Edit, Place, edits, per_file
+from claude_memory.install import entries
+from claude_memory.install.edits import INSTALLABLE, Edit, Place, edits, per_file
 from claude_memory.install.plugin import (
     HOOK_FILE,
     MARKETPLACE,
@@ -28,6 +28,7 @@ from claude_memory.install.plugin import (
     write_marketplace,
 )
 from claude_memory.install.record import Record, check_writable, holds_secret, read_or_none, write_through
+from claude_memory.platform.agents import canonical
 from claude_memory.platform.files import private_folder, write_atomically
 
 _CLIENT_SECONDS = 120
@@ -54,8 +55,8 @@ def install(
 ) -> list[Step]:
     """Give an agent the memory; returns what was changed."""
     place = Place(scope, Path.home(), project_root, str(home / "hooks" / HOOK_FILE), home)
-    client = client if client is not None else shutil.which("claude")
-    if agent == "claude" and client:
+    client, agent = client if client is not None else shutil.which("claude"), canonical(agent)
+    if agent == "claude-code" and client:
         return _install_plugin(home, place, client, dry_run=dry_run)
     wanted = per_file(edits(agent, place))
     record = Record(home)
@@ -76,11 +77,12 @@ def uninstall(home: Path, agent: str | None, project_root: Path, *, client: str 
     steps: list[Step] = []
     record = Record(home)
     # Backwards: a folder made for the first file is empty only when the last one is gone.
-    for entry in [item for item in reversed(record.entries) if agent in (None, item["agent"])]:
+    agent = canonical(agent) if agent else None
+    for entry in [item for item in reversed(record.entries) if agent in (None, canonical(item["agent"]))]:
         record.undo(entry, _cleaner(entry, project_root, home))
         steps.append(Step(entry["path"], "our entries", True))
-    steps += _sweep([agent] if agent else list(AGENTS), project_root)
-    if agent in (None, "claude") and client and marketplace_folder(home).exists():
+    steps += _sweep([agent] if agent else list(INSTALLABLE), project_root)
+    if agent in (None, "claude-code") and client and marketplace_folder(home).exists():
         steps += _uninstall_plugin(home, client)
     return steps
 
@@ -90,13 +92,13 @@ def installed(project_root: Path) -> list[tuple[str, Path]]:
     found = []
     for scope in ("user", "project"):
         place = Place(scope, Path.home(), project_root, "", Path())
-        for agent in AGENTS:
+        for agent in INSTALLABLE:
             for edit in edits(agent, place):
                 try:
                     raw = read_or_none(edit.path)
                 except ConfigFault:
                     continue
-                if raw and edit.what.startswith("hooks") and documents.has_hooks(raw):
+                if raw and edit.what.startswith("hooks") and entries.has_hooks(raw):
                     found.append((agent, edit.path))
     return found
 
@@ -125,7 +127,7 @@ def _install_plugin(home: Path, place: Place, client: str, *, dry_run: bool) -> 
         ]
     # The same hook in settings and plugin would run twice.
     record = Record(home)
-    for entry in [item for item in record.entries if item["agent"] == "claude"]:
+    for entry in [item for item in record.entries if canonical(item["agent"]) == "claude-code"]:
         record.undo(entry, _cleaner(entry, place.project_root, home))
     write_marketplace(home)
     settings = _client_settings(place)

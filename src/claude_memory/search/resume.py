@@ -7,8 +7,8 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from claude_memory.platform.agents import BY_NAME, canonical
 from claude_memory.store.archive_protocol import Conversation
-from claude_memory.transcripts.agents import RESUME
 
 # An id comes from a file that anybody may have written: it must not read as an option or a path.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
@@ -35,9 +35,10 @@ class Resume:
 
 def resume(conversation: Conversation) -> Resume | None:
     """How to go on; None where the agent has no command for it. A sub-agent's work goes on in its session."""
-    template = RESUME.get(conversation.agent)
+    known = BY_NAME.get(canonical(conversation.agent))
+    template = known.resume if known else ""
     session = conversation.parent or conversation.session
-    if template is None or not _ID.fullmatch(session):
+    if not template or not _ID.fullmatch(session):
         return None
     arguments = tuple(part.format(session=session) for part in template.split())
     return Resume(arguments, conversation.cwd)

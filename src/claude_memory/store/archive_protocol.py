@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from claude_memory.model import Event, MemoryId, ProjectId, SearchScope, SessionId, StoredMemory
+from claude_memory.model import Event, EventId, MemoryId, ProjectId, SearchScope, SessionId, StoredMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +114,15 @@ class Message:
     speaker: str = ""  # person, agent, tool, harness
     manner: str = ""  # how it came about: typed, queued, answer, rejection, closing, …
     branch: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingCompactions:
+    """A session with reports of compactions that are not summed up yet."""
+
+    session: SessionId
+    reports: tuple[Event, ...]  # all that there are, by time
+    latest: EventId  # the one that came in last
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +271,14 @@ class Archive(Protocol):
 
     def asked(self, conversation: int, through: int) -> None:
         """A language model was asked about so many messages of a conversation."""
+        ...
+
+    def waiting_compactions(self, limit: int) -> list[WaitingCompactions]:
+        """Sessions with reports that came in since the last `summed_up`; the latest first."""
+        ...
+
+    def summed_up(self, waiting: WaitingCompactions) -> None:
+        """These need no more look, until another report of the session comes in."""
         ...
 
     def agents(self) -> list[str]:

@@ -1,41 +1,28 @@
-"""What a compaction took, what its summary says, and the file that keeps it: values and their JSON form.
+"""What a compaction took, what its summary says and the file that keeps it; checked by the published schema.
 
-Every entry names the messages it came from. The form is published in `summary.schema.json`.
+`faults` loads `jsonschema` when it is called: for what people, agents and models wrote, never in a hook.
+`is_readable` is the quick look that every reader takes.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+from claude_memory.errors import InvalidInput
 from claude_memory.model import SessionId
 
 RULES = "rules"  # who summed up where no language model did
 OPEN = "open"  # the kind of a summary that was made before the compaction was over
-
-# Code and logs take more tokens than prose of the same length. Fitted to a tokenizer that was published
-# for Claude: over 30 long sessions 4% below it on average, for their summaries 3% above.
-_WORD, _DIGIT, _MARK = re.compile(r"[A-Za-z]+"), re.compile(r"[0-9]"), re.compile(r"[!-/:-@\[-`{-~]")
-_GAP = re.compile(r"[ \t]{2,}")
-
-
-def about_tokens(text: str) -> int:
-    """About how many tokens a text takes, estimated without a tokenizer."""
-    words = _WORD.findall(text)
-    odd = 0 if text.isascii() else len(text) - sum(map(str.isascii, text))
-    return math.ceil(
-        0.6 * len(words)
-        + 0.13 * sum(map(len, words))
-        + 0.55 * len(_DIGIT.findall(text))
-        + 0.45 * len(_MARK.findall(text))
-        + 1.5 * text.count("\n")
-        + len(_GAP.findall(text))
-        + odd
-    )
+ENTRIES = ("key_decisions", "files_modified", "code_snippets", "error_solutions")
+SOURCED = ("tasks_completed", "tasks_pending", "important_context", "conventions")
+TEXTS = ("topics", *SOURCED)
+NO_VECTORS: Mapping[str, Any] = {"model": None, "summary_vector": [], "topic_vectors": {}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +79,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What one stretch of a session leaves."""
+    """What one stretch of a session leaves. Every entry names the messages it came from."""
 
     executive: str
     key_decisions: tuple[Decision, ...] = ()
@@ -126,33 +113,26 @@ class Stretch:
 
 def as_json(summary: Summary) -> dict[str, Any]:
     """The summary in its published form. Texts stand plainly; where they are from stands in `sources`."""
-    remarks = ("tasks_completed", "tasks_pending", "important_context", "conventions")
-    found: dict[str, Any] = {}
-    for name, value in ((each.name, getattr(summary, each.name)) for each in fields(summary)):
-        if name in remarks:
-            found[name] = [item.text for item in value]
-        elif isinstance(value, str):
-            found[name] = value
-        else:
-            found[name] = [item if isinstance(item, str) else _entry(item) for item in value]
-    found["sources"] = {
-        name: [list(item.messages) for item in getattr(summary, name)] for name in remarks if found[name]
+    body: dict[str, Any] = {"executive": summary.executive}
+    for name in (each.name for each in fields(summary)[1:]):
+        body[name] = [_published(item) for item in getattr(summary, name)]
+    body["sources"] = {
+        name: [list(item.messages) for item in getattr(summary, name)] for name in SOURCED if body[name]
     }
-    return found
+    return body
 
 
-def _entry(item: Decision | FileChange | Snippet | Solution) -> dict[str, Any]:
-    named = {_PUBLISHED.get(each.name, each.name): getattr(item, each.name) for each in fields(item)}
+def _published(item: Any) -> Any:
+    if isinstance(item, str | Remark):
+        return item if isinstance(item, str) else item.text
+    named = {("from" if each.name == "renamed_from" else each.name): each.name for each in fields(item)}
+    values = {name: getattr(item, own) for name, own in named.items()}
     # What may be absent says something where it stands.
     return {
         name: list(value) if isinstance(value, tuple) else value
-        for name, value in named.items()
-        if value or name not in _OPTIONAL
+        for name, value in values.items()
+        if value or name not in ("from", "verified")
     }
-
-
-_PUBLISHED = {"renamed_from": "from"}
-_OPTIONAL = ("from", "verified")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +143,11 @@ class KeptSummary:
     number: int
     document: Mapping[str, Any] = field(default_factory=dict)
 
+    def part(self, name: str) -> Mapping[str, Any]:
+        """A part of the document that is an object; empty where it is none."""
+        value = self.document.get(name)
+        return value if isinstance(value, Mapping) else {}
+
     @property
     def id(self) -> str:
         """How a person names it: SESSION/NNN."""
@@ -170,28 +155,104 @@ class KeptSummary:
 
     @property
     def summary(self) -> Mapping[str, Any]:
-        found = self.document.get("summary")
-        return found if isinstance(found, Mapping) else {}
+        return self.part("summary")
+
+    @property
+    def executive(self) -> str:
+        return str(self.summary.get("executive") or "")
 
     @property
     def kind(self) -> str:
         """Where the messages were read: transcript, archive, open (before it was over) or agent."""
-        source = self.document.get("source")
-        return str(source.get("kind") or "") if isinstance(source, Mapping) else ""
+        return str(self.part("source").get("kind") or "")
 
     @property
     def boundary(self) -> str:
         """Which compaction it is of."""
-        source = self.document.get("source")
-        return str(source.get("boundary") or "") if isinstance(source, Mapping) else ""
+        return str(self.part("source").get("boundary") or "")
+
+    @property
+    def provider(self) -> str:
+        """Who summed up: rules, an agent, a model; empty where the file does not say."""
+        return str(self.part("summariser").get("provider") or "")
 
     @property
     def erased(self) -> bool:
         """Whether something was taken out of it that must not come back."""
-        by = self.document.get("summariser")
-        return isinstance(by, Mapping) and bool(by.get("erased"))
+        return bool(self.part("summariser").get("erased"))
 
-    @property
-    def executive(self) -> str:
-        found = self.summary.get("executive")
-        return found if isinstance(found, str) else ""
+
+# --- the published schema
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The schema of a whole compact_NNN.json."""
+    # Read beside this file: `importlib.resources` takes longer to load than a hook has.
+    document: dict[str, Any] = json.loads(Path(__file__).with_name("summary.schema.json").read_bytes())
+    return document
+
+
+def faults(document: Any) -> list[str]:
+    """What is wrong with a whole document, each in a line that one can act on; empty if nothing is."""
+    return list(_faults(document, schema(), ""))
+
+
+def summary_faults(summary: Any) -> list[str]:
+    """What is wrong with the part that sums up."""
+    return list(_faults(summary, schema()["properties"]["summary"], "summary"))
+
+
+def valid(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document, or InvalidInput that says what is wrong with it."""
+    wrong = faults(document)
+    if wrong:
+        raise InvalidInput(f"the summary does not fit the schema: {'; '.join(wrong[:5])}")
+    return dict(document)
+
+
+def _faults(value: Any, rule: Mapping[str, Any], where: str) -> Iterator[str]:
+    from jsonschema import Draft202012Validator
+
+    errors = Draft202012Validator(rule).iter_errors(value)
+    for error in sorted(errors, key=lambda error: list(map(str, error.path))):
+        steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path)
+        place = f"{where}{steps}".lstrip(".")
+        # Its own message quotes the value, and what was said belongs into no log.
+        if error.validator == "required":
+            missing = [name for name in error.validator_value if name not in error.instance]
+            yield from (f"{place}.{name} is missing".lstrip(".") for name in missing)
+        else:
+            yield f"{place or 'the document'} {_wanted(error.validator, error.validator_value)}"
+
+
+def _wanted(rule: object, value: Any) -> str:
+    if rule == "type":
+        return f"must be of type {value if isinstance(value, str) else ' or '.join(value)}"
+    if rule == "enum":
+        return f"must be one of {', '.join(value)}"
+    if rule in ("minLength", "pattern"):
+        return "must not be empty"
+    return f"must not be below {value}" if rule == "minimum" else f"must have {value} items"
+
+
+def is_readable(document: Any) -> bool:
+    """Whether a document has the shape that its readers rely on."""
+    summary = document.get("summary") if isinstance(document, dict) else None
+    if not isinstance(summary, dict) or not isinstance(summary.get("executive"), str):
+        return False
+    places = document.get("original_message_range")
+    return (
+        bool(summary["executive"].strip())
+        and isinstance(document.get("timestamp"), str)
+        and isinstance(document.get("token_count_before"), int)
+        and isinstance(places, list)
+        and [type(place) for place in places] == [int, int]
+        and all(_holds(summary.get(name, []), dict) for name in ENTRIES)
+        and all(_holds(summary.get(name, []), str) for name in TEXTS)
+        and isinstance(summary.get("sources", {}), dict)
+    )
+
+
+def _holds(value: Any, kind: type) -> bool:
+    return isinstance(value, list) and all(isinstance(item, kind) for item in value)

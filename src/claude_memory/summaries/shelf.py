@@ -1,29 +1,32 @@
 """Summaries as files: `sessions/session_<id>/summaries/compact_NNN.json`, and `metadata.json` above them.
 
 One writer a session at a time, numbers without gaps, whole files only. A compaction is kept once: what is
-known of it is told by its boundary. Never reads a transcript, never sums up.
+known of it is told by its boundary. What was erased is taken out here, and a file stays valid without it.
+Never reads a transcript, never sums up.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from claude_memory.errors import Conflict, InvalidInput, NotFound
+from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.platform.files import private_folder, write_atomically
-from claude_memory.platform.locks import try_lock
-from claude_memory.summaries.model import OPEN, RULES, KeptSummary
-from claude_memory.summaries.schema import faults, is_readable
+from claude_memory.platform.locks import held
+from claude_memory.redact.erasure import Holder, without
+from claude_memory.summaries.model import NO_VECTORS, OPEN, RULES, KeptSummary, is_readable, valid
 
 MAX_BYTES = 4 << 20
 LOCK_SECONDS = 10.0
+BUSY = "another process writes this session's summaries; try again in a moment"
 _NAME = re.compile(r"compact_(\d{3,})\.json")
-_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+_SESSION = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+_LISTED = ("timestamp", "compaction_trigger", "original_message_range", "token_count_before")
 
 
 class Shelf:
@@ -34,16 +37,16 @@ class Shelf:
 
     def folder(self, session: str) -> Path:
         """Where a session's summaries lie; a name that could lead elsewhere is refused."""
-        if not _is_session(session):
+        if not _SESSION.fullmatch(session):
             raise InvalidInput(f"{session[:60]!r} is no session's id")
         return self.home / "sessions" / f"session_{session}"
 
     def sessions(self) -> list[str]:
         """Sessions that have summaries, the one that changed last first; a copy made by hand is none."""
-        found = [path.parent for path in (self.home / "sessions").glob("session_*/summaries")]
-        found.sort(key=_changed, reverse=True)
-        names = [path.name.removeprefix("session_") for path in found]
-        return [name for name in names if _is_session(name)]
+        folders = list((self.home / "sessions").glob("session_*/summaries"))
+        folders.sort(key=_changed, reverse=True)
+        names = [folder.parent.name.removeprefix("session_") for folder in folders]
+        return [name for name in names if _SESSION.fullmatch(name)]
 
     def project_of(self, session: str) -> str:
         """The project that a session's summaries belong to."""
@@ -51,23 +54,20 @@ class Shelf:
 
     def about(self, session: str) -> dict[str, Any]:
         """What is noted of a session beside its summaries."""
-        return _metadata(self.folder(session))
-
-    def note(self, session: str, **facts: Any) -> None:
-        """Note something of a session that has summaries."""
-        if (self.folder(session) / "summaries").is_dir():
-            with self._lock(session):
-                self._describe(session, self.of(session), {**self.about(session), **facts})
+        try:
+            noted = json.loads((self.folder(session) / "metadata.json").read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return noted if isinstance(noted, dict) else {}
 
     def of(self, session: str) -> list[KeptSummary]:
         """A session's summaries that can be read, oldest first."""
-        folder = self.folder(session) / "summaries"
-        try:
-            names = [path for path in folder.iterdir() if _NAME.fullmatch(path.name)]
-        except OSError:
-            return []
-        found = [_read(session, path) for path in names]
-        return sorted((one for one in found if one is not None), key=lambda one: one.number)
+        numbers = self._numbers(session)
+        return [kept for number in sorted(numbers) if (kept := _read(session, number, numbers[number]))]
+
+    def latest(self, session: str) -> KeptSummary | None:
+        """The last summary of a session."""
+        return next(iter(self.of(session)[::-1]), None)
 
     def one(self, named: str) -> KeptSummary:
         """The summary that SESSION/NNN names; the beginning of a session's id is enough."""
@@ -76,10 +76,9 @@ class Shelf:
         exact = [session for session in matching if session == start]
         if len(matching) > 1 and not exact:
             raise InvalidInput(f"{start!r} could be {', '.join(matching[:4])}: give more of the id")
-        for session in exact or matching:
-            for kept in self.of(session):
-                if kept.number == number:
-                    return kept
+        for kept in (kept for session in exact or matching for kept in self.of(session)):
+            if kept.number == number:
+                return kept
         raise NotFound(f"no summary {named!r}; `claude-memory summaries` lists them")
 
     def keep(
@@ -95,19 +94,17 @@ class Shelf:
         `instead_of` finds an earlier summary of the same compaction, whose number the new one takes; one that
         is as good already, or that something was erased from, stays.
         """
-        made = _valid(make())  # before the lock: it may take longer than others wait
+        document = valid(make())  # before the lock: it may take longer than others wait
         with self._lock(session):
-            known = self.of(session)
-            old = instead_of(known)
-            if old is not None and (old.erased or not _is_better(made, old.document)):
-                self._describe(session, known, about)
-                return old, False
+            old = instead_of(self.of(session))
             # The numbers of files that cannot be read count too: nothing is ever written over.
             number = old.number if old else 1 + max(self._numbers(session), default=0)
-            kept = KeptSummary(session, number, made)
-            self._write(kept)
-            self._describe(session, self.of(session), about)
-            return kept, True
+            kept = KeptSummary(session, number, document)
+            new = old is None or not (old.erased or _worth(kept) <= _worth(old))
+            if new:
+                self._write(kept)
+            self._describe(session, about)
+        return (kept, True) if new or old is None else (old, False)
 
     def replace(
         self, kept: KeptSummary, change: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
@@ -116,58 +113,55 @@ class Shelf:
         if not self.folder(kept.session).is_dir():
             return None  # the lock would bring back what somebody deleted
         with self._lock(kept.session):
-            known = self.of(kept.session)
-            now = next((one for one in known if one.number == kept.number), None)
+            now = next((one for one in self.of(kept.session) if one.number == kept.number), None)
             document = change(now.document) if now else None
             if document is None:
                 return None
-            wrong = faults(document)
-            if wrong:
-                raise InvalidInput(f"no valid summary: {'; '.join(wrong[:3])}")
-            better = KeptSummary(kept.session, kept.number, document)
+            better = KeptSummary(kept.session, kept.number, valid(document))
             self._write(better)
-            described = [better if one.number == kept.number else one for one in known]
-            self._describe(kept.session, described, {})
+            self._describe(kept.session, {})
             return better
 
-    def _numbers(self, session: str) -> list[int]:
-        folder = self.folder(session) / "summaries"
-        return [int(found[1]) for path in folder.iterdir() if (found := _NAME.fullmatch(path.name))]
+    def erase(self, quoted: Holder, sessions: Collection[str] = ()) -> int:
+        """Remove every entry that holds one of the sentences, or is a piece of one; returns files changed.
+
+        No model will sum up those files again, nor any of `sessions`, where the words were said.
+        """
+        changed = 0
+        for kept in (kept for session in self.sessions() for kept in self.of(session)):
+            change = partial(_without, quoted=quoted, said_here=kept.session in sessions)
+            if change(kept.document) is not None:
+                changed += self.replace(kept, change) is not None
+        return changed
+
+    def _numbers(self, session: str) -> dict[int, Path]:
+        try:
+            paths = list((self.folder(session) / "summaries").iterdir())
+        except OSError:
+            return {}
+        return {int(match[1]): path for path in paths if (match := _NAME.fullmatch(path.name))}
 
     def _write(self, kept: KeptSummary) -> None:
-        path = self.folder(kept.session) / "summaries" / f"compact_{kept.number:03d}.json"
         content = _as_bytes(kept.document)
         if len(content) > MAX_BYTES:  # it could never be read again
             raise InvalidInput(f"a summary takes at most {MAX_BYTES:,} bytes")
-        write_atomically(path, content)
+        name = f"compact_{kept.number:03d}.json"
+        write_atomically(self.folder(kept.session) / "summaries" / name, content)
 
-    def _describe(self, session: str, known: list[KeptSummary], about: Mapping[str, Any]) -> None:
-        document = {
-            "session": session,
-            **{
-                name: value
-                for name, value in {**self.about(session), **about}.items()
-                if name not in ("session", "summaries")
-            },
-            "summaries": [_line(kept) for kept in known],
-        }
+    def _describe(self, session: str, about: Mapping[str, Any]) -> None:
+        noted = {**self.about(session), **about}
+        noted = {name: value for name, value in noted.items() if name not in ("session", "summaries")}
+        summaries = [_listed(kept) for kept in self.of(session)]
         path = self.folder(session) / "metadata.json"
-        content = _as_bytes(document)
+        content = _as_bytes({"session": session, **noted, "summaries": summaries})
         if not path.exists() or path.read_bytes() != content:
             write_atomically(path, content)
 
     @contextmanager
     def _lock(self, session: str) -> Iterator[None]:
         folder = private_folder(self.folder(session) / "summaries")
-        deadline = time.monotonic() + LOCK_SECONDS
-        while True:
-            with try_lock(folder / ".lock") as free:
-                if free:
-                    yield
-                    return
-            if time.monotonic() > deadline:
-                raise Conflict("another process writes this session's summaries; try again in a moment")
-            time.sleep(0.02)
+        with held(folder / ".lock", wait_seconds=LOCK_SECONDS, conflict=BUSY):
+            yield
 
 
 def place_of(named: str) -> tuple[str, int]:
@@ -179,10 +173,6 @@ def place_of(named: str) -> tuple[str, int]:
     return start, int(digits[:20])
 
 
-def _is_session(name: str) -> bool:
-    return _SESSION.fullmatch(name) is not None and ".." not in name
-
-
 def _changed(folder: Path) -> float:
     try:
         return folder.stat().st_mtime
@@ -190,56 +180,58 @@ def _changed(folder: Path) -> float:
         return 0.0
 
 
-def _valid(document: Mapping[str, Any]) -> dict[str, Any]:
-    wrong = faults(document)
-    if wrong:
-        raise InvalidInput(f"no valid summary: {'; '.join(wrong[:3])}")
-    return dict(document)
-
-
-def _is_better(document: Mapping[str, Any], known: Mapping[str, Any]) -> bool:
-    return _worth(document) > _worth(known)
-
-
-def _worth(document: Mapping[str, Any]) -> int:
+def _worth(kept: KeptSummary) -> int:
     """A boundary says exactly what was taken, the agent's own summary says more of it; a model was paid."""
-    source, by = document.get("source"), document.get("summariser")
-    if not isinstance(source, Mapping):
-        return 0
-    paid = isinstance(by, Mapping) and by.get("provider") != RULES
-    return 4 * paid + 2 * bool(source.get("agent_summary")) + (source.get("kind") != OPEN)
+    source = kept.part("source")
+    paid = kept.provider not in ("", RULES)
+    return 4 * paid + 2 * bool(source.get("agent_summary")) + (kept.kind not in ("", OPEN))
 
 
-def _line(kept: KeptSummary) -> dict[str, Any]:
-    names = ("timestamp", "compaction_trigger", "original_message_range", "token_count_before")
-    summariser = kept.document.get("summariser")
-    by = summariser.get("provider") if isinstance(summariser, dict) else None
-    return {
-        "file": f"summaries/compact_{kept.number:03d}.json",
-        **{name: kept.document.get(name) for name in names},
-        "by": by,
-    }
-
-
-def _metadata(folder: Path) -> dict[str, Any]:
-    try:
-        found = json.loads((folder / "metadata.json").read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+def _listed(kept: KeptSummary) -> dict[str, Any]:
+    facts = {name: kept.document.get(name) for name in _LISTED}
+    return {"file": f"summaries/compact_{kept.number:03d}.json", **facts, "by": kept.provider or None}
 
 
 def _as_bytes(document: Mapping[str, Any]) -> bytes:
     return (json.dumps(document, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "replace")
 
 
-def _read(session: str, path: Path) -> KeptSummary | None:
-    match = _NAME.fullmatch(path.name)
+def _read(session: str, number: int, path: Path) -> KeptSummary | None:
     try:
-        if match is None or path.is_symlink() or path.stat().st_size > MAX_BYTES:
+        if path.is_symlink() or path.stat().st_size > MAX_BYTES:
             return None
         document = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
     # What a person or a newer program made of it may be anything; whoever reads on relies on its form.
-    return KeptSummary(session, int(match[1]), document) if is_readable(document) else None
+    return KeptSummary(session, number, document) if is_readable(document) else None
+
+
+# --- erasing
+
+
+def _without(document: Mapping[str, Any], *, quoted: Holder, said_here: bool) -> dict[str, Any] | None:
+    """The document without every entry that says what is quoted; None if nothing changes."""
+    before, by = document["summary"], document.get("summariser")
+    summary = _left(before, quoted)
+    marked = {**(by if isinstance(by, dict) else {}), "erased": True}
+    if summary == before and (not said_here or marked == by):
+        return None
+    changes = {} if summary == before else {"embeddings": dict(NO_VECTORS)}
+    return {**document, "summary": summary, "summariser": marked, **changes}
+
+
+def _left(summary: Mapping[str, Any], quoted: Holder) -> dict[str, Any]:
+    """The summary without what is quoted; what is left of a plain list keeps its own messages."""
+    left = without({name: value for name, value in summary.items() if name != "sources"}, quoted, pieces=True)
+    sources = summary.get("sources")
+    if isinstance(sources, dict):
+        left["sources"] = {name: _places(summary.get(name), own, quoted) for name, own in sources.items()}
+    return dict(left)
+
+
+def _places(texts: Any, places: Any, quoted: Holder) -> Any:
+    """The messages of those texts of a list that stay."""
+    if not isinstance(texts, list) or not isinstance(places, list):
+        return places
+    return [own for text, own in zip(texts, places, strict=False) if without([text], quoted, pieces=True)]

@@ -15,14 +15,13 @@ from typing import Any
 
 from claude_memory.model import SessionId
 from claude_memory.store.archive_protocol import Message
-from claude_memory.summaries.model import Stretch, about_tokens
+from claude_memory.summaries.model import Stretch
+from claude_memory.text.tokens import about_tokens
 from claude_memory.transcripts.model import list_of, mapping_of, moment_of, text_of
 
 NOTE, SUMMARY = "note", "summary"
-_COMPACTED = "compacted"
 _BOUNDARY_LINE = b"compact_boundary"
 _ID = re.compile(rb'"uuid"\s*:\s*"([^"\\]{1,100})"')
-_KEPT, _HEAD, _TAIL = "kept_moments", "kept_head", "kept_tail"
 
 
 def key_of(at: datetime) -> str:
@@ -32,116 +31,124 @@ def key_of(at: datetime) -> str:
 
 def boundaries(messages: Sequence[Message]) -> list[Message]:
     """Where a session was compacted: at its note; at the summary that was left where no note was written."""
-    found: list[Message] = []
+    marks: list[Message] = []
     noted = False
     for message in messages:
         if _is_note(message) or (message.role == SUMMARY and not noted):
-            found.append(message)
+            marks.append(message)
         noted = _is_note(message) or (noted and message.role not in (SUMMARY, "user"))
-    return found
+    return marks
 
 
 def stretches(
     messages: Sequence[Message],
     *,
-    session: SessionId = SessionId(""),  # noqa: B008  a name, not a call that does anything
+    session: SessionId,
     figures: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[Stretch]:
     """One stretch for each compaction: from behind the one before to right before it or what it kept."""
-    found: list[Stretch] = []
+    taken: list[Stretch] = []
     first = messages[0].ordinal if messages else 1
     by_ordinal = {message.ordinal: message for message in messages}
     for boundary in boundaries(messages):
         following = by_ordinal.get(boundary.ordinal + 1)
         summary = following if following and following.role == SUMMARY and _is_note(boundary) else None
+        end = summary or boundary
         facts = (figures or {}).get(key_of(boundary.at), {})
-        before = [one for one in messages if first <= one.ordinal < boundary.ordinal]
-        one = _stretch(session, boundary, first, summary or boundary, facts, before)
-        found.append(one)
-        kept = one.last < boundary.ordinal - 1  # the next compaction takes what this one kept
-        # What the compaction left is no message of its own.
-        first = one.last + 1 if kept else (summary or boundary).ordinal + 1
-    return [one for one in found if one.last >= one.first]
+        before = [message for message in messages if first <= message.ordinal < boundary.ordinal]
+        left = end.text if end.role == SUMMARY else ""
+        after = _count(facts, "postTokens")
+        stretch = Stretch(
+            session=session,
+            boundary=key_of(boundary.at),
+            first=first,
+            last=_last_taken(before, facts, boundary),
+            at=boundary.at,
+            trigger=_trigger_in(boundary),
+            tokens_before=_count(facts, "preTokens"),
+            tokens_after=after if after is not None else (about_tokens(left) if left else None),
+            agent_summary=left,
+        )
+        taken.append(stretch)
+        # The next compaction takes what this one kept; what it left is no message of its own.
+        first = stretch.last + 1 if stretch.last < boundary.ordinal - 1 else end.ordinal + 1
+    return [stretch for stretch in taken if stretch.last >= stretch.first]
 
 
 def open_end(
     messages: Sequence[Message], *, session: SessionId, at: datetime, trigger: str, boundary: str
 ) -> Stretch | None:
     """What was said since the last compaction: what one that is under way will take. None if nothing was."""
-    marks = {one.ordinal for one in boundaries(messages)}
+    marks = {message.ordinal for message in boundaries(messages)}
     last = max(marks, default=0)
     since = [
-        one
-        for one in messages
-        if one.ordinal > last and not (one.role == SUMMARY and one.ordinal - 1 in marks) and one.at <= at
+        message
+        for message in messages
+        if message.ordinal > last
+        and not (message.role == SUMMARY and message.ordinal - 1 in marks)
+        and message.at <= at
     ]
-    if not any(one.role not in (NOTE, SUMMARY) for one in since):
+    if all(message.role in (NOTE, SUMMARY) for message in since):
         return None
-    return Stretch(session, boundary, since[0].ordinal, since[-1].ordinal, at, trigger_of(trigger))
-
-
-def tokens_in(messages: Sequence[Message], stretch: Stretch) -> int:
-    """About how many tokens a stretch takes in an agent's window."""
-    return sum(about_tokens(one.text) for one in messages if stretch.first <= one.ordinal <= stretch.last)
+    return Stretch(session, boundary, since[0].ordinal, since[-1].ordinal, at, _published(trigger))
 
 
 def _is_note(message: Message) -> bool:
-    return message.role == NOTE and message.text.startswith(_COMPACTED)
+    return message.role == NOTE and message.text.startswith("compacted")
 
 
-def _stretch(
-    session: SessionId,
-    boundary: Message,
-    first: int,
-    end: Message,
-    facts: Mapping[str, Any],
-    before: Sequence[Message],
-) -> Stretch:
-    left = end.text if end.role == SUMMARY else ""
-    after = _count(facts, "postTokens")
-    last = _last_taken(before, facts)
-    named = boundary.text.partition("(")[2].partition(")")[0].strip()
-    return Stretch(
-        session=session,
-        boundary=key_of(boundary.at),
-        first=first,
-        last=boundary.ordinal - 1 if last is None else last,
-        at=boundary.at,
-        trigger=trigger_of(named) if _is_note(boundary) else "auto",
-        tokens_before=_count(facts, "preTokens"),
-        tokens_after=after if after is not None else (about_tokens(left) if left else None),
-        agent_summary=left,
-    )
+def _trigger_in(boundary: Message) -> str:
+    named = boundary.text.partition("(")[2].partition(")")[0].strip() if _is_note(boundary) else ""
+    return _published(named)
 
 
-def trigger_of(named: str) -> str:
+def _published(trigger: str) -> str:
     """The published name of what set a compaction off."""
-    return named if named in ("manual", "auto") else ("size_limit" if named else "auto")
+    return trigger if trigger in ("manual", "auto") else ("size_limit" if trigger else "auto")
 
 
 def _count(facts: Mapping[str, Any], name: str) -> int | None:
-    found = facts.get(name)
-    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
+    value = facts.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-# --- what was kept word for word
+def _last_taken(before: Sequence[Message], facts: Mapping[str, Any], boundary: Message) -> int:
+    """The last message that a compaction took: all that was said before it, or up to what it kept.
+
+    What was kept at the very beginning stays in the range: no later one could hold it.
+    """
+    moments, (head, tail) = facts.get("kept", ()), facts.get("kept_segment", ("", ""))
+    kept = {
+        message.ordinal
+        for message in before
+        if (moment := key_of(message.at)) in moments or (head and tail and head <= moment <= tail)
+    }
+    if kept and len(kept) == len(before):
+        return before[0].ordinal - 1
+    others = {message.ordinal for message in before} - kept
+    return max((other for other in others if kept and other < max(kept)), default=boundary.ordinal - 1)
+
+
+# --- what the agent's own file says
 
 
 def figures(path: Path) -> dict[str, Mapping[str, Any]]:
-    """What the agent's file says of each of its compactions: numbers and moments, so nothing to redact."""
-    found: dict[str, Mapping[str, Any]] = {}
+    """What the file says of each of its compactions: numbers and moments, so nothing to redact."""
+    facts: dict[str, Mapping[str, Any]] = {}
     try:
         with path.open("rb") as handle:
             for raw in handle:
                 line = _line(raw) if _BOUNDARY_LINE in raw[:2_000] else {}
-                facts, at = line.get("compactMetadata"), moment_of(line.get("timestamp"))
-                if isinstance(facts, dict) and at is not None:
-                    found[key_of(at)] = facts
-        wanted = {id_ for facts in found.values() for id_ in (*_named(facts), *_ends(facts)) if id_}
-        moments = _moments(path, wanted) if wanted else {}
+                at = moment_of(line.get("timestamp"))
+                if isinstance(line.get("compactMetadata"), dict) and at is not None:
+                    facts[key_of(at)] = line["compactMetadata"]
+        moments = _moments(path, {id_ for each in facts.values() for id_ in _ids(each) if id_})
     except OSError:
         return {}
-    return {key: {**facts, **_kept(facts, moments)} for key, facts in found.items()}
+    for key, each in facts.items():
+        head, tail, *kept = (moments.get(id_, "") for id_ in _ids(each))
+        facts[key] = {**each, "kept": set(filter(None, kept)), "kept_segment": (head, tail)}
+    return facts
 
 
 def _line(raw: bytes) -> dict[str, Any]:
@@ -152,48 +159,22 @@ def _line(raw: bytes) -> dict[str, Any]:
     return line if isinstance(line, dict) else {}
 
 
-def _named(facts: Mapping[str, Any]) -> list[str]:
-    messages = mapping_of(facts, "preservedMessages")
-    named = [*list_of(messages, "uuids"), *list_of(messages, "allUuids")]
-    return [id_ for id_ in named if isinstance(id_, str)]
-
-
-def _ends(facts: Mapping[str, Any]) -> tuple[str, str]:
-    segment = mapping_of(facts, "preservedSegment")
-    return text_of(segment, "headUuid"), text_of(segment, "tailUuid")
-
-
-def _kept(facts: Mapping[str, Any], moments: Mapping[str, str]) -> dict[str, Any]:
-    head, tail = (moments.get(id_, "") for id_ in _ends(facts))
-    return {_KEPT: {moments[id_] for id_ in _named(facts) if id_ in moments}, _HEAD: head, _TAIL: tail}
+def _ids(facts: Mapping[str, Any]) -> list[str]:
+    """The ends of the segment that was kept, then the single lines that were."""
+    segment, messages = mapping_of(facts, "preservedSegment"), mapping_of(facts, "preservedMessages")
+    single = [*list_of(messages, "uuids"), *list_of(messages, "allUuids")]
+    ends = [text_of(segment, "headUuid"), text_of(segment, "tailUuid")]
+    return [*ends, *(id_ for id_ in single if isinstance(id_, str))]
 
 
 def _moments(path: Path, wanted: set[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    """When the lines of these ids were written."""
+    moments: dict[str, str] = {}
     with path.open("rb") as handle:
-        for raw in handle:
+        for raw in handle if wanted else ():
             if any(id_.decode("utf-8", "replace") in wanted for id_ in _ID.findall(raw)):
                 line = _line(raw)
                 at = moment_of(line.get("timestamp"))
                 if at is not None:
-                    found.setdefault(text_of(line, "uuid"), key_of(at))
-    return found
-
-
-def _last_taken(messages: Sequence[Message], facts: Mapping[str, Any]) -> int | None:
-    """The last message before those that a compaction kept; none if it took all that was said before it.
-
-    What was kept at the very beginning stays in the range: no later one could hold it.
-    """
-    kept = {one.ordinal for one in messages if _is_kept(key_of(one.at), facts)}
-    if not kept:
-        return None
-    if len(kept) == len(messages):
-        return messages[0].ordinal - 1
-    before = [one.ordinal for one in messages if one.ordinal not in kept and one.ordinal < max(kept)]
-    return max(before, default=None)
-
-
-def _is_kept(moment: str, facts: Mapping[str, Any]) -> bool:
-    head, tail = facts.get(_HEAD), facts.get(_TAIL)
-    return moment in facts.get(_KEPT, ()) or bool(head and tail and head <= moment <= tail)
+                    moments.setdefault(text_of(line, "uuid"), key_of(at))
+    return moments

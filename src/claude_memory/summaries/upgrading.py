@@ -1,32 +1,41 @@
-"""Puts a language model's summary in the place of the one by rules, once the model answers.
+"""Asks a language model about what rules summed up, where a setting names one: compactions and sessions.
 
-The rules' summary stands from the start and stays whenever a model fails; an endpoint that is down is left
-alone for a while that doubles, so that a long outage costs nothing.
+The rules' summary stands from the start and stays whenever a model fails. What a model tells of a session is
+proposed, never settled: how right a person's own model is, nobody here has measured. One process asks at a
+time, and an endpoint that is down is left alone for a while that doubles.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from claude_memory.model import Status, StoredMemory, Trust, memory_id
 from claude_memory.platform import logs
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
-from claude_memory.summaries.asking import Asker, OverBudget, Unusable
-from claude_memory.summaries.keeper import Keeper, Material, by_rules, document
-from claude_memory.summaries.ledger import TokenLedger
-from claude_memory.summaries.model import OPEN, RULES, KeptSummary
-from claude_memory.summaries.providers.protocol import Provider, ProviderDown
+from claude_memory.store.archive_protocol import Archive, Conversation
+from claude_memory.summaries.asking import Asker, OverBudget, TokenLedger, Unusable
+from claude_memory.summaries.keeping import Keeper, Material, written_entries
+from claude_memory.summaries.making import summarise
+from claude_memory.summaries.model import OPEN, RULES, KeptSummary, Summary
+from claude_memory.summaries.providers import Provider, ProviderDown
+from claude_memory.text.words import query_terms
+from claude_memory.understand import sessions
+from claude_memory.understand.model import Exchange
+from claude_memory.understand.titles import title_of
 
 FIRST_WAIT = timedelta(minutes=5)
 LONGEST_WAIT = timedelta(hours=12)
-AT_ONCE = 5
+SUMMARIES_AT_ONCE, SESSIONS_AT_ONCE = 5, 3
 MAX_TRIES = 8  # of one summary: what a model cannot do by then, it will not
+RESTING = timedelta(minutes=30)  # a session that was silent for so long is over, or may be summed up as if
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +48,17 @@ class Outage:
     def path(self) -> Path:
         return self.home / "cache" / "summariser-outage.json"
 
-    def over(self, now: datetime) -> bool:
+    def _noted(self, name: str) -> float:
         try:
-            return now.timestamp() >= float(json.loads(self.path.read_bytes())["until"])
+            return float(json.loads(self.path.read_bytes())[name])
         except (OSError, ValueError, KeyError, TypeError):
-            return True
+            return 0.0
+
+    def over(self, now: datetime) -> bool:
+        return now.timestamp() >= self._noted("until")
 
     def failed(self, now: datetime) -> None:
-        try:
-            waited = timedelta(seconds=float(json.loads(self.path.read_bytes())["seconds"]))
-        except (OSError, ValueError, KeyError, TypeError):
-            waited = timedelta()
-        wait = min(2 * waited or FIRST_WAIT, LONGEST_WAIT)
+        wait = min(timedelta(seconds=2 * self._noted("seconds")) or FIRST_WAIT, LONGEST_WAIT)
         private_folder(self.path.parent)
         state = {"until": (now + wait).timestamp(), "seconds": wait.total_seconds()}
         write_atomically(self.path, json.dumps(state).encode())
@@ -60,8 +68,45 @@ class Outage:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """Something to be summed up by a model, and what that is about."""
+
+    subject: Any
+    named: str
+    exchanges: Sequence[Exchange]
+    rules: Summary
+
+
+def answers(
+    asker: Asker, home: Path, questions: Callable[[], Iterable[Question]]
+) -> Iterator[tuple[Any, dict[str, Any] | ProviderDown]]:
+    """Ask, one process at a time, while the model is up: each subject with its answer, or why there is none.
+
+    What does not fit into the day is passed over: a shorter one may.
+    """
+    outage = Outage(home)
+    if not outage.over(asker.now):
+        return
+    with try_lock(private_folder(home / "cache") / "summariser.lock") as free:
+        for question in questions() if free else ():
+            try:
+                body = asker.summary(question.exchanges, question.rules, question.named)
+            except OverBudget:
+                continue
+            except Unusable as fault:
+                yield question.subject, fault
+            except ProviderDown as fault:
+                outage.failed(asker.now)
+                yield question.subject, fault
+                return
+            else:
+                outage.ended()
+                yield question.subject, body
+
+
+@dataclass(frozen=True, slots=True)
 class Upgrade:
-    """Asks one model about the latest summaries that rules made.
+    """Puts a model's summary in the place of the one by rules, the latest first.
 
     `materials` gives what each compaction of a session took, while that can still be read.
     """
@@ -72,60 +117,36 @@ class Upgrade:
     daily_tokens: int
     pause: Callable[[float], None] = time.sleep
 
-    def run(self, now: datetime, *, limit: int = AT_ONCE) -> list[KeptSummary]:
+    def run(self, now: datetime) -> list[KeptSummary]:
         """The summaries that the model answered for, with their new text."""
-        home = self.keeper.home
-        if not Outage(home).over(now):
-            return []
-        with try_lock(private_folder(home / "cache") / "summariser.lock") as free:
-            # Two drains at once would pay for the same summaries.
-            return self._asked(now, limit) if free else []
-
-    def _asked(self, now: datetime, limit: int) -> list[KeptSummary]:
-        outage = Outage(self.keeper.home)
-        asker = Asker(
-            self.provider, TokenLedger(self.keeper.home, self.daily_tokens), now=now, pause=self.pause
-        )
+        home, by = self.keeper.home, {"provider": self.provider.name, "model": self.provider.model}
+        asker = Asker(self.provider, TokenLedger(home, self.daily_tokens), now=now, pause=self.pause)
         better: list[KeptSummary] = []
-        for kept, took in self._waiting(limit):
-            try:
-                body = asker.summary(took.exchanges, by_rules(took), kept.id)
-            except OverBudget:
-                continue  # a shorter one may still fit into the day
-            except Unusable as fault:
-                self._warn(kept, fault)
-                continue
-            except ProviderDown as fault:
-                self._warn(kept, fault)
-                outage.failed(now)
-                break
-            outage.ended()
-            by = {"provider": self.provider.name, "model": self.provider.model}
-            written = self._put(kept, document(took, body, by))
-            if written is not None:
+        for (kept, took), answer in answers(asker, home, self._waiting):
+            if isinstance(answer, ProviderDown):
+                logs.logger("compaction").warning("the rules' summary of %s stands: %s", kept.id, answer)
+                tries = int(kept.part("summariser").get("tries", 0)) + 1
+                self._put(kept, {"summariser": {**kept.part("summariser"), "tries": tries}})
+            elif written := self._put(kept, took.document(answer, by)):
                 self.keeper.remember(written, took.project)
                 better.append(written)
         return better
 
-    def _waiting(self, limit: int) -> list[tuple[KeptSummary, Material]]:
+    def _waiting(self) -> list[Question]:
         """Summaries by rules whose messages can still be read, the newest session first."""
-        found: list[tuple[KeptSummary, Material]] = []
-        for session in self.keeper.shelf.sessions():
-            own = self.keeper.shelf.of(session)
-            kept = {one.boundary: one for one in own if _by_rules(one)}
+        waiting: list[Question] = []
+        shelf = self.keeper.shelf
+        for session in shelf.sessions():
+            own = shelf.of(session)
+            kept = {one.boundary: one for one in own if _may_be_bettered(one)}
             # What was erased still stands in the transcript: a model must neither read nor write it again.
-            if kept and not any(one.erased for one in own):
-                for took in self.materials(session):
-                    if took.stretch.boundary in kept and took.exchanges:
-                        found.append((kept[took.stretch.boundary], took))
-            if len(found) >= limit:
+            for took in self.materials(session) if kept and not any(one.erased for one in own) else ():
+                one = kept.get(took.stretch.boundary)
+                if one is not None and took.exchanges:
+                    waiting.append(Question((one, took), one.id, took.exchanges, took.summary()))
+            if len(waiting) >= SUMMARIES_AT_ONCE:
                 break
-        return found[:limit]
-
-    def _warn(self, kept: KeptSummary, fault: ProviderDown) -> None:
-        logs.logger("compaction").warning("the rules' summary of %s stands: %s", kept.id, fault)
-        by = dict(kept.document.get("summariser") or {})
-        self._put(kept, {"summariser": {**by, "tries": int(by.get("tries", 0)) + 1}})
+        return waiting[:SUMMARIES_AT_ONCE]
 
     def _put(self, kept: KeptSummary, changes: Mapping[str, Any]) -> KeptSummary | None:
         """Write changes of the summary that was read; one that was changed or erased since stays as it is."""
@@ -137,7 +158,60 @@ class Upgrade:
         return self.keeper.shelf.replace(kept, change)
 
 
-def _by_rules(kept: KeptSummary) -> bool:
-    by = kept.document.get("summariser")
-    rules = isinstance(by, dict) and by.get("provider") == RULES and by.get("tries", 0) < MAX_TRIES
-    return rules and kept.kind != OPEN  # the agent's own summary is still to come
+def _may_be_bettered(kept: KeptSummary) -> bool:
+    tries = kept.part("summariser").get("tries", 0)
+    # Of an open one the agent's own summary is still to come.
+    return kept.provider == RULES and tries < MAX_TRIES and kept.kind != OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class SessionAsking:
+    """Asks what the latest sessions settled. Which sessions were asked about is in the store."""
+
+    keeper: Keeper
+    archive: Archive
+    provider: Provider
+    daily_tokens: int
+    pause: Callable[[float], None] = time.sleep
+
+    def run(self, now: datetime) -> int:
+        """Ask about sessions that are over; returns how many memories were proposed."""
+        home = self.keeper.home
+        asker = Asker(self.provider, TokenLedger(home, self.daily_tokens), now=now, pause=self.pause)
+        proposed = 0
+        for conversation, answer in answers(asker, home, partial(self._waiting, now)):
+            if isinstance(answer, ProviderDown):
+                logs.logger("summaries").warning("a session is not asked about: %s", answer)
+                if not isinstance(answer, Unusable):  # else asking again would cost and give the same
+                    continue
+            body = {} if isinstance(answer, ProviderDown) else answer
+            proposed += self.keeper.store.add([], list(_proposed(conversation, body))).memories
+            self.archive.asked(conversation.number, conversation.messages)
+        return proposed
+
+    def _waiting(self, now: datetime) -> Iterator[Question]:
+        for conversation in self.archive.unasked(before=now - RESTING, limit=SESSIONS_AT_ONCE):
+            records = [record for *_, record in self.archive.exchanges(conversation.number)]
+            exchanges = [one for record in records if (one := sessions.from_json(record)).asked]
+            yield Question(conversation, conversation.session, exchanges, summarise(exchanges))
+
+
+def _proposed(conversation: Conversation, told: Mapping[str, Any]) -> Iterator[StoredMemory]:
+    for kind, title, body, entry in written_entries(told):
+        key = " ".join(query_terms(body)[:40])
+        messages = [int(place) for place in entry.get("messages", ())]
+        place = {"conversation": conversation.session, "messages": messages}
+        yield StoredMemory(
+            id=memory_id(f"statement:{conversation.project}:model:{kind}:{key}"),
+            project=conversation.project,
+            kind=kind,
+            title=title_of(title),
+            body=body,
+            created_at=conversation.last,
+            updated_at=conversation.last,
+            trust=Trust.AGENT,
+            status=Status.PROPOSED,
+            session=conversation.session,
+            files=tuple(str(path) for path in entry.get("files", ()))[:8],
+            provenance={"source": "understood", "by": "model", "places": [place]},
+        )

@@ -9,14 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, overload
 
-from claude_memory.tasks import checking, context, mirror, people, writing
-from claude_memory.tasks import export as exporting
+from claude_memory.tasks import checking, copies, names, views, writers
 from claude_memory.tasks.book import TaskBook
 from claude_memory.tasks.model import Entry, Part, Problem, TaskStatus, TaskSummary, Version
-from claude_memory.tasks.places import Storage, storage_for
-from claude_memory.tasks.project_context.keeper import ContextKeeper
-from claude_memory.tasks.sessions import SessionManager
-from claude_memory.tasks.status import task_status
+from claude_memory.tasks.project_context import ContextKeeper
+from claude_memory.tasks.session_files import SessionManager
+from claude_memory.tasks.storage import Storage, storage_for
 
 
 class MemoryAPI:
@@ -32,18 +30,18 @@ class MemoryAPI:
         storage: Storage | None = None,
     ) -> None:
         self.storage = storage or storage_for(project, storage_path=storage_path)
-        self.by = people.checked(by) if by else people.me()
+        self.by = names.signed(by) if by else names.me()
         self.session_manager = SessionManager(storage=self.storage, session=session, by=self.by)
         self.memory_manager = TaskBook(self.storage, self.session_manager)
         self.context_manager = ContextKeeper(self.storage)
 
     def create_scratchpad(self, task: str, content: str = "", *, session: str | None = None) -> Path:
         """Begin a task's exploration; on a task that has a scratchpad it is an update."""
-        return writing.save_scratchpad(self.memory_manager, task, content, by=self.by, session=session)
+        return writers.save_scratchpad(self.memory_manager, task, content, by=self.by, session=session)
 
     def update_scratchpad(self, task: str, content: str, *, session: str | None = None) -> Path:
         """Replace the scratchpad's text; the text before stays in the history."""
-        return writing.save_scratchpad(self.memory_manager, task, content, by=self.by, session=session)
+        return writers.save_scratchpad(self.memory_manager, task, content, by=self.by, session=session)
 
     def get_scratchpad(self, task: str, *, session: str | None = None) -> str | None:
         """The scratchpad's text."""
@@ -55,7 +53,7 @@ class MemoryAPI:
 
     def restore_scratchpad(self, task: str, number: int, *, session: str | None = None) -> Path:
         """Make an earlier text the present one."""
-        return writing.restore_scratchpad(self.memory_manager, task, number, by=self.by, session=session)
+        return writers.restore_scratchpad(self.memory_manager, task, number, by=self.by, session=session)
 
     def create_plan(
         self, task: str, content: str, *, session: str | None = None, marks: Sequence[str] = ()
@@ -63,13 +61,13 @@ class MemoryAPI:
         """Write the plan; it cannot be changed afterwards, only amended."""
         if Part.SCRATCHPAD not in self.memory_manager.parts(task):
             marks = (*marks, "unexplored")
-        return writing.write_plan(
+        return writers.write_plan(
             self.memory_manager, task, content, by=self.by, session=session, marks=marks
         )
 
     def amend_plan(self, task: str, why: str, content: str = "", *, session: str | None = None) -> Path:
         """Add a dated amendment below the plan."""
-        return writing.amend_plan(self.memory_manager, task, why, content, by=self.by, session=session)
+        return writers.amend_plan(self.memory_manager, task, why, content, by=self.by, session=session)
 
     def get_plan(self, task: str, *, session: str | None = None) -> str | None:
         """The plan as it was written, without its amendments."""
@@ -79,7 +77,7 @@ class MemoryAPI:
         self, task: str, content: str, *, session: str | None = None, marks: Sequence[str] = ()
     ) -> Path:
         """Add an entry to the record; without a plan it is marked unplanned."""
-        return writing.append_progress(
+        return writers.append_progress(
             self.memory_manager, task, content, by=self.by, session=session, marks=marks
         )
 
@@ -89,7 +87,7 @@ class MemoryAPI:
 
     def get_task_status(self, task: str, *, session: str | None = None) -> TaskStatus:
         """Phase, files, counts and problems of a task, whichever session it is of."""
-        return task_status(self.memory_manager, task, session)
+        return checking.task_status(self.memory_manager, task, session)
 
     def list_tasks(self, session: str | None = None, *, all_sessions: bool = False) -> list[TaskSummary]:
         """Tasks of a session, by default the current one; or of all sessions."""
@@ -115,7 +113,7 @@ class MemoryAPI:
         session: str | None = None,
     ) -> dict[str, Any] | str:
         """The whole task: a mapping for `json`, text for `md` and `html`."""
-        return exporting.export(self.memory_manager, task, format, session)
+        return views.export(self.memory_manager, task, format, session)
 
     def verify(self, task: str | None = None) -> list[Problem]:
         """Plans and entries that were changed after they were written."""
@@ -127,14 +125,14 @@ class MemoryAPI:
 
     def lost_files(self) -> list[Path]:
         """Task files that are gone from the project but kept in the home."""
-        return mirror.missing(self.storage)
+        return copies.missing(self.storage)
 
     def recover(self) -> list[Path]:
         """Bring such files back. A project folder that was gone is made again: open a new MemoryAPI."""
-        return mirror.recover(self.storage)
+        return copies.recover(self.storage)
 
-    def get_context(self, *, max_tokens: int = context.DEFAULT_TOKENS) -> str:
+    def get_context(self, *, max_tokens: int = views.DEFAULT_TOKENS) -> str:
         """What a sub-agent is told about the tasks under way."""
         facts = self.context_manager.get_context().lines() if self.memory_manager.summaries() else ()
-        found = context.snapshot(self.memory_manager, facts=facts)
-        return context.section(found, max_tokens=max_tokens)
+        found = views.snapshot(self.memory_manager, facts=facts)
+        return views.section(found, max_tokens=max_tokens)

@@ -14,12 +14,23 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from claude_memory.errors import InvalidInput, NotFound
-from claude_memory.tasks import chain, documents, history, locks, mirror, names
-from claude_memory.tasks.model import Entry, Part, Session, TaskFile, TaskRecord, TaskSummary, Version
-from claude_memory.tasks.phases import phase_of
-from claude_memory.tasks.places import Storage
-from claude_memory.tasks.sessions import SessionManager, changing
+from claude_memory.errors import Conflict, InvalidInput, NotFound
+from claude_memory.tasks import chain, copies, markdown, names
+from claude_memory.tasks.model import (
+    Entry,
+    Part,
+    Phase,
+    Session,
+    TaskFile,
+    TaskRecord,
+    TaskSummary,
+    Version,
+    next_step,
+    objection,
+    phase_of,
+)
+from claude_memory.tasks.session_files import SessionManager, changing
+from claude_memory.tasks.storage import Storage, held
 
 DEFAULT_PATTERN = "{task}-{session}-{phase}.md"
 _FIELDS = {"task", "session", "timestamp", "phase"}
@@ -65,7 +76,7 @@ class TaskBook:
         name = record.files.get(part) or self._file_name(session, record, part)
         path = self.storage.inside(session.folder / "tasks" / name)
         if part is Part.SCRATCHPAD:
-            self.storage.inside(history.folder_of(path))
+            self.storage.inside(markdown.history_of(path))
         return path
 
     def lock_path(self, session: Session, record: TaskRecord) -> Path:
@@ -74,7 +85,7 @@ class TaskBook:
 
     def lock(self, session: Session, record: TaskRecord) -> AbstractContextManager[None]:
         """The task's own lock."""
-        return locks.held(self.lock_path(session, record))
+        return held(self.lock_path(session, record))
 
     def begin(self, name: str, part: Part, session: str | None = None) -> tuple[Session, TaskRecord]:
         """The task, with the document's name entered in its session's index; made when it is new."""
@@ -85,7 +96,7 @@ class TaskBook:
         if found is not None:
             return found if part in found[1].files else self._entered(found[0], name, part)
         # Of many who begin the same task at once, in whatever sessions, one makes it and all use it.
-        with locks.held(self.storage.inside(self.storage.ensure() / ".locks" / "new-task.lock")):
+        with held(self.storage.inside(self.storage.ensure() / ".locks" / "new-task.lock")):
             found = self.locate(name, session)
             owner = found[0] if found else self.sessions.home_of(self._session_for(session))
             return self._entered(owner, name, part)
@@ -120,28 +131,28 @@ class TaskBook:
         if not path.is_file():
             return None
         if part is Part.SCRATCHPAD:
-            return documents.read(path).text.rstrip("\n")
+            return markdown.read(path).text.rstrip("\n")
         return next((entry.text for entry in self.entries(name, part, session)), "")
 
     def author(self, name: str, part: Part, session: str | None = None) -> str:
         """By whom a document was begun, or a scratchpad last saved."""
-        return documents.read_head(self.path(*self.find(name, session), part)).get("by", "")
+        return markdown.read_head(self.path(*self.find(name, session), part)).get("by", "")
 
     def entries(self, name: str, part: Part = Part.PROGRESS, session: str | None = None) -> list[Entry]:
         """The sealed entries of a progress record, or of a plan with its amendments."""
         path = self.path(*self.find(name, session), part)
         if not path.is_file():
             return []
-        document = documents.read(path)
+        document = markdown.read(path)
         found = [item.entry for item in chain.entries(document.body)[0]]
         if part is Part.PLAN and found:  # its heading is the front matter
-            created = documents.moment(document.fields.get("created"))
+            created = markdown.moment(document.fields.get("created"))
             found[0] = replace(found[0], time=created, by=document.fields.get("by", ""), marks=())
         return found
 
     def history(self, name: str, session: str | None = None) -> list[Version]:
         """Earlier texts of the scratchpad, oldest first."""
-        return history.versions(self.path(*self.find(name, session), Part.SCRATCHPAD))
+        return markdown.versions(self.path(*self.find(name, session), Part.SCRATCHPAD))
 
     @property
     def file_pattern(self) -> str:
@@ -156,12 +167,12 @@ class TaskBook:
         """Name new documents after a pattern of {task}, {session}, {timestamp} and {phase}."""
         config = {**self._config(), _PATTERN_KEY: _checked_pattern(pattern)}
         target = self.storage.inside(self.storage.ensure() / "config.json")
-        documents.write(target, documents.encoded(json.dumps(config, indent=2) + "\n"))
-        mirror.copy(self.storage, target)
+        markdown.write(target, markdown.encoded(json.dumps(config, indent=2) + "\n"))
+        copies.copy(self.storage, target)
 
     def _config(self) -> dict[str, object]:
         try:
-            found = json.loads(documents.read_if_there(self.storage.folder / "config.json") or b"")
+            found = json.loads(markdown.read_if_there(self.storage.folder / "config.json") or b"")
         except (ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}
@@ -224,3 +235,29 @@ def _checked_pattern(pattern: str) -> str:
     if not plain.endswith(".md"):
         raise InvalidInput(f"file pattern {pattern!r} must end in .md")
     return pattern
+
+
+class WorkflowEnforcer:
+    """Answers for one project's tasks which step is next, and refuses steps out of order."""
+
+    def __init__(self, memory_manager: TaskBook) -> None:
+        self._book = memory_manager
+
+    def get_current_phase(self, task: str) -> Phase:
+        """`discovery`, `planning` or `execution`; a task that does not exist yet is in discovery."""
+        return phase_of(self._book.parts(task))
+
+    def get_next_step(self, task: str) -> str:
+        """The command that carries the task on."""
+        return next_step(task, self._book.parts(task))
+
+    def can_take(self, task: str, step: Part | str) -> bool:
+        """Whether a step is in order now."""
+        return objection(task, Part(step), self._book.parts(task)) is None
+
+    def require(self, task: str, step: Part | str, *, force: bool = False) -> tuple[str, ...]:
+        """Raise Conflict for a step out of order; the marks to record when it is forced."""
+        reason = objection(task, Part(step), self._book.parts(task))
+        if reason is not None and not force:
+            raise Conflict(reason)
+        return ("forced",) if reason is not None else ()

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from claude_memory.tasks.documents import encoded, moment, stamp
+from claude_memory.platform.files import private_folder
+from claude_memory.tasks.markdown import encoded, moment, stamp
 from claude_memory.tasks.model import Entry
 
 UNSEALED = "unsealed"  # text found without a seal: a write a crash cut short, or an edit by hand
@@ -109,23 +110,29 @@ def faults(head: bytes, body: bytes, known: tuple[int, str] | None) -> list[str]
     return wrong
 
 
-def read_head(path: Path) -> tuple[int, str] | None:
-    """The number and seal last written, if known."""
+def read_head(document: Path) -> tuple[int, str] | None:
+    """The number and seal last written to a document, if known."""
     try:
-        number, seal = path.read_text("ascii").split()
+        number, seal = _head_path(document).read_text("ascii").split()
         return int(number), seal
     except (OSError, ValueError):
         return None
 
 
-def write_head(path: Path, tail: Tail) -> None:
+def write_head(document: Path, tail: Tail) -> None:
     """Remember a chain's end. One short write in place: behind after a crash, but never torn."""
+    path = _head_path(document)
+    private_folder(path.parent)
     flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags, 0o600)
     try:
         os.write(descriptor, f"{tail.number:>15} {tail.seal}\n".encode("ascii"))
     finally:
         os.close(descriptor)
+
+
+def _head_path(document: Path) -> Path:
+    return document.parent / ".heads" / document.name.removesuffix(".md")
 
 
 def _at(sealed: Sequence[Sealed], number: int) -> str | None:

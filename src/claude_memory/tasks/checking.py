@@ -12,81 +12,63 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from claude_memory.errors import MemoryFault
-from claude_memory.tasks import chain, documents
+from claude_memory.tasks import chain, markdown
 from claude_memory.tasks.book import TaskBook
-from claude_memory.tasks.model import Part, Problem, Session, TaskRecord
-from claude_memory.tasks.places import Storage, storage_for
-from claude_memory.tasks.sessions import SessionManager
-from claude_memory.tasks.writing import head_path
+from claude_memory.tasks.model import Part, Problem, Session, TaskRecord, TaskStatus, next_step
+from claude_memory.tasks.session_files import SessionManager
+from claude_memory.tasks.storage import Storage, storage_for
 
-_SEALED = (Part.PLAN, Part.PROGRESS)
 _CACHE = Path(".cache") / "verified.json"
 
 
 def verify(task: str | None = None, *, storage: Storage | None = None) -> list[Problem]:
     """Check one task, or all of the project's, in full."""
     storage = storage or storage_for()
-    book = TaskBook(storage, SessionManager(storage=storage))
-    return verify_book(book, task)
+    return verify_book(TaskBook(storage, SessionManager(storage=storage)), task)
 
 
 def verify_book(book: TaskBook, task: str | None = None, session: str | None = None) -> list[Problem]:
     """Check one task, or all, in full."""
-    if task is not None:
-        return list(_of_task(book, *book.find(task, session)))
-    owners = book.sessions.pieces()
-    return [
-        found
-        for owner in owners
-        for record in owner.tasks.values()
-        for found in _of_task(book, owner, record)
-    ]
+    if task is None:
+        return [problem for sealed in _sealed(book) for problem in _problems(book, *sealed)]
+    owner, record = book.find(task, session)
+    return [problem for part in _parts(record) for problem in _problems(book, owner, record, part)]
 
 
 def changed(book: TaskBook) -> list[Problem]:
     """Problems of all tasks; a document unchanged since it was last found whole is not read again."""
-    known = _read_cache(book.storage)
+    cached = _read_cache(book.storage)
     whole: dict[str, list[int]] = {}
     problems: list[Problem] = []
-    for owner in book.sessions.pieces():
-        for record in owner.tasks.values():
-            for path, part in _paths(owner, record):
-                problems += _unless_known(book, owner, record, part, path, known, whole)
-    if whole != known:
-        _write_cache(book.storage, whole)
+    for owner, record, part in _sealed(book):
+        path = owner.folder / "tasks" / record.files[part]
+        try:
+            status = path.lstat()
+            mark = [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+        except OSError:
+            mark = []
+        wrong = [] if mark and cached.get(str(path)) == mark else _problems(book, owner, record, part)
+        problems += wrong
+        if mark and not wrong:
+            whole[str(path)] = mark
+    if whole != cached:
+        with contextlib.suppress(OSError, MemoryFault):  # a cache: the next status reads more, that is all
+            target = book.storage.inside(book.storage.ensure() / _CACHE)
+            markdown.write(target, json.dumps(whole).encode())
     return problems
 
 
-def _unless_known(
-    book: TaskBook,
-    owner: Session,
-    record: TaskRecord,
-    part: Part,
-    path: Path,
-    known: dict[str, list[int]],
-    whole: dict[str, list[int]],
-) -> list[Problem]:
-    try:
-        status = path.lstat()
-    except OSError:
-        return _of_part(book, owner, record, part)
-    mark = [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
-    if known.get(str(path)) == mark:
-        whole[str(path)] = mark
-        return []
-    found = _of_part(book, owner, record, part)
-    if not found:
-        whole[str(path)] = mark
-    return found
+def _sealed(book: TaskBook) -> Iterator[tuple[Session, TaskRecord, Part]]:
+    for owner in book.sessions.pieces():
+        for record in owner.tasks.values():
+            yield from ((owner, record, part) for part in _parts(record))
 
 
-def _of_task(book: TaskBook, owner: Session, record: TaskRecord) -> Iterator[Problem]:
-    for part in _SEALED:
-        if part in record.files:
-            yield from _of_part(book, owner, record, part)
+def _parts(record: TaskRecord) -> list[Part]:
+    return [part for part in (Part.PLAN, Part.PROGRESS) if part in record.files]
 
 
-def _of_part(book: TaskBook, owner: Session, record: TaskRecord, part: Part) -> list[Problem]:
+def _problems(book: TaskBook, owner: Session, record: TaskRecord, part: Part) -> list[Problem]:
     path = owner.folder / "tasks" / record.files[part]
     try:
         book.storage.inside(path)
@@ -95,33 +77,42 @@ def _of_part(book: TaskBook, owner: Session, record: TaskRecord, part: Part) -> 
             with book.lock(owner, record):  # an append under way is not a fault
                 wrong = _faults(path)
     except FileNotFoundError:
-        wrong = [f"the {part} was removed"] if chain.read_head(head_path(path)) is not None else []
+        wrong = [f"the {part} was removed"] if chain.read_head(path) is not None else []
     except (OSError, MemoryFault) as fault:
         return [Problem(record.name, owner.session_id, path, f"cannot be read: {fault}", tampered=False)]
     return [Problem(record.name, owner.session_id, path, message) for message in wrong]
 
 
 def _faults(path: Path) -> list[str]:
-    known = chain.read_head(head_path(path))  # first: a record may grow, but never shrink, meanwhile
-    document = documents.read(path)
-    return chain.faults(document.head, document.body, known)
-
-
-def _paths(owner: Session, record: TaskRecord) -> Iterator[tuple[Path, Part]]:
-    for part in _SEALED:
-        if part in record.files:
-            yield owner.folder / "tasks" / record.files[part], part
+    end = chain.read_head(path)  # first: a record may grow, but never shrink, meanwhile
+    document = markdown.read(path)
+    return chain.faults(document.head, document.body, end)
 
 
 def _read_cache(storage: Storage) -> dict[str, list[int]]:
     try:
-        found = json.loads(documents.read_bytes(storage.folder / _CACHE))
+        cached = json.loads(markdown.read_bytes(storage.folder / _CACHE))
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return cached if isinstance(cached, dict) else {}
 
 
-def _write_cache(storage: Storage, whole: dict[str, list[int]]) -> None:
-    with contextlib.suppress(OSError, MemoryFault):  # a cache: the next status reads more, that is all
-        target = storage.inside(storage.ensure() / _CACHE)
-        documents.write(target, json.dumps(whole).encode())
+def task_status(book: TaskBook, task: str, session: str | None = None) -> TaskStatus:
+    """One task in full, its chains verified."""
+    summary = book.summary(task, session)
+    owner = summary.session_id
+    progress = book.entries(task, Part.PROGRESS, owner)
+    return TaskStatus(
+        task_name=summary.name,
+        current_phase=summary.current_phase,
+        session_id=owner,
+        created_at=summary.created_at,
+        updated_at=summary.updated_at,
+        files=summary.files,
+        entries=len(progress),
+        unplanned_entries=sum(entry.unplanned for entry in progress),
+        amendments=max(0, len(book.entries(task, Part.PLAN, owner)) - 1),
+        last_entry=progress[-1] if progress else None,
+        problems=tuple(verify_book(book, task, owner)),
+        next_step=next_step(summary.name, {file.part for file in summary.files}),
+    )

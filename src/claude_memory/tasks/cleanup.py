@@ -12,10 +12,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 
 from claude_memory.errors import Conflict, InvalidInput
-from claude_memory.platform import files
-from claude_memory.tasks import locks, mirror
+from claude_memory.platform import files, locks
+from claude_memory.tasks import copies
 from claude_memory.tasks.model import Session
-from claude_memory.tasks.sessions import SessionManager
+from claude_memory.tasks.session_files import SessionManager
+from claude_memory.tasks.storage import held
 from claude_memory.text.ids import meant
 
 
@@ -67,10 +68,10 @@ def restore(sessions: SessionManager, named: str) -> Session:
             mode = storage.read_only if inner.name.endswith("plan.md") else files.FILE_MODE
             files.write_atomically(inner, archive.read(item), mode=mode)
     half.rename(target)  # whole from the first moment anybody sees it
-    if mirror.is_copied(storage, path):  # else the archive came with a clone, and so did what is in it
+    if copies.is_copied(storage, path):  # else the archive came with a clone, and so did what is in it
         for inner in sorted(target.rglob("*.*")):
-            mirror.copy(storage, inner)
-    mirror.forget(storage, path)
+            copies.copy(storage, inner)
+    copies.forget(storage, path)
     path.unlink()
     return sessions.get_session(target.name)
 
@@ -117,11 +118,11 @@ def _archived(sessions: SessionManager, session: Session, now: datetime) -> Path
     # Moved first: from here on nobody can begin to write to it, and whoever was at it is waited for.
     session.folder.rename(moved)
     for path in _listing(moved / ".locks"):
-        with locks.held(Path(path.path)):
+        with held(Path(path.path)):
             pass
     target = _zipped(moved, session.folder.name)
-    mirror.copy(storage, target)
-    mirror.drop(storage, session.folder)
+    copies.copy(storage, target)
+    copies.drop(storage, session.folder)
     _remove(moved)
     return target
 

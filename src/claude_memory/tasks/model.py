@@ -1,8 +1,11 @@
-"""What a task, a session and their documents are: frozen values, no files read here."""
+"""What a task, a session and their documents are, and the order of work: scratchpad, plan, progress.
+
+Frozen values and pure rules; no file is read here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -142,3 +145,37 @@ class TaskStatus:
     last_entry: Entry | None
     problems: tuple[Problem, ...]
     next_step: str
+
+
+# --- the order of work
+
+
+def phase_of(present: Collection[Part]) -> Phase:
+    """The phase that the documents of a task show; a task without any is about to be discovered."""
+    if Part.PROGRESS in present:
+        return Phase.EXECUTION
+    return Phase.PLANNING if Part.PLAN in present else Phase.DISCOVERY
+
+
+def objection(task: str, step: Part, present: Collection[Part]) -> str | None:
+    """Why a step is out of order, with the step that comes first; None when it may be taken."""
+    if step is Part.PLAN and Part.SCRATCHPAD not in present:
+        return (
+            f"task {task!r} has no scratchpad yet: explore first with "
+            f'`claude-memory scratchpad "{task}" --content "..."`, or pass --force'
+        )
+    if step is Part.PROGRESS and Part.PLAN not in present:
+        return (
+            f"task {task!r} has no plan yet: make one with "
+            f'`claude-memory plan "{task}" --content "..."`, or pass --force'
+        )
+    return None
+
+
+def next_step(task: str, present: Collection[Part]) -> str:
+    """The command that carries a task on."""
+    if Part.PLAN in present or Part.PROGRESS in present:
+        return f'claude-memory append "{task}" "..."'
+    if Part.SCRATCHPAD in present:
+        return f'claude-memory plan "{task}" --from-scratchpad'
+    return f'claude-memory scratchpad "{task}" --content "..."'

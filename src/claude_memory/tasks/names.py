@@ -1,21 +1,26 @@
-"""File names for task and session names of any kind: readable, portable, never a path.
+"""Names: of tasks and sessions as pieces of file names, and of whoever writes.
 
-The exact name stands in the document's front matter, so nothing here needs to be reversible; two
-names that a file system could take for one are told apart by a short hash (see `apart`).
+A file name is readable, portable and never a path. The exact name stands in the document's front matter, so
+nothing here needs to be reversible; two names that a file system could take for one are told apart by a
+short hash (see `apart`).
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import unicodedata
 from collections.abc import Collection
 
 from claude_memory.errors import InvalidInput
+from claude_memory.platform.caller import at_terminal, inside_agent, require_person
 from claude_memory.redact import kept
 
 MAX_NAME_CHARACTERS = 1000
 _MAX_STEM_BYTES = 120  # leaves room for session, time stamp and phase within the usual 255
+WRITER_VARIABLE = "CLAUDE_MEMORY_BY"
+_REDACTED = re.compile(r"\[(private|secret:[a-z0-9-]+)\]")  # an entry's heading ends at a bracket
 _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\.|$)")  # devices on Windows
 
 
@@ -78,3 +83,39 @@ def _shortened(encoded: str, name: str) -> str:
         return encoded
     head = encoded.encode("utf-8")[: _MAX_STEM_BYTES - 9].decode("utf-8", "ignore")
     return f"{head}~{digest(name)}"
+
+
+# --- who writes: a person, an agent, or one of its sub-agents
+
+
+def me() -> str:
+    """By whom entries of this process are: told by the environment, else an agent, a person, or a script."""
+    told = os.environ.get(WRITER_VARIABLE)
+    if told and not (is_person(told) and inside_agent()):  # a clone's settings may set it, too
+        return signature(told)
+    if inside_agent():
+        return "agent"
+    import getpass
+
+    kind = "person" if at_terminal() else "script"
+    try:
+        return signature(f"{kind}:{getpass.getuser()}")
+    except (OSError, KeyError):
+        return kind
+
+
+def signed(by: str) -> str:
+    """By whom, as the caller says it; an agent cannot sign as a person."""
+    if is_person(by):
+        require_person("signing as a person")
+    return signature(by)
+
+
+def is_person(by: str) -> bool:
+    """Whether an entry's signature names a person."""
+    return signature(by).startswith("person")
+
+
+def signature(text: str) -> str:
+    """One short line without the characters that end a name in an entry's heading."""
+    return re.sub(r"[\s\[\];·]+", " ", _REDACTED.sub(r"(\1)", kept(text))).strip()[:100] or "unknown"

@@ -5,6 +5,8 @@ The estimate leans high: a context over its budget costs an agent more than a li
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
 
 from claude_memory.model import MemoryId
@@ -39,3 +41,23 @@ def tokens(text: str) -> int:
 
 MARK_TOKENS = tokens(f"{OPENING}\n\n{CLOSING}") + 1
 MARK_CHARACTERS = len(f"{OPENING}\n\n{CLOSING}")
+
+# Code and logs take more tokens than prose of the same length. Fitted to a tokenizer that was published
+# for Claude: over 30 long sessions 4% below it on average, for their summaries 3% above.
+_WORD, _DIGIT, _SIGN = re.compile(r"[A-Za-z]+"), re.compile(r"[0-9]"), re.compile(r"[!-/:-@\[-`{-~]")
+_GAP = re.compile(r"[ \t]{2,}")
+
+
+def about_tokens(text: str) -> int:
+    """About how many tokens a text takes: closer than `tokens`, slower, and it does not lean high."""
+    words = _WORD.findall(text)
+    odd = 0 if text.isascii() else len(text) - sum(map(str.isascii, text))
+    return math.ceil(
+        0.6 * len(words)
+        + 0.13 * sum(map(len, words))
+        + 0.55 * len(_DIGIT.findall(text))
+        + 0.45 * len(_SIGN.findall(text))
+        + 1.5 * text.count("\n")
+        + len(_GAP.findall(text))
+        + odd
+    )

@@ -1,66 +1,23 @@
-"""Where each agent keeps its conversations, as data, and how to tell whose a file is."""
+"""Finds the conversation files of agents, and tells whose a file is."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from claude_memory.platform import agents
 from claude_memory.transcripts import lines
 from claude_memory.transcripts.model import SourceFile
 
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """One agent's folder: the variables that may name it, where it is otherwise, and what lies in it."""
-
-    agent: str
-    variables: tuple[str, ...]
-    default: str
-    below: str
-    patterns: tuple[str, ...]
-
-
-PLACES = (
-    Place(
-        "claude-code",
-        ("CLAUDE_CONFIG_DIR",),
-        ".claude",
-        "projects",
-        ("*/*.jsonl", "*/*/subagents/**/*.jsonl", "*/subagents/**/*.jsonl"),
-    ),
-    Place(
-        "codex",
-        ("CODEX_HOME",),
-        ".codex",
-        "",
-        tuple(
-            f"{folder}/**/rollout-*{ending}"
-            for folder in ("sessions", "archived_sessions")
-            for ending in (".jsonl", ".jsonl.zst")
-        ),
-    ),
-    Place("gemini", ("GEMINI_CLI_HOME",), "", ".gemini/tmp", ("*/chats/**/session-*.json*",)),
-    Place(
-        "opencode",
-        ("XDG_DATA_HOME",),
-        ".local/share",
-        "opencode",
-        ("opencode.db", "storage/session/*/ses_*.json", "project/*/storage/session/info/ses_*.json"),
-    ),
-    Place("factory", (), ".factory", "sessions", ("**/*.jsonl",)),
-    Place("cursor", (), ".cursor", "projects", ("*/agent-transcripts/**/*.jsonl",)),
-    Place("copilot-cli", ("COPILOT_HOME",), ".copilot", "session-state", ("*.jsonl", "*/events.jsonl")),
-)
-AGENTS = tuple(place.agent for place in PLACES)
+AGENTS = tuple(agent.name for agent in agents.AGENTS)
 _MARKS: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("codex", lambda line: "payload" in line or line.get("record_type") == "state"),
     ("factory", lambda line: line.get("type") in ("session_start", "message") and "sessionId" not in line),
     ("copilot-cli", lambda line: "data" in line and "." in str(line.get("type"))),
-    ("gemini", lambda line: "projectHash" in line or "$set" in line or line.get("type") == "gemini"),
+    ("gemini-cli", lambda line: "projectHash" in line or "$set" in line or line.get("type") == "gemini"),
     ("claude-code", lambda line: "sessionId" in line or "leafUuid" in line or "parentUuid" in line),
     ("cursor", lambda line: "role" in line and "message" in line),
 )
@@ -68,24 +25,14 @@ _SNIFFED_LINES = 20
 
 
 def discover(
-    home: Path, environment: Mapping[str, str] = os.environ, agents: Iterable[str] = AGENTS
+    home: Path, environment: Mapping[str, str] = os.environ, wanted: Iterable[str] = AGENTS
 ) -> Iterator[SourceFile]:
     """Every conversation file of these agents under a home folder."""
-    wanted = set(agents)
-    for place in PLACES:
-        if place.agent in wanted:
-            named = next((environment[name] for name in place.variables if environment.get(name)), "")
-            root = Path(named).expanduser() if named else home / place.default
-            yield from _found(place, root / place.below)
-
-
-def _found(place: Place, root: Path) -> Iterator[SourceFile]:
-    seen: set[Path] = set()
-    for pattern in place.patterns:
-        for path in root.glob(pattern):
-            if path not in seen and (source := described(place.agent, path)):
-                seen.add(path)
-                yield source
+    for place in (agents.BY_NAME[name] for name in agents.BY_NAME if name in set(wanted)):
+        named = environment.get(place.variable, "")
+        root = Path(named).expanduser() if named else home / place.folder
+        found = {path for pattern in place.patterns for path in (root / place.below).glob(pattern)}
+        yield from (source for path in sorted(found) if (source := described(place.name, path)))
 
 
 def described(agent: str, path: Path) -> SourceFile | None:
@@ -124,7 +71,7 @@ def owner_of(path: Path) -> str | None:
     if name.startswith("rollout-") and ".jsonl" in name:
         return "codex"
     if name.startswith("session-") and path.parent.name == "chats":
-        return "gemini"
+        return "gemini-cli"
     if "agent-transcripts" in path.parts:
         return "cursor"
     if ".factory" in path.parts:

@@ -275,18 +275,20 @@ class Upkeep(Opened):
 
     def _index_tasks(self) -> None:
         """Let search find what stands in this project's task files; texts that changed are revised."""
-        from claude_memory.tasks.places import storage_for
+        from claude_memory.tasks.storage import storage_for
 
         storage = storage_for(self.project_root, home=self.home)
         if not any((folder / "sessions").is_dir() for folder in storage.folders):
             return
-        from claude_memory.tasks.index import documents
+        from claude_memory.tasks.views import texts as task_texts
 
         now = datetime.now(UTC)
         marker = private_folder(self.home / "cache") / f"tasks-{self.project.id}"
         since = datetime.fromtimestamp(marker.stat().st_mtime, UTC) if marker.exists() else None
         texts = {
-            text.id_in(self.project.id): text for text in documents(storage, since=since) if text.body.strip()
+            text.id_in(self.project.id): text
+            for text in task_texts(storage, since=since)
+            if text.body.strip()
         }
         known = self.store.memories(self._scope(), MemoryFilter(statuses=ANY_STATUS), ids=list(texts))
         for old in known:

@@ -218,7 +218,7 @@ class Writing(Upkeep):
         from claude_memory.capture.understanding import kin
         from claude_memory.notes import erasing
         from claude_memory.redact.erasure import Sentences
-        from claude_memory.summaries.erasing import purge as purge_summaries
+        from claude_memory.summaries.shelf import Shelf
 
         self._drain_events(None)  # what waits in the spool may say it, too
         asked = [self._one(id_) for id_ in ids]
@@ -231,7 +231,7 @@ class Writing(Upkeep):
         erasing.purge(self.home, made_from_it, own)
         erased = self._erase([one.id for one in gone], texts)
         self._drain_events(None)  # exchanges and records of sessions are made anew from what is left
-        purge_summaries(self.home, made_from_it, {one.session for one in gone if one.session})
+        Shelf(self.home).erase(made_from_it, {one.session for one in gone if one.session})
         erasing.purge(self.home, made_from_it, own)
         for asked_for in (self.home / "cache").glob("last-search-*"):
             asked_for.unlink(missing_ok=True)  # a question may have had a word of it

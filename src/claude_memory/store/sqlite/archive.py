@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from claude_memory.model import Event, MemoryId, ProjectId, SearchScope, SessionId, StoredMemory
+from claude_memory.model import Event, EventId, MemoryId, ProjectId, SearchScope, SessionId, StoredMemory
 from claude_memory.store.archive_protocol import (
     ANY_CONVERSATION,
     Archived,
@@ -20,6 +20,7 @@ from claude_memory.store.archive_protocol import (
     Message,
     NewMessage,
     Understood,
+    WaitingCompactions,
 )
 from claude_memory.store.packing import unpacked
 from claude_memory.store.sqlite import archive_search, rows
@@ -42,6 +43,15 @@ _SESSION_IDS = """SELECT id FROM (
       AND (:projects IS NULL OR s.project IN (
           SELECT number FROM projects WHERE id IN (SELECT value FROM json_each(:projects))))
     GROUP BY id ORDER BY id LIMIT 20"""
+
+_REPORTED = "kind IN ('compaction_start', 'compaction')"
+_WAITING_COMPACTIONS = f"""SELECT w.session, e.id FROM (SELECT s.id AS session, max(e.number) AS latest
+        FROM events e JOIN sessions s ON s.number = e.session WHERE e.{_REPORTED} GROUP BY s.id) w
+    JOIN events e ON e.number = w.latest LEFT JOIN summed_up u ON u.session = w.session
+    WHERE u.report IS NOT e.id ORDER BY w.latest DESC LIMIT ?"""
+_REPORTS = f"""SELECT {rows.EVENT_COLUMNS} FROM {rows.EVENT_TABLES}
+    WHERE e.session IN (SELECT number FROM sessions WHERE id = ?) AND e.{_REPORTED}
+    ORDER BY e.timestamp, e.number"""
 
 
 class SqliteArchive:
@@ -299,6 +309,24 @@ class SqliteArchive:
         """A language model was asked about so many messages."""
         with self._connections.writing() as db:
             db.execute("UPDATE conversations SET asked = ? WHERE number = ?", (through, conversation))
+
+    def waiting_compactions(self, limit: int) -> list[WaitingCompactions]:
+        """Sessions with reports that came in since they were summed up; the latest first."""
+        with self._connections.reading() as db:
+            return [
+                WaitingCompactions(
+                    SessionId(session),
+                    tuple(rows.event_from_row(row) for row in db.execute(_REPORTS, (session,))),
+                    EventId(latest),
+                )
+                for session, latest in rows.fetch(db, _WAITING_COMPACTIONS, (limit,))
+            ]
+
+    def summed_up(self, waiting: WaitingCompactions) -> None:
+        """Note up to which report a session's compactions are summed up."""
+        with self._connections.writing() as db:
+            note = "INSERT OR REPLACE INTO summed_up VALUES (?, ?)"
+            db.execute(note, (rows.clean(waiting.session), waiting.latest))
 
     def agents(self) -> list[str]:
         """Whose conversations are kept."""

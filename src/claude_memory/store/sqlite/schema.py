@@ -381,7 +381,22 @@ UPDATE conversations SET distilled = 0;
 INSERT OR REPLACE INTO meta SELECT 'move', '1' WHERE EXISTS (SELECT 1 FROM memories);
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _CONVERSATIONS, _LIFECYCLE, _ARRIVALS, _UNJUDGED, _UNDERSTANDING)
+# Which reports of compactions are summed up: up to which one, by session.
+_COMPACTIONS = """
+CREATE TABLE summed_up (session TEXT PRIMARY KEY, report TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX events_of_compactions ON events (session, number)
+    WHERE kind IN ('compaction_start', 'compaction');
+"""
+
+MIGRATIONS: tuple[str, ...] = (
+    _FIRST,
+    _CONVERSATIONS,
+    _LIFECYCLE,
+    _ARRIVALS,
+    _UNJUDGED,
+    _UNDERSTANDING,
+    _COMPACTIONS,
+)
 CURRENT = len(MIGRATIONS)
 _ACTIVE = """SELECT type, name, sql FROM sqlite_master
     WHERE type IN ('trigger', 'view') OR sql LIKE 'create virtual%'"""

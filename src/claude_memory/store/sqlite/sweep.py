@@ -61,6 +61,7 @@ SILENT = {
     "changes": "the home that a change came from",
     "cursors": "names of mirrors",
     "rejected": "hashes",
+    "summed_up": "agents' own ids, and ids of events",
     "entities": "mentioned by a memory, and gone with the last one",
     "mentions": "kinds",
     "file_states": "paths and hashes of lines",

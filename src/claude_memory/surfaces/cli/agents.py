@@ -33,9 +33,10 @@ def register(app: typer.Typer) -> None:
 
 
 def _installable(agent: str | None) -> str | None:
-    from claude_memory.install.agents import AGENTS
+    from claude_memory.install.edits import INSTALLABLE
+    from claude_memory.platform.agents import canonical
 
-    return None if agent is None else one_of(agent, AGENTS)
+    return None if agent is None else one_of(canonical(agent), INSTALLABLE)
 
 
 def install(
@@ -43,9 +44,10 @@ def install(
     agent: Annotated[
         str,
         typer.Option(
-            callback=_installable, help="Which agent: claude, codex, gemini, cursor, opencode, copilot."
+            callback=_installable,
+            help="Which agent: claude-code, codex, gemini-cli, cursor, opencode, copilot-cli.",
         ),
-    ] = "claude",
+    ] = "claude-code",
     scope: Annotated[
         InstallScope, typer.Option(metavar="SCOPE", help="For you everywhere (user), or for this project.")
     ] = InstallScope.USER,

@@ -134,9 +134,9 @@ def _moment(text: str, *, end: bool) -> datetime:
 
 def agent_name(value: str | None) -> str | None:
     """The name of an agent whose conversations can be read."""
-    from claude_memory.transcripts.places import AGENTS
+    from claude_memory.platform.agents import BY_NAME, canonical
 
-    return None if value is None else one_of(value, AGENTS)
+    return None if value is None else one_of(canonical(value), BY_NAME)
 
 
 def whole_text(words: list[str]) -> str:

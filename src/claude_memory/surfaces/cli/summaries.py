@@ -132,18 +132,15 @@ def summarize(
     json: Json = False,
 ) -> None:
     """Sum up a transcript from its last compaction to its end; nothing is stored."""
-    from claude_memory.summaries.asking import Asker
-    from claude_memory.summaries.keeper import by_rules, document
-    from claude_memory.summaries.ledger import TokenLedger
+    from claude_memory.summaries.asking import Asker, TokenLedger
+    from claude_memory.summaries.finding import open_material
     from claude_memory.summaries.model import KeptSummary
-    from claude_memory.summaries.providers import open_provider
-    from claude_memory.summaries.providers.protocol import ProviderDown
-    from claude_memory.summaries.reading import open_material
+    from claude_memory.summaries.providers import ProviderDown, open_provider
 
     with opened(context) as memory:
         took = open_material(path, memory.settings, agent=agent, note=output.note)
-        rules = by_rules(took)
-        found = document(took, rules)
+        rules = took.summary()
+        found = took.document(rules)
         wanted = replace(memory.settings, summariser=provider or memory.settings.summariser)
         asked = open_provider(wanted)
         if asked is not None:
@@ -151,7 +148,7 @@ def summarize(
             try:
                 asker = Asker(asked, ledger, now=datetime.now(UTC))
                 body = asker.summary(took.exchanges, rules, str(path.name))
-                found = document(took, body, {"provider": asked.name, "model": asked.model})
+                found = took.document(body, {"provider": asked.name, "model": asked.model})
             except ProviderDown as fault:
                 output.note(f"the rules' summary stands: {fault}")
     if json:
@@ -163,7 +160,7 @@ def summarize(
 def _catch_up(memory: Memory) -> None:
     """Bring in what hooks captured, and sum up what was compacted."""
     from claude_memory.errors import StoreBusy
-    from claude_memory.summaries.waiting import compactions
+    from claude_memory.summaries.finding import compactions
 
     try:
         memory.drain(budget_seconds=5.0)
@@ -174,7 +171,7 @@ def _catch_up(memory: Memory) -> None:
 
 def _saved(memory: Memory, session: str | None) -> tuple[KeptSummary, bool]:
     from claude_memory.errors import InvalidInput
-    from claude_memory.summaries.saving import save
+    from claude_memory.summaries.keeping import Keeper
 
     owner = session or os.environ.get("CLAUDE_MEMORY_SESSION")
     if not owner:
@@ -182,7 +179,8 @@ def _saved(memory: Memory, session: str | None) -> tuple[KeptSummary, bool]:
     raw = sys.stdin.buffer.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
         raise InvalidInput(f"a summary takes at most {MAX_BYTES:,} bytes")
-    return save(memory.home, memory.store, memory.project, owner, raw, now=datetime.now(UTC))
+    keeper = Keeper(memory.home, memory.store)
+    return keeper.save(memory.project, owner, raw, now=datetime.now(UTC))
 
 
 def _row(kept: KeptSummary) -> dict[str, Any]:

@@ -36,7 +36,7 @@ By = Annotated[
 def api(context: typer.Context, by: str | None = None) -> MemoryAPI:
     """The tasks of the project the command is about."""
     from claude_memory.tasks.api import MemoryAPI
-    from claude_memory.tasks.places import storage_for
+    from claude_memory.tasks.storage import storage_for
 
     where = place(context)
     storage = storage_for(where.project_folder, home=where.home_folder)

@@ -153,7 +153,7 @@ def status(
 
 
 def _format(name: str) -> str:
-    from claude_memory.tasks.export import FORMATS
+    from claude_memory.tasks.views import FORMATS
 
     return one_of(name, FORMATS)
 
@@ -227,6 +227,6 @@ def _present(tasks: MemoryAPI, task: str, session: str | None) -> str:
 
 
 def _in_order(tasks: MemoryAPI, task: str, step: str, *, force: bool) -> tuple[str, ...]:
-    from claude_memory.tasks.phases import WorkflowEnforcer
+    from claude_memory.tasks.book import WorkflowEnforcer
 
     return WorkflowEnforcer(tasks.memory_manager).require(task, step, force=force)

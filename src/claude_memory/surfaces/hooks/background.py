@@ -44,7 +44,7 @@ def drain_all(home: str) -> None:
 def _summaries(memory: Memory) -> None:
     """Sum up what was compacted; what goes wrong with that never holds the drain up."""
     from claude_memory.errors import MemoryFault
-    from claude_memory.summaries.waiting import compactions
+    from claude_memory.summaries.finding import compactions
 
     waiting = compactions(memory.home, memory.store, memory.archive, memory.settings)
     for what, step in (

@@ -148,7 +148,7 @@ class Planning:
 def task_api(memory: Memory, access: Access) -> MemoryAPI:
     """The tasks of the server's project; what it writes is marked as an agent's."""
     from claude_memory.tasks.api import MemoryAPI
-    from claude_memory.tasks.places import storage_for
+    from claude_memory.tasks.storage import storage_for
 
     return MemoryAPI(storage=storage_for(access.folder, home=memory.home), by=BY)
 
@@ -195,8 +195,8 @@ def _listed(tasks: MemoryAPI) -> tuple[TaskLine, ...]:
 
 
 def _written(tasks: MemoryAPI, action: str, name: str, text: str) -> str:
+    from claude_memory.tasks.book import WorkflowEnforcer
     from claude_memory.tasks.model import Part
-    from claude_memory.tasks.phases import WorkflowEnforcer
 
     order = WorkflowEnforcer(tasks.memory_manager)
     if action == "scratchpad":

@@ -1,1 +1,0 @@
-"""What kind of project this is, read from its manifests; the ecosystems are described in data."""

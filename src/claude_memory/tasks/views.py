@@ -1,0 +1,283 @@
+"""Tasks as others see them: a short section for agents, a task as one document, texts for the search.
+
+Reads, never writes. Names come from files that may have arrived with a clone, so they are shown as plain,
+short data; a text's origin is derived from where it stands, so that indexing again changes nothing.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from claude_memory.errors import InvalidInput, MemoryFault
+from claude_memory.model import Kind, MemoryId, NewMemory, ProjectId, Trust, memory_id
+from claude_memory.tasks import checking, copies
+from claude_memory.tasks.book import TaskBook
+from claude_memory.tasks.markdown import stamp
+from claude_memory.tasks.model import Entry, Part, Phase, TaskFile, TaskSummary
+from claude_memory.tasks.names import is_person
+from claude_memory.tasks.session_files import SessionManager
+from claude_memory.tasks.storage import Storage, storage_for
+from claude_memory.text.quotation import named
+
+CHARACTERS_PER_TOKEN = 4
+DEFAULT_TOKENS = 300
+FORMATS = ("json", "md", "html")
+_SNAPSHOT_TASKS = 50
+_NAME, _PATH = 80, 1_000  # characters
+_STATES = {
+    Phase.DISCOVERY: "discovery, scratchpad being written",
+    Phase.PLANNING: "planning, plan locked, no progress yet",
+    Phase.EXECUTION: "execution, progress being recorded",
+}
+_COMMANDS = (
+    "Commands that record task work:",
+    '- claude-memory scratchpad "TASK" --content "..." (exploration, can be rewritten)',
+    '- claude-memory plan "TASK" --content "..." (written once)',
+    '- claude-memory append "TASK" "..." (progress, append-only)',
+    '- claude-memory status "TASK"',
+)
+_STYLE = (
+    "body{max-width:48rem;margin:2rem auto;padding:0 1rem;font:1rem/1.5 system-ui,sans-serif}"
+    "pre{white-space:pre-wrap;background:#f5f5f5;padding:1rem;border-radius:.5rem}"
+    "dt{font-weight:600}.problem{color:#a00}"
+)
+_FILE = re.compile(r"(?<![\w/:.-])(?:[\w.-]+/)+[\w.-]*\w\.[A-Za-z]\w{0,7}\b")
+
+
+# --- the section that agents are given: facts, not orders, in whole lines within a budget
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What the section is made of."""
+
+    session: str | None
+    storage: Path
+    tasks: tuple[TaskSummary, ...]
+    facts: tuple[str, ...] = ()
+
+
+def snapshot(book: TaskBook, *, facts: Iterable[str] = ()) -> Snapshot:
+    """The tasks last worked on, whichever session they are of."""
+    latest = book.summaries()[:_SNAPSHOT_TASKS]
+    return Snapshot(book.sessions.current_id(), book.storage.folder, tuple(latest), tuple(facts))
+
+
+def latest_name(project: Path, *, home: Path, session: str | None = None) -> str:
+    """The task worked on last, as words; empty when there is none. Writes nothing."""
+    latest = _book(storage_for(project, home=home), session).summaries()
+    return latest[0].name.replace("-", " ").replace("_", " ") if latest else ""
+
+
+def for_project(
+    project: Path,
+    *,
+    home: Path,
+    session: str | None = None,
+    max_tokens: int = DEFAULT_TOKENS,
+    commands: bool = True,
+) -> str:
+    """The section of the project a folder is in; empty when there is no task. Writes nothing."""
+    book = _book(storage_for(project, home=home), session)
+    return section(snapshot(book), max_tokens=max_tokens, commands=commands)
+
+
+def section(shown: Snapshot, *, max_tokens: int = DEFAULT_TOKENS, commands: bool = True) -> str:
+    """The text, empty when there is no task; the latest tasks come first and the rest are counted."""
+    budget = max_tokens * CHARACTERS_PER_TOKEN
+    lines = [
+        "## Tasks",
+        f"Session: {named(shown.session, _NAME) if shown.session else 'none yet'}",
+        f"Task files: {named(str(shown.storage), _PATH)}",
+    ]
+    if not shown.tasks or _size(lines) > budget:
+        return ""
+    listed = [_state(task, shown.session) for task in shown.tasks]
+    while listed and _size(lines) + _size(listed) > budget - 30:
+        listed.pop()
+    hidden = len(shown.tasks) - len(listed)
+    lines += [*listed, *([f"- and {hidden} more"] if hidden else [])]
+    for block in (shown.facts, _COMMANDS if commands else ()):
+        if _size(lines) + _size(block) <= budget:
+            lines += block
+    return "\n".join(lines) if _size(lines) <= budget else ""
+
+
+def _state(task: TaskSummary, session: str | None) -> str:
+    whose = "" if task.session_id == session else f" (session {named(task.session_id, _NAME)})"
+    planned = any(file.part is Part.PLAN for file in task.files)
+    unplanned = "" if planned or task.current_phase is not Phase.EXECUTION else ", without a plan"
+    return f"- {named(task.name, _NAME)}: {_STATES[task.current_phase]}{unplanned}{whose}"
+
+
+def _size(lines: Iterable[str]) -> int:
+    return sum(len(line) + 1 for line in lines)
+
+
+def _book(storage: Storage, session: str | None = None) -> TaskBook:
+    return TaskBook(storage, SessionManager(storage=storage, session=session))
+
+
+# --- a task as one document
+
+
+def export(book: TaskBook, task: str, kind: str = "json", session: str | None = None) -> dict[str, Any] | str:
+    """The task in one of the formats; a mapping for `json`, text for the others."""
+    kind = {"markdown": "md"}.get(kind, kind)
+    if kind not in FORMATS:
+        raise InvalidInput(f"unknown format {kind!r}: {', '.join(FORMATS)} are known")
+    data = _collected(book, task, session)
+    if kind == "json":
+        return data
+    return _markdown(data) if kind == "md" else _page(data)
+
+
+def _collected(book: TaskBook, task: str, session: str | None = None) -> dict[str, Any]:
+    """Everything a task holds, as plain values."""
+    summary = book.summary(task, session)
+    owner = summary.session_id
+    plan = book.entries(task, Part.PLAN, owner)
+    versions = book.history(task, owner)
+    return {
+        "task": summary.name,
+        "session": owner,
+        "phase": summary.current_phase.value,
+        "created": stamp(summary.created_at),
+        "updated": stamp(summary.updated_at),
+        "files": [{"phase": file.part.value, "path": str(file.path)} for file in summary.files],
+        "scratchpad": book.text(task, Part.SCRATCHPAD, owner),
+        "scratchpad_versions": [
+            {"number": version.number, "saved": stamp(version.saved_at), "by": version.by}
+            for version in versions
+        ],
+        "plan": plan[0].text if plan else None,
+        "amendments": [_entry(entry) for entry in plan[1:]],
+        "progress": [_entry(entry) for entry in book.entries(task, Part.PROGRESS, owner)],
+        "problems": [str(problem) for problem in checking.verify_book(book, task, owner)],
+    }
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    return {
+        "number": entry.number,
+        "time": stamp(entry.time) if entry.time else None,
+        "by": entry.by,
+        "marks": list(entry.marks),
+        "text": entry.text,
+    }
+
+
+def _markdown(data: dict[str, Any]) -> str:
+    about = f"Phase: {data['phase']} · session {data['session']} · {data['updated']}"
+    lines = [f"# {data['task']}", "", about]
+    lines += [f"\n> **Problem:** {problem}" for problem in data["problems"]]
+    for title, text in _parts(data):
+        lines += ["", f"## {title}", "", text]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _page(data: dict[str, Any]) -> str:
+    """A page that needs nothing else; every text is escaped."""
+    title = html.escape(data["task"])
+    body = [f"<h1>{title}</h1>", f"<p>Phase: {data['phase']} · session {html.escape(data['session'])}</p>"]
+    body += [f'<p class="problem">{html.escape(problem)}</p>' for problem in data["problems"]]
+    body += [f"<h2>{html.escape(name)}</h2>\n<pre>{html.escape(text)}</pre>" for name, text in _parts(data)]
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{title}</title>'
+        f"<style>{_STYLE}</style></head>\n<body>\n" + "\n".join(body) + "\n</body>\n</html>\n"
+    )
+
+
+def _parts(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for title in ("Scratchpad", "Plan"):
+        if text := data[title.lower()]:
+            yield title, text
+    for title, name in (("Amendment", "amendments"), ("Progress", "progress")):
+        for entry in data[name]:
+            marks = f" [{', '.join(entry['marks'])}]" if entry["marks"] else ""
+            yield f"{title} · {entry['time'] or 'undated'} · {entry['by'] or 'unknown'}{marks}", entry["text"]
+
+
+# --- texts for the search: one per scratchpad, plan, amendment and entry
+
+
+@dataclass(frozen=True, slots=True)
+class TaskText:
+    """One searchable text of a task."""
+
+    origin: str
+    title: str
+    body: str
+    task: str
+    session: str
+    part: Part
+    by: str
+    trust: Trust
+    created_at: datetime
+
+    def id_in(self, project: ProjectId) -> MemoryId:
+        """The memory it becomes; for a scratchpad that changed, the one to revise."""
+        return memory_id(f"origin:{project}:{self.origin}")
+
+    def memory(self) -> NewMemory:
+        """As `Memory.remember_many` takes it."""
+        return NewMemory(
+            origin=self.origin,
+            title=self.title,
+            body=self.body,
+            kind=Kind.NOTE,
+            task=self.task,
+            session=self.session,
+            files=tuple(dict.fromkeys(_FILE.findall(self.body)))[:20],
+            created_at=self.created_at,
+            trust=self.trust,
+            provenance={"source": "task", "part": self.part.value, "by": self.by},
+        )
+
+
+def texts(storage: Storage, *, since: datetime | None = None) -> Iterator[TaskText]:
+    """Every text of every task; with `since`, only those of files changed after it."""
+    book = _book(storage)
+    for task in book.summaries():
+        for file in task.files:
+            if since is None or file.updated_at > since:
+                try:
+                    yield from [*_of_file(book, task, file)]
+                except (OSError, MemoryFault):  # removed meanwhile, or a link that leads outside
+                    continue
+
+
+def _of_file(book: TaskBook, task: TaskSummary, file: TaskFile) -> Iterator[TaskText]:
+    own = copies.own_texts(book.storage, file.path)
+    session, part = task.session_id, file.part
+    if part is Part.SCRATCHPAD:
+        by = book.author(task.name, part, session)
+        entries = [Entry(0, book.text(task.name, part, session) or "", task.created_at, by)]
+    else:
+        entries = book.entries(task.name, part, session)
+    for entry in entries:
+        number = f" {entry.number}" if part is Part.PROGRESS else ""
+        yield TaskText(
+            origin=f"task\n{session}\n{task.name}\n{part}\n{entry.number}",
+            title=f"{task.name}: {part}{number}",
+            body=entry.text,
+            task=task.name,
+            session=session,
+            part=part,
+            by=entry.by,
+            trust=_trust(entry, own),
+            created_at=entry.time or task.created_at,
+        )
+
+
+def _trust(entry: Entry, own: frozenset[str] | None) -> Trust:
+    """A text that was not written on this machine came with a clone, whatever name it is signed with."""
+    if own is not None and copies.digest(entry.text) not in own:
+        return Trust.IMPORTED
+    return Trust.USER if is_person(entry.by) else Trust.AGENT
