@@ -14,7 +14,17 @@ NAMES = st.sampled_from(["next", "said", "table"])
 
 def test_a_new_block_goes_to_the_end_under_its_heading() -> None:
     text = blocks.updated("# Mine\n", "next", ["- one"], heading="## Next")
-    assert text.startswith("# Mine\n\n## Next\n\n<!-- claude-memory:begin next -->\n- one\n")
+    assert text.startswith("# Mine\n\n<!-- claude-memory:begin next -->\n## Next\n- one\n")
+    assert blocks.content(text, "next") == ["- one"]
+    assert blocks.updated(text, "next", [], heading="## Next") == "# Mine\n\n", "no heading is left empty"
+
+
+def test_a_heading_that_a_person_has_is_the_blocks_heading() -> None:
+    mine = "# Mine\n\n## Next\n\nsleep\n"
+    text = blocks.updated(mine, "next", ["- one"], heading="## Next")
+    assert text.count("## Next") == 1
+    assert text.index("## Next") < text.index("- one") < text.index("sleep")
+    assert blocks.updated(text, "next", [], heading="## Next") == mine
     assert blocks.content(text, "next") == ["- one"]
 
 

@@ -1,7 +1,8 @@
 """Machine-made text in files that people write: marked blocks, and nothing outside them is ever touched.
 
 The end mark carries a short hash of each line the machine wrote. So a line that a person put inside a
-block is recognised, and moves in front of it instead of being overwritten. Pure.
+block is recognised, and moves in front of it instead of being overwritten. A block's heading stands inside
+it, so that it goes with it; where a person has that heading already, the block stands below theirs. Pure.
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from claude_memory.notes.digest import short
+try:
+    from _blake2 import blake2b  # type: ignore[import-not-found,unused-ignore]
+except ImportError:  # another Python: the same hash, but `hashlib` loads more than a prompt hook should
+    from hashlib import blake2b
 
 _BEGIN = "<!-- claude-memory:begin "
 _END = "<!-- claude-memory:end "
@@ -45,29 +49,43 @@ def find(lines: Sequence[str], name: str | None = None) -> list[Block]:
 
 
 def content(text: str, name: str) -> list[str]:
-    """The machine's lines of a block, in order."""
-    return [line for block in find(text.split("\n"), name) for line in block.machine]
+    """The machine's lines of a block, in order, without its heading."""
+    machine = [line for block in find(text.split("\n"), name) for line in block.machine]
+    return [line for line in machine if not line.startswith("#")]
 
 
 def updated(text: str, name: str, wanted: Sequence[str], *, heading: str = "") -> str:
     """The text with the block saying `wanted`; every line a person wrote stays, in order.
 
-    A new block goes to the end, under its heading. No wanted lines: the block goes.
+    A new block goes below its heading, else to the end. No wanted lines: the block goes.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     lines = text.split("\n")
     present = find(lines, name)
-    if not present:
-        return _appended(text, _drawn(name, wanted, newline, heading), newline) if wanted else text
+    if not wanted and not present:
+        return text
+    theirs = bool(heading) and heading in human_lines(text)
+    drawn = drawn_block(name, wanted if theirs or not heading else [heading, *wanted]) if wanted else []
+    if not present and not theirs:
+        return _appended(text, newline.join(drawn) + newline, newline)
     end_of_line = "\r" if newline == "\r\n" else ""
+    drawn = [line + end_of_line for line in drawn]
+    if not present:
+        below = 1 + next(place for place, line in enumerate(lines) if line.rstrip("\r") == heading)
+        return "\n".join([*lines[:below], *drawn, *lines[below:]])
     result: list[str] = []
     place = 0
     for number, block in enumerate(present):
-        result += [*lines[place : block.first], *block.human]
-        if number == 0 and wanted:
-            result += [line + end_of_line for line in _marked(name, wanted)]
+        result += [*lines[place : block.first], *block.human, *([] if number else drawn)]
         place = block.last + 1
     return "\n".join([*result, *lines[place:]])
+
+
+def drawn_block(name: str, wanted: Sequence[str]) -> list[str]:
+    """A block's lines, marks and all; nothing in it can end it."""
+    clean = [" ".join(line.splitlines()).replace("<!--", "").replace("-->", "").rstrip() for line in wanted]
+    hashes = "".join(f" {_hash(line)}" for line in clean)
+    return [f"{_BEGIN}{name}{_CLOSE}", *clean, f"{_END}{name}{hashes}{_CLOSE}"]
 
 
 def human_lines(text: str) -> list[str]:
@@ -106,17 +124,6 @@ def _block(lines: Sequence[str], first: int, last: int, end: Sequence[str]) -> B
     return Block(end[0], first, last, tuple(machine), tuple(human))
 
 
-def _drawn(name: str, wanted: Sequence[str], newline: str, heading: str) -> str:
-    head = [heading, ""] if heading else []
-    return newline.join([*head, *_marked(name, wanted)]) + newline
-
-
-def _marked(name: str, wanted: Sequence[str]) -> list[str]:
-    clean = [" ".join(line.splitlines()).replace("<!--", "").replace("-->", "").rstrip() for line in wanted]
-    hashes = "".join(f" {_hash(line)}" for line in clean)
-    return [f"<!-- claude-memory:begin {name} -->", *clean, f"<!-- claude-memory:end {name}{hashes} -->"]
-
-
 def _appended(text: str, addition: str, newline: str) -> str:
     if not text or text == "\ufeff":
         return text + addition
@@ -126,3 +133,8 @@ def _appended(text: str, addition: str, newline: str) -> str:
 
 def _hash(line: str) -> str:
     return short(line.encode("utf-8", "surrogatepass"), 3)
+
+
+def short(content: bytes, size: int) -> str:
+    """A hash as twice `size` hexadecimal digits."""
+    return str(blake2b(content, digest_size=size).hexdigest())

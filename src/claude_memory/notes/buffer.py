@@ -1,11 +1,13 @@
-"""The working buffer: what is going on right now, written before anybody acts on it.
+"""The working buffer: what is going on right now, every prompt written down before anybody acts on it.
 
-Entries of the machine stand in marked blocks; a person may write anything around them. Standard
-library only: the prompt hook writes it.
+The prompt hook appends; it takes no lock and reads nothing. The drain folds what was appended into one
+block, says which family each prompt belongs to, and keeps the newest. A person may write anything around
+it. One entry is one line; ⏎ stands where the prompt had a new line.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -13,10 +15,11 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from claude_memory.errors import InvalidInput
 from claude_memory.notes import blocks
-from claude_memory.notes.documents import rewrite
-from claude_memory.notes.editing import WAIT_SECONDS
 from claude_memory.notes.places import INVITATION, ProjectFiles
+from claude_memory.notes.writing import append, refuse_special, rewrite
+from claude_memory.platform.files import private_folder
 
 WRITE_AHEAD = "write-ahead"
 BY_AGENTS = "agent-notes"  # shown as a quotation
@@ -28,18 +31,20 @@ HEADINGS = {
     EXCHANGES: "## Last exchanges before the compaction",
     NEXT: "## Next",
 }
-MAX_ENTRIES = 40
-TITLE = f"# Working buffer\n\n{INVITATION}\n"
-HOOK_WAIT_SECONDS = 0.3  # a prompt must not wait longer for another writer; the prompt itself is spooled
-
+SAID = "said"  # a prompt that settles nothing, or that was not read yet
+NOTE = "note"  # written on purpose
+NEWEST = 20  # entries that stay whatever they are; as many older ones that settle something stay, too
+ENTRY_CHARACTERS = 6_000
+TITLE = f"# Working buffer\n\n{INVITATION}\n\n"
+_NEW_LINE = " ⏎ "
 _ENTRY = (
-    r"^- (?P<at>\d{4}-\d\d-\d\dT\d\d:\d\d)Z (?P<label>[a-z]+): (?P<text>.*?)"
+    r"^- (?P<at>\d{4}-\d\d-\d\dT\d\d:\d\d)Z (?P<label>[a-z]+(?:, [a-z]+)*): (?P<text>.*?)"
     r"(?: \(session (?P<session>[\w-]+)\))?$"
 )
 
 
 class Entry(NamedTuple):
-    """One thing that was said: when, what kind of thing, in which session."""
+    """One thing that was said: when, what it settles, in which session."""
 
     at: datetime
     label: str
@@ -49,33 +54,85 @@ class Entry(NamedTuple):
     def line(self) -> str:
         """As it stands in the file."""
         whose = f" (session {self.session})" if self.session else ""
-        return (
-            f"- {self.at.astimezone(UTC):%Y-%m-%dT%H:%M}Z {self.label}: {' '.join(self.text.split())}{whose}"
-        )
+        told = _NEW_LINE.join(filter(None, (" ".join(line.split()) for line in self.text.splitlines())))
+        return f"- {self.at.astimezone(UTC):%Y-%m-%dT%H:%M}Z {self.label}: {_bounded(told)}{whose}"
+
+    @property
+    def prompt(self) -> str:
+        """The text with its lines."""
+        return self.text.replace(_NEW_LINE, "\n")
 
 
-def add(
-    files: ProjectFiles,
-    home: Path,
-    entries: Sequence[Entry],
-    *,
-    wait_seconds: float = WAIT_SECONDS,
-    by_agent: bool = False,
-) -> None:
-    """Add entries; one that stands there already, from whatever time, is not repeated."""
+def write_ahead(files: ProjectFiles, entry: Entry) -> None:
+    """Append an entry as a whole block of its own: one write, no lock, nothing read."""
+    block = "\n".join([*blocks.drawn_block(WRITE_AHEAD, [entry.line()]), ""]).encode("utf-8", "replace")
+    if not files.inside(files.buffer):
+        raise InvalidInput(f"{files.buffer} leads outside the project's own files: it is left alone")
+    refuse_special(files.buffer)
+    _append(files.buffer, block)
+    if (copy := files.copy_of(files.buffer)) is not None:
+        with contextlib.suppress(OSError):
+            _append(copy, block)
+
+
+def _append(path: Path, block: bytes) -> None:
+    private_folder(path.parent)
+    append(path, block, title=TITLE.encode(), sync=False)
+
+
+def fold(files: ProjectFiles, home: Path) -> bool:
+    """Bring what hooks appended into one block: marked by family, each entry once, the newest kept."""
+    if not files.buffer.is_file() or not files.inside(files.buffer):
+        return False
+    return rewrite(files, home, files.buffer, _folded)
+
+
+def _folded(text: str) -> str:
+    present = blocks.content(text, WRITE_AHEAD)
+    last: dict[tuple[str, str], str] = {}
+    for line in present:
+        match = _pattern().match(line)
+        key = (match["text"], "") if match else (line, line)
+        last.pop(key, None)  # what is said again is said now
+        last[key] = _marked(match) if match else line
+    lines = list(last.values())
+    settling = [line for line in lines[:-NEWEST] if not _is_plain(line)]
+    return _with(text, WRITE_AHEAD, [*settling[-NEWEST:], *lines[-NEWEST:]])
+
+
+def _marked(match: re.Match[str]) -> str:
+    """The entry with what its prompt settles: told by the one ear, anew every time."""
+    if match["label"] != SAID:
+        return match[0]
+    from claude_memory.understand.families import families
+
+    found = families(match["text"].replace(_NEW_LINE, "\n"))
+    start, end = match.span("label")
+    return f"{match[0][:start]}{', '.join(found)}{match[0][end:]}" if found else match[0]
+
+
+def _is_plain(line: str) -> bool:
+    match = _pattern().match(line)
+    return match is None or match["label"] == SAID
+
+
+def add(files: ProjectFiles, home: Path, entry: Entry, *, by_agent: bool = False) -> bool:
+    """Add an entry that was written on purpose; one that stands there already is not repeated."""
     block = BY_AGENTS if by_agent else WRITE_AHEAD
 
     def change(text: str) -> str:
         present = blocks.content(text, block)
-        known = {_said(line) for line in present}
-        fresh = [entry.line() for entry in entries if _said(entry.line()) not in known]
-        return _with(text, block, [*present, *fresh][-MAX_ENTRIES:])
+        known = {match["text"] for line in present if (match := _pattern().match(line))}
+        fresh = [] if _bounded(entry.text) in known else [entry.line()]
+        return _with(text, block, [*present, *fresh][-2 * NEWEST :])
 
-    rewrite(files, home, files.buffer, change, wait_seconds=wait_seconds)
+    return rewrite(files, home, files.buffer, change)
 
 
 def set_block(files: ProjectFiles, home: Path, name: str, lines: Sequence[str]) -> bool:
     """Let one block of the buffer say just this."""
+    if not lines and not files.buffer.exists():
+        return False
     return rewrite(files, home, files.buffer, lambda text: _with(text, name, lines))
 
 
@@ -92,13 +149,20 @@ def clear(files: ProjectFiles, home: Path) -> bool:
 
 def entries_in(lines: Sequence[tuple[int, str]]) -> list[tuple[int, Entry]]:
     """The entries among a buffer's numbered lines."""
-    found = []
-    for number, line in lines:
-        match = _pattern().match(line)
-        if match:
-            at = datetime.fromisoformat(match["at"]).replace(tzinfo=UTC)
-            found.append((number, Entry(at, match["label"], match["text"], match["session"] or "")))
-    return found
+    matches = ((number, _pattern().match(line)) for number, line in lines)
+    return [
+        (
+            number,
+            Entry(
+                datetime.fromisoformat(match["at"]).replace(tzinfo=UTC),
+                match["label"],
+                match["text"],
+                match["session"] or "",
+            ),
+        )
+        for number, match in matches
+        if match and _is_time(match["at"])
+    ]
 
 
 def session_name(session: str) -> str:
@@ -112,9 +176,19 @@ def _with(text: str, name: str, lines: Sequence[str]) -> str:
     return blocks.updated(text, name, lines, heading=HEADINGS[name])
 
 
-def _said(line: str) -> str:
-    """An entry without its time: `- 2026-11-15T10:00Z ` is as long every day."""
-    return line[20:] if line.startswith("- ") and line[18:20] == "Z " else line
+def _bounded(text: str) -> str:
+    if len(text) <= ENTRY_CHARACTERS:
+        return text
+    head = ENTRY_CHARACTERS * 3 // 4
+    return f"{text[:head].rstrip()} […] {text[head - ENTRY_CHARACTERS :].lstrip()}"
+
+
+def _is_time(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:  # somebody's own line that looks like an entry
+        return False
+    return True
 
 
 @cache

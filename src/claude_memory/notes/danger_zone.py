@@ -84,7 +84,7 @@ def is_near(found: Usage | None, settings: Settings) -> bool:
 
 
 def watch(home: Path, store: Store, settings: Settings, *, now: datetime) -> int:
-    """Condense the exchanges of every session that is at work with a nearly full window."""
+    """Condense the exchanges of every session at work whose window is nearly full; else they may go."""
     replies = store.events(
         SearchScope(None), EventFilter(kinds=(EventKind.REPLY,), since=now - RECENTLY), limit=50
     )
@@ -92,10 +92,11 @@ def watch(home: Path, store: Store, settings: Settings, *, now: datetime) -> int
     written = 0
     for event in latest.values():
         path = event.payload.get("transcript_path")
-        if isinstance(path, str) and path and is_near(usage(Path(path)), settings):
-            lines = condensed(_exchanges(store, event))
-            files = project_files(home, event.project, root_of(event.cwd) if event.cwd else home)
-            written += buffer.set_block(files, home, buffer.EXCHANGES, lines)
+        if not isinstance(path, str) or not path or (used := usage(Path(path))) is None:
+            continue
+        lines = condensed(_exchanges(store, event)) if is_near(used, settings) else []
+        files = project_files(home, event.project, root_of(event.cwd) if event.cwd else home)
+        written += buffer.set_block(files, home, buffer.EXCHANGES, lines)
     return written
 
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,8 @@ from typing import Any
 from claude_memory.model import (
     MemoryFilter,
     MemoryId,
+    ProjectId,
+    Scope,
     SearchScope,
     SessionId,
     Status,
@@ -26,9 +28,9 @@ from claude_memory.model import (
     Trust,
     memory_id,
 )
+from claude_memory.notes import markdown
 from claude_memory.notes.pieces import Piece
-from claude_memory.notes.reading import Problem, parse_lines, read_bytes
-from claude_memory.notes.sources import Source
+from claude_memory.notes.reading import Lines, Problem, parse_lines, read_bytes
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
 from claude_memory.store.protocol import Store
@@ -37,7 +39,43 @@ BATCH = 300
 STATE = "files.json"
 _FORMAT = 1
 _SETTLED_NS = 2_000_000_000  # a file changed this lately may change again within the same tick
+_LASTING = "working-buffer.md"  # what left it stays remembered
 _ANY = MemoryFilter(statuses=tuple(Status))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A set of files that are read alike and belong together."""
+
+    list_paths: Callable[[], Iterable[Path]]
+    read: Callable[[Lines], list[Piece]]
+    project: ProjectId
+    trust: Trust
+    scope: Scope
+    prefixes: tuple[str, ...]  # of paths that belong here, also when the file is gone
+    root: Path | None = None  # a folder that may be gone for a while, such as one that is not mounted
+    shown_from: Path | None = None
+    projects: Mapping[str, ProjectId] = field(default_factory=dict)  # by what a file may call them
+
+    def owns(self, path: str) -> bool:
+        """Whether a path belongs here."""
+        return path.startswith(self.prefixes)
+
+    def is_there(self) -> bool:
+        """Whether the folder itself can be seen."""
+        return self.root is None or self.root.is_dir()
+
+    def home_of(self, piece: Piece) -> tuple[ProjectId, Scope]:
+        """The project that a piece is about, and how far it is seen."""
+        if not piece.project:
+            return self.project, self.scope
+        return self.projects.get(piece.project, self.project), Scope.PROJECT
+
+    def shown(self, path: Path) -> str:
+        """The file as a person would name it."""
+        if self.shown_from is not None and path.is_relative_to(self.shown_from):
+            return path.relative_to(self.shown_from).as_posix()
+        return str(path)
 
 
 @dataclass(slots=True)
@@ -130,9 +168,9 @@ class _Run:
         write_atomically(self.home / "cache" / STATE, raw.encode("utf-8", "surrogateescape"))
 
     def source(self, source: Source) -> None:
-        paths = list(source.paths())
+        paths = list(source.list_paths())
         self.done.files += len(paths)
-        if source.root is not None and not source.root.is_dir():
+        if not source.is_there():
             return
         present = set(map(str, paths))
         self.gone.update(
@@ -164,16 +202,17 @@ class _Run:
     def read(self, source: Source, path: Path, content: bytes, fresh: _File) -> None:
         lines = parse_lines(path, content)
         self.done.problems += lines.problems
-        pieces, own_id = source.pieces(path, lines)
+        named = markdown.parse(lines.lines, path.stem).id if source.root is not None else ""
+        own_id = f"note:{named}" if named else ""
         before = self.known.get(str(path)) or self.moved(fresh.hash, own_id)
-        fresh.id = before.id if before else own_id or source.file_id(path)
-        made = [self.memory(source, path, piece, fresh) for piece in pieces]
+        fresh.id = before.id if before else own_id or str(path)
+        made = [self.memory(source, path, piece, fresh) for piece in source.read(lines)]
         once = {memory.id: memory for memory in made}
         fresh.memories = list(once)
         self.done.read += 1
         self.pending += once.values()
         left = set(before.memories) - set(once) if before else set()
-        if not source.lasts(str(path)):
+        if path.name != _LASTING:
             self.hide(left)
         self.known[str(path)] = fresh
         if len(self.pending) >= BATCH:
@@ -191,22 +230,21 @@ class _Run:
 
     def memory(self, source: Source, path: Path, piece: Piece, file: _File) -> StoredMemory:
         provenance: dict[str, Any] = {"source": "file", "file": str(path), "line": piece.line}
-        if piece.machine and piece.noted_in:
-            provenance["noted_in"] = piece.noted_in
         if piece.links:
             provenance["links"] = list(piece.links)
         at = piece.created_at or datetime.fromtimestamp(file.modified / 1e9, UTC)
-        trust = Trust.AGENT if piece.machine and source.trust is Trust.USER else source.trust
+        trust = Trust.AGENT if piece.by_agent and source.trust is Trust.USER else source.trust
+        project, scope = source.home_of(piece)
         return StoredMemory(
             id=memory_id(f"file:{file.id}:{piece.key}"),
-            project=source.project_of(piece),
+            project=project,
             kind=piece.kind,
             title=self.clean(piece.title),
             body=self.clean(piece.body),
             created_at=at,
             updated_at=at,
             trust=trust,
-            scope=source.scope,
+            scope=scope,
             session=SessionId(piece.session) if piece.session else None,
             topics=piece.topics,
             files=(source.shown(path),),
@@ -239,6 +277,8 @@ class _Run:
             superseded_by=old.superseded_by,
             supersedes=old.supersedes,
             session=old.session,
+            title=old.title if old.body == said.body else said.title,
+            topics=said.topics or old.topics,
             pinned=old.pinned,
         )
         if changed != old:
@@ -269,7 +309,7 @@ class _Run:
             owners = [source for source in sources if source.owns(path) and source.is_there()]
             if owners:
                 self.dirty = True
-                if not owners[0].lasts(path):
+                if not path.endswith(_LASTING):
                     self.hide(set(item.memories))
                 self.known.pop(path, None)
 

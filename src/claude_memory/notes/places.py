@@ -11,13 +11,16 @@ from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
+from claude_memory.notes.blocks import short
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.layout import FOLDER, stays_inside
+from claude_memory.platform.project import identify
 from claude_memory.settings import of_project
 
 INVITATION = "What is going on right now. Write freely: only the marked blocks are kept up by claude-memory."
 _APPROVED = "approved.txt"
 _COPIES = "files"
+_NOTED = Path("cache", "projects")
 _FOLDERS = ("memory", "tasks")
 ON_DEMAND = {"setup.md": "how this machine is set up", "credentials.md": "where credentials are kept"}
 
@@ -59,6 +62,11 @@ class ProjectFiles(NamedTuple):
     def memory(self) -> Path:
         """Project state, workstreams, decisions: what lasts."""
         return self.base / "MEMORY.md"
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the files stand at the top of a repository, to be committed: then people say when."""
+        return self.base.name != FOLDER and not self.base.is_relative_to(self.kept)
 
     @property
     def folder(self) -> Path:
@@ -114,6 +122,33 @@ def project_files(home: Path, project_id: str, root: Path) -> ProjectFiles:
     if is_approved(home, project_id, root):
         return ProjectFiles(base, kept)
     return ProjectFiles(kept, kept, (base,))
+
+
+def noted_project(home: Path, root: Path) -> str:
+    """The project of a folder as it was last seen, for whoever cannot ask the store; empty if unknown."""
+    try:
+        return _note_of(home, root).read_text("utf-8").strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def note_project(home: Path, project_id: str, root: Path) -> None:
+    """Note which project a folder is; derived, so losing it costs a question."""
+    if noted_project(home, root) != project_id:
+        private_folder(home / _NOTED)
+        write_atomically(_note_of(home, root), project_id.encode())
+
+
+def forget_noted(home: Path) -> None:
+    """Have every folder's project asked for anew: projects were joined, parted or moved."""
+    for note in (home / _NOTED).glob("*"):
+        note.unlink(missing_ok=True)
+
+
+def _note_of(home: Path, root: Path) -> Path:
+    """By all that names the folder: another repository at the same place has another note."""
+    names = "\n".join(identify(root, quick=True).identities)
+    return home / _NOTED / short(names.encode("utf-8", "surrogateescape"), 12)
 
 
 def is_approved(home: Path, project_id: str, root: Path) -> bool:

@@ -89,7 +89,11 @@ def parse_lines(path: Path, content: bytes) -> Lines:
 
 def read_records(path: Path) -> tuple[list[Record], list[Problem]]:
     """The JSON objects of a file of lines, and the lines that are none."""
-    found = read_lines(path)
+    return records_of(read_lines(path))
+
+
+def records_of(found: Lines) -> tuple[list[Record], list[Problem]]:
+    """The JSON objects in these lines, and the lines that are none."""
     records: list[Record] = []
     problems = [problem for problem in found.problems if "conflict" in problem.reason]
     for number, text in found.lines:
@@ -97,7 +101,7 @@ def read_records(path: Path) -> tuple[list[Record], list[Problem]]:
             continue
         value = _object(text)
         if value is None:
-            problems.append(Problem(path, number, "not a JSON object: this line is passed over"))
+            problems.append(Problem(found.path, number, "not a JSON object: this line is passed over"))
         else:
             records.append(Record(number, value))
     return records, problems

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from claude_memory.errors import InvalidInput
-from claude_memory.model import MemoryId, memory_id
-from claude_memory.notes.editing import append_record
+from claude_memory.model import Kind, MemoryId, memory_id
 from claude_memory.notes.places import PersonFiles
 from claude_memory.notes.reading import Problem, read_records
+from claude_memory.notes.writing import append_record
 
 BY_AGENT = "agent"  # a record that says nothing is a person's
-TYPES = ("pattern", "reflection", "idea")
+KINDS = {"pattern": Kind.PATTERN, "reflection": Kind.REFLECTION, "idea": Kind.IDEA}
+TYPES = tuple(KINDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,26 +58,34 @@ def add(
 
 
 def read(home: Path) -> tuple[list[Reflection], list[Problem]]:
-    """All of them, oldest first; an unknown type counts as a reflection."""
-    records, problems = read_records(PersonFiles(home).reflections)
+    """All of them, oldest first."""
+    path = PersonFiles(home).reflections
+    records, problems = read_records(path)
     found = []
     for record in records:
-        content = record.value.get("content")
-        if not isinstance(content, str) or not content.strip():
-            problems.append(
-                Problem(PersonFiles(home).reflections, record.line, "a reflection without content")
-            )
-            continue
-        kind = record.value.get("type")
-        day, project = record.value.get("date"), record.value.get("project")
-        found.append(
-            Reflection(
-                kind if kind in TYPES else "reflection",
-                content,
-                day if isinstance(day, str) else "",
-                project if isinstance(project, str) else "",
-                record.line,
-                record.value.get("by") == BY_AGENT,
-            )
-        )
+        item = of_record(record.value, record.line)
+        if item is None:
+            problems.append(Problem(path, record.line, "a reflection without content"))
+        else:
+            found.append(item)
     return found, problems
+
+
+def of_record(value: Mapping[str, Any], line: int) -> Reflection | None:
+    """The reflection of a record; an unknown type counts as a reflection, one without content is none."""
+    content, type_ = _text(value, "content"), _text(value, "type")
+    if not content.strip():
+        return None
+    return Reflection(
+        type_ if type_ in TYPES else "reflection",
+        content,
+        _text(value, "date"),
+        _text(value, "project"),
+        line,
+        value.get("by") == BY_AGENT,
+    )
+
+
+def _text(value: Mapping[str, Any], key: str) -> str:
+    found = value.get(key)
+    return found if isinstance(found, str) else ""

@@ -1,19 +1,22 @@
 """Session logs: one JSON line a session in one file a day, for people and agents to read.
 
-Appended by many processes at once, edited by people, merged by git: read what can be read.
+Written by many processes at once, edited by people, merged by git: read what can be read. A line with
+`through` was made from a session's record and grows with it; any other line is whoever's wrote it.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from claude_memory.notes.editing import append_record
+from claude_memory.notes.blocks import short
 from claude_memory.notes.places import PersonFiles
 from claude_memory.notes.reading import Problem, read_records
+from claude_memory.notes.writing import append_record, edit, json_line
 
 _LISTS = ("decisions", "artifacts", "open_threads")
 
@@ -55,21 +58,60 @@ def append(home: Path, line: SessionLine) -> Path:
     return path
 
 
+def put(home: Path, line: SessionLine, *, known: str = "") -> str:
+    """Let a session have this line in the file of its day; one that grew is replaced. Returns its hash.
+
+    Lines of people and of other sessions stay as they are, and so does a line of ours that somebody changed:
+    `known` is the hash of what was written last.
+    """
+    made = json_line(line.record())
+    hashes = [known]
+
+    def change(text: str) -> str:
+        lines = text.splitlines(keepends=True)
+        place = next((place for place, raw in enumerate(lines) if _is_ours(raw, line.session_id)), None)
+        if place is not None and known and _hash(lines[place]) != known:
+            return text
+        hashes.append(_hash(made))
+        if place is None:
+            gap = "" if not text or text.endswith("\n") else "\n"
+            return f"{text}{gap}{made}"
+        return "".join([*lines[:place], made, *lines[place + 1 :]])
+
+    edit(PersonFiles(home).sessions / f"{line.date}.jsonl", change, home=home)
+    return hashes[-1]
+
+
+def _hash(line: str) -> str:
+    return short(line.strip().encode("utf-8", "surrogatepass"), 6)
+
+
+def _is_ours(raw: str, session: str) -> bool:
+    """Whether a line was made from a session's record; only those say how far they tell."""
+    if '"through"' not in raw:
+        return False
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and value.get("session_id") == session and bool(value.get("through"))
+
+
 def recent(
     home: Path, *, today: date, days: int = 3, project: str | None = None
 ) -> tuple[list[SessionLine], list[Problem]]:
     """The lines of the last days, newest first; of one project, if named, and of no project."""
     lines: list[SessionLine] = []
     problems: list[Problem] = []
-    for path in _day_files(home, today, days):
+    for path in _recent_files(home, today, days):
         records, faults = read_records(path)
         problems += faults
-        found = [_line(record.value, path, record.line) for record in records]
+        found = [line_of(record.value, path, record.line) for record in records]
         lines += reversed([line for line in found if project is None or line.project in (project, "")])
     return lines, problems
 
 
-def files(home: Path) -> list[Path]:
+def day_files(home: Path) -> list[Path]:
     """Every day's file, oldest first."""
     try:
         return sorted(PersonFiles(home).sessions.glob("????-??-??.jsonl"))
@@ -77,28 +119,15 @@ def files(home: Path) -> list[Path]:
         return []
 
 
-def read(path: Path) -> list[SessionLine]:
-    """Every readable line of one day."""
-    return [_line(record.value, path, record.line) for record in read_records(path)[0]]
-
-
-def moment(text: str) -> datetime | None:
-    """The moment up to which a line tells of its session, if it says so."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found if found.tzinfo else None
-
-
-def _day_files(home: Path, today: date, days: int) -> Iterator[Path]:
+def _recent_files(home: Path, today: date, days: int) -> Iterator[Path]:
     for back in range(-1, days):  # a session logged in a zone ahead of this one is from tomorrow
         path = PersonFiles(home).sessions / f"{today - timedelta(days=back):%Y-%m-%d}.jsonl"
         if path.is_file():
             yield path
 
 
-def _line(value: Mapping[str, Any], path: Path, number: int) -> SessionLine:
+def line_of(value: Mapping[str, Any], path: Path, number: int) -> SessionLine:
+    """The line that a record is."""
     return SessionLine(
         date=_text(value.get("date")) or path.stem,
         through=_text(value.get("through")),

@@ -13,6 +13,7 @@ from typing import IO
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
+REPLACES_OPEN_FILES = os.name != "nt"  # whether a file that somebody has open can be replaced
 
 
 def private_folder(path: Path) -> Path:

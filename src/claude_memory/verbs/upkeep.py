@@ -264,9 +264,9 @@ class Upkeep(Opened):
         return undone
 
     def _keep_files(self, budget_seconds: float | None) -> None:
-        """Write down ended sessions, read what people wrote; no fault of a file spoils the drain."""
+        """Write down what sessions did, read what people wrote; no fault of a file spoils the drain."""
         try:
-            self.keeper.end_sessions(now=datetime.now(UTC))
+            self.keeper.keep_up(now=datetime.now(UTC))
             self.sync_files(budget_seconds=budget_seconds)
         except (Conflict, InvalidInput, StoreBusy, OSError) as fault:
             from claude_memory.platform import logs

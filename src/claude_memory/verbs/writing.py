@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from claude_memory.errors import Conflict, InvalidInput
-from claude_memory.model import BY_HAND, Kind, MemoryFilter, MemoryId, NewMemory, Status, StoredMemory, Trust
+from claude_memory.model import (
+    BY_HAND,
+    Kind,
+    MemoryFilter,
+    MemoryId,
+    NewMemory,
+    Scope,
+    Status,
+    StoredMemory,
+    Trust,
+)
 from claude_memory.platform.layout import FOLDER
 from claude_memory.redact.erasure import SHORTEST
 from claude_memory.verbs.fields import clean, has_derived_title, kind_of, title_of
@@ -32,7 +42,7 @@ class Writing(Upkeep):
     def remember_many(self, new: Sequence[NewMemory], *, embed: bool = True) -> list[MemoryId]:
         """Keep memories in one transaction; with `embed`, they are searchable by meaning on return."""
         now = datetime.now(UTC)
-        memories = [self._completed(item, now) for item in new]
+        memories = [self._reflected(self._completed(item, now)) for item in new]
         added = self.store.add([], memories)
         if added.tombstoned:
             raise Conflict(f"{added.tombstoned} of {len(memories)} were erased for good and stay so")
@@ -42,6 +52,24 @@ class Writing(Upkeep):
         self._link_proposals(memories, now)
         self._admit(memories, hasty=not embed and self.settings.embedder != "none")
         return [memory.id for memory in memories]
+
+    def _reflected(self, memory: StoredMemory) -> StoredMemory:
+        """A reflection is written to its file, which is the truth of it: a person's goes with the person."""
+        from claude_memory.notes import reflections
+
+        if memory.kind is not Kind.REFLECTION:
+            return memory
+        by_agent = memory.trust is not Trust.USER
+        made = reflections.add(
+            self.home,
+            memory.kind.value,
+            memory.body,
+            project=self.project.id,
+            now=memory.created_at.astimezone(),
+            by_agent=by_agent,
+        )
+        scope = Scope.PROJECT if by_agent else Scope.USER
+        return replace(memory, id=reflections.memory_of(self.home, made), body=made.content, scope=scope)
 
     def _link_proposals(self, memories: Sequence[StoredMemory], now: datetime) -> None:
         """Tie what an agent would put in a person's place to what it speaks against."""

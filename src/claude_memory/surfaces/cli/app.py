@@ -26,7 +26,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "search": ("search", "timeline", "why"),
     "recall": ("recall",),
     "conversations": ("import", "conversation"),
-    "layers": ("reflect", "lesson", "decide", "distill", "log", "buffer", "notes"),
+    "notes": ("reflect", "lesson", "decide", "distill", "log", "buffer", "notes"),
     "tasks": (
         *("scratchpad", "plan", "append", "status", "export", "cleanup"),
         *("context", "project-info", "project-context", "session"),

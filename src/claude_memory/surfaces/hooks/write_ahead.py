@@ -1,7 +1,7 @@
-"""The write-ahead of the prompt hook: what a person settled is on disk before the model reads it.
+"""The write-ahead of the prompt hook: the whole prompt is on disk before the model reads it.
 
-A fault here costs one entry of the buffer, never the prompt: the prompt itself is in the spool. Most
-prompts settle nothing, so nothing is loaded but the scan until one does.
+Appended to the project's working buffer, secrets cut, without a lock and without the database. A fault here
+costs one entry of the buffer, never the prompt: the prompt itself is in the spool.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from claude_memory.errors import MemoryFault
-from claude_memory.notes.triggers import Found, scan
+from claude_memory.notes import buffer
+from claude_memory.notes.places import ProjectFiles, note_project, noted_project, project_files
 from claude_memory.understand.speaker import Speaker, of_hook
 
 SHORT = 8_000  # characters
@@ -19,19 +20,17 @@ if TYPE_CHECKING:
 
 
 def note(moment: Moment) -> None:
-    """Write to the working buffer what the prompt corrects, decides, rules, ranks or names."""
-    said = of_hook({**moment.payload, "hook_event_name": moment.event})
-    if said.speaker is not Speaker.PERSON:
+    """Append what a person typed to the working buffer; nobody else's words."""
+    heard = of_hook({**moment.payload, "hook_event_name": moment.event})
+    if heard.speaker is not Speaker.PERSON or not heard.words.strip():
         return
-    prompt = said.words
-    found = scan(prompt)
-    if found:
-        found = scan(_clean(prompt))
-    if found:
-        try:
-            _write(moment, found)
-        except (MemoryFault, OSError):  # held by another writer, a full disk, a link where a file should be
-            return
+    try:
+        entry = buffer.Entry(
+            moment.now, buffer.SAID, _clean(heard.words), buffer.session_name(moment.session)
+        )
+        buffer.write_ahead(_files(moment), entry)
+    except (MemoryFault, OSError):  # a full disk, a link where a file should be
+        return
 
 
 def _clean(prompt: str) -> str:
@@ -41,15 +40,17 @@ def _clean(prompt: str) -> str:
     return redact_short(prompt) if len(prompt) <= SHORT else redact(prompt).text
 
 
-def _write(moment: Moment, found: list[Found]) -> None:
-    from claude_memory.notes import buffer
-    from claude_memory.notes.places import project_files
+def _files(moment: Moment) -> ProjectFiles:
+    """The project's files; the store is asked only for a folder that nobody noted."""
+    memory, root = moment.memory, moment.memory.project_root
+    name = noted_project(memory.home, root)
+    if not name:
+        try:
+            name = memory.project.id
+            note_project(memory.home, name, root)
+        except MemoryFault:  # no store to ask: the name that it would give
+            from claude_memory.platform.project import identify
+            from claude_memory.store.sqlite.projects import provisional
 
-    memory = moment.memory
-    session = buffer.session_name(moment.session)
-    buffer.add(
-        project_files(memory.home, memory.project.id, memory.project_root),
-        memory.home,
-        [buffer.Entry(moment.now, item.label, item.text, session) for item in found],
-        wait_seconds=buffer.HOOK_WAIT_SECONDS,
-    )
+            name = provisional(identify(root)).id
+    return project_files(memory.home, name, root)

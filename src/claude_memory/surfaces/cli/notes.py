@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +19,7 @@ from claude_memory.surfaces.cli.request import AsUser, Json, Yes, opened, said, 
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
-    from claude_memory.notes.places import ProjectFiles
+    from claude_memory.notes.documents import Shelf
 
 SYNC_SECONDS = 2.0
 Text = Annotated[list[str], typer.Argument(metavar="TEXT", help="The text; `-` reads standard input.")]
@@ -64,9 +67,7 @@ def log(
     with opened(context) as memory:
         memory.drain(budget_seconds=1.0)
         wanted = None if all_projects else memory.project.id
-        found, problems = session_log.recent(
-            memory.home, today=datetime.now().astimezone().date(), days=days, project=wanted
-        )
+        found, problems = session_log.recent(memory.home, today=_today(), days=days, project=wanted)
     _report(problems)
     if json:
         output.document([{**line.record(), "file": str(line.path), "line": line.line} for line in found])
@@ -97,11 +98,9 @@ def log_add(
     json: Json = False,
 ) -> None:
     """Add a line to today's session log."""
-    import os
-
     from claude_memory.notes import session_log
 
-    with opened(context) as memory:
+    with _writing(context) as memory:
         clean = memory.keeper.clean
         summary = " ".join(clean(whole_text(text)).split())
         now = datetime.now().astimezone()
@@ -117,7 +116,6 @@ def log_add(
             session_id=os.environ.get("CLAUDE_MEMORY_SESSION", ""),
         )
         path = session_log.append(memory.home, line)
-        _indexed(memory)
     _done(json, path, line.record())
 
 
@@ -135,32 +133,21 @@ def reflect(
     from claude_memory.notes import reflections
 
     by_agent = _by_agent(as_user)
-    with opened(context) as memory:
-        content = memory.keeper.clean(whole_text(text))
+    with _writing(context) as memory:
+        content, now = memory.keeper.clean(whole_text(text)), datetime.now().astimezone()
         made = reflections.add(
-            memory.home,
-            type_.value,
-            content,
-            project=memory.project.id,
-            by_agent=by_agent,
-            now=datetime.now().astimezone(),
+            memory.home, type_.value, content, project=memory.project.id, by_agent=by_agent, now=now
         )
-        _indexed(memory)
-        path = memory.home / "reflections.jsonl"
-    _done(json, path, {"type": made.type, "content": made.content})
+    _done(json, memory.home / "reflections.jsonl", {"type": made.type, "content": made.content})
 
 
 def lesson(context: typer.Context, text: Text, as_user: AsUser = False, json: Json = False) -> None:
     """Add a lesson to tasks/lessons.md."""
-    from claude_memory.notes import lessons
-
     by_agent = _by_agent(as_user)
-    with opened(context) as memory:
-        files = _files(memory)
-        content = memory.keeper.clean(whole_text(text))
-        lessons.add(files, memory.home, content, day=datetime.now().astimezone().date(), by_agent=by_agent)
-        _indexed(memory)
-    _done(json, files.lessons, {"lesson": content})
+    with _writing(context) as memory:
+        shelf, content = _shelf(memory), memory.keeper.clean(whole_text(text))
+        shelf.add_lesson(content, day=_today(), by_agent=by_agent)
+    _done(json, shelf.files.lessons, {"lesson": content})
 
 
 def decide(
@@ -171,16 +158,12 @@ def decide(
     json: Json = False,
 ) -> None:
     """Add a decision and its reason to the table in the project's MEMORY.md."""
-    from claude_memory.notes import long_term
-
     by_agent = _by_agent(as_user)
-    with opened(context) as memory:
-        files = _files(memory)
-        what, reason = memory.keeper.clean(whole_text(text)), memory.keeper.clean(said(why))
-        day = datetime.now().astimezone().date()
-        long_term.add_decisions(files, memory.home, [(what, reason)], day=day, by_agent=by_agent)
-        _indexed(memory)
-    _done(json, files.memory, {"decision": what, "why": reason})
+    with _writing(context) as memory:
+        shelf, clean = _shelf(memory), memory.keeper.clean
+        what, reason = clean(whole_text(text)), clean(said(why))
+        shelf.add_decision(what, reason, day=_today(), by_agent=by_agent)
+    _done(json, shelf.files.memory, {"decision": what, "why": reason})
 
 
 @buffer_app.callback()
@@ -201,18 +184,15 @@ def buffer_show(context: typer.Context, json: Json = False) -> None:
 @buffer_app.command("add")
 def buffer_add(context: typer.Context, text: Text, as_user: AsUser = False, json: Json = False) -> None:
     """Add an entry to the working buffer."""
-    import os
-
     from claude_memory.notes import buffer as buffers
 
     by_agent = _by_agent(as_user)
-    with opened(context) as memory:
-        files = _files(memory)
+    with _writing(context) as memory:
+        files = _shelf(memory).files
         content = " ".join(memory.keeper.clean(whole_text(text)).split())
         session = buffers.session_name(os.environ.get("CLAUDE_MEMORY_SESSION", ""))
-        entry = buffers.Entry(datetime.now(UTC), "note", content, session)
-        buffers.add(files, memory.home, [entry], by_agent=by_agent)
-        _indexed(memory)
+        entry = buffers.Entry(datetime.now(UTC), buffers.NOTE, content, session)
+        buffers.add(files, memory.home, entry, by_agent=by_agent)
     _done(json, files.buffer, {"entry": content})
 
 
@@ -222,7 +202,7 @@ def buffer_clear(context: typer.Context, yes: Yes = False, json: Json = False) -
     from claude_memory.notes import buffer as buffers
 
     with opened(context) as memory:
-        files = _files(memory)
+        files = _shelf(memory).files
         if not output.confirmed(f"clear {files.buffer}?", yes=yes):
             raise typer.Abort
         _indexed(memory)  # what was said stays remembered
@@ -240,36 +220,46 @@ def distill(
     json: Json = False,
 ) -> None:
     """Propose what of the daily logs belongs into MEMORY.md: shows a diff, applies it on yes."""
-    from claude_memory.notes import distill as distilling
-
     with opened(context) as memory:
-        files = _files(memory)
-        since = datetime.now().astimezone().date() - timedelta(days=days - 1)
-        proposal = distilling.propose(files, since=since)
+        shelf = _shelf(memory)
+        proposal = shelf.propose(since=_today() - timedelta(days=days - 1))
         if not json:
             told = proposal.diff.splitlines() if proposal.lines else ["nothing new in the daily logs"]
             output.lines([[(line, _diff_style(line))] for line in told])
         wanted = bool(proposal.lines) and (yes or not json)
         if wanted:
-            if not output.confirmed(f"apply this to {files.memory}?", yes=yes):
+            if not output.confirmed(f"apply this to {shelf.files.memory}?", yes=yes):
                 raise typer.Abort
-            distilling.apply(files, memory.home, proposal)
+            shelf.apply(proposal)
             _indexed(memory)
     if json:
-        output.document(
-            {
-                "file": str(files.memory),
-                "proposed": list(proposal.lines),
-                "diff": proposal.diff,
-                "applied": wanted,
-            }
-        )
+        shown = {"proposed": list(proposal.lines), "diff": proposal.diff, "applied": wanted}
+        output.document({"file": str(shelf.files.memory), **shown})
+
+
+@notes_app.command("add")
+def notes_add(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The note, by its title; made if missing.")],
+    text: Text,
+    as_user: AsUser = False,
+    json: Json = False,
+) -> None:
+    """Add to a note of the knowledge base, or begin one."""
+    by_agent = _by_agent(as_user)
+    with _writing(context) as memory:
+        path = memory.keeper.add_note(said(name), whole_text(text), by_agent=by_agent)
+    _done(json, path, {"note": path.stem})
 
 
 @notes_app.command("sync")
 def notes_sync(context: typer.Context, json: Json = False) -> None:
-    """Read what changed in the knowledge base and the plain files, whatever time it takes."""
+    """Bring the plain files up to the last sessions, and read what people changed, whatever time it takes.
+
+    Files that are committed with a repository (`--layout repo`) are brought up only by this.
+    """
     with opened(context) as memory:
+        memory.keeper.keep_up(now=datetime.now(UTC), on_command=True)
         done = memory.sync_files()
         memory.embed_pending()
     _report(done.problems)
@@ -293,7 +283,7 @@ def notes_sync(context: typer.Context, json: Json = False) -> None:
 def notes_status(context: typer.Context, json: Json = False) -> None:
     """Show the folders of the knowledge base and what of them is indexed."""
     from claude_memory.notes.index import known_files
-    from claude_memory.notes.sources import notes_in
+    from claude_memory.notes.keeping import notes_in
 
     with opened(context) as memory:
         known = known_files(memory.home, memory.keeper.store_key)
@@ -328,7 +318,7 @@ def _show_buffer(context: typer.Context, *, json: bool) -> None:
     from claude_memory.notes.reading import read_lines
 
     with opened(context) as memory:
-        files = _files(memory)
+        files = _shelf(memory).files
         found = read_lines(files.buffer)
     _report(list(found.problems))
     if json:
@@ -344,12 +334,24 @@ def _by_agent(as_user: bool) -> bool:
     return own_trust(as_user=as_user) is not Trust.USER
 
 
-def _files(memory: Memory) -> ProjectFiles:
-    return memory.keeper.files_of(memory.project.id, memory.project_root)
+def _shelf(memory: Memory) -> Shelf:
+    return memory.keeper.shelf_of(memory.project.id, memory.project_root)
+
+
+def _today() -> date:
+    return datetime.now().astimezone().date()
+
+
+@contextmanager
+def _writing(context: typer.Context) -> Iterator[Memory]:
+    """The memory, to write a plain file of; what was written can be searched at once."""
+    with opened(context) as memory:
+        yield memory
+        _indexed(memory)
 
 
 def _indexed(memory: Memory) -> None:
-    """What was just written can be searched at once; if the store is busy, at the next drain."""
+    """Read what was just written; if the store is busy, the next drain does."""
     from claude_memory.errors import StoreFault
 
     try:

@@ -1,0 +1,326 @@
+"""Writes down what sessions did, while they go on: from their exchanges and records, each entry once.
+
+The session's line and its entry in the day's log grow with it; todo, lessons, workstreams and the table of
+what was settled are brought up to what the store says. Nothing meaningful happened: nothing is written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+from claude_memory.model import Kind, MemoryFilter, ProjectId, SearchScope, Status, StoredMemory, Trust
+from claude_memory.notes import buffer, session_log
+from claude_memory.notes.documents import MOST_ROWS, Shelf
+from claude_memory.notes.places import project_files
+from claude_memory.notes.session_log import SessionLine
+from claude_memory.platform.files import private_folder, write_atomically
+from claude_memory.platform.locks import try_lock
+from claude_memory.platform.project import root_of
+from claude_memory.store import archive_of
+from claude_memory.store.archive_protocol import Conversation
+from claude_memory.store.protocol import Store
+from claude_memory.text.words import query_terms, shorten
+from claude_memory.understand import commands, sessions, tools
+from claude_memory.understand.model import Command, Exchange, SessionRecord
+from claude_memory.understand.statements import closing_points
+
+LOOK_BACK = timedelta(days=3)
+WORKSTREAM_DAYS = 14  # before the newest session, not before today: people go on holiday
+SESSIONS = 60
+MOST_OPEN = 6
+MOST_STREAMS = 6
+MOST_LEARNED = 5  # of one session
+SUMMARY_CHARACTERS = 400
+_STATE = "journal.json"
+_OPEN_HEAD = re.compile(
+    r"^[#*\s]*(?:next steps?|remaining|still open|open (?:points|threads|questions|issues)|to ?do|left to do)"
+    r"\b[:*\s]*(.*)$",
+    re.IGNORECASE,
+)
+_OPEN_ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(?:\[ \]\s+)?(.{4,200})$")
+_REASON = re.compile(r"^(?:Asked|Why|Plan): (.+)$", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class _State:
+    """How far each session was written down, and the hash of each line; derived, and rewritten as needed."""
+
+    sessions: dict[str, int] = field(default_factory=dict)
+    lines: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, home: Path) -> _State:
+        try:
+            state = json.loads((home / "cache" / _STATE).read_bytes())
+            return cls(dict(state["sessions"]), dict(state["lines"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return cls()
+
+    def save(self, home: Path, present: Collection[str]) -> None:
+        sessions = {name: count for name, count in self.sessions.items() if name in present}
+        lines = {name: mark for name, mark in self.lines.items() if name.partition(" ")[0] in present}
+        raw = json.dumps({"sessions": sessions, "lines": lines})
+        write_atomically(home / "cache" / _STATE, raw.encode())
+
+
+def keep_up(home: Path, store: Store, *, now: datetime, on_command: bool = False) -> list[SessionLine]:
+    """Write down what is new in the last days' sessions; one process at a time. Returns the lines written.
+
+    A project's documents that are committed with its repository change on command only.
+    """
+    with try_lock(private_folder(home / "cache") / "journal.lock") as mine:
+        if not mine:
+            return []
+        state = _State.load(home)
+        found = archive_of(store).session_records(SearchScope(None), SESSIONS)
+        newest = max((conversation.last for conversation, _ in found), default=now)
+        since = min(now, newest) - LOOK_BACK
+        grown = [
+            conversation
+            for conversation, _ in found
+            if conversation.last >= since
+            and not conversation.parent
+            and not conversation.imported
+            and (on_command or state.sessions.get(conversation.session) != conversation.understood)
+        ]
+        written = []
+        for conversation in reversed(grown):
+            written += _write_session(home, store, conversation, state, since, on_command=on_command)
+            state.sessions[conversation.session] = conversation.understood
+        for conversation in {one.project: one for one in reversed(grown)}.values():
+            _write_project(home, store, conversation, on_command=on_command)
+        if grown:
+            state.save(home, {str(one.session) for one, _ in found})
+        return written
+
+
+def _write_session(
+    home: Path,
+    store: Store,
+    conversation: Conversation,
+    state: _State,
+    since: datetime,
+    *,
+    on_command: bool,
+) -> list[SessionLine]:
+    """The session's lines: one for each day it was worked on."""
+    exchanges = exchanges_of(store, conversation)
+    shelf = _shelf(home, conversation)
+    days: dict[date, list[Exchange]] = {}
+    for exchange in exchanges:
+        if exchange.ended >= since:
+            days.setdefault(exchange.ended.astimezone().date(), []).append(exchange)
+    written = []
+    for day, part in days.items():
+        if is_meaningful(part):
+            settled = [item for item in _settled(store, conversation, session=True) if _day(item) == day]
+            line = session_line(conversation, part, settled)
+            name = f"{conversation.session} {line.date}"
+            state.lines[name] = session_log.put(home, line, known=state.lines.get(name, ""))
+            shelf.log_day(day, buffer.session_name(conversation.session), _day_entry(line, part))
+            written.append(line)
+    if on_command or not shelf.files.is_shared:
+        shelf.learn(list(solved(exchanges))[-MOST_LEARNED:], day=conversation.last.astimezone().date())
+    return written
+
+
+def _write_project(home: Path, store: Store, conversation: Conversation, *, on_command: bool) -> None:
+    """What all sessions of a project come to; `conversation` is the newest that grew."""
+    shelf = _shelf(home, conversation)
+    records = _records(store, conversation.project)
+    last = (
+        sessions.record(conversation.session, found) if (found := exchanges_of(store, conversation)) else None
+    )
+    threads = open_threads(found, last) if last else []
+    buffer.set_block(shelf.files, home, buffer.NEXT, [f"- {text}" for text in threads])
+    if shelf.files.is_shared and not on_command:
+        return
+    shelf.keep_todo({task.title: task.status for exchange in found for task in exchange.tasks})
+    shelf.set_unsolved(list(unsolved(records)))
+    shelf.set_settled([_decision_row(item) for item in _settled(store, conversation)])
+    shelf.set_workstreams(list(workstreams(records)))
+    counts: dict[str, tuple[int, date]] = {}
+    for record in records:
+        for name, _ in record.files:
+            count, day = counts.get(name, (0, record.ended.astimezone().date()))
+            counts[name] = (count + 1, day)
+    shelf.set_key_files(counts)
+
+
+def exchanges_of(store: Store, conversation: Conversation) -> list[Exchange]:
+    """A conversation's exchanges, oldest first."""
+    return [sessions.from_json(parts) for *_, parts in archive_of(store).exchanges(conversation.number)]
+
+
+def is_meaningful(exchanges: Sequence[Exchange]) -> bool:
+    """Whether anything came of it: work that was done, or a question of substance that was answered."""
+    return any(
+        exchange.commits
+        or exchange.plan
+        or any(not tools.is_scratch(name) for name, _ in exchange.files_edited)
+        or (len(query_terms(exchange.request)) > 2 and bool(closing_points(exchange.closing)))
+        for exchange in exchanges
+    )
+
+
+def session_line(
+    conversation: Conversation, exchanges: Sequence[Exchange], settled: Sequence[StoredMemory]
+) -> SessionLine:
+    """A day of a session in a line; what it was, its closing words say."""
+    record = sessions.record(conversation.session, exchanges, conversation.title)
+    ended = record.ended.astimezone()
+    reasons = ((item.title, _decision_row(item)[2]) for item in settled)
+    return SessionLine(
+        date=f"{ended:%Y-%m-%d}",
+        session=record.title,
+        time=f"{ended:%H:%M}",
+        summary=_summary(record, exchanges),
+        decisions=tuple(f"{what} (why: {why})" if why else what for what, why in reasons),
+        artifacts=tuple(name for name, _ in record.files)[:20],
+        open_threads=tuple(open_threads(exchanges, record)),
+        project=conversation.project,
+        session_id=conversation.session,
+        through=record.ended.isoformat(),
+    )
+
+
+def _summary(record: SessionRecord, exchanges: Sequence[Exchange]) -> str:
+    """The points of the closing words of the last exchange that changed something, else of the last one."""
+    worked = [exchange for exchange in exchanges if exchange.files_edited or exchange.commits]
+    for exchange in (*reversed(worked), *reversed(exchanges)):
+        if points := closing_points(exchange.closing):
+            return shorten("; ".join(point.rstrip(".;") for point in points), SUMMARY_CHARACTERS)
+    subjects = "; ".join(commit.subject for commit in record.commits)
+    return shorten(subjects or record.first_request or record.title, SUMMARY_CHARACTERS)
+
+
+def _day_entry(line: SessionLine, exchanges: Sequence[Exchange]) -> str:
+    commits = [f"{commit.hash} {commit.subject}".strip() for one in exchanges for commit in one.commits]
+    failing = sessions.record(exchanges[0].session, exchanges).failing
+    parts = [f"{line.time} {line.session}: {line.summary}"]
+    parts += [f"decided: {'; '.join(line.decisions)}"] if line.decisions else []
+    parts += [f"committed: {'; '.join(dict.fromkeys(commits))}"] if commits else []
+    parts += [f"files: {', '.join(line.artifacts[:8])}"] if line.artifacts else []
+    parts += [f"fails: {'; '.join(shorten(one.command, 80) for one in failing)}"] if failing else []
+    parts += [f"open: {'; '.join(line.open_threads)}"] if line.open_threads else []
+    return " · ".join(parts)
+
+
+def open_threads(exchanges: Sequence[Exchange], record: SessionRecord) -> list[str]:
+    """What is left to do: the agent's open tasks, what its last words call open, what was not answered."""
+    threads = [task.title for task in record.open_tasks]
+    threads += _called_open(record.closing)
+    if exchanges and not record.answered and record.last_request:
+        threads.append(f"not answered: {shorten(' '.join(record.last_request.split()), 160)}")
+    return list(dict.fromkeys(" ".join(text.split()) for text in threads))[:MOST_OPEN]
+
+
+def _called_open(closing: str) -> Iterator[str]:
+    under = False
+    for line in closing.splitlines():
+        head, item = _OPEN_HEAD.match(line), _OPEN_ITEM.match(line)
+        if head:
+            under = True
+            if len(query_terms(head[1])) > 1:
+                yield head[1].strip(" *")[:200]
+        elif under and item:
+            yield item[1].strip(" *")
+        elif line.strip():
+            under = False
+
+
+def solved(exchanges: Sequence[Exchange]) -> Iterator[str]:
+    """Checks that failed more than once, or whose cure took another request, and then went through."""
+    failed: dict[str, tuple[int, int, Command]] = {}  # how often, since which exchange, the first failure
+    for place, exchange in enumerate(exchanges):
+        for command in exchange.commands:
+            for name, _ in commands.checks_of(command.command):
+                times, since, first = failed.get(name, (0, place, command))
+                if command.failed:
+                    failed[name] = (times + 1, since, first if first.error else command)
+                elif name in failed:
+                    del failed[name]
+                    changed = [file for one in exchanges[since : place + 1] for file, _ in one.files_edited]
+                    names = ", ".join(dict.fromkeys(changed[:4]))
+                    if first.error and names and (times > 1 or place > since):
+                        yield f"{_failure(first)}; it worked after a change to {names}"
+
+
+def unsolved(records: Sequence[SessionRecord]) -> Iterator[str]:
+    """Checks whose last run failed and that no later session ran again; records are newest first."""
+    ran: set[str] = set()
+    for record in records:
+        for command in record.failing:
+            names = {name for name, _ in commands.checks_of(command.command)}
+            if command.error and names and ran.isdisjoint(names):
+                branch = f" on {record.branches[-1]}" if record.branches else ""
+                yield f"{record.ended.astimezone():%Y-%m-%d}: {_failure(command)}{branch}"
+        ran |= {
+            *record.checks,
+            *(name for one in record.failing for name, _ in commands.checks_of(one.command)),
+        }
+
+
+def _failure(command: Command) -> str:
+    error = next((line.strip() for line in command.error.splitlines() if line.strip()), "")
+    return f"`{shorten(command.command.splitlines()[0], 120)}` failed with “{shorten(error, 160)}”"
+
+
+def workstreams(records: Sequence[SessionRecord]) -> Iterator[str]:
+    """What is being worked on, by branch: facts of its last sessions only; records are newest first."""
+    by_branch: dict[str, list[SessionRecord]] = {}
+    for record in records:
+        if records[0].ended - record.ended <= timedelta(days=WORKSTREAM_DAYS) and (
+            record.files or record.commits
+        ):
+            by_branch.setdefault(record.branches[-1] if record.branches else "", []).append(record)
+    for branch, found in list(by_branch.items())[:MOST_STREAMS]:
+        last = found[0]
+        parts = [f"{branch or 'no branch'} ({last.ended.astimezone():%Y-%m-%d}): {last.title}"]
+        parts += [f"last commit: {one.subject}" for record in found for one in record.commits[-1:]][:1]
+        parts += [link for record in found for link in record.pull_requests[-1:]][:1]
+        parts += [f"not committed: {', '.join(last.uncommitted[:4])}"] if last.uncommitted else []
+        parts += [f"open: {'; '.join(task.title for task in last.open_tasks[:4])}"] if last.open_tasks else []
+        yield " · ".join(parts)
+
+
+def _settled(store: Store, conversation: Conversation, *, session: bool = False) -> list[StoredMemory]:
+    """Decisions that stand, newest first; what a plain file says stands there already."""
+    wanted = MemoryFilter(
+        kinds=(Kind.DECISION,),
+        statuses=(Status.ACTIVE,),
+        session=conversation.session if session else None,
+    )
+    found = store.memories(SearchScope((conversation.project,)), wanted, limit=5 * MOST_ROWS)
+    own = [
+        item
+        for item in found
+        if item.project == conversation.project
+        and item.trust in (Trust.USER, Trust.AGENT)
+        and item.provenance.get("source") != "file"
+    ]
+    return sorted(own, key=lambda item: item.created_at, reverse=True)[:MOST_ROWS]
+
+
+def _decision_row(item: StoredMemory) -> tuple[date, str, str]:
+    reason = _REASON.search(item.body)
+    return _day(item), item.title, shorten(reason[1], 200) if reason else ""
+
+
+def _day(item: StoredMemory) -> date:
+    return item.created_at.astimezone().date()
+
+
+def _records(store: Store, project: ProjectId) -> list[SessionRecord]:
+    found = archive_of(store).session_records(SearchScope((project,)), SESSIONS)
+    return [sessions.record_from_json(parts) for conversation, parts in found if not conversation.parent]
+
+
+def _shelf(home: Path, conversation: Conversation) -> Shelf:
+    root = root_of(conversation.cwd) if conversation.cwd else home
+    return Shelf(project_files(home, conversation.project, root), home)
