@@ -20,7 +20,8 @@ from tests.integration.mcp_talk import Caller, Failed, in_process, words_only
 from claude_memory import Memory, MemoryAPI, NewMemory
 from claude_memory.context import builder, sections
 from claude_memory.hook.claude_memory_hook import spool
-from claude_memory.notes import buffer, lessons, long_term, reflections, session_log
+from claude_memory.notes import buffer, reflections, session_log
+from claude_memory.notes.documents import Shelf
 from claude_memory.notes.places import project_files
 from claude_memory.summaries.model import Summary, as_json
 from claude_memory.surfaces.hooks.answers import respond
@@ -201,10 +202,10 @@ def keep(memory: Memory, payloads: list[tuple[str, str]]) -> None:
         memory.intentions.set(text, topics=[f"{mark} {mark}"], priority="high")
         memory.intentions.set("look", files=[f"*{mark}* *"])
         reflections.add(memory.home, "pattern", text, project=text, now=NOW, by_agent=True)
-        lessons.add(files, memory.home, text, day=NOW.date(), by_agent=True)
-        long_term.add_decisions(files, memory.home, [(text, text)], day=NOW.date(), by_agent=True)
+        Shelf(files, memory.home).add_lesson(text, day=NOW.date(), by_agent=True)
+        Shelf(files, memory.home).add_decision(text, text, day=NOW.date(), by_agent=True)
         entry = buffer.Entry(NOW, "decision", text, SESSION)
-        buffer.add(files, memory.home, [entry], by_agent=True)
+        buffer.add(files, memory.home, entry, by_agent=True)
         session_log.append(
             memory.home,
             session_log.SessionLine(

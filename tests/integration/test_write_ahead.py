@@ -268,7 +268,7 @@ def test_a_person_may_write_around_it_and_nothing_empty_is_left(
     memory.drain()
     text = buffer_of(memory)
     assert "MINE, without an end of line\n" in text
-    assert text.count("## Said lately") == text.count("claude-memory:begin write-ahead") == 1
+    assert text.count("## Said lately") == text.count("claude-memory:begin prompts") == 1
     buffer.clear(project_files(home, memory.project.id, project), home)
     assert "##" not in buffer_of(memory)
     assert "MINE" in buffer_of(memory)

@@ -21,12 +21,14 @@ from claude_memory.notes.places import INVITATION, ProjectFiles
 from claude_memory.notes.writing import append, refuse_special, rewrite
 from claude_memory.platform.files import private_folder
 
-WRITE_AHEAD = "write-ahead"
+PROMPTS = "prompts"  # what people typed and pasted: shown as a quotation
+NOTES = "write-ahead"  # a person's own, written on purpose
 BY_AGENTS = "agent-notes"  # shown as a quotation
 EXCHANGES = "exchanges"
 NEXT = "next"
 HEADINGS = {
-    WRITE_AHEAD: "## Said lately",
+    PROMPTS: "## Said lately",
+    NOTES: "## Noted",
     BY_AGENTS: "## Noted by agents",
     EXCHANGES: "## Last exchanges before the compaction",
     NEXT: "## Next",
@@ -65,7 +67,7 @@ class Entry(NamedTuple):
 
 def write_ahead(files: ProjectFiles, entry: Entry) -> None:
     """Append an entry as a whole block of its own: one write, no lock, nothing read."""
-    block = "\n".join([*blocks.drawn_block(WRITE_AHEAD, [entry.line()]), ""]).encode("utf-8", "replace")
+    block = "\n".join([*blocks.drawn_block(PROMPTS, [entry.line()]), ""]).encode("utf-8", "replace")
     if not files.inside(files.buffer):
         raise InvalidInput(f"{files.buffer} leads outside the project's own files: it is left alone")
     refuse_special(files.buffer)
@@ -88,7 +90,7 @@ def fold(files: ProjectFiles, home: Path) -> bool:
 
 
 def _folded(text: str) -> str:
-    present = blocks.content(text, WRITE_AHEAD)
+    present = blocks.content(text, PROMPTS)
     last: dict[tuple[str, str], str] = {}
     for line in present:
         match = _pattern().match(line)
@@ -97,7 +99,7 @@ def _folded(text: str) -> str:
         last[key] = _marked(match) if match else line
     lines = list(last.values())
     settling = [line for line in lines[:-NEWEST] if not _is_plain(line)]
-    return _with(text, WRITE_AHEAD, [*settling[-NEWEST:], *lines[-NEWEST:]])
+    return _with(text, PROMPTS, [*settling[-NEWEST:], *lines[-NEWEST:]])
 
 
 def _marked(match: re.Match[str]) -> str:
@@ -118,7 +120,7 @@ def _is_plain(line: str) -> bool:
 
 def add(files: ProjectFiles, home: Path, entry: Entry, *, by_agent: bool = False) -> bool:
     """Add an entry that was written on purpose; one that stands there already is not repeated."""
-    block = BY_AGENTS if by_agent else WRITE_AHEAD
+    block = BY_AGENTS if by_agent else NOTES
 
     def change(text: str) -> str:
         present = blocks.content(text, block)

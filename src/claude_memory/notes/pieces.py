@@ -22,7 +22,7 @@ _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)\s*$")
 _DAY = re.compile(r"^\d{4}-\d\d-\d\d$")
 _DATED = re.compile(r"(\d{4}-\d\d-\d\d): (?=\S)")
 _MADE = (documents.SETTLED, documents.WORKSTREAMS, documents.KEY_FILES, documents.UNSOLVED, documents.TODO)
-_PERSONS = (documents.LESSONS, documents.DECISIONS, buffer.WRITE_AHEAD)  # their words, kept by the machine
+_PERSONS = (documents.LESSONS, documents.DECISIONS, buffer.NOTES)  # their words, kept by the machine
 _TITLE_CHARACTERS = 120
 
 

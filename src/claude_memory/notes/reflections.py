@@ -12,7 +12,6 @@ from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind, MemoryId, memory_id
 from claude_memory.notes.places import PersonFiles
 from claude_memory.notes.reading import Problem, read_records
-from claude_memory.notes.writing import append_record
 
 BY_AGENT = "agent"  # a record that says nothing is a person's
 KINDS = {"pattern": Kind.PATTERN, "reflection": Kind.REFLECTION, "idea": Kind.IDEA}
@@ -45,6 +44,8 @@ def add(
     home: Path, type_: str, content: str, *, project: str, now: datetime, by_agent: bool = False
 ) -> Reflection:
     """Write one down."""
+    from claude_memory.notes.writing import append_record  # redacts: who only reads need not load it
+
     if type_ not in TYPES:
         raise InvalidInput(f"unknown type {type_!r}: one of {', '.join(TYPES)}")
     if not content.strip():

@@ -16,7 +16,6 @@ from typing import Any
 from claude_memory.notes.blocks import short
 from claude_memory.notes.places import PersonFiles
 from claude_memory.notes.reading import Problem, read_records
-from claude_memory.notes.writing import append_record, edit, json_line
 
 _LISTS = ("decisions", "artifacts", "open_threads")
 
@@ -53,6 +52,8 @@ class SessionLine:
 
 def append(home: Path, line: SessionLine) -> Path:
     """Add a session's line to the file of its day."""
+    from claude_memory.notes.writing import append_record  # redacts: who only reads need not load it
+
     path = PersonFiles(home).sessions / f"{line.date}.jsonl"
     append_record(path, line.record(), home=home)
     return path
@@ -64,6 +65,8 @@ def put(home: Path, line: SessionLine, *, known: str = "") -> str:
     Lines of people and of other sessions stay as they are, and so does a line of ours that somebody changed:
     `known` is the hash of what was written last.
     """
+    from claude_memory.notes.writing import edit, json_line
+
     made = json_line(line.record())
     hashes = [known]
 
