@@ -154,7 +154,7 @@ def test_every_agent_gets_its_entries_and_loses_them_again(
     agent: str, scope: str, home: Path, project: Path, scratch_home: Path
 ) -> None:
     place = Place(scope, scratch_home, project, str(home / "hooks" / HOOK_FILE), home)
-    paths = {edit.path for edit in edits(agent, place)}
+    paths = {edit.path for edit in edits(agent, place) if not edit.whole}
     for path in paths:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b'# mine\nmodel = "o3"' if path.suffix == ".toml" else b'{\n\t"mine": true\n}')
@@ -164,6 +164,24 @@ def test_every_agent_gets_its_entries_and_loses_them_again(
         assert b"claude" in path.read_bytes()
     assert not any(step.changed for step in without_client(home, agent, scope, project))
     uninstall(home, agent, project, client="")
+    assert everything(scratch_home, project) == before
+
+
+def test_without_the_client_skill_and_commands_are_copied_and_removed(
+    home: Path, project: Path, scratch_home: Path
+) -> None:
+    folder = scratch_home / ".claude"
+    theirs = folder / "commands" / "claude-memory" / "search.md"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("mine\n")
+    before = everything(scratch_home, project)
+    without_client(home, "claude", "user", project)
+    skill = (folder / "skills" / "claude-memory" / "SKILL.md").read_text("utf-8")
+    assert skill.startswith("---\nname: claude-memory\n")
+    assert (folder / "skills" / "claude-memory-summarize-context" / "SKILL.md").exists()
+    assert (folder / "commands" / "claude-memory" / "remember.md").exists()
+    assert theirs.read_text() == "mine\n"
+    uninstall(home, "claude", project, client="")
     assert everything(scratch_home, project) == before
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from claude_memory.errors import InvalidInput
 from claude_memory.install import entries
-from claude_memory.install.plugin import hook_arguments, hooks_with_paths, server_command
+from claude_memory.install.plugin import hook_arguments, hooks_with_paths, server_command, texts_for_agents
 from claude_memory.platform.agents import BY_NAME, canonical
 
 _VERSIONED = b'{\n  "version": 1\n}\n'
@@ -32,6 +32,7 @@ class Edit:
     what: str
     put_in: Callable[[bytes | None], bytes]
     take_out: Callable[[bytes], bytes]
+    whole: bool = False  # all of the file is ours: taken out, nothing is left of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,15 @@ def _claude(place: Place) -> list[Edit]:
     return [
         _hooks(settings / "settings.json", hooks_with_paths(place.hook_program, place.memory_home)),
         _server(servers, "mcpServers", place.server()),
+        *(_text(settings / path, text) for path, text in texts_for_agents().items()),
     ]
+
+
+def _text(path: Path, text: bytes) -> Edit:
+    """A skill or a command; a file of that name that is not ours stays as it is."""
+    return Edit(
+        path, "skill or command", lambda raw: raw or text, lambda raw: b"" if raw == text else raw, whole=True
+    )
 
 
 def _codex(place: Place) -> list[Edit]:

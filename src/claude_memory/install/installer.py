@@ -262,7 +262,10 @@ def _sweep(agents: list[str], project_root: Path) -> list[Step]:
         except (InvalidInput, ConfigFault):  # not ours to mend
             continue
         if cleaned is not None and cleaned != raw:
-            write_through(target, cleaned)
+            if edit.whole:
+                target.unlink()
+            else:
+                write_through(target, cleaned)
             found.append(Step(str(edit.path), "our entries", True))
     return found
 

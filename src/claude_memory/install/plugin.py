@@ -84,6 +84,18 @@ def hooks_with_paths(program: str, home: Path) -> dict[str, list[dict[str, Any]]
     return table
 
 
+def texts_for_agents() -> dict[str, bytes]:
+    """Skills and commands where no plugin brings them, under names of ours: path below `.claude`, content."""
+    found = {}
+    for path in sorted(source().glob("skills/*/SKILL.md")):
+        name = "claude-memory" if path.parent.name == "memory" else f"claude-memory-{path.parent.name}"
+        text = path.read_text("utf-8").replace(f"\nname: {path.parent.name}\n", f"\nname: {name}\n", 1)
+        found[f"skills/{name}/SKILL.md"] = text.encode()
+    for path in sorted(source().glob("commands/*.md")):
+        found[f"commands/claude-memory/{path.name}"] = path.read_bytes()
+    return found
+
+
 def marketplace_folder(home: Path) -> Path:
     """Where the generated marketplace stands."""
     return home / "plugin"

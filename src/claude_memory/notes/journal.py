@@ -43,6 +43,12 @@ _OPEN_HEAD = re.compile(
     re.IGNORECASE,
 )
 _OPEN_ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(?:\[ \]\s+)?(.{4,200})$")
+# What a linter finds is put right and forgotten; and lines of a report that only say that something failed.
+_STYLE = re.compile(r"lint|fmt|format|ruff|black|isort|prettier|biome|vet|staticcheck|style|codespell")
+_EMPTY = re.compile(
+    r"(?:=== |--- |\[[\w:.-]+\] |FAIL|ok\b|exit |error: (?:task|script|process) |.*task failed)",
+    re.IGNORECASE,
+)
 _REASON = re.compile(r"^(?:Asked|Why|Plan): (.+)$", re.MULTILINE)
 
 
@@ -242,33 +248,42 @@ def solved(exchanges: Sequence[Exchange]) -> Iterator[str]:
             for name, _ in commands.checks_of(command.command):
                 times, since, first = failed.get(name, (0, place, command))
                 if command.failed:
-                    failed[name] = (times + 1, since, first if first.error else command)
+                    failed[name] = (times + 1, since, first if _error(first) else command)
                 elif name in failed:
                     del failed[name]
                     changed = [file for one in exchanges[since : place + 1] for file, _ in one.files_edited]
                     names = ", ".join(dict.fromkeys(changed[:4]))
-                    if first.error and names and (times > 1 or place > since):
-                        yield f"{_failure(first)}; it worked after a change to {names}"
+                    if names and (times > 1 or place > since) and (failure := _failure(first, name)):
+                        yield f"{failure}; it worked after a change to {names}"
 
 
 def unsolved(records: Sequence[SessionRecord]) -> Iterator[str]:
     """Checks whose last run failed and that no later session ran again; records are newest first."""
     ran: set[str] = set()
     for record in records:
+        branch = f" on {record.branches[-1]}" if record.branches else ""
         for command in record.failing:
-            names = {name for name, _ in commands.checks_of(command.command)}
-            if command.error and names and ran.isdisjoint(names):
-                branch = f" on {record.branches[-1]}" if record.branches else ""
-                yield f"{record.ended.astimezone():%Y-%m-%d}: {_failure(command)}{branch}"
+            for name, _ in commands.checks_of(command.command)[:1]:
+                if name not in ran and (failure := _failure(command, name)):
+                    yield f"{record.ended.astimezone():%Y-%m-%d}: {failure}{branch}"
         ran |= {
             *record.checks,
             *(name for one in record.failing for name, _ in commands.checks_of(one.command)),
         }
 
 
-def _failure(command: Command) -> str:
-    error = next((line.strip() for line in command.error.splitlines() if line.strip()), "")
-    return f"`{shorten(command.command.splitlines()[0], 120)}` failed with “{shorten(error, 160)}”"
+def _failure(command: Command, name: str) -> str:
+    """What failed and how; nothing for style, and nothing where the report says only that it failed."""
+    error = _error(command)
+    if not error or _STYLE.search(name):
+        return ""
+    parts = [part for part in commands.segments(command.command) if commands.checks_of(part)]
+    return f"`{shorten(parts[0] if parts else name, 120)}` failed with “{shorten(error, 160)}”"
+
+
+def _error(command: Command) -> str:
+    lines = (" ".join(line.split()) for line in command.error.splitlines())
+    return next((line for line in lines if not _EMPTY.match(line) and len(query_terms(line)) > 2), "")
 
 
 def workstreams(records: Sequence[SessionRecord]) -> Iterator[str]:

@@ -36,6 +36,10 @@ def init(
             help="`private`: all inside .claude-memories; `repo`: at the top, to be committed.",
         ),
     ] = None,
+    templates: Annotated[
+        bool,
+        typer.Option("--templates", help="Also begin MEMORY.md, tasks/todo.md and tasks/lessons.md."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Give this project its own folder, ignored by git."""
@@ -48,8 +52,13 @@ def init(
             output.note(f"from now on your own words: {', '.join(map(str, foreign))}")
         done = layouts.prepare(root, layout)
         approve(where.home_folder, memory.project.id, root)
-        for path in bring_back(memory.keeper.files_of(memory.project.id, root)):
+        shelf = memory.keeper.shelf_of(memory.project.id, root)
+        for path in bring_back(shelf.files):
             output.note(f"brought back {path}")
+        for path in shelf.put_templates() if templates else []:
+            output.note(f"begun {path}")
+        if not templates and not shelf.files.memory.exists():
+            output.note("`claude-memory init --templates` begins MEMORY.md, todo.md and lessons.md")
     if json:
         output.document(documents.plain(done))
         return

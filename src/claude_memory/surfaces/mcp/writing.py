@@ -59,7 +59,8 @@ class Writing:
         supersedes: Annotated[str, Field(description="the id of what this replaces")] = "",
     ) -> Annotated[CallToolResult, Remembered]:
         """Keep one thing worth knowing in later sessions, with its reason; several things in several calls.
-        kind: decision, correction, preference, fact, fix, pattern, convention, lesson, idea or note.
+        kind: decision, correction, preference, fact, fix, pattern, convention, lesson, reflection, idea or
+        note.
 
         verdict: added; reinforced (known already); superseded (it replaces `other`); conflict (it contradicts
         `other`: find out which holds, then revise). Never put secrets in: they are cut out.
