@@ -107,3 +107,31 @@ def test_secrets_given_to_a_command_stay_out_of_the_files(cli: Any) -> None:
     places = [path for path in (*cli.home.rglob("*"), *cli.project.rglob("*")) if path.is_file()]
     assert all(token.encode() not in path.read_bytes() for path in places)
     assert any(json.dumps("[secret:").strip('"').encode() in path.read_bytes() for path in places)
+
+
+def test_a_project_can_begin_with_templates(cli: Any) -> None:
+    assert "init --templates" in cli.ok("init").err
+    assert not (cli.project / ".claude-memories" / "MEMORY.md").exists()
+    cli.ok("init", "--templates")
+    memory = cli.project / ".claude-memories" / "MEMORY.md"
+    assert "## Active Workstreams" in memory.read_text("utf-8")
+    assert (cli.project / ".claude-memories" / "tasks" / "todo.md").exists()
+    memory.write_text("MINE\n", "utf-8")
+    cli.ok("init", "--templates")
+    assert memory.read_text("utf-8") == "MINE\n"
+
+
+def test_a_note_of_the_knowledge_base_is_begun_and_added_to(cli: Any, scratch_home: Path) -> None:
+    for text in ("ramps of sixty degrees", "soak for ten minutes"):
+        written = cli.ok("notes", "add", "Kiln firing", text, "--as-user", "--json").json
+    note = scratch_home / "knowledge" / "kiln-firing.md"
+    assert Path(written["file"]) == note
+    assert note.read_text("utf-8") == "# Kiln firing\n\nramps of sixty degrees\n\nsoak for ten minutes\n"
+    assert cli.ok("search", "soak kiln", "--json").json[0]["place"].startswith(str(note))
+
+
+def test_a_remembered_reflection_is_read_where_reflections_are(cli: Any) -> None:
+    cli.ok("remember", "small commits win", "--kind", "reflection", "--as-user")
+    [line] = (cli.home / "reflections.jsonl").read_text("utf-8").splitlines()
+    assert json.loads(line)["content"] == "small commits win"
+    assert len(cli.ok("search", "small commits", "--json").json) == 1

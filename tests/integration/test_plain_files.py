@@ -346,7 +346,6 @@ def test_what_a_session_did_stands_in_every_file_while_it_goes_on(
     files = memory.keeper.files_of(memory.project.id, project)
     decisions = files.memory.read_text("utf-8")
     assert "| Retry payments of s1 with backoff | “Add retries with backoff" in decisions
-    assert "| pay.py | 1 |" in decisions
     assert "## Active Workstreams" in decisions
     assert "- [ ] write docs\n- [x] add retries" in files.todo.read_text("utf-8")
     assert "`pytest tests/pay` failed with “TypeError: retry()" in files.lessons.read_text("utf-8")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -24,7 +24,7 @@ DECISIONS = "decisions"
 AGENT_DECISIONS = "agent-decisions"  # shown as a quotation until a person moves the row to the other table
 SETTLED = "settled"
 WORKSTREAMS = "workstreams"
-KEY_FILES = "key-files"
+KEY_FILES = "key-files"  # written by 0.1.0
 DISTILLED = "distilled"
 LESSONS = "lessons"  # told by a person
 AGENT_LESSONS = "agent-lessons"
@@ -37,7 +37,6 @@ HEADINGS = {
     AGENT_DECISIONS: "## Decisions noted by agents",
     SETTLED: "## Settled in sessions",
     WORKSTREAMS: "## Active Workstreams",
-    KEY_FILES: "## Key files",
     DISTILLED: "## From the daily logs",
     LESSONS: "",
     AGENT_LESSONS: "## Noted by agents",
@@ -74,13 +73,11 @@ What went wrong once and need not again: claude-memory lesson "…"
 """,
 }
 MOST_ROWS = 20
-MOST_FILES = 15
 MOST_LESSONS = 50
 MOST_DONE = 20
 MOST_OPEN = 40
 MOST_PROPOSED = 30
 _DECISION_HEAD = ("| Date | Decision | Rationale |", "|---|---|---|")
-_FILE_HEAD = ("| File | Sessions | Last |", "|---|---|---|")
 _CELL = r"((?:\\\||[^|])*?)"
 _ROW = re.compile(rf"^\|\s*{_CELL}\s*\|\s*{_CELL}\s*\|\s*{_CELL}\s*\|\s*$")
 _ITEM = re.compile(r"^- \[([ x])\] (.*)$")
@@ -116,9 +113,7 @@ class Shelf:
                 return list(present)
             return [*_DECISION_HEAD, _row(f"{day:%Y-%m-%d}", what, why), *known]
 
-        return set_block(
-            self.files, self.home, self.files.memory, name, rows, heading=HEADINGS[name], title=_TITLE
-        )
+        return self._write(self.files.memory, name, rows)
 
     # --- from sessions
 
@@ -139,12 +134,6 @@ class Shelf:
         """Let the list of what is being worked on be just this."""
         return self._set(self.files.memory, WORKSTREAMS, [f"- {one_line(line)}" for line in lines])
 
-    def set_key_files(self, counts: Mapping[str, tuple[int, date]]) -> bool:
-        """Let the table of the files that work comes back to be just this."""
-        by_use = sorted(counts.items(), key=lambda item: (-item[1][0], item[0]))[:MOST_FILES]
-        lines = [_row(name, str(count), f"{last:%Y-%m-%d}") for name, (count, last) in by_use]
-        return self._set(self.files.memory, KEY_FILES, [*_FILE_HEAD, *lines] if lines else [])
-
     def keep_todo(self, tasks: Mapping[str, str]) -> bool:
         """Bring the agent's list up to date: task and its status. What a person wrote is not touched."""
 
@@ -158,12 +147,7 @@ class Shelf:
             finished = [name for name, done in state.items() if done][-MOST_DONE:]
             return [*(f"- [ ] {name}" for name in left), *(f"- [x] {name}" for name in finished)]
 
-        if not tasks:
-            return False
-        path = self.files.todo
-        return set_block(
-            self.files, self.home, path, TODO, lines, heading=HEADINGS[TODO], title=TITLES[path.name]
-        )
+        return bool(tasks) and self._write(self.files.todo, TODO, lines)
 
     def log_day(self, day: date, session: str, entry: str) -> bool:
         """Let a session have this entry in its day's log; what it said of itself before is replaced."""
@@ -173,29 +157,10 @@ class Shelf:
             kept = [line for line in present if not line.endswith(mark)]
             return sorted([*kept, f"- {one_line(entry)}{mark}"])
 
-        path = self.files.daily(day)
-        return set_block(
-            self.files,
-            self.home,
-            path,
-            SESSIONS,
-            lines,
-            heading=HEADINGS[SESSIONS],
-            title=f"# {day:%Y-%m-%d}",
-        )
+        return self._write(self.files.daily(day), SESSIONS, lines)
 
     def _set(self, path: Path, name: str, lines: Sequence[str]) -> bool:
-        if not lines and not path.exists():
-            return False
-        return set_block(
-            self.files,
-            self.home,
-            path,
-            name,
-            lambda _: lines,
-            heading=HEADINGS[name],
-            title=TITLES.get(path.name, ""),
-        )
+        return bool(lines or path.exists()) and self._write(path, name, lambda _: lines)
 
     def _add_dated(self, name: str, texts: Sequence[str], day: date) -> bool:
         def lines(present: Sequence[str]) -> list[str]:
@@ -204,10 +169,11 @@ class Shelf:
             every = [*fresh, *present]
             return every[:MOST_LESSONS] if name == LEARNED else every
 
-        path = self.files.lessons
-        return set_block(
-            self.files, self.home, path, name, lines, heading=HEADINGS[name], title=TITLES[path.name]
-        )
+        return self._write(self.files.lessons, name, lines)
+
+    def _write(self, path: Path, name: str, lines: Callable[[list[str]], Sequence[str]]) -> bool:
+        title = TITLES.get(path.name, f"# {path.stem}")
+        return set_block(self.files, self.home, path, name, lines, heading=HEADINGS[name], title=title)
 
     # --- templates
 

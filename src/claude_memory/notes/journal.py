@@ -125,10 +125,11 @@ def _write_session(
     for day, part in days.items():
         if is_meaningful(part):
             settled = [item for item in _settled(store, conversation, session=True) if _day(item) == day]
-            line = session_line(conversation, part, settled)
+            record = sessions.record(conversation.session, part, conversation.title)
+            line = session_line(conversation, record, part, settled)
             name = f"{conversation.session} {line.date}"
             state.lines[name] = session_log.put(home, line, known=state.lines.get(name, ""))
-            shelf.log_day(day, buffer.session_name(conversation.session), _day_entry(line, part))
+            shelf.log_day(day, buffer.session_name(conversation.session), _day_entry(line, record))
             written.append(line)
     if on_command or not shelf.files.is_shared:
         shelf.learn(list(solved(exchanges))[-MOST_LEARNED:], day=conversation.last.astimezone().date())
@@ -139,10 +140,8 @@ def _write_project(home: Path, store: Store, conversation: Conversation, *, on_c
     """What all sessions of a project come to; `conversation` is the newest that grew."""
     shelf = _shelf(home, conversation)
     records = _records(store, conversation.project)
-    last = (
-        sessions.record(conversation.session, found) if (found := exchanges_of(store, conversation)) else None
-    )
-    threads = open_threads(found, last) if last else []
+    found = exchanges_of(store, conversation)
+    threads = open_threads(sessions.record(conversation.session, found)) if found else []
     buffer.set_block(shelf.files, home, buffer.NEXT, [f"- {text}" for text in threads])
     if shelf.files.is_shared and not on_command:
         return
@@ -150,12 +149,6 @@ def _write_project(home: Path, store: Store, conversation: Conversation, *, on_c
     shelf.set_unsolved(list(unsolved(records)))
     shelf.set_settled([_decision_row(item) for item in _settled(store, conversation)])
     shelf.set_workstreams(list(workstreams(records)))
-    counts: dict[str, tuple[int, date]] = {}
-    for record in records:
-        for name, _ in record.files:
-            count, day = counts.get(name, (0, record.ended.astimezone().date()))
-            counts[name] = (count + 1, day)
-    shelf.set_key_files(counts)
 
 
 def exchanges_of(store: Store, conversation: Conversation) -> list[Exchange]:
@@ -175,10 +168,12 @@ def is_meaningful(exchanges: Sequence[Exchange]) -> bool:
 
 
 def session_line(
-    conversation: Conversation, exchanges: Sequence[Exchange], settled: Sequence[StoredMemory]
+    conversation: Conversation,
+    record: SessionRecord,
+    exchanges: Sequence[Exchange],
+    settled: Sequence[StoredMemory],
 ) -> SessionLine:
     """A day of a session in a line; what it was, its closing words say."""
-    record = sessions.record(conversation.session, exchanges, conversation.title)
     ended = record.ended.astimezone()
     reasons = ((item.title, _decision_row(item)[2]) for item in settled)
     return SessionLine(
@@ -188,7 +183,7 @@ def session_line(
         summary=_summary(record, exchanges),
         decisions=tuple(f"{what} (why: {why})" if why else what for what, why in reasons),
         artifacts=tuple(name for name, _ in record.files)[:20],
-        open_threads=tuple(open_threads(exchanges, record)),
+        open_threads=tuple(open_threads(record)),
         project=conversation.project,
         session_id=conversation.session,
         through=record.ended.isoformat(),
@@ -205,23 +200,23 @@ def _summary(record: SessionRecord, exchanges: Sequence[Exchange]) -> str:
     return shorten(subjects or record.first_request or record.title, SUMMARY_CHARACTERS)
 
 
-def _day_entry(line: SessionLine, exchanges: Sequence[Exchange]) -> str:
-    commits = [f"{commit.hash} {commit.subject}".strip() for one in exchanges for commit in one.commits]
-    failing = sessions.record(exchanges[0].session, exchanges).failing
+def _day_entry(line: SessionLine, record: SessionRecord) -> str:
+    commits = [f"{commit.hash} {commit.subject}".strip() for commit in record.commits]
+    failing = record.failing
     parts = [f"{line.time} {line.session}: {line.summary}"]
     parts += [f"decided: {'; '.join(line.decisions)}"] if line.decisions else []
-    parts += [f"committed: {'; '.join(dict.fromkeys(commits))}"] if commits else []
+    parts += [f"committed: {'; '.join(commits)}"] if commits else []
     parts += [f"files: {', '.join(line.artifacts[:8])}"] if line.artifacts else []
     parts += [f"fails: {'; '.join(shorten(one.command, 80) for one in failing)}"] if failing else []
     parts += [f"open: {'; '.join(line.open_threads)}"] if line.open_threads else []
     return " · ".join(parts)
 
 
-def open_threads(exchanges: Sequence[Exchange], record: SessionRecord) -> list[str]:
+def open_threads(record: SessionRecord) -> list[str]:
     """What is left to do: the agent's open tasks, what its last words call open, what was not answered."""
     threads = [task.title for task in record.open_tasks]
     threads += _called_open(record.closing)
-    if exchanges and not record.answered and record.last_request:
+    if not record.answered and record.last_request:
         threads.append(f"not answered: {shorten(' '.join(record.last_request.split()), 160)}")
     return list(dict.fromkeys(" ".join(text.split()) for text in threads))[:MOST_OPEN]
 
