@@ -13,13 +13,15 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from claude_memory.model import Event, EventKind, SearchScope
+from claude_memory.model import EventKind, SearchScope
 from claude_memory.notes import buffer
+from claude_memory.notes.journal import exchanges_of
 from claude_memory.notes.places import project_files
 from claude_memory.platform.project import root_of
 from claude_memory.settings import Settings
+from claude_memory.store import archive_of
 from claude_memory.store.protocol import EventFilter, Store
-from claude_memory.understand.speaker import Speaker, of_event
+from claude_memory.understand.model import Exchange
 
 DEFAULT_WINDOW = 200_000
 # By the beginning of a model's name, longest first; `[1m]` in a name asks for the long window.
@@ -88,37 +90,32 @@ def watch(home: Path, store: Store, settings: Settings, *, now: datetime) -> int
     replies = store.events(
         SearchScope(None), EventFilter(kinds=(EventKind.REPLY,), since=now - RECENTLY), limit=50
     )
-    latest = {event.session: event for event in reversed(replies) if event.session}
+    latest = {str(event.session): event for event in reversed(replies) if event.session}
     written = 0
-    for event in latest.values():
+    for session, event in latest.items():
         path = event.payload.get("transcript_path")
         if not isinstance(path, str) or not path or (used := usage(Path(path))) is None:
             continue
-        lines = condensed(_exchanges(store, event)) if is_near(used, settings) else []
+        lines: list[str] = []
+        if is_near(used, settings):
+            for conversation in archive_of(store).by_sessions(SearchScope((event.project,)), [session]):
+                lines += condensed(exchanges_of(store, conversation))
         files = project_files(home, event.project, root_of(event.cwd) if event.cwd else home)
         written += buffer.set_block(files, home, buffer.EXCHANGES, lines)
     return written
 
 
-def condensed(events: Sequence[Event]) -> list[str]:
-    """The last exchanges since the compaction, as lines."""
-    after = max((i for i, event in enumerate(events) if event.kind is EventKind.COMPACTION), default=-1)
+def condensed(exchanges: Sequence[Exchange]) -> list[str]:
+    """The last exchanges, as lines: asked and answered."""
     lines = []
-    for event in events[after + 1 :]:
-        asked, answered = of_event(event), _text(event, "last_assistant_message")
-        if asked.speaker is Speaker.PERSON and asked.words:
-            lines.append(f"- {event.timestamp:%H:%M} asked: {_short(asked.words, ASKED_CHARACTERS)}")
-        elif answered:
-            lines.append(f"- {event.timestamp:%H:%M} answered: {_short(answered, ANSWERED_CHARACTERS)}")
-    return lines[-2 * EXCHANGES :]
-
-
-def _exchanges(store: Store, reply: Event) -> list[Event]:
-    kinds = (EventKind.PROMPT, EventKind.REPLY, EventKind.COMPACTION)
-    found = store.events(
-        SearchScope((reply.project,)), EventFilter(session=reply.session, kinds=kinds), limit=4 * EXCHANGES
-    )
-    return list(reversed(found))
+    for exchange in exchanges[-EXCHANGES:]:
+        at = exchange.began
+        lines += [f"- {at:%H:%M} asked: {_short(one.words, ASKED_CHARACTERS)}" for one in exchange.asked]
+        if exchange.closing:
+            lines.append(
+                f"- {exchange.ended:%H:%M} answered: {_short(exchange.closing, ANSWERED_CHARACTERS)}"
+            )
+    return lines
 
 
 def _usage(message: dict[str, Any]) -> Usage | None:
@@ -149,8 +146,3 @@ def _short(text: str, characters: int) -> str:
         return plain
     head = characters * 2 // 3
     return f"{plain[:head]} … {plain[-(characters - head) :]}"
-
-
-def _text(event: Event, key: str) -> str:
-    value = event.payload.get(key)
-    return value if isinstance(value, str) else ""
