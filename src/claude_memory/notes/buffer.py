@@ -18,6 +18,7 @@ from typing import NamedTuple
 from claude_memory.errors import InvalidInput
 from claude_memory.notes import blocks
 from claude_memory.notes.places import INVITATION, ProjectFiles
+from claude_memory.notes.reading import read_bytes
 from claude_memory.notes.writing import append, refuse_special, rewrite
 from claude_memory.platform.files import private_folder
 
@@ -84,7 +85,9 @@ def _append(path: Path, block: bytes) -> None:
 
 def fold(files: ProjectFiles, home: Path) -> bool:
     """Bring what hooks appended into one block: marked by family, each entry once, the newest kept."""
-    if not files.buffer.is_file() or not files.inside(files.buffer):
+    raw = read_bytes(files.buffer)
+    folded = raw.count(f"claude-memory:begin {PROMPTS} ".encode()) < 2 and HEADINGS[PROMPTS].encode() in raw
+    if not raw or folded or not files.inside(files.buffer):
         return False
     return rewrite(files, home, files.buffer, _folded)
 
