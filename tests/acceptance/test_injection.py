@@ -21,8 +21,8 @@ from claude_memory import Memory, MemoryAPI, NewMemory
 from claude_memory.context import builder, sections
 from claude_memory.hook.claude_memory_hook import spool
 from claude_memory.notes import buffer, reflections, session_log
-from claude_memory.notes.documents import Shelf
 from claude_memory.notes.places import project_files
+from claude_memory.notes.project_documents import ProjectDocuments
 from claude_memory.summaries.model import Summary, as_json
 from claude_memory.surfaces.hooks.answers import respond
 
@@ -202,9 +202,9 @@ def keep(memory: Memory, payloads: list[tuple[str, str]]) -> None:
         memory.intentions.set(text, topics=[f"{mark} {mark}"], priority="high")
         memory.intentions.set("look", files=[f"*{mark}* *"])
         reflections.add(memory.home, "pattern", text, project=text, now=NOW, by_agent=True)
-        Shelf(files, memory.home).add_lesson(text, day=NOW.date(), by_agent=True)
-        Shelf(files, memory.home).add_decision(text, text, day=NOW.date(), by_agent=True)
-        entry = buffer.Entry(NOW, "decision", text, SESSION)
+        ProjectDocuments(files, memory.home).add_lesson(text, day=NOW.date(), by_agent=True)
+        ProjectDocuments(files, memory.home).add_decision(text, text, day=NOW.date(), by_agent=True)
+        entry = buffer.BufferEntry(NOW, "decision", text, SESSION)
         buffer.add(files, memory.home, entry, by_agent=True)
         session_log.append(
             memory.home,

@@ -243,7 +243,7 @@ def test_writers_without_a_lock_and_the_drain_lose_nothing(home: Path, project: 
         "        for number in range(8 if child else 40):\n"
         "            if child:\n"
         "                text = f'use {child}-{number} not the other'\n"
-        "                buffer.write_ahead(files, buffer.Entry(datetime.now(UTC), 'said', text))\n"
+        "                buffer.write_ahead(files, buffer.BufferEntry(datetime.now(UTC), 'said', text))\n"
         "            else:\n"
         "                buffer.fold(files, Path(sys.argv[1]))\n"
         "        os._exit(0)\n"

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from claude_memory.errors import InvalidInput
 from claude_memory.notes import blocks
+from claude_memory.notes.edits import append, refuse_special, rewrite
 from claude_memory.notes.places import INVITATION, ProjectFiles
 from claude_memory.notes.reading import read_bytes
-from claude_memory.notes.writing import append, refuse_special, rewrite
 from claude_memory.platform.files import private_folder
 
 PROMPTS = "prompts"  # what people typed and pasted: shown as a quotation
@@ -46,7 +46,7 @@ _ENTRY = (
 )
 
 
-class Entry(NamedTuple):
+class BufferEntry(NamedTuple):
     """One thing that was said: when, what it settles, in which session."""
 
     at: datetime
@@ -66,7 +66,7 @@ class Entry(NamedTuple):
         return self.text.replace(_NEW_LINE, "\n")
 
 
-def write_ahead(files: ProjectFiles, entry: Entry) -> None:
+def write_ahead(files: ProjectFiles, entry: BufferEntry) -> None:
     """Append an entry as a whole block of its own: one write, no lock, nothing read."""
     block = "\n".join([*blocks.drawn_block(PROMPTS, [entry.line()]), ""]).encode("utf-8", "replace")
     if not files.inside(files.buffer):
@@ -121,7 +121,7 @@ def _is_plain(line: str) -> bool:
     return match is None or match["label"] == SAID
 
 
-def add(files: ProjectFiles, home: Path, entry: Entry, *, by_agent: bool = False) -> bool:
+def add(files: ProjectFiles, home: Path, entry: BufferEntry, *, by_agent: bool = False) -> bool:
     """Add an entry that was written on purpose; one that stands there already is not repeated."""
     block = BY_AGENTS if by_agent else NOTES
 
@@ -152,13 +152,13 @@ def clear(files: ProjectFiles, home: Path) -> bool:
     return files.buffer.exists() and rewrite(files, home, files.buffer, change)
 
 
-def entries_in(lines: Sequence[tuple[int, str]]) -> list[tuple[int, Entry]]:
+def entries_in(lines: Sequence[tuple[int, str]]) -> list[tuple[int, BufferEntry]]:
     """The entries among a buffer's numbered lines."""
     matches = ((number, _pattern().match(line)) for number, line in lines)
     return [
         (
             number,
-            Entry(
+            BufferEntry(
                 datetime.fromisoformat(match["at"]).replace(tzinfo=UTC),
                 match["label"],
                 match["text"],

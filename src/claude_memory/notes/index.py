@@ -44,7 +44,7 @@ _ANY = MemoryFilter(statuses=tuple(Status))
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FileSource:
     """A set of files that are read alike and belong together."""
 
     list_paths: Callable[[], Iterable[Path]]
@@ -112,7 +112,7 @@ class _File:
 def sync(
     home: Path,
     store: Store,
-    sources: Sequence[Source],
+    sources: Sequence[FileSource],
     *,
     clean: Callable[[str], str],
     now: datetime,
@@ -167,7 +167,7 @@ class _Run:
         raw = json.dumps({"format": _FORMAT, "store": store_key, "files": files})
         write_atomically(self.home / "cache" / STATE, raw.encode("utf-8", "surrogateescape"))
 
-    def source(self, source: Source) -> None:
+    def source(self, source: FileSource) -> None:
         paths = list(source.list_paths())
         self.done.files += len(paths)
         if not source.is_there():
@@ -182,7 +182,7 @@ class _Run:
                 return
             self.file(source, path)
 
-    def file(self, source: Source, path: Path) -> None:
+    def file(self, source: FileSource, path: Path) -> None:
         try:
             found = path.lstat()
         except OSError:
@@ -199,7 +199,7 @@ class _Run:
             return
         self.read(source, path, content, _File(found.st_mtime_ns, found.st_size, digest, "", [], seen))
 
-    def read(self, source: Source, path: Path, content: bytes, fresh: _File) -> None:
+    def read(self, source: FileSource, path: Path, content: bytes, fresh: _File) -> None:
         lines = parse_lines(path, content)
         self.done.problems += lines.problems
         named = markdown.parse(lines.lines, path.stem).id if source.root is not None else ""
@@ -228,7 +228,7 @@ class _Run:
                 return item
         return None
 
-    def memory(self, source: Source, path: Path, piece: Piece, file: _File) -> StoredMemory:
+    def memory(self, source: FileSource, path: Path, piece: Piece, file: _File) -> StoredMemory:
         provenance: dict[str, Any] = {"source": "file", "file": str(path), "line": piece.line}
         if piece.links:
             provenance["links"] = list(piece.links)
@@ -303,7 +303,7 @@ class _Run:
     def stored(self, ids: Sequence[MemoryId]) -> list[StoredMemory]:
         return self.store.memories(SearchScope(None), _ANY, ids=ids) if ids else []
 
-    def forget_the_gone(self, sources: Sequence[Source]) -> None:
+    def forget_the_gone(self, sources: Sequence[FileSource]) -> None:
         """Only of folders that are there: one that is not mounted took nothing back."""
         for path, item in self.gone.items():
             owners = [source for source in sources if source.owns(path) and source.is_there()]

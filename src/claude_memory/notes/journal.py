@@ -15,8 +15,8 @@ from pathlib import Path
 
 from claude_memory.model import Kind, MemoryFilter, ProjectId, SearchScope, Status, StoredMemory, Trust
 from claude_memory.notes import buffer, session_log
-from claude_memory.notes.documents import MOST_ROWS, Shelf
 from claude_memory.notes.places import project_files
+from claude_memory.notes.project_documents import MOST_ROWS, ProjectDocuments
 from claude_memory.notes.session_log import SessionLine
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
@@ -331,6 +331,6 @@ def _records(store: Store, project: ProjectId) -> list[SessionRecord]:
     return [sessions.record_from_json(parts) for conversation, parts in found if not conversation.parent]
 
 
-def _shelf(home: Path, conversation: Conversation) -> Shelf:
+def _shelf(home: Path, conversation: Conversation) -> ProjectDocuments:
     root = root_of(conversation.cwd) if conversation.cwd else home
-    return Shelf(project_files(home, conversation.project, root), home)
+    return ProjectDocuments(project_files(home, conversation.project, root), home)

@@ -12,12 +12,12 @@ from pathlib import Path
 from claude_memory.errors import InvalidInput
 from claude_memory.model import Project, ProjectId, ProjectIdentity, Scope, Trust
 from claude_memory.notes import blocks, buffer, danger_zone, index, journal, pieces
-from claude_memory.notes.documents import Shelf
-from claude_memory.notes.index import Source
+from claude_memory.notes.edits import edit, one_line
+from claude_memory.notes.index import FileSource
 from claude_memory.notes.places import ON_DEMAND, PersonFiles, ProjectFiles, project_files
+from claude_memory.notes.project_documents import ProjectDocuments
 from claude_memory.notes.reading import MAX_BYTES
 from claude_memory.notes.session_log import SessionLine, day_files
-from claude_memory.notes.writing import edit, one_line
 from claude_memory.platform.layout import FOLDER
 from claude_memory.settings import Settings
 from claude_memory.store.protocol import Store
@@ -76,9 +76,9 @@ class Keeper:
         """The plain files of a project."""
         return project_files(self.home, project, root)
 
-    def shelf_of(self, project: ProjectId, root: Path) -> Shelf:
+    def shelf_of(self, project: ProjectId, root: Path) -> ProjectDocuments:
         """The documents of a project, to be written."""
-        return Shelf(self.files_of(project, root), self.home)
+        return ProjectDocuments(self.files_of(project, root), self.home)
 
     def knowledge_folders(self) -> list[Path]:
         """The folders of notes, as set; those that are there or not."""
@@ -106,8 +106,8 @@ class Keeper:
         edit(path, change, home=self.home)
         return path
 
-    def _sources(self, project: Project | None, root: Path) -> list[Source]:
-        found: list[Source] = []
+    def _sources(self, project: Project | None, root: Path) -> list[FileSource]:
+        found: list[FileSource] = []
         projects = [(project, root)] if project is not None else list(self._at_work())
         for each, place in projects:
             files = self.files_of(each.id, place)
@@ -154,14 +154,14 @@ def notes_in(folder: Path) -> Iterator[Path]:
             yield Path(entry.path)
 
 
-def _of_person(home: Path, own: ProjectId, projects: Sequence[Project]) -> list[Source]:
+def _of_person(home: Path, own: ProjectId, projects: Sequence[Project]) -> list[FileSource]:
     """MEMORY.md, reflections and logs go with the person; a line that names its project belongs there."""
     files = PersonFiles(home)
     names = Counter(project.name for project in projects)
     named = {project.name: project.id for project in projects if names[project.name] == 1}
     named |= {project.id: project.id for project in projects}
     return [
-        Source(list_paths, read, own, Trust.USER, Scope.USER, (prefix,), projects=named)
+        FileSource(list_paths, read, own, Trust.USER, Scope.USER, (prefix,), projects=named)
         for list_paths, read, prefix in (
             (lambda: filter(Path.is_file, [files.memory]), pieces.of_memory_file, str(files.memory)),
             (
@@ -174,12 +174,12 @@ def _of_person(home: Path, own: ProjectId, projects: Sequence[Project]) -> list[
     ]
 
 
-def _of_project(files: ProjectFiles, project: ProjectId, root: Path) -> list[Source]:
+def _of_project(files: ProjectFiles, project: ProjectId, root: Path) -> list[FileSource]:
     """The project's own files; those that came with a clone are nobody's word yet."""
 
-    def of_base(base: Path, trust: Trust) -> Source:
+    def of_base(base: Path, trust: Trust) -> FileSource:
         single = ProjectFiles(base, files.kept)
-        return Source(
+        return FileSource(
             lambda: [path for path in single.all() if single.inside(path)],
             pieces.of_project_file,
             project,
@@ -193,9 +193,9 @@ def _of_project(files: ProjectFiles, project: ProjectId, root: Path) -> list[Sou
     return [of_base(files.base, Trust.USER), *(of_base(base, Trust.IMPORTED) for base in files.imported)]
 
 
-def _of_knowledge(folder: Path, project: ProjectId) -> Source:
+def _of_knowledge(folder: Path, project: ProjectId) -> FileSource:
     """A folder of notes that the person keeps for everything they do."""
-    return Source(
+    return FileSource(
         lambda: notes_in(folder),
         pieces.of_knowledge,
         project,

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from claude_memory.model import Kind
-from claude_memory.notes import blocks, buffer, documents, markdown
+from claude_memory.notes import blocks, buffer, markdown
+from claude_memory.notes import project_documents as documents
 from claude_memory.notes.reading import Lines, records_of
 from claude_memory.notes.reflections import KINDS, of_record
 from claude_memory.notes.session_log import line_of

@@ -42,7 +42,7 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class JsonRecord:
     """One JSON object of a file of lines."""
 
     line: int
@@ -87,14 +87,14 @@ def parse_lines(path: Path, content: bytes) -> Lines:
     return Lines(path, tuple(lines), tuple(problems))
 
 
-def read_records(path: Path) -> tuple[list[Record], list[Problem]]:
+def read_records(path: Path) -> tuple[list[JsonRecord], list[Problem]]:
     """The JSON objects of a file of lines, and the lines that are none."""
     return records_of(read_lines(path))
 
 
-def records_of(found: Lines) -> tuple[list[Record], list[Problem]]:
+def records_of(found: Lines) -> tuple[list[JsonRecord], list[Problem]]:
     """The JSON objects in these lines, and the lines that are none."""
-    records: list[Record] = []
+    records: list[JsonRecord] = []
     problems = [problem for problem in found.problems if "conflict" in problem.reason]
     for number, text in found.lines:
         if not text.strip():
@@ -103,7 +103,7 @@ def records_of(found: Lines) -> tuple[list[Record], list[Problem]]:
         if value is None:
             problems.append(Problem(found.path, number, "not a JSON object: this line is passed over"))
         else:
-            records.append(Record(number, value))
+            records.append(JsonRecord(number, value))
     return records, problems
 
 

@@ -19,7 +19,7 @@ from claude_memory.surfaces.cli.request import AsUser, Json, Yes, opened, said, 
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
-    from claude_memory.notes.documents import Shelf
+    from claude_memory.notes.project_documents import ProjectDocuments
 
 SYNC_SECONDS = 2.0
 Text = Annotated[list[str], typer.Argument(metavar="TEXT", help="The text; `-` reads standard input.")]
@@ -191,7 +191,7 @@ def buffer_add(context: typer.Context, text: Text, as_user: AsUser = False, json
         files = _shelf(memory).files
         content = " ".join(memory.keeper.clean(whole_text(text)).split())
         session = buffers.session_name(os.environ.get("CLAUDE_MEMORY_SESSION", ""))
-        entry = buffers.Entry(datetime.now(UTC), buffers.NOTE, content, session)
+        entry = buffers.BufferEntry(datetime.now(UTC), buffers.NOTE, content, session)
         buffers.add(files, memory.home, entry, by_agent=by_agent)
     _done(json, files.buffer, {"entry": content})
 
@@ -334,7 +334,7 @@ def _by_agent(as_user: bool) -> bool:
     return own_trust(as_user=as_user) is not Trust.USER
 
 
-def _shelf(memory: Memory) -> Shelf:
+def _shelf(memory: Memory) -> ProjectDocuments:
     return memory.keeper.shelf_of(memory.project.id, memory.project_root)
 
 

@@ -25,7 +25,7 @@ def note(moment: Moment) -> None:
     if heard.speaker is not Speaker.PERSON or not heard.words.strip():
         return
     try:
-        entry = buffer.Entry(
+        entry = buffer.BufferEntry(
             moment.now, buffer.SAID, _clean(heard.words), buffer.session_name(moment.session)
         )
         buffer.write_ahead(_files(moment), entry)

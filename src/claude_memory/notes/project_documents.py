@@ -15,9 +15,9 @@ from pathlib import Path
 
 from claude_memory.errors import InvalidInput
 from claude_memory.notes import blocks
+from claude_memory.notes.edits import one_line, rewrite, set_block
 from claude_memory.notes.places import ProjectFiles
 from claude_memory.notes.reading import read_bytes, read_lines
-from claude_memory.notes.writing import one_line, rewrite, set_block
 from claude_memory.platform.files import private_folder, write_atomically
 
 DECISIONS = "decisions"
@@ -89,7 +89,7 @@ _LASTING = {"decision", "architecture", "correction", "value"}
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class ProjectDocuments:
     """The files of one project, and the home whose locks guard them."""
 
     files: ProjectFiles
