@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from claude_memory.errors import InvalidInput
 from claude_memory.notes import blocks
-from claude_memory.notes.edits import append, refuse_special, rewrite
+from claude_memory.notes.file_edits import append, refuse_special, rewrite
 from claude_memory.notes.places import INVITATION, ProjectFiles
 from claude_memory.notes.reading import read_bytes
 from claude_memory.platform.files import private_folder

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from claude_memory.errors import MemoryFault
 from claude_memory.notes import blocks
-from claude_memory.notes.edits import edit
+from claude_memory.notes.file_edits import edit
 from claude_memory.redact.erasure import Holder, holds, says, without
 
 _MARKUP = "-*>#| \t[]x"

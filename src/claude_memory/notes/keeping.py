@@ -12,7 +12,7 @@ from pathlib import Path
 from claude_memory.errors import InvalidInput
 from claude_memory.model import Project, ProjectId, ProjectIdentity, Scope, Trust
 from claude_memory.notes import blocks, buffer, danger_zone, index, journal, pieces
-from claude_memory.notes.edits import edit, one_line
+from claude_memory.notes.file_edits import edit, one_line
 from claude_memory.notes.index import FileSource
 from claude_memory.notes.places import ON_DEMAND, PersonFiles, ProjectFiles, project_files
 from claude_memory.notes.project_documents import ProjectDocuments

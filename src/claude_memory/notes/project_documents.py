@@ -15,7 +15,7 @@ from pathlib import Path
 
 from claude_memory.errors import InvalidInput
 from claude_memory.notes import blocks
-from claude_memory.notes.edits import one_line, rewrite, set_block
+from claude_memory.notes.file_edits import one_line, rewrite, set_block
 from claude_memory.notes.places import ProjectFiles
 from claude_memory.notes.reading import read_bytes, read_lines
 from claude_memory.platform.files import private_folder, write_atomically

@@ -44,7 +44,7 @@ def add(
     home: Path, type_: str, content: str, *, project: str, now: datetime, by_agent: bool = False
 ) -> Reflection:
     """Write one down."""
-    from claude_memory.notes.edits import append_record  # redacts: who only reads need not load it
+    from claude_memory.notes.file_edits import append_record  # redacts: who only reads need not load it
 
     if type_ not in TYPES:
         raise InvalidInput(f"unknown type {type_!r}: one of {', '.join(TYPES)}")

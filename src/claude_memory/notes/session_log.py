@@ -52,7 +52,7 @@ class SessionLine:
 
 def append(home: Path, line: SessionLine) -> Path:
     """Add a session's line to the file of its day."""
-    from claude_memory.notes.edits import append_record  # redacts: who only reads need not load it
+    from claude_memory.notes.file_edits import append_record  # redacts: who only reads need not load it
 
     path = PersonFiles(home).sessions / f"{line.date}.jsonl"
     append_record(path, line.record(), home=home)
@@ -65,7 +65,7 @@ def put(home: Path, line: SessionLine, *, known: str = "") -> str:
     Lines of people and of other sessions stay as they are, and so does a line of ours that somebody changed:
     `known` is the hash of what was written last.
     """
-    from claude_memory.notes.edits import edit, json_line
+    from claude_memory.notes.file_edits import edit, json_line
 
     made = json_line(line.record())
     hashes = [known]
