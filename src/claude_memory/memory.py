@@ -1,17 +1,563 @@
-"""`Memory`: one open home and project, and a verb for everything a surface can ask.
+"""`Memory`: one open home and project, and a verb for everything a surface or a program can ask.
 
-Wiring only: the verbs stand in `verbs`, by topic, and each calls the part that does the work. Ranking,
-SQL and file formats live elsewhere.
+Each verb is short: it looks up, calls the part that does the work, and returns values of `model`. What is
+below a matter hangs on it: `memory.tasks`, `.notes`, `.summaries`, `.projects`, `.intentions`, `.upkeep` …
+Ranking, SQL and file formats live elsewhere. Questions write nothing; `catch_up` brings in what waits.
 """
 
 from __future__ import annotations
 
-from claude_memory.verbs.asking import Asking
-from claude_memory.verbs.upkeep import Reindexed
-from claude_memory.verbs.writing import Writing
+import contextlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Memory", "Reindexed"]
+from claude_memory.errors import Conflict, InvalidInput, NotFound, StoreFault
+from claude_memory.lifecycle.drafting import Revision, accepted, choice, clean, drafted, kind_of
+from claude_memory.model import (
+    Hit,
+    Kind,
+    MemoryFilter,
+    MemoryId,
+    NewMemory,
+    Scope,
+    Status,
+    StoredMemory,
+    Trust,
+)
+from claude_memory.opening import Opened
+from claude_memory.platform.caller import inside_agent, require_person
+from claude_memory.platform.files import FILE_MODE, private_folder
+from claude_memory.store.archive_protocol import ANY_CONVERSATION, ConversationFilter
+from claude_memory.upkeep import Reindexed, Upkeep
+
+if TYPE_CHECKING:
+    from claude_memory.backup.backup import Backups
+    from claude_memory.capture.drain import Drained
+    from claude_memory.graph.knowledge import Knowledge
+    from claude_memory.graph.walk import ProjectGraph
+    from claude_memory.imports.claude_mem import Read
+    from claude_memory.imports.importer import Imported, Progress
+    from claude_memory.lifecycle.entry import Verdict
+    from claude_memory.lifecycle.intention_book import IntentionBook
+    from claude_memory.lifecycle.ledger import Given, LedgerLine
+    from claude_memory.lifecycle.life import Life
+    from claude_memory.notes.book import NotesBook
+    from claude_memory.search.conversation_book import ConversationBook
+    from claude_memory.search.conversations import Recalled
+    from claude_memory.search.explain import Explanation
+    from claude_memory.search.timeline import TimelineEntry
+    from claude_memory.store.project_book import ProjectBook
+    from claude_memory.store.protocol import Erased, StoreStats
+    from claude_memory.summaries.book import SummaryBook
+    from claude_memory.tasks.api import MemoryAPI
+
+__all__ = ["ConversationFilter", "Memory", "Reindexed"]
 
 
-class Memory(Writing, Asking):
+class Memory(Opened):
     """A memory of one project, in one home. Use as a context manager."""
+
+    # Whether an agent speaks through this, whoever started the process; None: told by the caller.
+    serves_agent: bool | None = None
+    # What the write gate made of the memories of the last `remember` or `remember_many`.
+    verdicts: Mapping[MemoryId, Verdict] = MappingProxyType({})
+    _last_question: str | None = None
+
+    # --- parts
+
+    @cached_property
+    def upkeep(self) -> Upkeep:
+        """Bringing in, keeping up, letting go."""
+        return Upkeep(self)
+
+    @property
+    def tasks(self) -> MemoryAPI:
+        """The project's work in three phases, its sessions, and what a sub-agent is told of them."""
+        from claude_memory.tasks.api import MemoryAPI
+        from claude_memory.tasks.storage import storage_for
+
+        storage = storage_for(self.folder, home=self.home)
+        return MemoryAPI(storage=storage, by="agent" if self.serves_agent else None)
+
+    @property
+    def summaries(self) -> SummaryBook:
+        """What compactions left in this project."""
+        from claude_memory.summaries.book import SummaryBook
+
+        return SummaryBook(self.home, self.store, self.archive, self.settings, self.project)
+
+    @property
+    def notes(self) -> NotesBook:
+        """The plain files of the person, the project and the knowledge base."""
+        from claude_memory.notes.book import NotesBook
+
+        return NotesBook(self.upkeep.keeper, self.project, self.project_root, self.upkeep.sync_files)
+
+    @property
+    def lifecycle(self) -> Life:
+        """What memories are worth and how they hang together."""
+        from claude_memory.lifecycle.life import Life
+
+        return Life(self.store, self.project)
+
+    @property
+    def conversations(self) -> ConversationBook:
+        """The archived conversations: look up, read, resume."""
+        from claude_memory.search.conversation_book import ConversationBook
+
+        return ConversationBook(self.archive)
+
+    @property
+    def graph(self) -> ProjectGraph:
+        """How memories hang together through what they mention."""
+        from claude_memory.graph.walk import ProjectGraph
+
+        return ProjectGraph(self.store, self.project, find=self.find, session_id=self.session_id)
+
+    @property
+    def intentions(self) -> IntentionBook:
+        """What is to be done later in this project: set, check, list, complete, snooze, cancel."""
+        from claude_memory.lifecycle.intention_book import IntentionBook
+        from claude_memory.store.lifecycle_protocol import lifecycle_of
+
+        return IntentionBook(
+            lifecycle_of(self.store),
+            self.project,
+            clean=clean,
+            codebase_of=lambda name: self.projects.named(name).id,
+        )
+
+    @property
+    def backups(self) -> Backups:
+        """The whole home in one file, and back."""
+        from claude_memory.backup.backup import Backups
+
+        return Backups(self.home)
+
+    @property
+    def projects(self) -> ProjectBook:
+        """Every project of the home, and what a person says belongs together."""
+        from claude_memory.store.project_book import ProjectBook
+
+        return ProjectBook(self.home, self.store, self.project, self._regrouped)
+
+    # --- writing: every change is mirrored to memories.jsonl
+
+    def remember(self, new: NewMemory, *, embed: bool = True) -> StoredMemory:
+        """Keep one memory and return it as it stands."""
+        return self.find(self.remember_many([new], embed=embed))[0]
+
+    def remember_many(self, new: Sequence[NewMemory], *, embed: bool = True) -> list[MemoryId]:
+        """Keep memories in one transaction; with `embed`, they are searchable by meaning on return."""
+        from claude_memory.lifecycle.entry import admit_new
+
+        now = datetime.now(UTC)
+        memories = [self._reflected(self._drafted(item, now)) for item in new]
+        added = self.store.add([], memories)
+        if added.tombstoned:
+            raise Conflict(f"{added.tombstoned} of {len(memories)} were erased for good and stay so")
+        self.mirror()
+        if embed:
+            self.embed_pending()
+        hasty = not embed and self.settings.embedder != "none"
+        verdicts = admit_new(self.store, memories, self.project_root, None if hasty else self.loaded_model)
+        self.verdicts = {verdict.memory: verdict for verdict in verdicts}
+        if any(verdict.other for verdict in verdicts):
+            self.mirror()
+        return [memory.id for memory in memories]
+
+    def supersede(self, id_: str, new: NewMemory) -> StoredMemory:
+        """Put a new memory in the place of an old one; both stay, linked, and the old one sinks."""
+        return self.remember(replace(new, supersedes=self.find([id_])[0].id))
+
+    def revise(
+        self,
+        id_: str,
+        *,
+        body: str | None = None,
+        title: str | None = None,
+        kind: Kind | str | None = None,
+        topics: Sequence[str] | None = None,
+        files: Sequence[str] | None = None,
+        pinned: bool | None = None,
+        reason: str | None = None,
+        trust: Trust | str | None = None,
+    ) -> StoredMemory:
+        """Change what is given of one memory; the change and its reason are kept in the mirror.
+
+        `trust`: `user` if a person makes the change. What a person said is changed by nobody else: the
+        new text is then kept as a memory of its own, linked to it.
+        """
+        [old] = self.find([id_])
+        speaker = self._trust(trust)
+        if body is not None and not body.strip():
+            raise InvalidInput("a memory needs a text; to remove it, use forget")
+        change = Revision(body, title, kind, topics, files, pinned, reason)
+        if old.trust is Trust.USER and speaker is not Trust.USER:
+            if body is not None or title is not None:
+                return self.remember(change.beside(old, speaker), embed=False)
+            if self._by_agent() and not change.only_pins:
+                raise _persons(old, "change")
+        return self._updated(change.of(old, speaker))
+
+    def inbox(self, *, limit: int | None = None) -> list[StoredMemory]:
+        """What rules or agents propose and nobody has confirmed, newest first."""
+        wanted = MemoryFilter(statuses=(Status.PROPOSED,))
+        return self.store.memories(self.scope(), wanted, limit=limit)
+
+    def accept(
+        self, ids: Sequence[str], *, body: str | None = None, kind: Kind | str | None = None
+    ) -> list[StoredMemory]:
+        """Make proposals, or what an agent, a tool or a file said, a person's own word; for a person alone.
+
+        With `body`, in the person's own wording.
+        """
+        self._require_person("accepting a memory")
+        return [self._updated(accepted(old, body, kind)) for old in self.find(ids)]
+
+    def reject(self, ids: Sequence[str]) -> int:
+        """Refuse proposals: they are gone and never come back."""
+        from claude_memory.store.lifecycle_protocol import lifecycle_of
+
+        self._require_person("rejecting a proposal")
+        proposals = self.find(ids)
+        _check_status(proposals, Status.PROPOSED, "no proposal")
+        gone = lifecycle_of(self.store).reject([memory.id for memory in proposals])
+        self.mirror()
+        return gone
+
+    def forget(self, ids: Sequence[str]) -> list[StoredMemory]:
+        """Hide memories; `restore` brings them back until the undo time is over."""
+        now = datetime.now(UTC)
+        memories = self.find(ids)
+        self._check_owner(memories, "forget")
+        return [self._updated(replace(item, status=Status.FORGOTTEN, forgotten_at=now)) for item in memories]
+
+    def restore(self, ids: Sequence[str]) -> list[StoredMemory]:
+        """Undo `forget`."""
+        memories = self.find(ids)
+        _check_status(memories, Status.FORGOTTEN, "not forgotten")
+        self._check_owner(memories, "restore")
+        return [
+            self._updated(replace(item, status=_unforgotten(item), forgotten_at=None)) for item in memories
+        ]
+
+    def reinstate(self, id_: str) -> StoredMemory:
+        """Undo a supersession: the old memory stands again, the new one stays, the link between them goes."""
+        [old] = self.find([id_])
+        _check_status([old], Status.SUPERSEDED, "not superseded")
+        self._check_owner([old], "restore")
+        if old.superseded_by:
+            self._updated(replace(self.find([old.superseded_by])[0], supersedes=None))
+        return self._updated(replace(old, status=Status.ACTIVE, superseded_by=None))
+
+    def erase(self, ids: Sequence[str]) -> Erased:
+        """Remove memories for good: rows, index, vectors, events, mirror, file pages; a tombstone stays."""
+        self._require_person("erasing for good")
+        return self.upkeep.erase(ids)
+
+    # --- asking: nothing is written, but that a memory was opened
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        kinds: Sequence[Kind | str] = (),
+        topics: Sequence[str] = (),
+        files: Sequence[str] = (),
+        task: str | None = None,
+        session: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        min_relevance: float | None = None,
+        all_projects: bool = False,
+    ) -> list[Hit]:
+        """The best answers among what is stored, most relevant first."""
+        from claude_memory.search.search import search
+
+        if min_relevance is not None and not 0.0 <= min_relevance <= 1.0:
+            raise InvalidInput(f"a relevance is between 0 and 1, not {min_relevance}")
+        self.warm_up()
+        wanted = MemoryFilter(
+            kinds=tuple(kind_of(kind) for kind in kinds),
+            topics=tuple(topics),
+            files=tuple(files),
+            task=task,
+            session=self.session_id(session, all_projects=all_projects) if session else None,
+            since=since,
+            until=until,
+        )
+        self._last_question = query
+        return search(
+            self.store,
+            self.watched_embedder(),
+            self.scope(all_projects=all_projects),
+            query,
+            filter_=wanted,
+            limit=self.settings.search_limit if limit is None else limit,
+            min_relevance=(self.settings.min_relevance or None) if min_relevance is None else min_relevance,
+            now=datetime.now(UTC),
+            boosts=self._activated(query, files),
+        )
+
+    def why(self, id_: str, query: str | None = None) -> Explanation:
+        """Why a memory answers a question (default: the last one asked here), in numbers and words."""
+        from claude_memory.search.explain import explain
+
+        [memory] = self.find([id_])
+        now = datetime.now(UTC)
+        explanation = explain(
+            self.store,
+            self.embedder,
+            self.scope(all_projects=memory.project != self.project.id),
+            query if query is not None else self._noted_question(),
+            memory.id,
+            now=now,
+        )
+        return replace(explanation, words=(*explanation.words, *self.lifecycle.told(memory, now=now)))
+
+    def show(self, ids: Sequence[str]) -> list[StoredMemory]:
+        """Whole memories by id or unique beginning of one; being opened keeps them strong."""
+        memories = self.find(ids)
+        with contextlib.suppress(StoreFault, OSError):  # a busy or read-only store still answers
+            self.lifecycle.review(memories, "opened")
+        return memories
+
+    def timeline(
+        self,
+        *,
+        around: str | None = None,
+        query: str | None = None,
+        before: int = 5,
+        after: int = 5,
+        session: str | None = None,
+    ) -> list[TimelineEntry]:
+        """What happened around a memory, around a question's best hit, or most recently."""
+        from claude_memory.search.timeline import entries_around
+
+        if around is None and query is not None:
+            hits = self.search(query, limit=1, session=session)
+            if not hits:
+                raise NotFound(f"nothing found for {query!r} to draw a timeline around")
+            around = hits[0].id
+        return entries_around(
+            self.store,
+            self.scope(),
+            self.find([around])[0] if around else None,
+            before=before,
+            after=after,
+            session=self.session_id(session) if session else None,
+        )
+
+    def recall(
+        self,
+        query: str,
+        *,
+        within: ConversationFilter = ANY_CONVERSATION,
+        here: bool = False,
+        limit: int | None = None,
+        own_first: bool = True,
+        quick: bool = False,
+    ) -> list[Recalled]:
+        """Archived conversations that answer a question, or the newest; of this project only with `here`.
+
+        A `quick` answer is by words alone and from newer messages where many share the words.
+        """
+        from claude_memory.search.conversations import recall
+
+        return recall(
+            self.archive,
+            self.store,
+            None if quick else self.embedder,
+            self.scope(all_projects=not here),
+            query,
+            within=within,
+            limit=self.settings.search_limit if limit is None else limit,
+            now=datetime.now(UTC),
+            own=self.project.id if own_first else None,
+            thorough=not quick,
+        )
+
+    def knowledge(self, topic: str | None = None) -> Knowledge:
+        """Decisions with their reasons, and rules with how often and since when they came up."""
+        from claude_memory.graph.knowledge import knowledge
+
+        return knowledge(self.store, self.project, topic)
+
+    def given(self, id_: str) -> list[Given]:
+        """When and where hooks handed a memory to an agent, newest first."""
+        from claude_memory.lifecycle.ledger import given
+
+        return given(self.store, self.scope(), self.find([id_])[0].id)
+
+    def ledger(self, *, since: datetime | None = None) -> list[LedgerLine]:
+        """What hooks gave to agents in this project."""
+        from claude_memory.lifecycle.ledger import ledger
+
+        return ledger(self.store, self.scope(), since=since)
+
+    def stats(self, *, all_projects: bool = False) -> StoreStats:
+        """Counts and sizes."""
+        return self.store.stats(None if all_projects else self.project.id)
+
+    # --- bringing in
+
+    def catch_up(self, *, graph: bool = False) -> None:
+        """Bring in what waits, as whoever is about to ask wants it; never fails. `graph`: mentions, too."""
+        self.upkeep.catch_up(graph=graph)
+
+    def drain(self, *, budget_seconds: float | None = None) -> Drained:
+        """Store what hooks have captured; text first, vectors follow by `embed_pending`."""
+        return self.upkeep.drain(budget_seconds=budget_seconds)
+
+    def embed_pending(self, *, budget_seconds: float | None = None) -> int:
+        """Make vectors for passages that lack one; returns how many were made."""
+        return self.upkeep.embed_pending(budget_seconds=budget_seconds)
+
+    def reindex(
+        self, *, from_files: bool = False, progress: Callable[[int], None] | None = None
+    ) -> Reindexed:
+        """Make text index and vectors anew; with `from_files`, the memories too, from memories.jsonl."""
+        return self.upkeep.reindex(from_files=from_files, progress=progress)
+
+    def import_history(
+        self,
+        paths: Sequence[Path] = (),
+        *,
+        agent: str | None = None,
+        since: datetime | None = None,
+        progress: Callable[[Progress], None] | None = None,
+        **bounds: Any,
+    ) -> Imported:
+        """Read agents' own histories: what is new since last time. Vectors follow by `embed_pending`.
+
+        `bounds` are those of `imports.importer.Request`: how long to take, to wait, with how many workers.
+        """
+        from claude_memory.imports.importer import Request
+
+        request = Request(tuple(paths), agent, since, **bounds)
+        return self.upkeep.import_history(request, progress=progress)
+
+    def import_memories(self, kind: str, paths: Sequence[Path]) -> Read:
+        """Read another memory's databases; `claude-mem` is the one that is known."""
+        from claude_memory.imports.claude_mem import import_databases
+
+        if kind != "claude-mem":
+            raise InvalidInput(f"cannot read from {kind!r}: only claude-mem is known")
+        done = import_databases(self.store, paths)
+        self.mirror()
+        return done
+
+    def note_question(self) -> None:
+        """Keep the last question for a `why` that another process asks; a full disk only misses that."""
+        if self._last_question is None:
+            return
+        with contextlib.suppress(OSError, StoreFault):
+            path = private_folder(self.home / "cache") / self._question_file.name
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            with os.fdopen(os.open(path, flags, FILE_MODE), "wb") as handle:
+                handle.write(clean(self._last_question[:2000]).encode("utf-8", "replace"))
+
+    # --- how the verbs do it
+
+    def _drafted(self, new: NewMemory, now: datetime) -> StoredMemory:
+        old = self.find([new.supersedes])[0] if new.supersedes else None
+        return drafted(new, self.project, trust=self._trust(new.trust), old=old, now=now)
+
+    def _reflected(self, memory: StoredMemory) -> StoredMemory:
+        """A reflection is written to its file, which is the truth of it: a person's goes with the person."""
+        if memory.kind is not Kind.REFLECTION:
+            return memory
+        from claude_memory.notes import reflections
+
+        by_agent, now = memory.trust is not Trust.USER, memory.created_at.astimezone()
+        made = reflections.add(
+            self.home, memory.kind.value, memory.body, project=self.project.id, now=now, by_agent=by_agent
+        )
+        scope = Scope.PROJECT if by_agent else Scope.USER
+        return replace(memory, id=reflections.memory_of(self.home, made), body=made.content, scope=scope)
+
+    def _regrouped(self) -> None:
+        """What was said of projects must outlive the database; hooks must not go by what held before."""
+        from claude_memory.notes.places import forget_noted
+
+        forget_noted(self.home)
+        self.mirror()
+
+    def _updated(self, memory: StoredMemory) -> StoredMemory:
+        changed = replace(memory, updated_at=datetime.now(UTC))
+        self.store.update(changed)
+        self.mirror()
+        return changed
+
+    def _activated(self, query: str, files: Sequence[str]) -> dict[MemoryId, float]:
+        """What spreads through the graph from the question; nothing unless the setting asks for it."""
+        if not self.settings.activation:
+            return {}
+        from claude_memory.graph.walk import activated, seeds
+        from claude_memory.store.graph_protocol import graph_of
+
+        graph, project = graph_of(self.store), self.project.id
+        reached = activated(graph, project, seeds(graph, project, query, files))
+        top = max(reached.values(), default=0.0) or 1.0
+        return {memory: self.settings.activation * value / top for memory, value in reached.items()}
+
+    def _by_agent(self) -> bool:
+        """Whether an agent is at work, who changes nothing of what a person said."""
+        return bool(inside_agent()) if self.serves_agent is None else self.serves_agent
+
+    def _require_person(self, verb: str) -> None:
+        """Refuse what an agent may not do."""
+        if self._by_agent():
+            require_person(verb)
+            raise Conflict(f"{verb} is for a person: run it in a terminal of your own")
+
+    def _trust(self, claimed: Trust | str | None) -> Trust:
+        """What a new statement is worth: a person says that it is theirs, and an agent cannot."""
+        trust = Trust.AGENT if claimed is None else choice(Trust, claimed, "trust")
+        if trust is Trust.USER:
+            self._require_person("speaking as the user")
+        return trust
+
+    def _check_owner(self, memories: Sequence[StoredMemory], verb: str) -> None:
+        """An agent neither hides nor brings back what a person said."""
+        theirs = [memory for memory in memories if memory.trust is Trust.USER]
+        if theirs and self._by_agent():
+            raise _persons(theirs[0], verb)
+
+    @property
+    def _question_file(self) -> Path:
+        return self.home / "cache" / f"last-search-{self.project.id}.txt"
+
+    def _noted_question(self) -> str:
+        if self._last_question is not None:
+            return self._last_question
+        try:
+            return self._question_file.read_text("utf-8")
+        except OSError:
+            raise InvalidInput("nothing was searched here yet: give the question with --query") from None
+
+
+def _check_status(memories: Sequence[StoredMemory], status: Status, otherwise: str) -> None:
+    for memory in memories:
+        if memory.status is not status:
+            raise Conflict(f"{memory.id} is {otherwise}: it is {memory.status}")
+
+
+def _unforgotten(memory: StoredMemory) -> Status:
+    return Status.SUPERSEDED if memory.superseded_by else Status.ACTIVE
+
+
+def _persons(memory: StoredMemory, verb: str) -> Conflict:
+    command = {"restore": "forget --undo", "change": "revise"}.get(verb, verb)
+    return Conflict(
+        f"{memory.id} is the user's own word, and only they can {verb} it: "
+        f"`claude-memory {command} {memory.id}` in a terminal of their own"
+    )

@@ -26,13 +26,11 @@ from typer.main import get_command
 
 from claude_memory import Memory
 from claude_memory.backup import backup
-from claude_memory.errors import MemoryFault
 from claude_memory.hook.claude_memory_hook import spool
 from claude_memory.model import SearchScope
 from claude_memory.redact import redact
 from claude_memory.surfaces.cli import app
 from claude_memory.surfaces.hooks.answers import respond
-from claude_memory.surfaces.mcp.memory_tool import MemoryTool
 from claude_memory.transcripts import readers
 
 HOSTILE = hostile(values=1)
@@ -96,7 +94,7 @@ def leaks(folders: list[Path], planted: list[Sample]) -> dict[str, list[str]]:
 def settle(home: Path) -> None:
     with Memory.open(home, Path.cwd()) as memory:
         memory.drain()
-        memory.upkeep()
+        memory.upkeep.prune()
         backup.create(home, memory.store)
 
 
@@ -363,15 +361,6 @@ def by_tools(home: Path, planted: list[Sample]) -> None:
                     await call.session.call_tool(tool.name, given)
 
     in_process(home, Path.cwd(), talk)
-    tool = MemoryTool(home, home / "aside")
-    for number, sample in enumerate(planted[::5]):
-        for path in (f"/memories/{sample.snippet}", f"/memories/n{number}.md"):
-            with contextlib.suppress(MemoryFault, OSError, ValueError):
-                tool.call({"command": "create", "path": path, "file_text": sample.snippet})
-                tool.call(
-                    {"command": "insert", "path": path, "insert_line": 0, "insert_text": sample.snippet}
-                )
-                tool.call({"command": "rename", "old_path": path, "new_path": f"/memories/{sample.snippet}"})
 
 
 def filled(name: str, field: dict[str, Any], texts: Iterator[Sample], turn: int, known: str) -> Any:

@@ -190,8 +190,10 @@ def test_a_scratchpad_that_an_agent_rewrote_is_the_agents(memory: Memory) -> Non
     MemoryAPI(project=folder, session="s1", by="person:me").create_scratchpad(
         "deploy", "a person's zebra plan"
     )
+    memory.catch_up()
     assert [hit.trust for hit in memory.search("zebra")] == ["user"]
     MemoryAPI(project=folder, session="s1", by="agent").update_scratchpad("deploy", "an agent's zebra plan")
+    memory.catch_up()
     assert [hit.trust for hit in memory.search("zebra")] == ["agent"]
 
 

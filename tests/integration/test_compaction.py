@@ -264,13 +264,12 @@ def test_a_kill_at_any_moment_leaves_the_same_files_in_the_end(
 
 
 def test_a_boundary_that_no_hook_reported_is_found_by_the_import(memory: Memory, session: Session) -> None:
-    from claude_memory.imports.importer import Request
 
     first_part(session)
     session.compact()
     for spooled in (memory.home / "spool" / "new").iterdir():
         spooled.unlink()
-    memory.import_history(Request((session.path,), agent="claude-code"))
+    memory.import_history((session.path,), agent="claude-code")
     session.path.unlink()  # the agent cleaned up; the archive stands in
     [kept] = compacted(memory)
     assert kept.document["original_message_range"] == [1, 12]

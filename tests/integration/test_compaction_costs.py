@@ -15,7 +15,6 @@ import pytest
 from tests.integration.test_compaction import SESSION, Session, drained, first_part
 
 from claude_memory import Memory
-from claude_memory.imports.importer import Request
 from claude_memory.summaries import asking
 from claude_memory.summaries.asking import TokenLedger
 from claude_memory.summaries.finding import Compactions
@@ -313,10 +312,9 @@ def test_the_transcript_that_claude_keeps_of_our_request_is_not_taken_in(
     talk = Session(tmp_path, memory.home, memory.project_root)
     talk.person(asking.TASK + "[3] user: always write money as Decimal in tests, never floats")
     talk.agent(json.dumps(ANSWER))
-    wanted = Request((talk.path,), agent="claude-code")
-    assert memory.import_history(wanted).messages == 0
+    assert memory.import_history([talk.path], agent="claude-code").messages == 0
     talk.agent("We decided to use Procrastinate for the queue.")  # written after the first look
-    assert memory.import_history(wanted).messages == 0
+    assert memory.import_history([talk.path], agent="claude-code").messages == 0
     assert not memory.stats().memories
 
 
@@ -324,4 +322,4 @@ def test_a_session_that_only_quotes_our_request_is_taken_in(tmp_path: Path, memo
     talk = Session(tmp_path, memory.home, memory.project_root)
     talk.person("why does the summariser say this?")
     talk.person(asking.TASK)
-    assert memory.import_history(Request((talk.path,), agent="claude-code")).messages == 2
+    assert memory.import_history((talk.path,), agent="claude-code").messages == 2

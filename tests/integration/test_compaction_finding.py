@@ -23,7 +23,6 @@ from tests.integration.test_compaction import (
 from claude_memory import Memory
 from claude_memory.capture.spool import Spool
 from claude_memory.errors import StoreBusy
-from claude_memory.imports.importer import Request
 from claude_memory.redact.erasure import Sentences
 from claude_memory.summaries import finding
 from claude_memory.summaries import shelf as shelf_module
@@ -33,6 +32,7 @@ from claude_memory.summaries.shelf import Shelf
 from claude_memory.surfaces.hooks import background
 from claude_memory.transcripts.codex import CodexReader
 from claude_memory.transcripts.model import SourceFile
+from claude_memory.upkeep import Upkeep
 
 
 def another(session: Session, id_: str) -> Session:
@@ -121,7 +121,7 @@ def test_a_drain_goes_on_when_nothing_can_be_summed_up(
 
     went_on: list[bool] = []
     monkeypatch.setattr(Compactions, "sum_up", busy)
-    monkeypatch.setattr(Memory, "import_in_slack", lambda *_, **__: went_on.append(True))
+    monkeypatch.setattr(Upkeep, "import_in_slack", lambda *_, **__: went_on.append(True))
     background.drain_all(str(memory.home))
     assert went_on == [True]
 
@@ -214,7 +214,7 @@ def codex_rollout(folder: Path, cwd: Path, left: str = "The story so far (in sho
 def test_a_compaction_of_codex_is_summed_up(memory: Memory, tmp_path: Path, way: str, left: str) -> None:
     path = codex_rollout(tmp_path, memory.project_root, left)
     if way == "imported":
-        memory.import_history(Request((path,)))
+        memory.import_history((path,))
     else:
         report = {"hook_event_name": "PreCompact", "session_id": CODEX, "transcript_path": str(path)}
         spooled = Spool(memory.home).put("PreCompact", json.dumps(report).encode(), agent="codex")
@@ -249,7 +249,7 @@ def test_a_compaction_of_opencode_is_summed_up(memory: Memory, tmp_path: Path, m
         write(f"message/{id_}/msg_{number}.json", {**about, **summary})
         write(f"part/msg_{number}/prt_{number}.json",
               {"id": f"prt_{number}", "messageID": f"msg_{number}", "sessionID": id_, **part})  # fmt: skip
-    memory.import_history(Request((root / f"session/pr/{id_}.json",)))
+    memory.import_history((root / f"session/pr/{id_}.json",))
     assert ranges(compacted(memory)) == [[1, 2]]
 
 
@@ -267,7 +267,7 @@ def test_a_line_of_codex_that_tells_only_of_a_compaction_renames_nothing_behind_
 def test_an_imported_compaction_has_the_agents_own_figures(memory: Memory, session: Session) -> None:
     first_part(session)
     session.boundary("auto", 180_000)
-    memory.import_history(Request((session.path,), agent="claude-code"))
+    memory.import_history((session.path,), agent="claude-code")
     [kept] = compacted(memory)
     assert kept.document["source"]["kind"] == "archive"
     assert (kept.document["token_count_before"], kept.document["token_counts"]) == (180_000, "reported")
@@ -281,7 +281,7 @@ def test_a_boundary_that_is_found_first_is_not_summed_up_again_for_a_late_report
 ) -> None:
     first_part(session)
     session.boundary()
-    memory.import_history(Request((session.path,), agent="claude-code"))
+    memory.import_history((session.path,), agent="claude-code")
     [first] = compacted(memory)
     session.count -= 2  # the hook was as early as ever, only its report is late
     session.report("PreCompact", trigger="manual")

@@ -8,7 +8,6 @@ import pytest
 from tests.integration.test_compaction import SESSION, Session, compacted, first_part, second_part
 
 from claude_memory import Memory
-from claude_memory.imports.importer import Request
 from claude_memory.summaries.model import KeptSummary
 from claude_memory.summaries.shelf import Shelf
 
@@ -60,7 +59,7 @@ def test_an_import_ends_before_what_was_kept_too(memory: Memory, session: Sessio
     compact(session, **named(11, 12))
     for spooled in (memory.home / "spool" / "new").iterdir():
         spooled.unlink()
-    memory.import_history(Request((session.path,), agent="claude-code"))
+    memory.import_history((session.path,), agent="claude-code")
     assert ranges(compacted(memory)) == [[1, 10]]
 
 

@@ -71,7 +71,7 @@ def test_runs_reach_a_fixed_point_by_the_second_and_undo_restores_equality(memor
     while_derived = consolidate(memory.store, memory.project, now=NOW, budget_seconds=None)
     assert while_derived.repeated
     assert while_derived.archived
-    memory_undo = memory.undo_consolidation()
+    memory_undo = memory.upkeep.undo_consolidation()
     assert memory_undo == while_derived.repeated + while_derived.similar + while_derived.archived
     before = tables(memory)
     first = consolidate(memory.store, memory.project, now=NOW)
@@ -82,7 +82,7 @@ def test_runs_reach_a_fixed_point_by_the_second_and_undo_restores_equality(memor
         assert (again.read, again.repeated, again.similar, again.archived) == (0, 0, 0, 0)
     assert tables(memory) == after_first
     assert first.complete
-    memory.undo_consolidation()
+    memory.upkeep.undo_consolidation()
     assert tables(memory) == before
     assert lifecycle_of(memory.store).last_run(memory.project.id) is None
 
@@ -94,7 +94,7 @@ def test_a_dry_run_changes_nothing(memory: Memory) -> None:
     assert would.archived
     assert tables(memory) == before
     with pytest.raises(NotFound):
-        memory.undo_consolidation()
+        memory.upkeep.undo_consolidation()
 
 
 def test_nothing_is_merged_and_what_is_archived_can_still_be_found(memory: Memory) -> None:
@@ -122,7 +122,7 @@ def test_a_demotion_survives_consolidation(memory: Memory) -> None:
     kept = memory.remember(NewMemory("not so important", kind="decision", trust=Trust.AGENT))
     memory.lifecycle.review([kept], "demoted")
     for _ in range(3):
-        memory.consolidate()
+        memory.upkeep.consolidate()
     [standing] = memory.lifecycle.standing([kept], now=datetime.now(UTC) + timedelta(days=30))
     assert standing.demoted
     assert standing.state != "active"
@@ -136,7 +136,7 @@ def test_another_project_is_untouched(memory: Memory, tmp_path: Path) -> None:
         before = [item for item in everything(memory) if item.project == elsewhere.project.id]
         filled_here = NewMemory("something of our own", kind="observation", created_at=OLD, trust=Trust.TOOL)
         memory.remember(filled_here)
-        memory.consolidate()
+        memory.upkeep.consolidate()
         assert [item for item in everything(memory) if item.project == elsewhere.project.id] == before
 
 

@@ -24,7 +24,6 @@ from claude_memory import Memory, NewMemory
 from claude_memory.backup import backup
 from claude_memory.capture.spool import Spool
 from claude_memory.errors import Conflict
-from claude_memory.imports.importer import Request
 from claude_memory.model import BY_HAND, Kind, MemoryFilter, SearchScope, Status, StoredMemory
 from claude_memory.notes import blocks
 from claude_memory.notes.places import project_files
@@ -108,7 +107,7 @@ class World:
         Spool(self.home).put(name, json.dumps({**event, "hook_event_name": name}).encode())
 
     def import_all(self) -> None:
-        self.memory.import_history(Request(wait_seconds=10, workers=0))
+        self.memory.import_history(wait_seconds=10, workers=0)
 
 
 @pytest.fixture
@@ -136,7 +135,7 @@ def spread(world: World) -> str:
     with Memory.open(world.home, world.there, flags=WORDS) as other:
         other.remember(NewMemory(SENTENCE, kind="convention"))
         other.remember(NewMemory(OTHER))
-        other.consolidate()
+        other.upkeep.consolidate()
     memory.intentions.set(f"ask about this: {SENTENCE}")
     one, two = memory.remember_many([NewMemory("Alpha is first"), NewMemory("Beta is second")])
     lifecycle_of(memory.store).relate([Relation(one, two, "similar", f"both know: {SENTENCE}", AT)])
@@ -151,7 +150,7 @@ def spread(world: World) -> str:
     memory.drain()
     history(world)
     world.import_all()
-    memory.consolidate()
+    memory.upkeep.consolidate()
     memory.search("Zanzibarine codeword")
     write_files(world)
     world.captured("UserPromptSubmit", prompt_id="p2", prompt=f"again, {SENTENCE}")
@@ -175,7 +174,7 @@ def write_files(world: World) -> None:
     files = project_files(home, world.memory.project.id, world.here)
     files.folder.mkdir(parents=True, exist_ok=True)
     files.buffer.write_text(blocks.updated("Mine.\n", "said", [f"- 14:02 {SENTENCE}", f"- {OTHER}"]), "utf-8")
-    world.memory.sync_files()
+    world.memory.upkeep.sync_files()
 
 
 def bodies(world: World) -> list[str]:
@@ -514,7 +513,7 @@ def test_notes_and_task_documents_of_a_person_are_named(world: World, tmp_path: 
     task.parent.mkdir(parents=True)
     task.write_text(f"# Plan\n\n1. {SENTENCE}\n", "utf-8")
     with Memory.open(world.home, world.here, flags={**WORDS, "knowledge": [str(note.parent)]}) as memory:
-        memory.sync_files()
+        memory.upkeep.sync_files()
         kept = memory.remember(NewMemory(SENTENCE))
         done = memory.erase([kept.id])
         assert {f"{note}:4", f"{task}:3"} <= set(done.left)

@@ -11,7 +11,6 @@ import pytest
 
 from claude_memory import Memory, NewMemory
 from claude_memory.errors import NotFound
-from claude_memory.graph import draw
 from claude_memory.graph.extract import named
 from claude_memory.graph.knowledge import write_mirrors
 from claude_memory.graph.walk import activated
@@ -57,7 +56,7 @@ def test_a_memory_leads_to_others_through_what_both_mention(memory: Memory) -> N
             NewMemory("The moon is far away."),
         ]
     )
-    found, label = memory.graph(one, hops=3)
+    found = memory.graph.around(one, hops=3)
     names = {node.name for node in found.nodes}
     assert {"src/auth.py", "auth", "TokenCache", other} <= names
     assert far not in names
@@ -65,7 +64,7 @@ def test_a_memory_leads_to_others_through_what_both_mention(memory: Memory) -> N
     assert {("touches", "src/auth.py"), ("decides", "auth"), ("fixes", "KeyError")} <= relations
     assert ("caused_by", "TokenCache") in relations
     assert all(edge.evidence in (one, other) for edge in found.edges)
-    lines = list(draw.text_lines(found, label))
+    lines = found.drawn("text").splitlines()
     assert lines[0].endswith("Tokens are cached in TokenCache.")
     assert sum("src/auth.py" in line and "file" in line for line in lines) == 1
 
@@ -73,18 +72,18 @@ def test_a_memory_leads_to_others_through_what_both_mention(memory: Memory) -> N
 def test_a_path_a_topic_and_a_symbol_can_be_asked_for(memory: Memory) -> None:
     memory.remember(NewMemory("uses TokenCache", topics=["Auth"], files=["./src/auth.py"]))
     for start in ("src/auth.py", "auth.py", "Auth", "TokenCache"):
-        assert memory.graph(start)[0].edges
+        assert memory.graph.around(start).edges
     with pytest.raises(NotFound):
-        memory.graph("nowhere.py")
+        memory.graph.around("nowhere.py")
 
 
 def test_drawings_are_well_formed_whatever_the_names(memory: Memory) -> None:
     kept = memory.remember(NewMemory('<b>"x" & [y]</b>\x07 TokenCache', topics=["a<b>&\"c'"]))
-    found, label = memory.graph(kept.id)
-    for text in (draw.svg(found, label), draw.graphml(found, label)):
+    found = memory.graph.around(kept.id)
+    for text in (found.drawn("svg"), found.drawn("graphml")):
         ET.fromstring(text)
-    assert draw.mermaid(found, label).startswith("graph LR\n")
-    assert "<b>" not in draw.svg(found, label)
+    assert found.drawn("mermaid").startswith("graph LR\n")
+    assert "<b>" not in found.drawn("svg")
 
 
 def test_activation_reaches_what_is_two_steps_away_and_less_so(memory: Memory) -> None:
@@ -106,14 +105,14 @@ def test_nothing_of_another_project_is_walked_into(memory: Memory, tmp_path: Pat
     (other / ".git").mkdir(parents=True)
     with Memory.open(tmp_path / "home", other, flags=WORDS) as elsewhere:
         theirs = elsewhere.remember(NewMemory("theirs", files=["src/a.py"]))
-        assert theirs.id not in {node.name for node in memory.graph("src/a.py")[0].nodes}
+        assert theirs.id not in {node.name for node in memory.graph.around("src/a.py").nodes}
 
 
 def test_what_is_erased_leaves_no_name_behind(memory: Memory) -> None:
     kept = memory.remember(NewMemory("about ZanzibarKeeper", topics=["zanzibar"]))
     memory.erase([kept.id])
     with pytest.raises(NotFound):
-        memory.graph("ZanzibarKeeper")
+        memory.graph.around("ZanzibarKeeper")
     assert graph_of(memory.store).common(memory.project.id, ("topic", "symbol"), limit=9) == []
 
 

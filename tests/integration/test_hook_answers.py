@@ -367,6 +367,7 @@ def test_what_we_run_ourselves_gets_neither_capture_nor_context(agent: Agent) ->
 def test_why_tells_when_a_memory_was_given(agent: Agent) -> None:
     agent.hook("UserPromptSubmit", prompt=QUESTION)
     with Memory.open(agent.home, agent.project, flags={"embedder": "none"}) as memory:
+        memory.drain()
         [hit] = memory.search(QUESTION, limit=1, kinds=["decision"])
         [given] = memory.given(hit.id)
     assert (given.given_at, given.session) == ("UserPromptSubmit", "s1")
@@ -388,6 +389,7 @@ def test_the_ledger_adds_up_by_day_and_session(agent: Agent) -> None:
     agent.hook("UserPromptSubmit", prompt=QUESTION)
     Agent(agent.home, agent.project, "s2").hook("SessionStart", source="startup")
     with Memory.open(agent.home, agent.project, flags={"embedder": "none"}) as memory:
+        memory.drain()
         lines = memory.ledger()
     assert {(line.session, line.given_at, line.times) for line in lines} == {
         ("s1", "UserPromptSubmit", 1),

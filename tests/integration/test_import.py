@@ -41,7 +41,7 @@ def memory(scratch_home: Path) -> Iterator[Memory]:
 
 
 def run(memory: Memory, *paths: Path, **more: Any) -> Imported:
-    return memory.import_history(Request(tuple(paths), **more))
+    return memory.import_history(tuple(paths), **more)
 
 
 def bodies(memory: Memory) -> list[str]:
@@ -182,7 +182,7 @@ def test_since_leaves_old_files_alone(memory: Memory, scratch_home: Path) -> Non
     os.utime(old, (1_700_000_000, 1_700_000_000))
     done = run(memory, since=datetime.now(UTC) - timedelta(days=1))
     assert done.sessions == 1
-    assert "the new coupon" in memory.conversation(new.stem).title
+    assert "the new coupon" in memory.conversations.named(new.stem).title
 
 
 def test_a_conversations_title_is_cut_at_a_word_and_says_so(memory: Memory, scratch_home: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_conversations_title_is_cut_at_a_word_and_says_so(memory: Memory, scra
     )
     path = ClaudeSession().prompt(asked).says("It shares a row.").write(scratch_home)
     run(memory)
-    title = memory.conversation(path.stem).title
+    title = memory.conversations.named(path.stem).title
     assert title == "Why does the nightly export of invoices crash whenever a coupon was used by…"
 
 
@@ -250,8 +250,8 @@ def test_copies_add_neither_messages_nor_memories(
     assert len(bodies(memory)) == len(set(bodies(memory))) == 3  # two requests, and the one in the fork
     decided = memory.store.memories(EVERYTHING, MemoryFilter(kinds=(Kind.DECISION, Kind.FIX)))
     assert len(decided) == len({item.body for item in decided})
-    assert memory.conversation(fork.id).continues == session.id
-    assert [item.text for item in memory.archive.messages(memory.conversation(fork.id).number)] == [
+    assert memory.conversations.named(fork.id).continues == session.id
+    assert [item.text for item in memory.archive.messages(memory.conversations.named(fork.id).number)] == [
         "Try it with a discount instead.",
         "With a discount the total is wrong by a cent.",
     ]
@@ -330,7 +330,7 @@ def test_a_sub_agents_answer_and_a_summary_meet_their_twins(memory: Memory, scra
     run(memory)
     kinds = [kind for (kind,) in rows(memory, "SELECT kind FROM events ORDER BY kind")]
     assert kinds == ["compaction", "prompt", "subagent_result"]
-    assert memory.conversation("agent-a1").parent == side.id
+    assert memory.conversations.named("agent-a1").parent == side.id
     told = "The coupon bug was fixed by a default of zero."
     assert [text for _, role, text in kept(memory) if role == "summary"] == [told]
     assert [text for _, role, text in kept(memory) if text.startswith("There are fourteen")] == [
@@ -385,7 +385,7 @@ def test_what_is_erased_stays_away(memory: Memory, scratch_home: Path) -> None:
     assert not [text for _, _, text in kept(memory) if "every lookup" in text]
     assert "every lookup" not in shown(memory)
     assert len(bodies(memory)) == 1
-    assert memory.conversation(path.stem).title
+    assert memory.conversations.named(path.stem).title
 
 
 def test_no_byte_of_what_was_erased_is_left(memory: Memory, scratch_home: Path) -> None:
@@ -451,13 +451,13 @@ def test_conversations_are_found_by_the_beginning_of_their_id(memory: Memory, sc
     session = ordinary()
     session.write(scratch_home)
     run(memory)
-    assert memory.conversation(session.id[:6]).session == session.id
+    assert memory.conversations.named(session.id[:6]).session == session.id
     with pytest.raises(NotFound):
-        memory.conversation("zzz")
+        memory.conversations.named("zzz")
     ordinary("other").write(scratch_home)
     run(memory)
     with pytest.raises((InvalidInput, NotFound)):
-        memory.conversation("")
+        memory.conversations.named("")
 
 
 def test_only_a_conversation_that_grew_is_understood_again(memory: Memory, scratch_home: Path) -> None:
@@ -488,7 +488,7 @@ def test_only_a_conversation_that_grew_is_understood_again(memory: Memory, scrat
 def test_progress_comes_to_its_end(memory: Memory, scratch_home: Path) -> None:
     ordinary().write(scratch_home)
     told: list[Progress] = []
-    memory.import_history(Request(), progress=told.append)
+    memory.import_history(progress=told.append)
     assert told[-1].done_bytes == told[-1].total_bytes > 0
 
 

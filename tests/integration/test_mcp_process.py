@@ -19,14 +19,13 @@ from unittest.mock import Mock
 import pytest
 from tests.integration.mcp_talk import HELLO, environment, words_only
 
-from claude_memory import Memory, NewMemory, embed
+from claude_memory import Memory, NewMemory, embed, opening
 from claude_memory.capture.spool import Spool
+from claude_memory.embed import process as embedder_process
 from claude_memory.errors import EmbedderUnavailable
 from claude_memory.model import Status
 from claude_memory.store.lifecycle_protocol import lifecycle_of
-from claude_memory.surfaces.mcp import embedder_process
 from claude_memory.surfaces.mcp.server import Server
-from claude_memory.verbs import opened
 
 PATIENCE = 30.0
 LIMIT_MB = 120
@@ -151,7 +150,7 @@ def test_a_model_that_failed_is_tried_again(
         memory.remember(NewMemory("Invoices are rendered by Typst", kind="decision"))
     works = embedder_process._PROGRAM
     monkeypatch.setattr(embedder_process, "_PROGRAM", "raise SystemExit")
-    monkeypatch.setattr(opened, "RETRY_SECONDS", 1.0)
+    monkeypatch.setattr(opening, "RETRY_SECONDS", 1.0)
 
     def searched_by() -> str:
         arguments = {"query": "which program prints the bills", "min_relevance": 0}
@@ -170,7 +169,7 @@ def test_a_model_that_failed_is_tried_again(
 def test_a_model_that_was_missing_at_first_is_found_when_it_is_there(
     memory_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opened, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(opening, "RETRY_SECONDS", 0.0)
     failing = EmbedderUnavailable("the model package is missing")
     with Memory.open(memory_home, tmp_path) as memory:
         with monkeypatch.context() as patched:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -129,7 +128,7 @@ def test_what_was_forgotten_long_ago_is_erased_in_slack_once_a_day(memory: Memor
     kept = memory.remember(NewMemory(body="the quokkafile is obsolete"))
     memory.forget([kept.id])
     start = datetime.now(UTC)
-    counts = [memory.upkeep(now=start + timedelta(days=day, hours=1)).memories for day in range(34)]
+    counts = [memory.upkeep.prune(now=start + timedelta(days=day, hours=1)).memories for day in range(34)]
     assert sum(counts) == 1
     assert not sum(counts[:31]), "undone for 30 days, and a day's grace"
     with pytest.raises(NotFound):
@@ -175,7 +174,7 @@ def test_a_damaged_database_is_set_aside_and_rebuilt(memory: Memory) -> None:
     assert memory.search("survives")[0].id == kept.id
 
 
-def test_events_in_the_spool_answer_questions_before_anyone_drained_them(
+def test_events_in_the_spool_answer_questions_once_they_are_brought_in(
     memory: Memory, tmp_path: Path
 ) -> None:
     import json
@@ -190,6 +189,8 @@ def test_events_in_the_spool_answer_questions_before_anyone_drained_them(
         "prompt": "The flamingo service must never be restarted on Fridays",
     }
     Spool(memory.home).put("UserPromptSubmit", json.dumps(event).encode())
+    assert memory.search("when may flamingo be restarted") == []
+    memory.catch_up()
     hits = memory.search("when may flamingo be restarted")
     said = {hit.kind: (hit.trust, hit.session) for hit in hits}
     # An exchange holds an agent's words as well; the rule is the person's own, and still to be confirmed.
@@ -245,6 +246,21 @@ def test_why_explains_the_last_question_asked(memory: Memory) -> None:
     assert all(isinstance(value, float | int) for value in explained.numbers.values())
 
 
+def test_questions_write_nothing(memory: Memory) -> None:
+    from claude_memory.capture.spool import Spool
+
+    [kept] = memory.remember_many([NewMemory(body="Rotate the keys on Fridays", kind="decision")])
+    Spool(memory.home).put("UserPromptSubmit", b'{"prompt": "waits"}')
+    before = {path: path.stat().st_mtime_ns for path in memory.home.rglob("*") if path.is_file()}
+    assert memory.search("when are keys rotated")
+    memory.timeline(query="keys")
+    memory.knowledge()
+    memory.graph.around(kept)
+    memory.recall("keys")
+    assert memory.why(kept).query == "keys"  # the last one that was asked
+    assert {path: path.stat().st_mtime_ns for path in memory.home.rglob("*") if path.is_file()} == before
+
+
 def test_search_goes_on_while_another_process_holds_the_write_lock(memory: Memory) -> None:
     import apsw
 
@@ -252,9 +268,8 @@ def test_search_goes_on_while_another_process_holds_the_write_lock(memory: Memor
     holder = apsw.Connection(str(memory.home / "memory.db"))
     holder.execute("BEGIN IMMEDIATE")
     try:
-        began = time.monotonic()
+        memory.catch_up()
         assert memory.search("blocked by writers")
-        assert time.monotonic() - began < 30
     finally:
         holder.execute("ROLLBACK")
         holder.close()
@@ -277,12 +292,15 @@ def test_task_texts_are_found_and_follow_their_files(memory: Memory) -> None:
 
     api = MemoryAPI(storage=storage_for(memory.project_root, home=memory.home))
     api.create_scratchpad("auth", "Exploring the narwhal gateway for sign-in")
+    memory.catch_up()
     assert [hit.title for hit in memory.search("narwhal gateway")] == ["auth: scratchpad"]
     api.update_scratchpad("auth", "Exploring the pelican gateway instead")
     os.utime(memory.home / "cache" / f"tasks-{memory.project.id}", (0, 0))  # two saves within one clock tick
+    memory.catch_up()
     assert memory.search("narwhal") == []
     [hit] = memory.search("pelican gateway")
     assert memory.show([hit.id])[0].task == "auth"
     api.create_plan("auth", "Plan: sign in through the pelican gateway")
     api.append_progress("auth", "The pelican answers")
+    memory.catch_up()
     assert len(memory.search("pelican", task="auth", limit=10)) == 3

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from tests.integration.histories import ClaudeSession, codex_lines, ordinary, write_lines
 
-from claude_memory.imports.importer import Request
 from claude_memory.memory import Memory
 from claude_memory.model import NewMemory, SearchScope
 from claude_memory.search import conversations
@@ -33,7 +32,7 @@ def history(scratch_home: Path) -> Path:
 @pytest.fixture
 def memory(history: Path) -> Iterator[Memory]:
     with Memory.open(history / "memory", history, flags={"embedder": "none"}) as opened:
-        opened.import_history(Request(workers=0))
+        opened.import_history(workers=0)
         yield opened
 
 
@@ -75,7 +74,7 @@ def test_times_bound_what_was_said(memory: Memory) -> None:
 def test_without_a_question_the_newest_come_first_and_no_subagents(memory: Memory, history: Path) -> None:
     side = ClaudeSession("side", "/home/dev/shop", agent="a1")
     side.prompt("Look for all coupons").says("Found none.").write(history)
-    memory.import_history(Request(workers=0))
+    memory.import_history(workers=0)
     found = memory.recall("")
     assert titles(found)[0] == "The exporter now separates its columns by semicolons"
     assert "agent-a1" not in [item.conversation.session for item in found]
@@ -131,7 +130,7 @@ def test_meaning_finds_what_no_word_says(history: Path, memory_home: Path) -> No
         history
     )
     with Memory.open(memory_home, history) as memory:
-        memory.import_history(Request(workers=0))
+        memory.import_history(workers=0)
         memory.embed_pending()
         best = memory.recall("block ex-employees")[0]
     assert best.conversation.cwd == "/home/dev/auth"

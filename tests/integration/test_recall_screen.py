@@ -14,7 +14,6 @@ from textual.pilot import Pilot
 from textual.widgets import Input, RichLog, Static
 
 from claude_memory.errors import StoreFault
-from claude_memory.imports.importer import Request
 from claude_memory.memory import Memory
 from claude_memory.store.archive_protocol import Conversation, ConversationFilter
 from claude_memory.surfaces.tui.screen import RecallScreen
@@ -30,7 +29,7 @@ def memory(scratch_home: Path) -> Iterator[Memory]:
         scratch_home / ".codex/sessions/2026/10/02/rollout-2026-10-02T08-00-00-c.jsonl", codex_lines()
     )
     with Memory.open(scratch_home / "memory", scratch_home, flags={"embedder": "none"}) as opened:
-        opened.import_history(Request(workers=0))
+        opened.import_history(workers=0)
         yield opened
 
 
@@ -184,7 +183,7 @@ def test_a_long_conversation_is_read_in_parts_to_both_ends(memory: Memory, scrat
     for number in range(150):
         long.prompt(f"question number {number}").says(f"answer number {number}")
     long.prompt("and now the needle").says("found it").write(scratch_home)
-    memory.import_history(Request(workers=0))
+    memory.import_history(workers=0)
 
     async def steps(screen: RecallScreen, pilot: Pilot[Any]) -> None:
         assert "and now the needle" in read(screen)

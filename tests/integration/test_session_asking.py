@@ -10,7 +10,6 @@ import pytest
 from tests.integration.histories import ClaudeSession, write_lines
 
 from claude_memory import Memory
-from claude_memory.imports.importer import Request
 from claude_memory.model import Status, Trust
 from claude_memory.summaries.asking import TokenLedger
 from claude_memory.summaries.keeping import Keeper
@@ -61,7 +60,7 @@ def memory(tmp_path: Path):
     session.says("The export runs in a job on Procrastinate and writes amounts in cents.")
     write_lines(folder / f"{session.id}.jsonl", session.lines)
     with Memory.open(tmp_path / "home", tmp_path / "app", flags={"embedder": "none"}) as opened:
-        opened.import_history(Request(user_home=tmp_path))
+        opened.import_history(user_home=tmp_path)
         yield opened
 
 

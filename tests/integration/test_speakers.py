@@ -11,7 +11,6 @@ import pytest
 from tests.integration.histories import ClaudeSession
 
 from claude_memory.capture.spool import Spool
-from claude_memory.imports.importer import Request
 from claude_memory.memory import Memory
 from claude_memory.model import MemoryFilter, SearchScope, Trust
 
@@ -60,11 +59,11 @@ def test_from_a_hook(memory: Memory, text: str) -> None:
 def test_from_a_transcript(memory: Memory, scratch_home: Path, text: str, facts: dict[str, Any]) -> None:
     session = ClaudeSession(cwd=str(memory.project_root)).prompt(text, **facts).says("Noted, as you say.")
     session.write(scratch_home)
-    memory.import_history(Request())
+    memory.import_history()
     assert Trust.USER not in trusts(memory)
 
 
 def test_a_persons_word_has_it(memory: Memory, scratch_home: Path) -> None:
     ClaudeSession(cwd=str(memory.project_root)).prompt(RULE).says("Noted.").write(scratch_home)
-    memory.import_history(Request())
+    memory.import_history()
     assert Trust.USER in trusts(memory)

@@ -45,18 +45,18 @@ def test_a_memory_is_marked_when_its_file_changed_a_lot_and_cleared_when_it_came
     file.write_bytes(lines(80))
     kept = memory.remember(NewMemory("Tokens live in auth.py", kind="decision", files=["auth.py"]))
     file.write_bytes(lines(80) + b"\none more line")
-    memory.consolidate()
+    memory.upkeep.consolidate()
     assert "out of date" not in line_for(memory.show([kept.id])[0])
     file.write_bytes(lines(80, 500))
-    memory.consolidate()
+    memory.upkeep.consolidate()
     [marked] = memory.show([kept.id])
     assert "possibly out of date: “auth.py changed" in line_for(marked)
     assert any("may be out of date" in line for line in memory.why(kept.id, "tokens").words)
     file.unlink()
-    memory.consolidate()
+    memory.upkeep.consolidate()
     assert "auth.py is gone" in line_for(memory.show([kept.id])[0])
     file.write_bytes(lines(80))
-    memory.consolidate()
+    memory.upkeep.consolidate()
     assert "out of date" not in line_for(memory.show([kept.id])[0])
 
 
@@ -66,7 +66,7 @@ def test_a_stale_memory_ranks_below_its_equal(memory: Memory) -> None:
         [NewMemory("the cache is warm", files=["a.py"]), NewMemory("the cache is cold")]
     )
     (memory.project_root / "a.py").unlink()
-    memory.consolidate()
+    memory.upkeep.consolidate()
     assert [hit.id for hit in memory.search("the cache")] == [sound, stale]
 
 
@@ -74,7 +74,7 @@ def test_no_file_outside_the_project_is_read(memory: Memory, tmp_path: Path) -> 
     (tmp_path / "secret.txt").write_text("secret", "utf-8")
     (memory.project_root / "link.txt").symlink_to(tmp_path / "secret.txt")
     kept = memory.remember(NewMemory("x", files=["../secret.txt", "link.txt", "/etc/hostname"]))
-    assert lifecycle_of(memory.store).file_states(memory._scope(), [kept.id]) == []
+    assert lifecycle_of(memory.store).file_states(memory.scope(), [kept.id]) == []
 
 
 def event(memory: Memory, kind: EventKind, minute: int, **payload: object) -> Event:
@@ -114,7 +114,7 @@ def test_what_was_given_and_then_used_grows_stronger_once(memory: Memory) -> Non
 
 def test_slack_tends_every_project_that_wants_it(memory: Memory) -> None:
     memory.remember(NewMemory("Scripts are plain sh.", kind="convention"))
-    memory.consolidate_in_slack()
+    memory.upkeep.consolidate_in_slack()
     assert lifecycle_of(memory.store).last_run(memory.project.id) is not None
     assert (memory.home / "projects" / memory.project.id / "conventions.json").exists()
 

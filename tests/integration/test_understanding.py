@@ -13,7 +13,6 @@ import pytest
 from tests.integration.histories import ClaudeSession
 
 from claude_memory.capture.spool import Spool
-from claude_memory.imports.importer import Request
 from claude_memory.memory import Memory
 from claude_memory.model import Kind, MemoryFilter, SearchScope, Status, StoredMemory, Trust
 
@@ -81,7 +80,7 @@ class Told:
 
     def imported(self) -> None:
         self.session.write(self.home)
-        self.memory.import_history(Request())
+        self.memory.import_history()
 
 
 @pytest.fixture
@@ -178,7 +177,7 @@ def test_what_is_told_again_adds_nothing(told: Told) -> None:
     before = messages(told.memory), visible(told.memory)
     path = told.session.write(told.home)
     path.write_bytes(b"\n" + path.read_bytes())  # as a file that is not what it was
-    told.memory.import_history(Request())
+    told.memory.import_history()
     assert (messages(told.memory), visible(told.memory)) == before
 
 
@@ -275,7 +274,7 @@ def test_what_a_person_says_in_a_second_session_is_settled(memory: Memory, scrat
 def test_a_history_from_elsewhere_never_speaks_for_the_person(memory: Memory, tmp_path: Path) -> None:
     for name in ("one", "two"):
         ClaudeSession(name).prompt(RULE).says("I will.").write(tmp_path)
-    memory.import_history(Request((tmp_path,)))
+    memory.import_history((tmp_path,))
     found = of_kind(memory)
     assert found
     assert {item.trust for item in found} == {Trust.IMPORTED}
@@ -393,7 +392,7 @@ def test_a_rejected_proposal_never_comes_back(proposed: Told, command: Command) 
     proposed.imported()
     path = proposed.session.write(proposed.home)
     path.write_bytes(b"\n" + path.read_bytes())
-    memory.import_history(Request())
+    memory.import_history()
     assert is_gone()
     memory.reindex(from_files=True)
     proposed.prompt("One more word on it, please.").says("Done.").captured()

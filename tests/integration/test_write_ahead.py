@@ -103,7 +103,7 @@ def prompt(home: Path, project: Path, text: str, session: str = "s1") -> None:
 
 
 def path_of(memory: Memory) -> Path:
-    return memory.keeper.files_of(memory.project.id, memory.project_root).buffer
+    return memory.notes.files.buffer
 
 
 def buffer_of(memory: Memory) -> str:

@@ -42,7 +42,7 @@ def lived(memory: Memory, start: datetime, days: int) -> None:
         moment = start + day * DAY
         capture(memory.home, f"day {moment:%Y-%m-%d}", moment)
         memory.drain()
-        memory.upkeep(now=moment + timedelta(minutes=5))
+        memory.upkeep.prune(now=moment + timedelta(minutes=5))
 
 
 def retention_finding(home: Path) -> health.Check:
@@ -66,9 +66,9 @@ def test_a_jump_and_back_deletes_nothing(memory: Memory, forgotten: MemoryId, ju
     capture(memory.home, "at the wrong time", wrong)
     memory.drain()
     for hours in (0, 1, 23):
-        memory.upkeep(now=wrong + timedelta(hours=hours))
-    memory.upkeep(now=NOW + timedelta(hours=30))
-    memory.upkeep(now=NOW + timedelta(hours=60))
+        memory.upkeep.prune(now=wrong + timedelta(hours=hours))
+    memory.upkeep.prune(now=NOW + timedelta(hours=30))
+    memory.upkeep.prune(now=NOW + timedelta(hours=60))
     assert prompts(memory) == everything | {"at the wrong time"}
     memory.restore([forgotten])
 
@@ -80,7 +80,7 @@ def test_there_and_back_forty_times_deletes_nothing(memory: Memory, forgotten: M
             moment = NOW + jump * DAY + timedelta(minutes=round_)
             capture(memory.home, f"round {round_} {jump}", moment)
             memory.drain()
-            memory.upkeep(now=moment)
+            memory.upkeep.prune(now=moment)
     assert everything <= prompts(memory)
     memory.restore([forgotten])
 
@@ -91,15 +91,15 @@ def test_a_clock_that_stays_ahead_for_a_day_deletes_nothing_and_doctor_tells(
     wrong = NOW + 400 * DAY
     capture(memory.home, "at the wrong time", wrong)
     memory.drain()
-    memory.upkeep(now=wrong)
+    memory.upkeep.prune(now=wrong)
     found = retention_finding(memory.home)
     assert found.level == "warn"
     assert "the clock jumped" in found.message
-    memory.upkeep(now=wrong + timedelta(hours=25))  # now it is named, and nothing gone
+    memory.upkeep.prune(now=wrong + timedelta(hours=25))  # now it is named, and nothing gone
     found = retention_finding(memory.home)
     assert f"events from before {wrong - 365 * DAY:%Y-%m-%d}" in found.message
     assert "long ago" in prompts(memory)
-    memory.upkeep(now=NOW + timedelta(days=2))
+    memory.upkeep.prune(now=NOW + timedelta(days=2))
     assert "long ago" in prompts(memory)
     memory.restore([forgotten])
 
@@ -133,7 +133,7 @@ def test_what_was_not_used_for_years_is_all_there(memory: Memory) -> None:
     """By the newest of what is stored: nothing new came, so nothing is too old."""
     lived(memory, NOW - 900 * DAY, 5)
     for day in range(5):
-        memory.upkeep(now=NOW + day * DAY)
+        memory.upkeep.prune(now=NOW + day * DAY)
     assert len(prompts(memory)) == 5
 
 

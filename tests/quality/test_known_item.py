@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from bench.history import SUBJECTS, Writer
 
-from claude_memory.imports.importer import Request
 from claude_memory.memory import Memory
 
 SESSIONS = 220
@@ -91,7 +90,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> History:
 def memory(history: History, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
     home = tmp_path_factory.mktemp("memory-home")
     with Memory.open(home / "memory", home, flags={"embedder": "none"}) as opened:
-        done = opened.import_history(Request((history.root,), workers=0))
+        done = opened.import_history((history.root,), workers=0)
         assert done.sessions == SESSIONS
         yield opened
 

@@ -17,7 +17,8 @@ ROWS = (
     {"surfaces"},
     {"doctor"},
     {"memory", "context", "core", "install"},
-    {"verbs"},
+    {"upkeep"},
+    {"opening"},
     {"summaries"},
     {"backup"},
     {"imports", "search", "notes", "tasks"},
@@ -89,6 +90,35 @@ def test_imports_go_one_way(path: Path) -> None:
         return
     wrong = {used for used in parts_used(path) if used != own and LEVEL[used] >= LEVEL[own]}
     assert not wrong, f"{own} may not import {sorted(wrong)}"
+
+
+# What a surface may name besides `memory` and what stands beside it: the domain's words, formats, the hook.
+WORDS = {"model", "errors", "settings", "text", "platform", "hook", "sample"}
+
+
+def imported_to_run(path: Path) -> Iterator[str]:
+    """Parts that a module imports when it runs; a type that is only named in annotations is no reach."""
+    tree = ast.parse(path.read_text("utf-8"))
+    for_types = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node not in for_types and node.module:
+            yield node.module if node.module != "claude_memory" else f"claude_memory.{node.names[0].name}"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for room in ("cli", "mcp", "tui") for path in sorted((PACKAGE / "surfaces" / room).glob("*.py"))],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
+)
+def test_surfaces_ask_memory_alone(path: Path) -> None:
+    parts = {name.split(".")[1] for name in imported_to_run(path) if name.startswith("claude_memory.")}
+    below = {part for part in parts & set(LEVEL) - WORDS if LEVEL[part] < LEVEL["memory"]}
+    assert not below, f"{path.name} reaches past memory: {sorted(below)}"
 
 
 def test_hooks_capture_with_the_standard_library_alone() -> None:

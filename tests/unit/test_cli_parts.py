@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import pytest
 import typer
 from typer.main import get_command
 
-from claude_memory.surfaces.cli.app import PARTS, with_commands
+from claude_memory.surfaces.cli.app import PARTS, add_commands, with_commands
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_a_module_holds_the_commands_said(part: str) -> None:
     program = typer.Typer()
     program.callback()(lambda: None)
-    import_module(f"claude_memory.surfaces.cli.{part}").register(program)
+    add_commands(program, part)
 
     assert set(get_command(program).commands) == set(PARTS[part])  # type: ignore[attr-defined]
 

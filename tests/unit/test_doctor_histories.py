@@ -12,7 +12,6 @@ from tests.integration.histories import ordinary
 from claude_memory.doctor import check
 from claude_memory.doctor.histories import cleanup_days
 from claude_memory.doctor.report import Check
-from claude_memory.imports.importer import Request
 from claude_memory.memory import Memory
 
 
@@ -43,7 +42,7 @@ def test_an_old_conversation_that_nobody_kept(scratch_home: Path) -> None:
 def test_what_is_archived_may_go(scratch_home: Path) -> None:
     days_old(ordinary().write(scratch_home), 25)
     with Memory.open(scratch_home / "memory", scratch_home, flags={"embedder": "none"}) as memory:
-        memory.import_history(Request())
+        memory.import_history()
     found = finding(scratch_home / "memory")
     assert (found.level, "1 of 1" in found.message) == ("ok", True)
 
@@ -60,9 +59,9 @@ def test_the_agents_own_setting_counts(scratch_home: Path) -> None:
 def test_reading_goes_on_in_slack_once_it_was_asked_for(scratch_home: Path) -> None:
     with Memory.open(scratch_home / "memory", scratch_home, flags={"embedder": "none"}) as memory:
         ordinary().write(scratch_home)
-        assert memory.import_in_slack() is None
-        memory.import_history(Request())
+        assert memory.upkeep.import_in_slack() is None
+        memory.import_history()
         ordinary("later").write(scratch_home)
-        done = memory.import_in_slack()
+        done = memory.upkeep.import_in_slack()
         assert done is not None
         assert done.messages == 11

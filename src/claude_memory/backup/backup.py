@@ -15,7 +15,7 @@ import shutil
 import stat
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,6 +55,7 @@ from claude_memory.store.protocol import StoreStats
 
 __all__ = [
     "BackupReport",
+    "Backups",
     "StoredBackup",
     "changes",
     "create",
@@ -85,6 +86,34 @@ class StoredBackup:
     path: Path
     created: datetime
     size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Backups:
+    """The backups of one home, as `memory.backups` gives them."""
+
+    home: Path
+
+    def create(self, store: Snapshots, target: Path | None = None) -> tuple[Path, Sequence[Skipped]]:
+        """Write a backup: its path, and what it left out."""
+        made = create(self.home, store, target)
+        return made, left_out(made)
+
+    def verify(self, path: Path) -> BackupReport:
+        """Check every byte, and name what restoring would change here."""
+        return verify(path, self.home)
+
+    def changes(self, path: Path) -> Sequence[Change]:
+        """What restoring would change here."""
+        return changes(path, self.home)
+
+    def restore(self, path: Path, *, replace: bool = False, with_settings: bool = False) -> BackupReport:
+        """Put a backup in the home's place."""
+        return restore(path, self.home, replace=replace, with_settings=with_settings)
+
+    def list(self) -> Sequence[StoredBackup]:
+        """Those in the home's own folder, newest first."""
+        return list_backups(self.home)
 
 
 def create(home: Path, store: Snapshots, target: Path | None = None) -> Path:

@@ -14,9 +14,9 @@ from claude_memory import settings as settings_module
 from claude_memory.doctor import capture, database, histories, installation, surroundings, vectors
 from claude_memory.doctor.report import Check, Level, fail, ok, probed, warn
 from claude_memory.errors import ConfigFault
+from claude_memory.lifecycle import retention
 from claude_memory.settings import Settings
 from claude_memory.text import times
-from claude_memory.verbs import retention
 
 __all__ = ["Check", "Level", "check"]
 

@@ -26,6 +26,11 @@ _OLDEST_SQLITE = (3, 51, 3)  # before it, two connections that write can lose a 
 _MOST_FILES = 5000
 
 
+def sqlite_version() -> str:
+    """Of the SQLite that the store runs on."""
+    return str(apsw.sqlite_lib_version())
+
+
 def versions() -> Iterator[Check]:
     """This package, Python and SQLite."""
     from claude_memory.hook.claude_memory_hook import FORMAT_VERSION

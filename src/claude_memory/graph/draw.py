@@ -20,15 +20,14 @@ _COLOURS = {
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 
-def text_lines(found: Neighbourhood, label: Label) -> Iterator[str]:
+def text(found: Neighbourhood) -> str:
     """A tree from the start: each node once, below the first node that leads to it."""
-    yield f"{found.start.kind} {label(found.start)}"
     around: dict[Entity, list[tuple[str, Entity]]] = {}
     for edge in found.edges:
         around.setdefault(edge.source, []).append((edge.relation, edge.target))
         around.setdefault(edge.target, []).append((edge.relation, edge.source))
-    seen = {found.start}
-    yield from _branches(found.start, around, seen, label, "")
+    branches = _branches(found.start, around, {found.start}, found.label, "")
+    return "\n".join([f"{found.start.kind} {found.label(found.start)}", *branches])
 
 
 def _branches(
@@ -43,27 +42,29 @@ def _branches(
         yield from _branches(other, around, seen, label, indent + ("   " if last else "│  "))
 
 
-def svg(found: Neighbourhood, label: Label) -> str:
+def svg(found: Neighbourhood) -> str:
     """A drawing: the start in the middle, what is nearer on the inner ring."""
     places = _places(found)
     lines = [_svg_edge(edge, places) for edge in found.edges]
-    nodes = [_svg_node(node, places[node], label(node)) for node in found.nodes]
+    nodes = [_svg_node(node, places[node], found.label(node)) for node in found.nodes]
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif">'
     )
     return "\n".join([head, '<rect width="100%" height="100%" fill="white"/>', *lines, *nodes, "</svg>", ""])
 
 
-def mermaid(found: Neighbourhood, label: Label) -> str:
+def mermaid(found: Neighbourhood) -> str:
     """A flow chart in Mermaid's words."""
     names = {node: f"n{place}" for place, node in enumerate(found.nodes)}
     lines = ["graph LR"]
-    lines += [f'  {name}["{_mermaid_text(f"{node.kind}: {label(node)}")}"]' for node, name in names.items()]
+    lines += [
+        f'  {name}["{_mermaid_text(f"{node.kind}: {found.label(node)}")}"]' for node, name in names.items()
+    ]
     lines += [f"  {names[edge.source]} -->|{edge.relation}| {names[edge.target]}" for edge in found.edges]
     return "\n".join([*lines, ""])
 
 
-def graphml(found: Neighbourhood, label: Label) -> str:
+def graphml(found: Neighbourhood) -> str:
     """The same as GraphML, with kind, label, relation and evidence as data."""
     names = {node: f"n{place}" for place, node in enumerate(found.nodes)}
     keys = [
@@ -72,7 +73,7 @@ def graphml(found: Neighbourhood, label: Label) -> str:
     ]
     nodes = [
         f'<node id="{name}"><data key="kind">{_xml(node.kind)}</data>'
-        f'<data key="label">{_xml(label(node))}</data></node>'
+        f'<data key="label">{_xml(found.label(node))}</data></node>'
         for node, name in names.items()
     ]
     edges = [
@@ -133,6 +134,14 @@ def _svg_node(node: Entity, place: tuple[float, float], text: str) -> str:
         f"<title>{_xml(node.kind)}: {_xml(text)}</title></circle>"
         f'<text x="{x + 9:.0f}" y="{y + 4:.0f}" font-size="11">{_xml(shown)}</text>'
     )
+
+
+FORMS: dict[str, Callable[[Neighbourhood], str]] = {
+    "text": text,
+    "svg": svg,
+    "mermaid": mermaid,
+    "graphml": graphml,
+}
 
 
 def _xml(text: str) -> str:

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from claude_memory.lifecycle import strength
+from claude_memory.lifecycle.derive import derive
 from claude_memory.lifecycle.gate import MAX_CHARACTERS, Action, judged
+from claude_memory.lifecycle.staleness import tied
 from claude_memory.model import Kind, MemoryFilter, MemoryId, Passage, SearchScope, Status, StoredMemory
 from claude_memory.store.lifecycle_protocol import Relation, Review, lifecycle_of
 from claude_memory.store.protocol import Store
@@ -34,6 +37,27 @@ class Verdict:
     action: Action
     other: MemoryId | None = None
     words: str = ""
+
+
+def admit_new(store: Store, memories: Sequence[StoredMemory], root: Path, model: str | None) -> list[Verdict]:
+    """Let what was just kept meet its neighbours; it stays kept whatever comes of it."""
+    _link_proposals(store, memories, datetime.now(UTC))
+    derive(store, memories)
+    if any(memory.files for memory in memories):
+        lifecycle_of(store).put_file_states(tied(memories, root))
+    return admit(store, memories, model)
+
+
+def _link_proposals(store: Store, memories: Sequence[StoredMemory], now: datetime) -> None:
+    """Tie what an agent would put in a person's place to what it speaks against."""
+    proposed = {memory.id: memory.provenance.get("proposed_for") for memory in memories}
+    relations = [
+        Relation(id_, MemoryId(other), "contradicts", "proposed in its place", now)
+        for id_, other in proposed.items()
+        if isinstance(other, str)
+    ]
+    if relations:
+        lifecycle_of(store).relate(relations)
 
 
 def admit(store: Store, memories: Sequence[StoredMemory], model: str | None) -> list[Verdict]:

@@ -73,9 +73,9 @@ class Life:
             held.demoted,
         )
 
-    def relations(self, memory: MemoryId) -> list[Relation]:
-        """What a memory supersedes, contradicts, repeats, and the other way round."""
-        return self._kept.relations([memory])
+    def relations(self, *memories: MemoryId) -> list[Relation]:
+        """What memories supersede, contradict, repeat, and the other way round."""
+        return self._kept.relations(memories)
 
     def told(self, memory: StoredMemory, *, now: datetime) -> Iterator[str]:
         """What `why` says of a memory's life."""

@@ -124,11 +124,6 @@ def recall(
     return [replace(item, quotes=_quotes(asked, heaps[item.conversation.number])) for item in best]
 
 
-def name_of(conversation: Conversation) -> str:
-    """What a person knows it by: how it began."""
-    return conversation.title or ("(a sub-agent's work)" if conversation.parent else "(no title)")
-
-
 def asked_of(archive: Archive, query: str) -> Question:
     """The question taken apart; a word that nobody said stands for words that begin like it."""
     words = list(dict.fromkeys(message_match.words_of(query)))[: message_match.QUESTION_WORDS]

@@ -52,6 +52,14 @@ class Question:
         """The question's words, each once, in order."""
         return list(self.weights)
 
+    def spans(self, line: str) -> list[tuple[int, int]]:
+        """Where a line says what is asked."""
+        return spans(self, line)
+
+    def holds_phrase(self, line: str) -> bool:
+        """Whether a line says the question as it stands."""
+        return bool(phrase(self, line))
+
 
 def words_of(text: str) -> list[str]:
     """Words of a text in order, as the index of messages splits them."""

@@ -96,6 +96,11 @@ class Conversation:
     understood: int = 0  # messages that were read for exchanges
     imported: bool = False
 
+    @property
+    def name(self) -> str:
+        """What a person knows it by: how it began."""
+        return self.title or ("(a sub-agent's work)" if self.parent else "(no title)")
+
 
 @dataclass(frozen=True, slots=True)
 class Message:

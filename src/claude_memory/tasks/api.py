@@ -6,15 +6,19 @@ It accepts steps out of order and marks them; refusing them is the command line'
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from claude_memory.tasks import checking, copies, names, views, writers
-from claude_memory.tasks.book import TaskBook
-from claude_memory.tasks.model import Entry, Part, Problem, TaskStatus, TaskSummary, Version
+from claude_memory.tasks.book import TaskBook, WorkflowEnforcer
+from claude_memory.tasks.model import Entry, Part, Problem, Session, TaskStatus, TaskSummary, Version
 from claude_memory.tasks.project_context import ContextKeeper
 from claude_memory.tasks.session_files import SessionManager
 from claude_memory.tasks.storage import Storage, storage_for
+
+if TYPE_CHECKING:
+    from claude_memory.tasks.cleanup import Cleanup
 
 
 class MemoryAPI:
@@ -34,6 +38,15 @@ class MemoryAPI:
         self.session_manager = SessionManager(storage=self.storage, session=session, by=self.by)
         self.memory_manager = TaskBook(self.storage, self.session_manager)
         self.context_manager = ContextKeeper(self.storage)
+
+    @property
+    def order(self) -> WorkflowEnforcer:
+        """Which step is next, and which are out of order."""
+        return WorkflowEnforcer(self.memory_manager)
+
+    def signed(self, by: str) -> MemoryAPI:
+        """The same tasks; what is written is marked as this one's."""
+        return MemoryAPI(storage=self.storage, by=by)
 
     def create_scratchpad(self, task: str, content: str = "", *, session: str | None = None) -> Path:
         """Begin a task's exploration; on a task that has a scratchpad it is an update."""
@@ -130,6 +143,24 @@ class MemoryAPI:
     def recover(self) -> list[Path]:
         """Bring such files back. A project folder that was gone is made again: open a new MemoryAPI."""
         return copies.recover(self.storage)
+
+    def plan_cleanup(self, days: int, *, now: datetime) -> Cleanup:
+        """Which sessions were untouched for so long, and which lock files are idle."""
+        from claude_memory.tasks import cleanup
+
+        return cleanup.plan(self.session_manager, days, now=now)
+
+    def clean_up(self, planned: Cleanup, *, now: datetime) -> Cleanup:
+        """Archive those sessions and remove those files."""
+        from claude_memory.tasks import cleanup
+
+        return cleanup.carry_out(self.session_manager, planned, now=now)
+
+    def restore_session(self, named: str) -> Session:
+        """Bring back a session that was archived."""
+        from claude_memory.tasks import cleanup
+
+        return cleanup.restore(self.session_manager, named)
 
     def get_context(self, *, max_tokens: int = views.DEFAULT_TOKENS) -> str:
         """What a sub-agent is told about the tasks under way."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from claude_memory.platform.project import root_of
-from claude_memory.surfaces.cli import documents, output
+from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.request import Json, one_of, opened, place, since_when
 
 if TYPE_CHECKING:
@@ -22,14 +22,6 @@ class InstallScope(StrEnum):
 
     USER = "user"
     PROJECT = "project"
-
-
-def register(app: typer.Typer) -> None:
-    """Add these commands."""
-    app.command()(install)
-    app.command()(uninstall)
-    app.command()(mcp)
-    app.command()(ledger)
 
 
 def _installable(agent: str | None) -> str | None:
@@ -61,15 +53,12 @@ def install(
 
     where = place(context)
     steps = run(where.home_folder, agent, scope.value, root_of(where.project_folder), dry_run=dry_run)
-    if json:
-        output.document([documents.plain(step) for step in steps])
-        return
-    output.lines(line for step in steps for line in _told(step, dry_run=dry_run))
-    if not dry_run:
+    output.answer(steps, [line for step in steps for line in _shown(step, dry_run=dry_run)], json=json)
+    if not dry_run and not json:
         output.note("the next session of the agent will remember; `claude-memory doctor` checks it")
 
 
-def _told(step: Step, *, dry_run: bool) -> Iterator[output.Line]:
+def _shown(step: Step, *, dry_run: bool) -> Iterator[output.Line]:
     verb = "would change" if dry_run else "changed"
     yield [
         (f"{verb if step.changed else 'up to date'}: ", ""),
@@ -92,11 +81,9 @@ def uninstall(
 
     where = place(context)
     steps = run(where.home_folder, agent, root_of(where.project_folder))
-    if json:
-        output.document([documents.plain(step) for step in steps])
-        return
-    output.lines([[("removed: ", ""), (step.what, "bold"), (f"  {step.path}", "dim")] for step in steps])
-    if not steps:
+    lines = [[("removed: ", ""), (step.what, "bold"), (f"  {step.path}", "dim")] for step in steps]
+    output.answer(steps, lines, json=json)
+    if not steps and not json:
         output.note("nothing of ours was installed")
 
 
@@ -135,21 +122,17 @@ def ledger(
     json: Json = False,
 ) -> None:
     """Show what hooks gave to agents, in tokens, by day and session."""
-    with opened(context) as memory:
-        found = memory.ledger(since=since)
-    if json:
-        output.document([documents.plain(line) for line in found])
-        return
-    output.lines(
+    with opened(context, fresh=True) as memory:
+        given = memory.ledger(since=since)
+    lines: list[output.Line] = [
         [
-            [
-                (f"{line.day}  ", "dim"),
-                (f"{line.tokens:>6} tokens  ", "bold"),
-                (f"{line.times:>4}×  {line.memories:>4} memories  ", ""),
-                (f"{line.given_at:<17} {line.session or '-'}", ""),
-            ]
-            for line in found
+            (f"{line.day}  ", "dim"),
+            (f"{line.tokens:>6} tokens  ", "bold"),
+            (f"{line.times:>4}×  {line.memories:>4} memories  ", ""),
+            (f"{line.given_at:<17} {line.session or '-'}", ""),
         ]
-    )
-    if not found:
+        for line in given
+    ]
+    output.answer(given, lines, json=json)
+    if not given and not json:
         output.note("no hook has given anything in this project yet")

@@ -20,9 +20,8 @@ _WITH_VALUE = ("--home", "--project")
 _PLAIN = ("--debug",)
 # The module of each command: only that of the command asked for is loaded, for a person is waiting.
 PARTS: dict[str, tuple[str, ...]] = {
-    "project": ("init",),
-    "projects": ("projects",),
-    "memories": ("remember", "show", "revise", "forget"),
+    "projects": ("init", "projects"),
+    "memories": ("remember", "show", "revise", "forget", "inbox", "strength"),
     "search": ("search", "timeline", "why"),
     "recall": ("recall",),
     "conversations": ("import", "conversation"),
@@ -32,13 +31,11 @@ PARTS: dict[str, tuple[str, ...]] = {
         *("context", "project-info", "project-context", "session"),
     ),
     "agents": ("install", "uninstall", "mcp", "ledger"),
-    "upkeep": ("doctor", "stats", "reindex", "hook", "version"),
+    "upkeep": ("doctor", "stats", "consolidate", "reindex", "hook", "version"),
     "demo": ("demo",),
     "config": ("config",),
     "backup": ("backup",),
     "intentions": ("intend",),
-    "inbox": ("inbox",),
-    "lifecycle": ("strength", "consolidate"),
     "graph": ("graph", "knowledge"),
     "summaries": ("summaries", "summary", "summarize"),
 }
@@ -58,8 +55,20 @@ def with_commands(asked: str | None = None) -> typer.Typer:
     )
     app.callback(invoke_without_command=True)(globals_)
     for part in [part for part, commands in PARTS.items() if asked in commands] or PARTS:
-        import_module(f"claude_memory.surfaces.cli.{part}").register(app)
+        add_commands(app, part)
     return app
+
+
+def add_commands(app: typer.Typer, part: str) -> None:
+    """Add what a module has under its commands' names: functions and groups, with `_` after Python's own."""
+    module = import_module(f"claude_memory.surfaces.cli.{part}")
+    for name in PARTS[part]:
+        own = name.replace("-", "_")
+        command = getattr(module, f"{own}_", None) or getattr(module, own)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
 
 
 def _show_version(wanted: bool) -> None:

@@ -11,25 +11,20 @@ import typer
 
 from claude_memory.surfaces.cli import documents, output, views
 from claude_memory.surfaces.cli.output import Line
-from claude_memory.surfaces.cli.request import Json, Yes, opened, path_named, place
+from claude_memory.surfaces.cli.request import Json, Yes, opened, path_named, unconfigured
 
 if TYPE_CHECKING:
     from claude_memory.backup.archive import Change
     from claude_memory.backup.backup import BackupReport
 
-app = typer.Typer(help="Carry the whole memory to one file and back.", no_args_is_help=True)
+backup = typer.Typer(help="Carry the whole memory to one file and back.", no_args_is_help=True)
 
 Archive = Annotated[
     Path, typer.Argument(metavar="FILE", parser=path_named, help="A backup made by `backup create`.")
 ]
 
 
-def register(program: typer.Typer) -> None:
-    """Add these commands."""
-    program.add_typer(app, name="backup")
-
-
-@app.command()
+@backup.command()
 def create(
     context: typer.Context,
     file: Annotated[
@@ -41,30 +36,25 @@ def create(
     json: Json = False,
 ) -> None:
     """Write everything to one file, while others go on working; what waits in the spool is stored first."""
-    from claude_memory.backup import backup
-
     with opened(context) as memory:
         memory.drain()
-        made = backup.create(memory.home, memory.store, file)
+        made, skipped = memory.backups.create(memory.store, file)
     size = made.stat().st_size
-    left_out = [item for item in backup.left_out(made) if item.path == "spool/new"]
-    if json:
-        output.document({"path": str(made), "size_bytes": size, "skipped": documents.plain(left_out)})
-    else:
-        output.lines([[("wrote ", ""), *_line(made, size)]])
-        for item in left_out:
+    waiting = [item for item in skipped if item.path == "spool/new"]
+    document = {"path": str(made), "size_bytes": size, "skipped": waiting}
+    output.answer(document, [[("wrote ", ""), *_line(made, size)]], json=json)
+    if not json:
+        for item in waiting:
             output.note(f"left out: {item.path} ({item.reason})")
 
 
-@app.command()
+@backup.command()
 def verify(context: typer.Context, file: Archive, json: Json = False) -> None:
     """Check a backup by its manifest and every checksum in it, and name what restoring it would change."""
-    from claude_memory.backup import backup
-
-    _report("sound", backup.verify(file, place(context).home_folder), json=json)
+    _report("sound", unconfigured(context).backups.verify(file), json=json)
 
 
-@app.command()
+@backup.command()
 def restore(
     context: typer.Context,
     file: Archive,
@@ -80,42 +70,35 @@ def restore(
     json: Json = False,
 ) -> None:
     """Bring a backup back; a memory that is there already is kept beside it, and programs are left out."""
-    from claude_memory.backup import backup
-
-    home = place(context).home_folder
-    occupied = home.is_dir() and any(home.iterdir())
-    question = f"Put this backup in the place of the memory in {home}?"
+    backups = unconfigured(context).backups
+    occupied = backups.home.is_dir() and any(backups.home.iterdir())
     if occupied and not yes and sys.stdin.isatty():
+        question = f"Put this backup in the place of the memory in {backups.home}?"
         yes = output.confirmed(question, yes=False)
     if settings is None:
-        settings = sys.stdin.isatty() and _agreed_to_settings(backup.changes(file, home))
-    _report("restored", backup.restore(file, home, replace=yes, with_settings=settings), json=json)
+        settings = sys.stdin.isatty() and _agreed_to_settings(backups.changes(file))
+    _report("restored", backups.restore(file, replace=yes, with_settings=settings), json=json)
 
 
 def _agreed_to_settings(changes: Sequence[Change]) -> bool:
     """Whether the person wants the settings of a backup, having seen them."""
-    found = [change for change in changes if change.what == "setting" and change.before != change.after]
-    if not found:
+    others = [change for change in changes if change.what == "setting" and change.before != change.after]
+    if not others:
         return False
     output.note("this backup brings other settings:")
-    for change in found:
+    for change in others:
         output.note(f"  {change.name}: {change.before} becomes {change.after}")
     return output.confirmed("Take them over?", yes=False)
 
 
-@app.command("list")
+@backup.command("list")
 def list_(context: typer.Context, json: Json = False) -> None:
     """List the backups in the home."""
-    from claude_memory.backup import backup
-
-    home = place(context).home_folder
-    found = backup.list_backups(home)
-    if json:
-        output.document([documents.plain(item) for item in found])
-        return
-    if not found:
-        output.note(f"no backups in {home / 'backups'}")
-    output.lines([_line(item.path, item.size_bytes) for item in found])
+    backups = unconfigured(context).backups
+    kept = backups.list()
+    output.answer(kept, [_line(item.path, item.size_bytes) for item in kept], json=json)
+    if not kept and not json:
+        output.note(f"no backups in {backups.home / 'backups'}")
 
 
 def _line(path: Path, size_bytes: int) -> Line:
@@ -123,12 +106,10 @@ def _line(path: Path, size_bytes: int) -> Line:
 
 
 def _report(done: str, report: BackupReport, *, json: bool) -> None:
-    if json:
-        output.document({"ok": report.ok, **documents.plain(report)})
-    else:
-        size = views.size(report.size_bytes)
-        output.lines([[(done if report.ok else "damaged", "bold"), (f"  {report.files} files, {size}", "")]])
-        output.lines([[(f"  {name}", "dim")] for name in _remarks(report)])
+    size = views.size(report.size_bytes)
+    head: Line = [(done if report.ok else "damaged", "bold"), (f"  {report.files} files, {size}", "")]
+    remarks: list[Line] = [[(f"  {name}", "dim")] for name in _remarks(report)]
+    output.answer({"ok": report.ok, **documents.plain(report)}, [head, *remarks], json=json)
     if not report.ok:
         output.failure(f"{report.path} is damaged: {report.problems[0]}")
         raise typer.Exit(1)

@@ -12,47 +12,35 @@ from claude_memory.platform.project import root_of
 from claude_memory.surfaces.cli import documents, output
 from claude_memory.surfaces.cli.request import Json, place, said
 
-app = typer.Typer(help="Read and change settings.", no_args_is_help=True)
+config = typer.Typer(help="Read and change settings.", no_args_is_help=True)
 
 Key = Annotated[str, typer.Argument(metavar="KEY", help="A setting; `config list` shows all.")]
 
 
-def register(program: typer.Typer) -> None:
-    """Add these commands."""
-    program.add_typer(app, name="config")
-
-
-@app.command()
+@config.command()
 def get(context: typer.Context, key: Key, json: Json = False) -> None:
     """Print one setting as it is in effect."""
     value = _resolved(context)[config_file.known(key)].value
-    if json:
-        output.document(documents.plain(value))
-    else:
-        output.lines([[(_shown(value), "")]])
+    output.answer(value, _shown(value), json=json)
 
 
-@app.command("list")
+@config.command("list")
 def list_(context: typer.Context, json: Json = False) -> None:
     """Print every setting, its value, and where the value comes from."""
-    found = _resolved(context)
-    if json:
-        output.document({key: documents.plain(item) for key, item in found.items()})
-        return
-    longest = max(len(key) for key in found)
-    for key, item in found.items():
-        output.lines(
-            [
-                [
-                    (f"{key:<{longest}}  ", "bold"),
-                    (_shown(item.value) or "(empty)", ""),
-                    (f"  [{item.origin}]", "dim"),
-                ]
-            ]
-        )
+    settings = _resolved(context)
+    longest = max(len(key) for key in settings)
+    lines: list[output.Line] = [
+        [
+            (f"{key:<{longest}}  ", "bold"),
+            (_shown(item.value) or "(empty)", ""),
+            (f"  [{item.origin}]", "dim"),
+        ]
+        for key, item in settings.items()
+    ]
+    output.answer(settings, lines, json=json)
 
 
-@app.command("set")
+@config.command("set")
 def set_(
     context: typer.Context,
     key: Key,
@@ -63,24 +51,20 @@ def set_(
     require_person("changing a setting")  # it names what is sent where, and whose notes are believed
     path = config_file.assign(place(context).home_folder, key, said(value))
     now = documents.plain(_resolved(context)[key])
-    if json:
-        output.document({"key": key, **now, "path": str(path)})
-        return
-    output.lines([[(f"{key} = {_shown(now['value'])}", ""), (f"  in {path}", "dim")]])
-    if now["origin"] != "config.toml":
+    line = [(f"{key} = {_shown(now['value'])}", ""), (f"  in {path}", "dim")]
+    output.answer({"key": key, **now, "path": path}, [line], json=json)
+    if now["origin"] != "config.toml" and not json:
         output.note(f"the {now['origin']} still overrides it")
 
 
-@app.command()
+@config.command()
 def unset(context: typer.Context, key: Key, json: Json = False) -> None:
     """Take one setting out of config.toml, so that its default holds again."""
     require_person("changing a setting")
     removed = config_file.remove(place(context).home_folder, key)
     now = documents.plain(_resolved(context)[key])
-    if json:
-        output.document({"key": key, "removed": removed, **now})
-        return
-    output.lines([[(f"{key} = {_shown(now['value'])}", ""), (f"  [{now['origin']}]", "dim")]])
+    line = [(f"{key} = {_shown(now['value'])}", ""), (f"  [{now['origin']}]", "dim")]
+    output.answer({"key": key, "removed": removed, **now}, [line], json=json)
 
 
 def _resolved(context: typer.Context) -> dict[str, config_file.Resolved]:

@@ -37,12 +37,6 @@ UNREAD_SHOWN = 10
 WAIT_SECONDS = 30  # a drain's slack takes ten
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands."""
-    app.command("import")(import_)
-    app.command()(conversation)
-
-
 def _other(name: str | None) -> str | None:
     return None if name is None else one_of(name, ("claude-mem",))
 
@@ -79,23 +73,23 @@ def import_(
     json: Json = False,
 ) -> None:
     """Read what agents keep of their conversations; only what is new."""
-    from claude_memory.imports.importer import Request, sources
-
-    request = Request(tuple(paths or ()), agent, since, wait_seconds=WAIT_SECONDS)
     with opened(context) as memory:
         if from_ is not None:
-            done: Any = memory.import_memories(from_, request.paths)
+            done: Any = memory.import_memories(from_, paths or ())
         else:
             with _bar() as show:
-                done = memory.import_history(request, progress=show)
-        _leave_to_the_background(memory.home, getattr(done, "undistilled", 0))
+                done = memory.import_history(
+                    paths or (), agent=agent, since=since, wait_seconds=WAIT_SECONDS, progress=show
+                )
+        histories = from_ is not None or memory.upkeep.has_histories(paths or (), agent)
+        _leave_to_the_background(memory.home, getattr(done, "waiting", 0))
     if json:
         output.document(documents.plain(done))
         return
     output.lines([[(_told(done), "")]])
     for line in _unread(getattr(done, "unread", ())):
         output.note(line)
-    if from_ is None and not done.read_bytes and not sources(request):
+    if not histories and not done.read_bytes:
         output.note(
             "no agent has left a history here that could be read; `import PATH` reads one from elsewhere"
         )
@@ -181,13 +175,12 @@ def conversation(
     json: Json = False,
 ) -> None:
     """Print one archived conversation."""
-    from claude_memory.search.lookup import split_range
-
-    with reading("ID[:RANGE]"):
-        id_, first, last = split_range(said(named))
     with opened(context) as memory:
-        found = memory.conversation(id_)
-        messages = memory.archive.messages(found.number, first=first, last=last)
+        book = memory.conversations
+        with reading("ID[:RANGE]"):
+            id_, first, last = book.range_of(said(named))
+        found = book.named(id_)
+        messages = book.messages(found, first=first, last=last)
     if not messages:
         known = output.counted(found.messages, "message")
         raise NotFound(f"nothing in {named}: conversation {found.session} has {known}")
@@ -200,7 +193,7 @@ def conversation(
     output.lines(_shown(found, messages))
 
 
-def _shown(found: Conversation, messages: list[Message]) -> Iterator[Line]:
+def _shown(found: Conversation, messages: Sequence[Message]) -> Iterator[Line]:
     branch = f" on {found.branch}" if found.branch else ""
     yield [(found.title or found.session, "bold")]
     yield [(f"{found.agent} {found.session}  {found.cwd}{branch}", "dim")]

@@ -40,11 +40,6 @@ class Answered:
     hits: tuple[Hit, ...]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command()(demo)
-
-
 def demo(json: Json = False) -> None:
     """Show the whole path, from sample events to an answer."""
     with _thrown_away() as folder:
@@ -127,12 +122,11 @@ def _opened(folder: Path) -> Memory:
 
 def _import(memory: Memory, folder: Path, steps: _Steps) -> None:
     from claude_memory import sample
-    from claude_memory.imports.importer import Request
 
     sessions = sample.write_history(folder / "billing", folder)
     result = [f"{sessions} older sessions of the agent:"]
     with steps("import", result):
-        done = memory.import_history(Request(paths=(folder / ".claude",), user_home=folder))
+        done = memory.import_history([folder / ".claude"], user_home=folder)
         result.append(
             f"{output.counted(done.messages, 'message')}, "
             f"{output.counted(done.memories, 'memory', 'memories')}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from claude_memory.model import Hit, StoredMemory
+from claude_memory.model import Hit
 
 _HIT_FIELDS = (
     "id",
@@ -28,11 +28,6 @@ def hit(found: Hit) -> dict[str, Any]:
     values = {name: plain(getattr(found, name)) for name in _HIT_FIELDS}
     place = {"place": found.place} if found.place else {}
     return {**values, "relevance": round(found.relevance, 4), **place}
-
-
-def memory(stored: StoredMemory) -> dict[str, Any]:
-    """One memory with all its fields."""
-    return {item.name: plain(getattr(stored, item.name)) for item in fields(stored)}
 
 
 def plain(value: Any) -> Any:

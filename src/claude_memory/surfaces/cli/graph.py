@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from claude_memory.surfaces.cli import documents, output, views
-from claude_memory.surfaces.cli.request import Json, opened, path_named, said
+from claude_memory.surfaces.cli import output, views
+from claude_memory.surfaces.cli.output import Line
+from claude_memory.surfaces.cli.request import Json, opened, path_named, said, said_if
 
 if TYPE_CHECKING:
-    from claude_memory.graph.knowledge import Decision, Knowledge, Rule
+    from claude_memory.graph.knowledge import Knowledge
+    from claude_memory.model import StoredMemory
 
 _FORMATS = {".svg": "svg", ".mmd": "mermaid", ".md": "mermaid", ".graphml": "graphml", ".xml": "graphml"}
-
-
-def register(app: typer.Typer) -> None:
-    """Add these commands."""
-    app.command()(graph)
-    app.command()(knowledge)
 
 
 def graph(
@@ -40,35 +36,25 @@ def graph(
     json: Json = False,
 ) -> None:
     """Draw what is around a memory, a file or a topic."""
-    from claude_memory.graph import draw
-
     if write is not None and write.suffix not in _FORMATS:
         raise typer.BadParameter("the file must end in .svg, .mmd or .graphml")
-    with opened(context) as memory:
-        found, label = memory.graph(said(start), hops=hops)
+    with opened(context, fresh=True, graph=True) as memory:
+        around = memory.graph.around(said(start), hops=hops)
     if write is not None:
-        drawn = getattr(draw, _FORMATS[write.suffix])(found, label)
-        write.write_text(drawn, "utf-8", "replace")
+        write.write_text(around.drawn(_FORMATS[write.suffix]), "utf-8", "replace")
         output.note(f"wrote {write}")
-    if json:
-        output.document(
-            {
-                "nodes": [
-                    {"kind": node.kind, "name": node.name, "label": label(node)} for node in found.nodes
-                ],
-                "edges": [
-                    {
-                        "source": edge.source.name,
-                        "relation": edge.relation,
-                        "target": edge.target.name,
-                        "evidence": edge.evidence,
-                    }
-                    for edge in found.edges
-                ],
-            }
-        )
-        return
-    output.lines([(line, "")] for line in draw.text_lines(found, label))
+    nodes = [{"kind": node.kind, "name": node.name, "label": around.label(node)} for node in around.nodes]
+    edges = [
+        {
+            "source": edge.source.name,
+            "relation": edge.relation,
+            "target": edge.target.name,
+            "evidence": edge.evidence,
+        }
+        for edge in around.edges
+    ]
+    tree = ([(line, "")] for line in around.drawn("text").split("\n"))
+    output.answer({"nodes": nodes, "edges": edges}, tree, json=json)
 
 
 def knowledge(
@@ -77,67 +63,56 @@ def knowledge(
     json: Json = False,
 ) -> None:
     """Show decisions with their reasons, and rules with how often and since when they came up."""
-    with opened(context) as memory:
-        found = memory.knowledge(said(topic) if topic else None)
-    if json:
-        output.document(documents.plain(found))
-        return
-    if not (found.decisions or found.rules or found.things or found.recurring):
+    with opened(context, fresh=True, graph=True) as memory:
+        known = memory.knowledge(said_if(topic))
+    output.answer(known, _lines(known), json=json)
+    if not json and not (known.decisions or known.rules or known.things or known.recurring):
         output.note("nothing is known about this yet" if topic else "nothing is known here yet")
-    output.lines(_lines(found))
 
 
-def _lines(found: Knowledge) -> Iterator[output.Line]:
-    for heading, block in (
-        ("decisions", [line for decision in found.decisions for line in _decision(decision)]),
-        ("patterns and conventions", [line for rule in found.rules for line in _rule(rule)]),
-        (
-            "how it is checked",
-            [
-                [(f"  {item.text}", ""), (f"  {len(item.sessions)} sessions", "dim")]
-                for item in found.recurring
-                if item.kind == "check"
-            ],
-        ),
-        (
-            "changes together",
-            [
-                [(f"  {item.text}", ""), (f"  {len(item.sessions)} sessions", "dim")]
-                for item in found.recurring
-                if item.kind == "together"
-            ],
-        ),
-        (
-            "most mentioned",
-            [[(f"  {entity.kind} {entity.name}", ""), (f"  {n}", "dim")] for entity, n in found.things],
-        ),
-    ):
+def _lines(known: Knowledge) -> Iterator[Line]:
+    blocks = {
+        "decisions": list(_decisions(known)),
+        "patterns and conventions": list(_rules(known)),
+        "how it is checked": list(_recurring(known, "check")),
+        "changes together": list(_recurring(known, "together")),
+        "most mentioned": [
+            [(f"  {entity.kind} {entity.name}", ""), (f"  {count}", "dim")] for entity, count in known.things
+        ],
+    }
+    for heading, block in blocks.items():
         if block:
             yield [(heading, "bold")]
             yield from block
 
 
-def _decision(decision: Decision) -> Iterator[output.Line]:
-    memory = decision.memory
-    yield [
-        (f"  {memory.id}", "cyan"),
-        (f"  {views.day(memory.created_at)}  ", "dim"),
-        (views.one_line(memory.title), ""),
-    ]
-    if decision.reason:
-        yield [(f"    why: {views.one_line(decision.reason)}", "dim")]
-    if decision.replaced:
-        yield [(f"    replaced: {', '.join(decision.replaced)}", "dim")]
-    if decision.contradicted_by:
-        yield [(f"    contradicted by: {', '.join(decision.contradicted_by)}", "yellow")]
+def _recurring(known: Knowledge, kind: str) -> Iterator[Line]:
+    for item in known.recurring:
+        if item.kind == kind:
+            yield [(f"  {item.text}", ""), (f"  {len(item.sessions)} sessions", "dim")]
 
 
-def _rule(rule: Rule) -> Iterator[output.Line]:
-    sessions = f"{rule.sessions} session{'s' if rule.sessions != 1 else ''}"
-    yield [
-        (f"  {rule.memory.id}", "cyan"),
-        (f"  {rule.memory.kind}, {sessions} since {views.day(rule.since)}  ", "dim"),
-        (views.one_line(rule.memory.title), ""),
-    ]
-    if rule.contradicted_by:
-        yield [(f"    contradicted by: {', '.join(rule.contradicted_by)}", "yellow")]
+def _decisions(known: Knowledge) -> Iterator[Line]:
+    for decision in known.decisions:
+        yield _head(decision.memory, views.day(decision.memory.created_at))
+        if decision.reason:
+            yield [(f"    why: {views.one_line(decision.reason)}", "dim")]
+        if decision.replaced:
+            yield [(f"    replaced: {', '.join(decision.replaced)}", "dim")]
+        yield from _contradictions(decision.contradicted_by)
+
+
+def _rules(known: Knowledge) -> Iterator[Line]:
+    for rule in known.rules:
+        sessions = output.counted(rule.sessions, "session")
+        yield _head(rule.memory, f"{rule.memory.kind}, {sessions} since {views.day(rule.since)}")
+        yield from _contradictions(rule.contradicted_by)
+
+
+def _head(memory: StoredMemory, facts: str) -> Line:
+    return [(f"  {memory.id}", "cyan"), (f"  {facts}  ", "dim"), (views.one_line(memory.title), "")]
+
+
+def _contradictions(ids: Sequence[str]) -> Iterator[Line]:
+    if ids:
+        yield [(f"    contradicted by: {', '.join(ids)}", "yellow")]

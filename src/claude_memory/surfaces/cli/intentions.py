@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from claude_memory.store.lifecycle_protocol import Intention, IntentionStatus, Priority
 from claude_memory.surfaces.cli import documents, output, views
-from claude_memory.surfaces.cli.request import Json, one_at_most, opened, reading, said, said_all, whole_text
+from claude_memory.surfaces.cli.request import (
+    Json,
+    one_at_most,
+    one_of,
+    opened,
+    reading,
+    said,
+    said_all,
+    said_if,
+    whole_text,
+)
 from claude_memory.text import times
 
 if TYPE_CHECKING:
-    from claude_memory.lifecycle.intentions import Due
+    from claude_memory.store.lifecycle_protocol import Intention
 
-app = typer.Typer(help="Be reminded at a time, a file or a topic.", no_args_is_help=True)
+intend = typer.Typer(help="Be reminded at a time, a file or a topic.", no_args_is_help=True)
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The intention, or its unique beginning.")]
 
 
-def register(program: typer.Typer) -> None:
-    """Add these commands."""
-    program.add_typer(app, name="intend")
+def _priority(name: str) -> str:
+    return one_of(name, ("high", "normal", "low"))
 
 
-@app.command("set")
+@intend.command("set")
 def set_(
     context: typer.Context,
     text: Annotated[
@@ -51,8 +58,8 @@ def set_(
         ),
     ] = None,
     priority: Annotated[
-        Priority, typer.Option(metavar="PRIORITY", help="`high`, `normal` or `low`.")
-    ] = Priority.NORMAL,
+        str, typer.Option(metavar="PRIORITY", callback=_priority, help="`high`, `normal` or `low`.")
+    ] = "normal",
     deadline: Annotated[
         str | None, typer.Option(metavar="TIME", help="Until when; it comes up from the day before.")
     ] = None,
@@ -61,28 +68,29 @@ def set_(
     """Keep an intention; without a condition it comes up at the next chance."""
     one_at_most(("--at", at), ("--in", in_))
     with opened(context) as memory:
+        book = memory.intentions
         for option, read, given in (
-            ("--at", memory.intentions.when, at),
-            ("--in", memory.intentions.after, in_),
-            ("--deadline", memory.intentions.when, deadline),
+            ("--at", book.when, at),
+            ("--in", book.after, in_),
+            ("--deadline", book.when, deadline),
         ):
             if given is not None:
                 with reading(option):
                     read(said(given))
-        made = memory.intentions.set(
+        made = book.set(
             whole_text(text),
-            at=said(at) if at else None,
-            in_=said(in_) if in_ else None,
-            deadline=said(deadline) if deadline else None,
+            at=said_if(at),
+            in_=said_if(in_),
+            deadline=said_if(deadline),
             files=said_all(file),
             topics=said_all(topic),
-            codebase=said(codebase) if codebase else None,
+            codebase=said_if(codebase),
             priority=priority,
         )
     _answer("set", made, json=json)
 
 
-@app.command()
+@intend.command()
 def check(
     context: typer.Context,
     file: Annotated[
@@ -93,16 +101,17 @@ def check(
 ) -> None:
     """Show what is due now."""
     with opened(context) as memory:
-        found = memory.intentions.check(files=said_all(file), words=said(about))
-    if json:
-        output.document([{**_document(one.intention), "reason": one.reason} for one in found])
-        return
-    if not found:
+        due = memory.intentions.check(files=said_all(file), words=said(about))
+    output.answer(
+        [{**documents.plain(item.intention), "reason": item.reason} for item in due],
+        [[*_line(item.intention), (f"  ({views.one_line(item.reason)})", "yellow")] for item in due],
+        json=json,
+    )
+    if not due and not json:
         output.note("nothing is due")
-    output.lines(_due_lines(found))
 
 
-@app.command("list")
+@intend.command("list")
 def list_(
     context: typer.Context,
     all_: Annotated[bool, typer.Option("--all", help="Completed and cancelled ones, too.")] = False,
@@ -110,16 +119,13 @@ def list_(
 ) -> None:
     """List the open intentions of this project."""
     with opened(context) as memory:
-        found = memory.intentions.list(all_=all_)
-    if json:
-        output.document([_document(item) for item in found])
-        return
-    if not found:
+        intentions = memory.intentions.list(all_=all_)
+    output.answer(intentions, map(_line, intentions), json=json)
+    if not intentions and not json:
         output.note("no intentions here")
-    output.lines(_line(item) for item in found)
 
 
-@app.command()
+@intend.command()
 def complete(context: typer.Context, id_: Id, json: Json = False) -> None:
     """Mark an intention as done."""
     with opened(context) as memory:
@@ -127,7 +133,7 @@ def complete(context: typer.Context, id_: Id, json: Json = False) -> None:
     _answer("completed", done, json=json)
 
 
-@app.command()
+@intend.command()
 def snooze(
     context: typer.Context,
     id_: Id,
@@ -137,14 +143,15 @@ def snooze(
     json: Json = False,
 ) -> None:
     """Put an intention off."""
+    moment = said(" ".join(until))
     with opened(context) as memory:
         with reading("TIME"):
-            memory.intentions.when(said(" ".join(until)))
-        later = memory.intentions.snooze(said(id_), said(" ".join(until)))
+            memory.intentions.when(moment)
+        later = memory.intentions.snooze(said(id_), moment)
     _answer("snoozed", later, json=json)
 
 
-@app.command()
+@intend.command()
 def cancel(context: typer.Context, id_: Id, json: Json = False) -> None:
     """Drop an intention without doing it."""
     with opened(context) as memory:
@@ -153,20 +160,7 @@ def cancel(context: typer.Context, id_: Id, json: Json = False) -> None:
 
 
 def _answer(done: str, intention: Intention, *, json: bool) -> None:
-    if json:
-        output.document(_document(intention))
-        return
-    output.lines([[(f"{done} ", ""), *_line(intention)]])
-
-
-def _document(intention: Intention) -> dict[str, object]:
-    found: dict[str, object] = documents.plain(intention)
-    return found
-
-
-def _due_lines(found: Sequence[Due]) -> Iterator[output.Line]:
-    for one in found:
-        yield [*_line(one.intention), (f"  ({views.one_line(one.reason)})", "yellow")]
+    output.answer(intention, [[(f"{done} ", ""), *_line(intention)]], json=json)
 
 
 def _line(intention: Intention) -> output.Line:
@@ -177,12 +171,12 @@ def _line(intention: Intention) -> output.Line:
         f"topics {', '.join(intention.topics)}" if intention.topics else "",
         f"in {intention.codebase}" if intention.codebase else "",
         f"snoozed until {times.minute(intention.snoozed_until)}" if intention.snoozed_until else "",
-        "" if intention.status is IntentionStatus.OPEN else intention.status.value,
+        "" if intention.status == "open" else intention.status.value,
     ]
     shown = "; ".join(part for part in conditions if part)
     return [
         (intention.id, "cyan"),
-        ("  high  " if intention.priority is Priority.HIGH else "  ", "bold red"),
+        ("  high  " if intention.priority == "high" else "  ", "bold red"),
         (views.one_line(intention.text), "bold"),
         (f"  {views.one_line(shown)}" if shown else "", "dim"),
     ]

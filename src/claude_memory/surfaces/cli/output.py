@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from claude_memory.errors import InvalidInput
+from claude_memory.surfaces.cli import documents
 
 # A piece of a line with its style ("" for none); a line is a list of pieces.
 Piece = tuple[str, str]
@@ -53,6 +54,14 @@ def lines(content: Iterable[Line]) -> None:
     console = Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
     for line in content:
         console.print(Text.assemble(*[(clean(text), style) for text, style in line]))
+
+
+def answer(value: Any, shown: Iterable[Line] | str, *, json: bool) -> None:
+    """What a command found: one document for programs, else lines for a person; a text is one line."""
+    if json:
+        document(documents.plain(value))
+    else:
+        lines([[(shown, "")]] if isinstance(shown, str) else shown)
 
 
 def note(message: str) -> None:

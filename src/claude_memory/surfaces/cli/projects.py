@@ -1,7 +1,9 @@
-"""The group `projects`: which there are, and what a person says belongs together."""
+"""Commands about projects: give one its own folder, list them, say which belong together."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,9 +15,9 @@ from claude_memory.surfaces.cli.request import Json, Yes, opened, path_named, pl
 
 if TYPE_CHECKING:
     from claude_memory.model import Project
-    from claude_memory.verbs.project_book import Regrouped
+    from claude_memory.store.project_book import Regrouped
 
-app = typer.Typer(help="List projects; say which belong together.", no_args_is_help=True)
+projects = typer.Typer(help="List projects; say which belong together.", no_args_is_help=True)
 
 Named = Annotated[
     str, typer.Argument(metavar="PROJECT", help="Its id, its folder, or a name that only one has.")
@@ -23,40 +25,71 @@ Named = Annotated[
 _UNASKED = "this changes what belongs to a project: repeat it with --yes"
 
 
-def register(program: typer.Typer) -> None:
-    """Add these commands."""
-    program.add_typer(app, name="projects")
+class Layout(StrEnum):
+    """Where a project keeps the files people write."""
+
+    PRIVATE = "private"
+    REPO = "repo"
 
 
-@app.command("list")
+def init(
+    context: typer.Context,
+    layout: Annotated[
+        Layout | None,
+        typer.Option(
+            metavar="LAYOUT",
+            help="`private`: all inside .claude-memories; `repo`: at the top, to be committed.",
+        ),
+    ] = None,
+    templates: Annotated[
+        bool,
+        typer.Option("--templates", help="Also begin MEMORY.md, tasks/todo.md and tasks/lessons.md."),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Give this project its own folder, ignored by git."""
+    with opened(context) as memory:
+        foreign = memory.notes.unapproved(repo=layout is Layout.REPO)
+        if foreign:  # they came with a clone: whoever takes them over makes them a person's word
+            require_person(f"taking over {foreign[0]}")
+            output.note(f"from now on your own words: {', '.join(map(str, foreign))}")
+        done, brought_back = memory.notes.prepare(layout)
+        for path in brought_back:
+            output.note(f"brought back {path}")
+        for path in memory.notes.documents.put_templates() if templates else []:
+            output.note(f"begun {path}")
+        if not templates and not memory.notes.files.memory.exists():
+            output.note("`claude-memory init --templates` begins MEMORY.md, todo.md and lessons.md")
+    verb = "made" if done.created else "already there:"
+    line = [(f"{verb} ", ""), (str(done.folder), "bold"), (f"  layout {done.layout}", "dim")]
+    output.answer(done, [line], json=json)
+
+
+@projects.command("list")
 def list_(context: typer.Context, json: Json = False) -> None:
     """List every project: its id, how much is kept of it, where it stands."""
     with opened(context) as memory:
-        found = memory.projects.list()
-    if json:
-        output.document(
+        listed = memory.projects.list()
+    output.answer(
+        [
+            {**_document(item.project), "memories": item.memories, "events": item.events, "here": item.here}
+            for item in listed
+        ],
+        [
             [
-                {**_document(one.project), "memories": one.memories, "events": one.events, "here": one.here}
-                for one in found
+                (item.project.id, "cyan"),
+                (f"  {views.one_line(item.project.name)}", "bold"),
+                (f"  {item.memories} memories, {item.events} events", ""),
+                (f"  {views.one_line(item.project.path)}", ""),
+                ("  (here)" if item.here else "", "dim"),
             ]
-        )
-        return
-    for one in found:
-        told = f"  {one.memories} memories, {one.events} events  {views.one_line(one.project.path)}"
-        mark = "  (here)" if one.here else ""
-        output.lines(
-            [
-                [
-                    (one.project.id, "cyan"),
-                    (f"  {views.one_line(one.project.name)}", "bold"),
-                    (told, ""),
-                    (mark, "dim"),
-                ]
-            ]
-        )
+            for item in listed
+        ],
+        json=json,
+    )
 
 
-@app.command()
+@projects.command()
 def merge(
     context: typer.Context,
     project: Named,
@@ -69,16 +102,15 @@ def merge(
     """Let all of a project belong to another; it cannot be undone."""
     require_person("`projects merge`")
     with opened(context) as memory:
-        source = memory.projects.named(said(project))
-        target = memory.projects.named(said(into)) if into else memory.project
+        book = memory.projects
+        source = book.named(said(project))
+        target = book.named(said(into)) if into else memory.project
         question = f"let all of {source.id} ({source.path}) belong to {target.id} ({target.path})?"
-        if not output.confirmed(question, yes=yes, unasked=_UNASKED):
-            raise typer.Abort
-        done = memory.projects.merge(source.id, target.id)
+        done = _regrouped(question, lambda: book.merge(source.id, target.id), yes=yes)
     _answer("merged into", done, json=json)
 
 
-@app.command()
+@projects.command()
 def split(
     context: typer.Context,
     folder: Annotated[
@@ -91,15 +123,14 @@ def split(
     require_person("`projects split`")
     wanted = folder or place(context).project_folder
     with opened(context) as memory:
-        before = memory.projects.at(wanted)
+        book = memory.projects
+        before = book.at(wanted)
         question = f"take {wanted} out of {before.id} ({before.path})?"
-        if not output.confirmed(question, yes=yes, unasked=_UNASKED):
-            raise typer.Abort
-        done = memory.projects.split(wanted)
+        done = _regrouped(question, lambda: book.split(wanted), yes=yes)
     _answer("split off", done, json=json)
 
 
-@app.command()
+@projects.command()
 def move(
     context: typer.Context,
     project: Named,
@@ -113,12 +144,17 @@ def move(
     require_person("`projects move`")
     wanted = folder or place(context).project_folder
     with opened(context) as memory:
-        target = memory.projects.named(said(project))
+        book = memory.projects
+        target = book.named(said(project))
         question = f"let {wanted} belong to {target.id} ({target.path}), and see all that is kept of it?"
-        if not output.confirmed(question, yes=yes, unasked=_UNASKED):
-            raise typer.Abort
-        done = memory.projects.move(target.id, wanted)
+        done = _regrouped(question, lambda: book.move(target.id, wanted), yes=yes)
     _answer("moved to", done, json=json)
+
+
+def _regrouped(question: str, change: Callable[[], Regrouped], *, yes: bool) -> Regrouped:
+    if not output.confirmed(question, yes=yes, unasked=_UNASKED):
+        raise typer.Abort
+    return change()
 
 
 def _document(project: Project) -> dict[str, object]:
@@ -131,11 +167,9 @@ def _document(project: Project) -> dict[str, object]:
 
 
 def _answer(verb: str, done: Regrouped, *, json: bool) -> None:
-    if json:
-        output.document({**_document(done.project), "set_aside": [str(path) for path in done.set_aside]})
-        return
-    output.lines(
-        [[(f"{verb} ", ""), (done.project.id, "cyan"), (f"  {views.one_line(done.project.path)}", "dim")]]
-    )
-    for path in done.set_aside:
-        output.note(f"both had it; the moved one is kept as {path}")
+    path = views.one_line(done.project.path)
+    line = [(f"{verb} ", ""), (done.project.id, "cyan"), (f"  {path}", "dim")]
+    output.answer({**_document(done.project), "set_aside": done.set_aside}, [line], json=json)
+    if not json:
+        for beside in done.set_aside:
+            output.note(f"both had it; the moved one is kept as {beside}")

@@ -35,11 +35,6 @@ if TYPE_CHECKING:
 NOTHING_YET = "no conversations yet: claude-memory import reads what agents keep of theirs"
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command()(recall)
-
-
 def recall(
     context: typer.Context,
     query: Annotated[
@@ -87,18 +82,19 @@ def recall(
     with opened(context, quiet=on_screen) as memory:
         if on_screen:
             chosen = _screen(memory, asked, within, limit=limit, own_first=not all_)
+            how = memory.conversations.resume(chosen) if chosen is not None else None
         else:
             found = memory.recall(asked, within=within, limit=limit, own_first=not all_)
             _show(memory, found, json=json)
             return
     if chosen is not None:
-        raise typer.Exit(go_on(chosen, only_print=print_))
+        raise typer.Exit(go_on(chosen, how, only_print=print_))
 
 
 def _within(
     agent: str | None, since: datetime | None, until: datetime | None, cwd: Path | None
 ) -> ConversationFilter:
-    from claude_memory.store.archive_protocol import ConversationFilter
+    from claude_memory.memory import ConversationFilter
 
     return ConversationFilter(
         agent=agent, since=since, until=until, folder=_folder(cwd) if cwd is not None else ""
@@ -125,21 +121,19 @@ def _screen(
 
 def _show(memory: Memory, found: Sequence[Recalled], *, json: bool) -> None:
     if not found:
-        kept = memory.archive.totals()["conversations"]
+        kept = memory.conversations.count()
         output.note("nothing found; try other words or fewer filters" if kept else NOTHING_YET)
     now = datetime.now().astimezone()
     if json:
-        output.document([document(item, now) for item in found])
+        resume = memory.conversations.resume
+        output.document([document(item, resume(item.conversation), now) for item in found])
     else:
         output.lines(listed(found, now, output.width()))
 
 
-def document(item: Recalled, now: datetime) -> dict[str, Any]:
+def document(item: Recalled, how: Resume | None, now: datetime) -> dict[str, Any]:
     """One conversation for programs."""
-    from claude_memory.search.resume import resume
-
     found = item.conversation
-    how = resume(found)
     names = ("session", "agent", "title", "project", "cwd", "branch", "first", "last", "messages", "parent")
     return {
         **{name: documents.plain(getattr(found, name)) for name in names},
@@ -152,14 +146,12 @@ def document(item: Recalled, now: datetime) -> dict[str, Any]:
 
 def listed(found: Sequence[Recalled], now: datetime, columns: int | None) -> Iterator[Line]:
     """Each conversation with its head line and its best passages."""
-    from claude_memory.search.conversations import name_of
-
     for item in found:
         talk = item.conversation
         yield [
             (talk.session, "cyan"),
             (f"  {times.ago(talk.last, now=now)}  ", "dim"),
-            (views.one_line(name_of(talk)), "bold"),
+            (views.one_line(talk.name), "bold"),
         ]
         branch = f" on {talk.branch}" if talk.branch else ""
         yield [(f"    {talk.agent}, {output.counted(talk.messages, 'message')}, {talk.cwd}{branch}", "dim")]
@@ -174,11 +166,8 @@ def _quoted(ordinal: int, role: str, text: str, columns: int | None) -> Line:
     return [(head, "dim"), (shown, "")]
 
 
-def go_on(chosen: Conversation, *, only_print: bool) -> int:
+def go_on(chosen: Conversation, how: Resume | None, *, only_print: bool) -> int:
     """Resume a conversation in its folder; where that cannot be done, say how it could."""
-    from claude_memory.search.resume import resume
-
-    how = resume(chosen)
     if how is None:
         output.note(f"{chosen.agent} cannot resume a conversation by its id; this prints it:")
         output.lines([[(f"claude-memory conversation {chosen.session}", "")]])

@@ -34,6 +34,11 @@ AsUser = Annotated[
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
+AllProjects = Annotated[bool, typer.Option("--all-projects", help="Of every project, not only this one.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="The memory, or its unique beginning.")]
+Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids, or their unique beginnings.")]
+Text = Annotated[list[str], typer.Argument(metavar="TEXT", help="The text; `-` reads standard input.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +69,48 @@ def place(context: typer.Context) -> Place:
     return found if isinstance(found, Place) else Place()
 
 
-def opened(context: typer.Context, *, quiet: bool = False) -> Memory:
-    """The memory the running command is about; use it in a `with`. Quiet where a screen is shown."""
+def opened(
+    context: typer.Context,
+    *,
+    quiet: bool = False,
+    fresh: bool = False,
+    graph: bool = False,
+    warm: bool = False,
+) -> Memory:
+    """The memory the running command is about; use it in a `with`. Quiet where a screen is shown.
+
+    For a question, `fresh` brings in what waits, `graph` also what it mentions; `warm` loads the model
+    meanwhile.
+    """
     from claude_memory.memory import Memory
     from claude_memory.platform import logs
 
     where = place(context)
     memory = Memory.open(where.home_folder, where.project_folder, progress=None if quiet else output.note)
     logs.configure(memory.home, memory.settings)
+    if warm:
+        memory.warm_up()
+    if fresh:
+        memory.catch_up(graph=graph)
     return memory
+
+
+def unconfigured(context: typer.Context) -> Memory:
+    """The memory for what must work though its config.toml is broken: settings have their defaults."""
+    from claude_memory.memory import Memory
+
+    where = place(context)
+    return Memory(where.home_folder, where.project_folder, settings.Settings())
 
 
 def said(text: str) -> str:
     """An argument as text: bytes that are no UTF-8 become replacement marks instead of failing later."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def said_if(text: str | None) -> str | None:
+    """The value of an option that may be left out; an empty one counts as left out."""
+    return said(text) if text else None
 
 
 def said_all(texts: list[str] | None) -> list[str]:

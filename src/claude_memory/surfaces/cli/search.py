@@ -32,13 +32,6 @@ Session = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands."""
-    app.command()(search)
-    app.command()(timeline)
-    app.command()(why)
-
-
 def _a_number(value: float | None) -> float | None:
     if value is not None and math.isnan(value):  # no range leaves it out
         raise typer.BadParameter(f"{value} is not a number.")
@@ -82,7 +75,7 @@ def search(
     json: Json = False,
 ) -> None:
     """Find memories by words and meaning, best first."""
-    with opened(context) as memory:
+    with opened(context, fresh=True, warm=True) as memory:
         hits = memory.search(
             said(" ".join(query)),
             limit=limit,
@@ -96,6 +89,7 @@ def search(
             min_relevance=min_relevance,
             all_projects=all_projects,
         )
+        memory.note_question()
         if memory.search_mode.startswith("words only"):
             output.note(f"searched {memory.search_mode}")
         if not hits:
@@ -127,7 +121,7 @@ def timeline(
 ) -> None:
     """Show what happened when: lately, or around a memory."""
     one_at_most(("--around", around), ("--query", query))
-    with opened(context) as memory:
+    with opened(context, fresh=True) as memory:
         entries = memory.timeline(
             around=said(around) if around else None,
             query=said(query) if query else None,
@@ -152,7 +146,7 @@ def why(
     json: Json = False,
 ) -> None:
     """Explain why a memory answers a question, in words and numbers, and when agents were given it."""
-    with opened(context) as memory:
+    with opened(context, fresh=True) as memory:
         given = memory.given(said(id_))
         try:
             found = memory.why(said(id_), said(query) if query is not None else None)

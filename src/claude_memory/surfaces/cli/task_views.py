@@ -18,32 +18,27 @@ if TYPE_CHECKING:
 
 def written(path: Path, verb: str, *, json: bool) -> None:
     """A document was changed."""
-    if json:
-        output.document({"done": verb, "path": str(path)})
-    else:
-        output.lines([[(f"{verb} ", "green"), (str(path), "")]])
+    output.answer({"done": verb, "path": path}, [[(f"{verb} ", "green"), (str(path), "")]], json=json)
 
 
 def text(task: str, content: str | None, *, json: bool) -> None:
     """A document's text."""
     if content is None:
         raise NotFound(f"task {task!r} has no such document yet; give its text with --content")
-    if json:
-        output.document({"task": task, "text": content})
-    else:
-        output.lines([[(line, "")] for line in content.split("\n")])
+    output.answer({"task": task, "text": content}, lines(content), json=json)
+
+
+def lines(text: str) -> list[output.Line]:
+    """A text line by line; none where there is nothing."""
+    return [[(line, "")] for line in text.split("\n")] if text else []
 
 
 def history(versions: Sequence[Version], *, json: bool) -> None:
     """Earlier texts of a scratchpad."""
-    if json:
-        output.document([documents.plain(version) for version in versions])
-        return
-    if not versions:
+    rows = [f"{v.number:>4}  {_time(v.saved_at)}  {v.size} characters  {v.by}" for v in versions]
+    output.answer(versions, [[(row, "")] for row in rows], json=json)
+    if not versions and not json:
         output.note("no earlier texts")
-    output.lines(
-        [[(f"{v.number:>4}  {_time(v.saved_at)}  {v.size} characters  {v.by}", "")] for v in versions]
-    )
 
 
 def status(found: TaskStatus, *, json: bool) -> None:
@@ -124,16 +119,15 @@ def problems(found: Sequence[Problem]) -> None:
 
 def sessions(found: Sequence[Session], current: str | None, *, json: bool) -> None:
     """All sessions, the current one marked."""
-    if json:
-        output.document([session_json(session, current) for session in found])
-        return
-    if not found:
-        output.note("no sessions yet; `claude-memory session start` begins one")
+    shown: list[output.Line] = []
     for session in found:
         mark = "*" if session.session_id == current else " "
         named = f"  {session.name}" if session.name else ""
         detail = f"  {_time(session.created_at)}  {len(session.tasks)} tasks"
-        output.lines([[(f"{mark} {session.session_id}", "bold"), (named, ""), (detail, "dim")]])
+        shown.append([(f"{mark} {session.session_id}", "bold"), (named, ""), (detail, "dim")])
+    output.answer([session_json(session, current) for session in found], shown, json=json)
+    if not found and not json:
+        output.note("no sessions yet; `claude-memory session start` begins one")
 
 
 def session_json(session: Session, current: str | None) -> dict[str, Any]:
@@ -151,9 +145,6 @@ def session_json(session: Session, current: str | None) -> dict[str, Any]:
 
 def session(found: Session, current: str | None, *, json: bool) -> None:
     """One session."""
-    if json:
-        output.document(session_json(found, current))
-        return
     rows = {
         "Session": found.session_id,
         "Name": found.name,
@@ -161,11 +152,15 @@ def session(found: Session, current: str | None, *, json: bool) -> None:
         "Folder": str(found.folder),
         "Tasks": ", ".join(sorted(found.tasks)) or "none yet",
     }
-    output.lines([[(f"{label:<9}", "bold"), (value, "")] for label, value in rows.items() if value])
+    shown = [[(f"{label:<9}", "bold"), (value, "")] for label, value in rows.items() if value]
+    output.answer(session_json(found, current), shown, json=json)
 
 
-def cleaned(report: dict[str, Any]) -> None:
+def cleaned(report: dict[str, Any], *, json: bool) -> None:
     """What a clean-up did, or would do."""
+    if json:
+        output.document(report)
+        return
     verb = "would archive" if report["dry_run"] else "archived"
     output.lines([[(f"{verb} session {session_id}", "")] for session_id in report["sessions"]])
     output.lines([[(f"archive {path}", "dim")] for path in report["archives"]])

@@ -1,27 +1,25 @@
-"""Commands that look after the memory: doctor, stats, reindex, version, hook."""
+"""Commands that look after the memory: doctor, stats, consolidate, reindex, hook, version."""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from claude_memory import __version__
 from claude_memory.platform.project import root_of
 from claude_memory.surfaces.cli import documents, output, views
-from claude_memory.surfaces.cli.request import Json, opened, place
+from claude_memory.surfaces.cli.request import AllProjects, DryRun, Json, one_at_most, opened, place
 from claude_memory.text import times
 
+if TYPE_CHECKING:
+    from claude_memory.doctor import Check
 
-def register(app: typer.Typer) -> None:
-    """Add these commands."""
-    app.command()(doctor)
-    app.command()(stats)
-    app.command()(reindex)
-    app.command()(hook)
-    app.command()(version)
+GATE_SECONDS = 20.0  # for memories that came while no model was at hand; the rest waits for the next time
+_LEVEL_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
 def doctor(context: typer.Context, json: Json = False) -> None:
@@ -29,44 +27,79 @@ def doctor(context: typer.Context, json: Json = False) -> None:
     from claude_memory.doctor import check
 
     where = place(context)
-    found = check(where.home_folder, root_of(where.project_folder))
-    failed = any(item.level == "fail" for item in found)
-    if json:
-        output.document({"ok": not failed, "checks": [documents.plain(item) for item in found]})
-    else:
-        output.lines(views.checks(found))
+    checks = check(where.home_folder, root_of(where.project_folder))
+    failed = any(item.level == "fail" for item in checks)
+    output.answer({"ok": not failed, "checks": checks}, _checks(checks), json=json)
     if failed:
         raise typer.Exit(1)
 
 
+def _checks(checks: Sequence[Check]) -> Iterator[output.Line]:
+    """One line per check; what to do about a bad one below it."""
+    longest = max((len(check.name) for check in checks), default=0)
+    for check in checks:
+        yield [
+            (f"{check.level:<4} ", _LEVEL_STYLES.get(check.level, "")),
+            (f"{check.name:<{longest}}  ", "bold"),
+            (views.one_line(check.message), ""),
+        ]
+        if check.hint and check.level != "ok":
+            yield [(f"     {'':<{longest}}  → {views.one_line(check.hint)}", "dim")]
+
+
 def stats(
     context: typer.Context,
-    all_projects: Annotated[bool, typer.Option("--all-projects", help="Count every project.")] = False,
+    all_projects: AllProjects = False,
     json: Json = False,
 ) -> None:
     """Count memories, events, sessions and vectors."""
     with opened(context) as memory:
-        found = memory.stats(all_projects=all_projects)
+        counts = memory.stats(all_projects=all_projects)
         project = "all" if all_projects else memory.project.name
         home = memory.home
-    if json:
-        output.document({"home": str(home), "project": project, **documents.plain(found)})
-        return
-    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(found.memories.items()) if count)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.memories.items()) if count)
     shown = {
         "home": home,
         "project": project,
-        "memories": f"{sum(found.memories.values())}{f' ({kinds})' if kinds else ''}",
-        "events": found.events,
-        "sessions": found.sessions,
-        "passages": found.passages,
-        "vectors": ", ".join(f"{count} by {model}" for model, count in found.vectors.items()) or 0,
-        "projects": found.projects,
-        "store": f"{views.size(found.size_bytes)}, schema {found.schema_version}",
-        "from": times.minute(found.oldest) if found.oldest else "-",
-        "to": times.minute(found.newest) if found.newest else "-",
+        "memories": f"{sum(counts.memories.values())}{f' ({kinds})' if kinds else ''}",
+        "events": counts.events,
+        "sessions": counts.sessions,
+        "passages": counts.passages,
+        "vectors": ", ".join(f"{count} by {model}" for model, count in counts.vectors.items()) or 0,
+        "projects": counts.projects,
+        "store": f"{views.size(counts.size_bytes)}, schema {counts.schema_version}",
+        "from": times.minute(counts.oldest) if counts.oldest else "-",
+        "to": times.minute(counts.newest) if counts.newest else "-",
     }
-    output.lines(views.table(shown))
+    document = {"home": home, "project": project, **documents.plain(counts)}
+    output.answer(document, views.table(shown), json=json)
+
+
+def consolidate(
+    context: typer.Context,
+    dry_run: DryRun = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Take back the last consolidation.")] = False,
+    json: Json = False,
+) -> None:
+    """Let waiting memories meet their neighbours, link what is alike, archive what faded; nothing is lost."""
+    one_at_most(("--dry-run", dry_run), ("--undo", undo))
+    with opened(context) as memory:
+        if undo:
+            undone = memory.upkeep.undo_consolidation()
+            output.answer({"undone": undone}, f"{undone} steps taken back", json=json)
+            return
+        settled = 0 if dry_run else memory.upkeep.judge_pending(budget_seconds=GATE_SECONDS)
+        done = memory.upkeep.consolidate(dry_run=dry_run)
+    verb = "would be" if dry_run else "were"
+    words = [
+        *([f"{output.counted(settled, 'new link')} by the write gate"] if settled else []),
+        f"{done.repeated} repetitions and {done.similar} near twins {verb} linked",
+        f"{done.archived} faded memories {verb} archived",
+        f"{len(done.patterns)} patterns recur in three sessions or more",
+    ]
+    output.answer({**documents.plain(done), "settled": settled}, "\n".join(words), json=json)
+    if not json and not dry_run and done.repeated + done.similar + done.archived:
+        output.note("undo: claude-memory consolidate --undo")
 
 
 def reindex(
@@ -82,13 +115,9 @@ def reindex(
         mode = memory.search_mode
     if sys.stderr.isatty():
         output.note("")
-    if json:
-        output.document(documents.plain(done))
-        return
     read = f"{done.memories} memories read from files, " if from_files else ""
-    output.lines(
-        [[(f"{read}{done.passages} passages, {done.vectors} vectors made anew; search: {mode}", "")]]
-    )
+    made = f"{read}{done.passages} passages, {done.vectors} vectors made anew; search: {mode}"
+    output.answer(done, made, json=json)
 
 
 def _progress() -> Callable[[int], None] | None:
@@ -112,8 +141,6 @@ def hook(
     It prints nothing and starts no drain; the next command stores it. The hooks that `install` sets up also
     answer with context and start the drain.
     """
-    import os
-
     from claude_memory.surfaces.cli import hook as run_hook
 
     os.environ["CLAUDE_MEMORY_HOME"] = str(place(context).home_folder)
@@ -125,7 +152,7 @@ def version(json: Json = False) -> None:
     if not json:
         output.lines([[(f"claude-memory {__version__}", "")]])
         return
-    import apsw
+    from claude_memory.doctor.surroundings import sqlite_version
 
-    found: dict[str, Any] = {"version": __version__, "python": sys.version.split()[0]}
-    output.document({**found, "sqlite": apsw.sqlite_lib_version()})
+    python = sys.version.split()[0]
+    output.document({"version": __version__, "python": python, "sqlite": sqlite_version()})

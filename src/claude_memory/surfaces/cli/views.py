@@ -1,4 +1,4 @@
-"""What a person sees: lines for hits, memories, timelines and checks. Nothing is printed here."""
+"""What a person sees: lines for hits, memories and timelines. Nothing is printed here."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from claude_memory.surfaces.cli.output import Line, clean
 from claude_memory.text import times
 
 if TYPE_CHECKING:
-    from claude_memory.doctor import Check
     from claude_memory.lifecycle.ledger import Given
     from claude_memory.search.explain import Explanation
     from claude_memory.search.timeline import TimelineEntry
 
-_LEVEL_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 _DETAIL_WIDTH = 12
 
 
@@ -107,19 +105,6 @@ def given(found: Sequence[Given]) -> Iterator[Line]:
             (times.minute(item.timestamp), "bold"),
             (f"  at {one_line(item.given_at)}, session {one_line(item.session or '-')}", "dim"),
         ]
-
-
-def checks(found: Sequence[Check]) -> Iterator[Line]:
-    """One line per check; what to do about a bad one below it."""
-    longest = max((len(check.name) for check in found), default=0)
-    for check in found:
-        yield [
-            (f"{check.level:<4} ", _LEVEL_STYLES.get(check.level, "")),
-            (f"{check.name:<{longest}}  ", "bold"),
-            (one_line(check.message), ""),
-        ]
-        if check.hint and check.level != "ok":
-            yield [(f"     {'':<{longest}}  → {one_line(check.hint)}", "dim")]
 
 
 def table(values: Mapping[str, object]) -> Iterator[Line]:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from claude_memory.context.session_state import SessionState
 from claude_memory.model import SessionId
+from claude_memory.opening import Opened
 from claude_memory.text.tokens import Context, marked
-from claude_memory.verbs.opened import Opened
 
 if TYPE_CHECKING:
     from claude_memory.embed.protocol import Embedder

@@ -29,13 +29,13 @@ def drain_all(home: str) -> None:
         with Memory.open(root, root) as memory:
             memory.drain()
             _summaries(memory)
-            memory.import_in_slack()
+            memory.upkeep.import_in_slack()
             with try_lock(private_folder(root / "cache") / "embed.lock") as free:
                 if free:  # one process embeds at a time; two would only share the same cores
                     memory.embed_pending(budget_seconds=EMBED_SECONDS)
-                    memory.judge_pending(budget_seconds=JUDGE_SECONDS)
-            memory.upkeep()
-            memory.consolidate_in_slack()
+                    memory.upkeep.judge_pending(budget_seconds=JUDGE_SECONDS)
+            memory.upkeep.prune()
+            memory.upkeep.consolidate_in_slack()
         drop_old(root)
     except (MemoryFault, OSError):
         return

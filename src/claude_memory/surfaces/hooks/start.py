@@ -47,10 +47,10 @@ def start_context(moment: Moment) -> Context:
 
 def _drain(moment: Moment) -> None:
     """Bring in what earlier sessions left; this session's own start can wait for the next drain."""
-    from claude_memory.verbs.upkeep import Upkeep
+    from claude_memory.memory import Memory
 
     memory = moment.memory
-    if not _several_wait(memory.home) or not isinstance(memory, Upkeep):
+    if not _several_wait(memory.home) or not isinstance(memory, Memory):
         return
     try:
         done = memory.drain(budget_seconds=DRAIN_SECONDS)

@@ -72,11 +72,7 @@ class Access:
         if fresh:
             self._bring_in(graph)
         with self.memory() as memory:
-            memory.reads_only = True
-            try:
-                yield memory
-            finally:
-                memory.reads_only = False
+            yield memory
 
     def opened(self, ids: Iterable[MemoryId]) -> None:
         """Keep in mind that memories were opened: that counts as a use."""

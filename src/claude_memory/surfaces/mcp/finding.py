@@ -10,10 +10,9 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from claude_memory.errors import InvalidInput, NotFound
-from claude_memory.model import Hit, Kind, MemoryFilter, MemoryId, SearchScope, StoredMemory, Trust
+from claude_memory.model import Hit, Kind, MemoryId, StoredMemory, Trust
 from claude_memory.surfaces.mcp.access import Access
-from claude_memory.surfaces.mcp.answers import Answer, fenced, given, line, moment
-from claude_memory.surfaces.mcp.excerpts import excerpt
+from claude_memory.surfaces.mcp.answers import Answer, excerpt, fenced, given, line, moment
 from claude_memory.text import times
 from claude_memory.text.quotation import named, plain, unquoted
 from claude_memory.text.tokens import tokens
@@ -102,7 +101,7 @@ class OpenMemory(Answer):
     cut: bool = False
 
 
-class Opened(Answer):
+class OpenMemories(Answer):
     """Layer 3."""
 
     memories: list[OpenMemory]
@@ -202,7 +201,7 @@ class Finding:
         ids: Annotated[list[str], Field(min_length=1, max_length=50)],
         fields: Annotated[list[Field_], Field(description="only these; all if empty")] = [],  # noqa: B006
         max_tokens: Annotated[int, Field(ge=50, le=50_000)] = 1_000,
-    ) -> Annotated[CallToolResult, Opened]:
+    ) -> Annotated[CallToolResult, OpenMemories]:
         """Whole memories by id (or its unique beginning), with provenance and relations to others.
 
         Texts that are over max_tokens together are cut around your last search and marked cut; ask again
@@ -237,14 +236,12 @@ class Finding:
         return list(found.values()), missing
 
     def _one(self, memory: Memory, id_: str) -> StoredMemory | None:
+        elsewhere = MemoryId(id_) in self._access.shown_elsewhere
         try:
-            return memory.find([id_])[0]
+            [found] = memory.find([id_], all_projects=elsewhere)
         except (NotFound, InvalidInput):
-            asked_for = MemoryId(id_)
-            if asked_for not in self._access.shown_elsewhere:
-                return None
-        found = memory.store.memories(SearchScope(None), MemoryFilter(), ids=[asked_for])
-        return next((item for item in found if item.trust is Trust.USER), None)
+            return None
+        return found if not elsewhere or found.trust is Trust.USER else None
 
 
 def _anchor(memory: Memory, around: str, query: str, session: str) -> tuple[str | None, str]:
@@ -265,10 +262,8 @@ def _nothing(memory: Memory) -> str:
 
 
 def _whole(memory: Memory, hits: Sequence[Hit]) -> dict[str, StoredMemory]:
-    own = memory.project.id
-    scope = SearchScope(None if any(hit.project != own for hit in hits) else (own,))
-    found = memory.store.memories(scope, MemoryFilter(), ids=[hit.id for hit in hits])
-    return {item.id: item for item in found}
+    elsewhere = any(hit.project != memory.project.id for hit in hits)
+    return {item.id: item for item in memory.find([hit.id for hit in hits], all_projects=elsewhere)}
 
 
 def _hit(memory: Memory, hit: Hit, whole: StoredMemory | None, *, below: bool = False) -> FoundMemory:
@@ -302,7 +297,7 @@ def _opened(
     fields: Sequence[Field_],
     max_tokens: int,
     asked: str,
-) -> Opened:
+) -> OpenMemories:
     wanted: set[str] = set(fields or ("text", "provenance", "relations"))
     bearings = relations_of(memory, found) if "relations" in wanted else {}
     shown: list[OpenMemory] = []
@@ -314,7 +309,7 @@ def _opened(
         text = excerpt(item.body, asked, share) if "text" in wanted else ""
         left -= min(tokens(text), sizes[at]) if text else 0
         shown.append(open_memory(memory, item, text, bearings.get(item.id, []), wanted))
-    return Opened(memories=shown, missing=tuple(missing))
+    return OpenMemories(memories=shown, missing=tuple(missing))
 
 
 def open_memory(
@@ -347,15 +342,13 @@ def open_memory(
 
 def relations_of(memory: Memory, found: Sequence[StoredMemory]) -> dict[str, list[Bearing]]:
     """What stands between these memories and others: what they replace, repeat, contradict."""
-    from claude_memory.store.lifecycle_protocol import lifecycle_of
-
     bearings: dict[str, list[Bearing]] = {item.id: [] for item in found}
     for item in found:
         if item.supersedes:
             bearings[item.id].append(Bearing(kind="supersedes", id=item.supersedes))
         if item.superseded_by:
             bearings[item.id].append(Bearing(kind="superseded by", id=item.superseded_by))
-    for relation in lifecycle_of(memory.store).relations([item.id for item in found]):
+    for relation in memory.lifecycle.relations(*(item.id for item in found)):
         for own, other, kind in (
             (relation.source, relation.target, relation.kind),
             (relation.target, relation.source, f"{relation.kind}, from the other"),

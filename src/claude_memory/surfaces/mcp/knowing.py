@@ -12,16 +12,14 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from claude_memory.errors import NotFound
-from claude_memory.model import Kind, MemoryFilter, SearchScope, SessionId, StoredMemory, Trust
-from claude_memory.surfaces.mcp import connections
+from claude_memory.model import Kind, StoredMemory, Trust
 from claude_memory.surfaces.mcp.access import Access
 from claude_memory.surfaces.mcp.answers import Answer, fenced, given, line
-from claude_memory.surfaces.mcp.connections import Web
-from claude_memory.surfaces.mcp.web import Weaver
 from claude_memory.text.quotation import named, plain, unquoted
 
 if TYPE_CHECKING:
     from claude_memory.graph.knowledge import Knowledge as ProjectKnowledge
+    from claude_memory.graph.walk import Connection as Tie
     from claude_memory.memory import Memory
     from claude_memory.summaries.model import KeptSummary
 
@@ -111,22 +109,14 @@ class Knowing:
 
         Example: {"session_id": "0b2e…", "summary_id": "002"}
         """
-        from claude_memory.summaries.shelf import Shelf
-
         with self._access.reading(fresh=False) as memory:
-            shelf = Shelf(memory.home)
-            session_id = _whole_id(memory, session_id) if session_id else ""
-            kept = [
-                item
-                for session in ([session_id] if session_id else shelf.sessions()[:200])
-                if is_ours(memory, session)
-                for item in shelf.of(session)
-            ]
-            if session_id and not kept:
+            try:
+                kept = memory.summaries.list(_whole_id(memory, session_id) if session_id else "")
+            except NotFound:
                 raise NotFound(
                     f"session {plain(session_id)[:60]!r} has no compaction summary in this project; "
                     "call get_summary without session_id for the list"
-                )
+                ) from None
             if not summary_id:
                 newest = sorted(kept, key=lambda item: str(item.document.get("timestamp")), reverse=True)
                 shown = tuple(_line(item) for item in newest[:SHOWN_SUMMARIES])
@@ -190,16 +180,15 @@ class Knowing:
         if mode != "neighbours" and not to:
             raise ToolError(f"mode {mode} needs `to`: a memory's id, a file, a topic or a session")
         with self._access.reading(graph=True) as memory:
-            weaver = Weaver(memory)
-            web, start = weaver.web, weaver.thing(from_)
-            if mode == "neighbours":
-                found = connections.around(web, start, limit)
-            elif mode == "chain":
-                found = _steps(web, connections.chain(web, start, weaver.thing(to)))
-            else:
-                found = connections.bridges(web, start, weaver.thing(to), limit)
-            titles = weaver.memories([thing for thing, _ in found])
-        shown = [_connection(thing, by, titles.get(thing)) for thing, by in found]
+            graph = memory.graph
+            try:
+                if mode == "neighbours":
+                    ties = graph.nearest(from_, limit)
+                else:
+                    ties = graph.chain(from_, to) if mode == "chain" else graph.bridges(from_, to, limit)
+            except NotFound as fault:
+                raise NotFound(f"{fault}: give what search_memory or get_project_knowledge showed") from None
+        shown = [_connection(tie) for tie in ties]
         note = "" if shown else "nothing connects them" if to else "nothing else is connected to it"
         return given(Connections(mode=mode, found=shown, note=note))
 
@@ -210,17 +199,6 @@ def _whole_id(memory: Memory, named: str) -> str:
         return memory.session_id(named)
     except NotFound:
         return named
-
-
-def is_ours(memory: Memory, session: str) -> bool:
-    """Whether anything of the session is stored in this project."""
-    from claude_memory.store.protocol import EventFilter
-
-    scope, wanted = SearchScope((memory.project.id,)), SessionId(session)
-    known = memory.store.memories(scope, MemoryFilter(session=wanted), limit=1)
-    if any(item.project == memory.project.id for item in known):
-        return True
-    return bool(memory.store.events(scope, EventFilter(session=wanted), limit=1))
 
 
 def _none_known(topic: str) -> str:
@@ -272,16 +250,7 @@ def _said(item: StoredMemory) -> str:
     return item.body if item.body.startswith(title) else f"{item.title}: {item.body}"
 
 
-def _steps(web: Web, path: Sequence[str]) -> list[tuple[str, str]]:
-    """A path, each thing with how it is tied to the one before."""
-    ties = web.of(path)
-    before = ["", *path[:-1]] if path else []
-    return [
-        (thing, ties[thing].get(last) or ties.get(last, {}).get(thing, ""))
-        for thing, last in zip(path, before, strict=True)
-    ]
-
-
-def _connection(thing: str, by: str, item: StoredMemory | None) -> Connection:
-    title = line(item.title, item.trust, 100) if item is not None else ""
-    return Connection(thing=named(thing, 300), title=title, by=plain(by))
+def _connection(tie: Tie) -> Connection:
+    title = line(tie.memory.title, tie.memory.trust, 100) if tie.memory is not None else ""
+    by = sorted(plain(part) if isinstance(part, str) else named(":".join(part)) for part in tie.by)
+    return Connection(thing=named(":".join(tie.node), 300), title=title, by=", ".join(by))

@@ -15,12 +15,10 @@ from claude_memory.text.quotation import named, plain, quoted, unquoted
 
 if TYPE_CHECKING:
     from claude_memory.lifecycle.intention_book import IntentionBook
-    from claude_memory.memory import Memory
     from claude_memory.store.lifecycle_protocol import Intention
     from claude_memory.tasks.api import MemoryAPI
 
 SHOWN = 30
-BY = "agent"
 TEXT_CHARACTERS = 1_000_000
 
 
@@ -128,7 +126,7 @@ class Planning:
         Example: {"action": "append", "name": "login", "text": "tests pass"}
         """
         with self._access.memory() as memory:
-            tasks, name = task_api(memory, self._access), unquoted(name)
+            tasks, name = memory.tasks, unquoted(name)
             if action == "list":
                 listed = _listed(tasks)
                 note = "" if listed else "no task yet: action scratchpad with a name and a text begins one"
@@ -143,14 +141,6 @@ class Planning:
                     f"no task {plain(name)[:80]!r} here: action list shows those there are, "
                     "action scratchpad with a text begins a new one"
                 ) from None
-
-
-def task_api(memory: Memory, access: Access) -> MemoryAPI:
-    """The tasks of the server's project; what it writes is marked as an agent's."""
-    from claude_memory.tasks.api import MemoryAPI
-    from claude_memory.tasks.storage import storage_for
-
-    return MemoryAPI(storage=storage_for(access.folder, home=memory.home), by=BY)
 
 
 def _changed(book: IntentionBook, action: str, id_: str, until: str) -> Intention:
@@ -195,14 +185,10 @@ def _listed(tasks: MemoryAPI) -> tuple[TaskLine, ...]:
 
 
 def _written(tasks: MemoryAPI, action: str, name: str, text: str) -> str:
-    from claude_memory.tasks.book import WorkflowEnforcer
-    from claude_memory.tasks.model import Part
-
-    order = WorkflowEnforcer(tasks.memory_manager)
     if action == "scratchpad":
         return str(tasks.update_scratchpad(name, text))
     if action == "plan":
-        if not order.can_take(name, Part.PLAN):
+        if not tasks.order.can_take(name, "plan"):
             raise Conflict(f"task {name!r} has no scratchpad yet: explore first with action scratchpad")
         if tasks.get_plan(name):
             raise Conflict(
@@ -210,7 +196,7 @@ def _written(tasks: MemoryAPI, action: str, name: str, text: str) -> str:
                 "say what changes with action append"
             )
         return str(tasks.create_plan(name, text))
-    if not order.can_take(name, Part.PROGRESS):
+    if not tasks.order.can_take(name, "progress"):
         raise Conflict(f"task {name!r} has no plan yet: write one with action plan")
     return str(tasks.append_progress(name, text))
 

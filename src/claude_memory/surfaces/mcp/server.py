@@ -19,15 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from claude_memory import __version__
-from claude_memory.surfaces.mcp import completing, prompts
+from claude_memory.surfaces.mcp import offers
 from claude_memory.surfaces.mcp.access import Access
-from claude_memory.surfaces.mcp.resources import Resources
 from claude_memory.surfaces.mcp.toolbox import ToolServer, add_tools
 
 if TYPE_CHECKING:
+    from claude_memory.embed.process import EmbedderProcess
     from claude_memory.embed.protocol import Embedder
     from claude_memory.memory import Memory
-    from claude_memory.surfaces.mcp.embedder_process import EmbedderProcess
     from claude_memory.surfaces.mcp.hook_socket import HookSocket
 
 HOOK_FOLDERS = 8
@@ -76,9 +75,7 @@ class Server:
             "claude-memory", version=__version__, instructions=INSTRUCTIONS, log_level="CRITICAL"
         )
         add_tools(self.mcp, self.access)
-        Resources(self.access).register(self.mcp)
-        prompts.register(self.mcp)
-        completing.register(self.mcp, self.access)
+        offers.register(self.mcp, self.access)
 
     def run(self) -> None:
         """Serve over stdio until the client goes."""
@@ -202,20 +199,16 @@ class Server:
                 asker.done.set()
 
     def _read_for_graph(self) -> None:
-        from claude_memory.lifecycle.derive import derive_pending
-
         with self.access.idle_memory(wait=True) as memory:
             if memory is not None:
-                self._graph_behind = derive_pending(memory.store, memory.project.id, limit=GRAPH_BATCH) > 0
+                self._graph_behind = memory.upkeep.derive_pending(limit=GRAPH_BATCH) > 0
 
     def _judge(self) -> None:
         """Let new memories meet their neighbours, a little at a time, while the model is there anyway."""
-        from claude_memory.store.lifecycle_protocol import lifecycle_of
-
         with self.access.idle_memory() as memory:
             if memory is not None:
-                memory.judge_pending(budget_seconds=EMBED_SECONDS)
-                self._gate_behind = bool(lifecycle_of(memory.store).unjudged(1))
+                memory.upkeep.judge_pending(budget_seconds=EMBED_SECONDS)
+                self._gate_behind = memory.upkeep.is_gate_behind
 
     def _waiting(self) -> bool:
         try:
@@ -248,11 +241,11 @@ class Server:
 
     def _lent(self, named: Embedder, setting: str) -> Embedder:
         """One model process for all memories of this server."""
-        from claude_memory.surfaces.mcp.embedder_process import EmbedderProcess
+        from claude_memory.memory import Memory
 
         with self._lock:
             if self._embedder is None:
-                self._embedder = EmbedderProcess(named, self.home, setting)
+                self._embedder = Memory.model_process(named, self.home, setting)
             return self._embedder
 
     def _answer_hook(self, event: str, raw: bytes, in_time: Callable[[], bool]) -> bytes:

@@ -6,12 +6,19 @@ Schemas lose what costs tokens and tells a model nothing; the descriptions are t
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+import json
+import os
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from io import TextIOWrapper
 from typing import Any
 
+import anyio
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools.base import Tool
+from mcp.server.stdio import stdio_server
 from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import ValidationError
 
@@ -31,6 +38,8 @@ CHANGES = ToolAnnotations(
 # Names that a tool publishes and Python keeps for itself.
 _RENAMED = {"from": "from_"}
 _PUBLISHED = {own: published for published, own in _RENAMED.items()}
+_ESCAPED = re.compile(r"\\ud[89a-f]", re.IGNORECASE)
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class ToolServer(MCPServer):
@@ -38,9 +47,7 @@ class ToolServer(MCPServer):
 
     async def run_stdio_async(self) -> None:
         """Serve over standard input and output."""
-        from claude_memory.surfaces.mcp.stdio import streams
-
-        async with streams() as (requests, answers):
+        async with _streams() as (requests, answers):
             options = self._lowlevel_server.create_initialization_options()
             await self._lowlevel_server.run(requests, answers, options)
 
@@ -127,3 +134,39 @@ def _complaint(tool: str, fault: ValidationError) -> str:
         place = ".".join(_PUBLISHED.get(str(part), str(part)) for part in error["loc"])
         told.append(f"{place}: {error['msg'][0].lower()}{error['msg'][1:]}")
     return f"{tool}: {'; '.join(told)}"
+
+
+def whole(line: str) -> str:
+    """A request without half characters; one that is no JSON stays what it is.
+
+    JSON may spell half a surrogate pair, which no text can hold. The library drops such a request without a
+    word, and its client waits for ever; so the half becomes the sign for "unreadable", and the call is made.
+    """
+    if not _ESCAPED.search(line):
+        return line
+    try:
+        document = json.loads(line)
+        # Dumped as it is, a pair is one character again, and only what is left alone is replaced.
+        text = json.dumps(document, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return line
+    return _SURROGATE.sub("\ufffd", text) + "\n"
+
+
+class _Requests(TextIOWrapper):
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
+        return whole(super().readline(size))
+
+
+@asynccontextmanager
+async def _streams() -> AsyncIterator[tuple[Any, Any]]:
+    """The client's requests and the way back; handlers and children find standard input empty."""
+    private = os.dup(0)
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    # Never closed: a thread may still wait for a line when the server ends.
+    source = os.fdopen(private, "rb", closefd=False)
+    requests = _Requests(source, encoding="utf-8", errors="replace")
+    async with stdio_server(stdin=anyio.wrap_file(requests)) as found:
+        yield found

@@ -129,8 +129,7 @@ def _update(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revise
             f"{old.id} is the user's own word: action supersede keeps your text beside it, linked, "
             "for the user to accept"
         )
-    changed = memory.revise(old.id, body=text, reason=reason or None)
-    return _revised(memory, changed, undo="")
+    return _revised(memory, memory.revise(old.id, body=text, reason=reason or None))
 
 
 def _supersede(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revised:
@@ -146,55 +145,56 @@ def _supersede(memory: Memory, old: StoredMemory, text: str, reason: str) -> Rev
     kept = memory.supersede(old.id, new)
     if kept.supersedes is None:
         return _revised(memory, kept, undo=f"revise {kept.id} with action forget", note=STANDS)
-    return _revised(memory, kept, undo=f"revise {old.id} with action restore")
+    return _revised(memory, kept, undo=_restoring(old))
 
 
-def _pin(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revised:
-    del text
+def _pin(memory: Memory, old: StoredMemory, _: str, reason: str) -> Revised:
     pinned = memory.revise(old.id, pinned=True, reason=reason or None)
-    return _revised(memory, pinned, undo=f"revise {old.id} with action restore")
+    return _revised(memory, pinned, undo=_restoring(old))
 
 
-def _demote(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revised:
-    del text
+def _demote(memory: Memory, old: StoredMemory, _: str, reason: str) -> Revised:
     if old.trust is Trust.USER:
         raise Conflict(f"{old.id} is the user's own word, and only they can demote it")
     memory.lifecycle.review([old], "demoted")
     if old.pinned or reason:
         old = memory.revise(old.id, pinned=False, reason=reason or None)
-    return _revised(memory, old, undo=f"revise {old.id} with action restore")
+    return _revised(memory, old, undo=_restoring(old))
 
 
-def _forget(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revised:
-    del text
+def _forget(memory: Memory, old: StoredMemory, _: str, reason: str) -> Revised:
     if old.status is Status.FORGOTTEN:
         raise Conflict(f"{old.id} is forgotten already; action restore brings it back")
     if reason and old.trust is not Trust.USER:
         memory.revise(old.id, reason=reason)
     [hidden] = memory.forget([old.id])
     days = memory.settings.forget_undo_days
-    return _revised(memory, hidden, undo=f"revise {old.id} with action restore, within {days} days")
+    return _revised(memory, hidden, undo=f"{_restoring(old)}, within {days} days")
 
 
-def _restore(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revised:
-    del text, reason
+def _restore(memory: Memory, old: StoredMemory, _: str, reason: str) -> Revised:
+    del reason
     if old.status is Status.FORGOTTEN:
-        return _revised(memory, memory.restore([old.id])[0], undo="")
+        return _revised(memory, memory.restore([old.id])[0])
     if old.status is Status.SUPERSEDED:
-        return _revised(memory, memory.reinstate(old.id), undo="")
+        return _revised(memory, memory.reinstate(old.id))
     if _is_demoted(memory, old) and old.trust is not Trust.USER:
         memory.lifecycle.review([old], "promoted")
-        return _revised(memory, old, undo="")
+        return _revised(memory, old)
     if old.pinned:
-        return _revised(memory, memory.revise(old.id, pinned=False), undo="")
+        return _revised(memory, memory.revise(old.id, pinned=False))
     raise Conflict(f"{old.id} is neither forgotten, superseded, demoted nor pinned: there is nothing to undo")
+
+
+def _restoring(old: StoredMemory) -> str:
+    return f"revise {old.id} with action restore"
 
 
 def _is_demoted(memory: Memory, item: StoredMemory) -> bool:
     return memory.lifecycle.standing([item])[0].demoted
 
 
-def _revised(memory: Memory, item: StoredMemory, *, undo: str, note: str = "") -> Revised:
+def _revised(memory: Memory, item: StoredMemory, *, undo: str = "", note: str = "") -> Revised:
     return Revised(
         id=item.id,
         status=item.status,

@@ -8,16 +8,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
-from claude_memory.search.conversations import Recalled, name_of
-from claude_memory.search.message_match import Question, phrase, spans
-from claude_memory.store.archive_protocol import Conversation, Message
 from claude_memory.surfaces.cli.output import clean
 from claude_memory.surfaces.cli.views import one_line
 from claude_memory.text import times
+
+if TYPE_CHECKING:
+    from claude_memory.search.conversations import Recalled
+    from claude_memory.search.message_match import Question
+    from claude_memory.store.archive_protocol import Conversation, Message
 
 MARK = "▸ "
 BAR = "▌ "
@@ -65,7 +68,7 @@ def result(
     ]
     best = told[0] if told else f"{talk.messages} messages"
     lines = [
-        Text(one_line(name_of(talk)), "bold reverse" if chosen else "bold"),
+        Text(one_line(talk.name), "bold reverse" if chosen else "bold"),
         Text(" · ".join(one_line(fact) for fact in facts if fact), styles.quiet),
         marked(_within(best, asked, width), asked, styles),
     ]
@@ -103,21 +106,21 @@ def conversation(
 def marked(line: str, asked: Question, styles: Styles) -> Text:
     """The line with what the question asks for standing out."""
     text = Text(line)
-    for start, end in spans(asked, line):
+    for start, end in asked.spans(line):
         text.stylize(styles.found, start, end)
     return text
 
 
 def _within(line: str, asked: Question, width: int) -> str:
     """The line, begun so late that what was found can be seen."""
-    start, end = next(iter(spans(asked, line)), (0, 0))
+    start, end = next(iter(asked.spans(line)), (0, 0))
     begin = start if end > width - 1 else 0
     return f"…{line[max(begin - width // 4, 0) :]}" if begin else line
 
 
 def _head(talk: Conversation, styles: Styles) -> Iterator[Text]:
     branch = f" on {talk.branch}" if talk.branch else ""
-    yield Text(one_line(name_of(talk)), "bold")
+    yield Text(one_line(talk.name), "bold")
     yield Text(one_line(f"{talk.cwd}{branch}"), styles.quiet)
     yield Text(one_line(f"{talk.agent} {talk.session}"), styles.quiet)
     if talk.continues:
@@ -143,9 +146,9 @@ def _message(
 
 def _holds(asked: Question, line: str) -> bool:
     """Whether a line alone tells what was asked: the phrase, or the most telling of its words."""
-    if phrase(asked, line):
+    if asked.holds_phrase(line):
         return True
-    there = {asked.meant.get(line[start:end].lower(), "") for start, end in spans(asked, line)}
+    there = {asked.meant.get(line[start:end].lower(), "") for start, end in asked.spans(line)}
     told = sum(asked.weights.get(word, 0.0) for word in there)
     return told * 2 > sum(asked.weights.values())
 
@@ -156,7 +159,7 @@ def _shown(message: Message, asked: Question, at_hand: bool) -> Iterator[str]:
     most = _LINES.get(message.role, _TOOL_LINES)
     begin = 0
     if at_hand and len(lines) > most:
-        places = [number for number, line in enumerate(lines) if spans(asked, line)]
+        places = [number for number, line in enumerate(lines) if asked.spans(line)]
         held = next((number for number in places if _holds(asked, lines[number])), None)
         begin = max((held if held is not None else min(places, default=0)) - _AROUND, 0)
     if begin:

@@ -9,7 +9,7 @@ import os
 import shlex
 from dataclasses import replace
 from datetime import datetime
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual import on
@@ -21,22 +21,22 @@ from textual.timer import Timer
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from claude_memory.memory import Memory
-from claude_memory.search.conversations import Recalled
-from claude_memory.search.resume import resume
-from claude_memory.store.archive_protocol import Conversation, ConversationFilter
+from claude_memory.memory import ConversationFilter, Memory
 from claude_memory.surfaces.cli.views import one_line
 from claude_memory.surfaces.tui import drawing
 from claude_memory.surfaces.tui.drawing import COLOURED, PLAIN, Drawn
-from claude_memory.surfaces.tui.help import KEYS, Help
-from claude_memory.surfaces.tui.parts import LOOK, Asked, Talk
-from claude_memory.surfaces.tui.searching import NOTHING_ASKED, Answer, Searcher, Wanted
+from claude_memory.surfaces.tui.parts import KEYS, LOOK, Asked, Help, Talk
+from claude_memory.surfaces.tui.searching import Answer, Searcher, Wanted
+
+if TYPE_CHECKING:
+    from claude_memory.search.conversations import Recalled
+    from claude_memory.store.archive_protocol import Conversation  # noqa: F401  what the screen ends with
 
 DEBOUNCE_SECONDS = 0.05
 WINDOW = 80  # messages read at once around the place that is looked at
 
 
-class RecallScreen(App[Conversation]):
+class RecallScreen(App["Conversation"]):
     """Type to search, look into a conversation, go on with it."""
 
     ENABLE_COMMAND_PALETTE = False
@@ -79,6 +79,7 @@ class RecallScreen(App[Conversation]):
     ) -> None:
         super().__init__(ansi_color=True)
         self._memory = memory
+        self._nothing = memory.conversations.asked("")
         self._query = query
         self._within = within or ConversationFilter()
         self._folder = self._within.folder
@@ -189,7 +190,7 @@ class RecallScreen(App[Conversation]):
         self._show()
 
     def _line(self, place: int, *, chosen: bool = False) -> Text:
-        asked = self._answer.asked if self._answer else NOTHING_ASKED
+        asked = (self._answer and self._answer.asked) or self._nothing
         width = self._results.size.width - 1
         now = datetime.now().astimezone()
         return drawing.result(self._found[place], asked, width, now, self._styles, chosen=chosen)
@@ -220,10 +221,10 @@ class RecallScreen(App[Conversation]):
     def _read(self, chosen: Recalled, around: int, *, to_end: bool = False) -> None:
         """Show the messages around one of them, at the first place that was found there."""
         first = max(around - WINDOW // 2, 1)
-        messages = self._memory.archive.messages(
-            chosen.conversation.number, first=first, last=first + WINDOW - 1
+        messages = self._memory.conversations.messages(
+            chosen.conversation, first=first, last=first + WINDOW - 1
         )
-        asked = self._answer.asked if self._answer else NOTHING_ASKED
+        asked = (self._answer and self._answer.asked) or self._nothing
         width = self._talk.scrollable_content_region.width
         drawn = drawing.conversation(
             chosen.conversation, messages, asked, chosen.ordinals, width, self.console, self._styles
@@ -246,7 +247,7 @@ class RecallScreen(App[Conversation]):
         elif answer.fault:
             parts = [answer.fault]
         else:
-            kept = bool(self._found) or bool(self._memory.archive.agents())
+            kept = bool(self._found) or bool(self._memory.conversations.agents())
             count = len(self._found)
             found = f"{count} conversation{'' if count == 1 else 's'}" + ("" if answer.final else " …")
             parts.insert(0, found if kept else "no conversations yet: claude-memory import reads them")
@@ -256,7 +257,7 @@ class RecallScreen(App[Conversation]):
 
     def _command(self) -> None:
         chosen = self._chosen
-        how = resume(chosen.conversation) if chosen else None
+        how = self._memory.conversations.resume(chosen.conversation) if chosen else None
         # The command first: a long folder must not push it off the screen.
         line = f"⏎ {shlex.join(how.arguments)} in {how.folder}" if how else ""
         if chosen and not how:
@@ -321,7 +322,7 @@ class RecallScreen(App[Conversation]):
 
     def action_agent(self) -> None:
         """The next agent, then all of them again."""
-        names = [None, *self._memory.archive.agents()]
+        names = [None, *self._memory.conversations.agents()]
         at = names.index(self._within.agent) if self._within.agent in names else 0
         self._within = replace(self._within, agent=names[(at + 1) % len(names)])
         self._ask()

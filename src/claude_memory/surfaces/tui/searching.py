@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from claude_memory.errors import MemoryFault
-from claude_memory.memory import Memory
-from claude_memory.search.conversations import Recalled, asked_of
-from claude_memory.search.message_match import Question
-from claude_memory.store.archive_protocol import ConversationFilter
+from claude_memory.memory import ConversationFilter, Memory
+
+if TYPE_CHECKING:
+    from claude_memory.search.conversations import Recalled
+    from claude_memory.search.message_match import Question
 
 _PATIENCE_SECONDS = 2.0
 
@@ -33,12 +35,9 @@ class Answer:
 
     wanted: Wanted
     found: tuple[Recalled, ...]
-    asked: Question
+    asked: Question | None
     final: bool
     fault: str = ""
-
-
-NOTHING_ASKED = Question("", {}, {}, {})
 
 
 class Searcher:
@@ -74,9 +73,9 @@ class Searcher:
             try:
                 self._answer(wanted)
             except MemoryFault as fault:
-                self._say(Answer(wanted, (), NOTHING_ASKED, True, str(fault)))
+                self._say(Answer(wanted, (), None, True, str(fault)))
             except Exception as fault:  # noqa: BLE001  a thread's top: the screen says it, and lives on
-                self._say(Answer(wanted, (), NOTHING_ASKED, True, f"unexpected {type(fault).__name__}"))
+                self._say(Answer(wanted, (), None, True, f"unexpected {type(fault).__name__}"))
 
     def _next(self) -> Wanted | None:
         with self._changed:
@@ -85,7 +84,7 @@ class Searcher:
             return None if self._stopped else wanted
 
     def _answer(self, wanted: Wanted) -> None:
-        asked = asked_of(self._memory.archive, wanted.query) if wanted.query.strip() else NOTHING_ASKED
+        asked = self._memory.conversations.asked(wanted.query)
         by_words = self._found(wanted, quick=True)
         more = bool(wanted.query.strip())
         self._say(Answer(wanted, by_words, asked, not more))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _LENGTH = struct.Struct("<I")
 _PROGRAM = (
     "import os, sys; sys.path[:0] = sys.argv[1].split(os.pathsep); "
-    "from claude_memory.surfaces.mcp.embedder_process import child; child(sys.argv[2], sys.argv[3])"
+    "from claude_memory.embed.process import child; child(sys.argv[2], sys.argv[3])"
 )
 
 
@@ -100,7 +100,7 @@ class EmbedderProcess:
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None:
-            package = str(Path(__file__).parents[3])
+            package = str(Path(__file__).parents[2])
             path = os.pathsep.join([package, *(entry for entry in sys.path if entry)])
             command = [sys.executable, "-I", "-S", "-c", _PROGRAM, path, str(self._home), self._setting]
             pipe = subprocess.PIPE

@@ -8,13 +8,19 @@ named a day before, and only a clock that ran on steadily since then carries it 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from claude_memory.model import MemoryFilter, MemoryId, SearchScope, Status
 from claude_memory.platform.files import private_folder, write_atomically
+from claude_memory.store.protocol import EventFilter, Pruned
+
+if TYPE_CHECKING:
+    from claude_memory.settings import Settings
+    from claude_memory.store.protocol import Store
 
 DAY = 86_400.0
 JUMP_SECONDS = 35 * DAY  # who was away for longer loses nothing but a day
@@ -55,6 +61,44 @@ class Retention:
     def goes_at(self) -> datetime:
         """When the next look may carry out what is named now."""
         return datetime.fromtimestamp(self.wall + GRACE_SECONDS, UTC)
+
+
+def prune(
+    home: Path, store: Store, settings: Settings, now: datetime, erase: Callable[[Sequence[MemoryId]], int]
+) -> Pruned:
+    """Let old events go, and what was forgotten long enough ago; at most once a day.
+
+    What goes was named a day before, and the clock ran on since then without a jump. `erase` removes
+    memories for good and says how many.
+    """
+    before = load(home)
+    state = before.looked(now) if before is not None else Retention(now.timestamp())
+    if state is None:
+        return Pruned()
+    if before is None or state.jumped_from is not None:
+        save(home, state)
+        return Pruned()
+    hidden = store.memories(SearchScope(None), MemoryFilter(statuses=(Status.FORGOTTEN,)))
+    state = state.seen_forgotten([item.id for item in hidden])
+    due = state.events_before if settings.keep_events_days else None
+    save(home, replace(state, events_before=_events_to_go(store, settings, now)))
+    events = Pruned()
+    if due is not None:
+        events = store.prune(events_before=datetime.fromtimestamp(due, UTC), forgotten_before=None)
+    undo_until = now - timedelta(days=settings.forget_undo_days)
+    past = set(state.past_undoing(settings.forget_undo_days))
+    ids = [
+        item.id for item in hidden if item.id in past and item.forgotten_at and item.forgotten_at < undo_until
+    ]
+    return Pruned(events.events, erase(ids) if ids else 0)
+
+
+def _events_to_go(store: Store, settings: Settings, now: datetime) -> float | None:
+    """Events from before this moment are too old, by the newest that is stored and not by the clock."""
+    newest = store.events(SearchScope(None), EventFilter(), limit=1)
+    if not settings.keep_events_days or not newest:
+        return None
+    return (min(now, newest[0].timestamp) - timedelta(days=settings.keep_events_days)).timestamp()
 
 
 def load(home: Path) -> Retention | None:

@@ -1,51 +1,46 @@
-"""What every verb stands on: the store, the project and the embedder of one home, opened on first use."""
+"""One home and the project of one folder, opened on first use: what hooks, `Memory` and its parts stand on.
+
+Loads little, because a person waits for every hook. It finds and closes; every verb stands in `memory`.
+"""
 
 from __future__ import annotations
 
 import math
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from claude_memory import settings as settings_module
-from claude_memory.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound, StoreFault
+from claude_memory.errors import EmbedderUnavailable, NotFound, StoreFault
 from claude_memory.model import (
     MemoryFilter,
     MemoryId,
-    NewMemory,
     Project,
-    Scope,
     SearchScope,
     SessionId,
     Status,
     StoredMemory,
-    Trust,
-    memory_id,
 )
-from claude_memory.platform.caller import inside_agent, require_person
 from claude_memory.platform.files import private_folder
 from claude_memory.platform.project import identify, resolve
 from claude_memory.text.ids import meant
-from claude_memory.verbs.fields import choice, clean, kind_of, title_of
 
 if TYPE_CHECKING:
+    from claude_memory.embed.process import EmbedderProcess
     from claude_memory.embed.protocol import Embedder
-    from claude_memory.lifecycle.entry import Verdict
     from claude_memory.settings import Settings
     from claude_memory.store.archive_protocol import Archive
     from claude_memory.store.protocol import Store
 
-ANY_STATUS = tuple(Status)
+WHATEVER = MemoryFilter(statuses=tuple(Status))  # forgotten ones, too
 RETRY_SECONDS = 60.0  # after which an embedder that failed is tried again
 
 
 class Opened:
-    """One home and the project of one folder."""
+    """One home and the project of one folder. Use as a context manager."""
 
     def __init__(
         self,
@@ -57,9 +52,9 @@ class Opened:
     ) -> None:
         self.home = home
         self.settings = settings
+        self.folder = folder
         self._progress = progress
         self._patience_ms = patience_ms
-        self._folder = folder
         self._root = Path(identify(folder, quick=True).path)
         self._store: Store | None = None
         self._mirroring = threading.local()
@@ -68,14 +63,6 @@ class Opened:
         self._words_only: str | None = None
         self._again_at = math.inf
         self._lend: Callable[[Embedder], Embedder] | None = None
-        # While true, a question writes nothing: whoever set it brings in what waits and notes what was used.
-        self.reads_only = False
-        self._files_again_at = 0.0
-        self._looked = False
-        # Whether an agent speaks through this, whoever started the process; None: told by the caller.
-        self.serves_agent: bool | None = None
-        # What the write gate made of the memories of the last `remember` or `remember_many`.
-        self.verdicts: dict[MemoryId, Verdict] = {}
 
     @classmethod
     def open(
@@ -111,6 +98,12 @@ class Opened:
     ) -> None:
         self.close()
 
+    def close(self) -> None:
+        """Give everything back; the memory may be opened again."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
     @property
     def store(self) -> Store:
         """The store, opened on first use, so that a damaged one can still be repaired."""
@@ -119,7 +112,7 @@ class Opened:
 
             private_folder(self.home)
             self._store = open_store(self.home, self.settings, patience_ms=self._patience_ms)
-            self._store.after_write(self._mirror)
+            self._store.after_write(self.mirror)
         return self._store
 
     @property
@@ -133,7 +126,7 @@ class Opened:
     def project(self) -> Project:
         """The project of the folder this was opened for."""
         if self._project is None:
-            self._project = resolve(self._folder, self.store.project_for)
+            self._project = resolve(self.folder, self.store.project_for)
         return self._project
 
     @property
@@ -148,25 +141,21 @@ class Opened:
             from claude_memory.embed import open_embedder
 
             try:
-                found = open_embedder(self.settings, self.home / "cache" / "models", progress=self._progress)
-                if found is not None:
-                    _ = found.model  # an endpoint or a folder may turn out to be unusable only now
+                opened = open_embedder(self.settings, self.home / "cache" / "models", progress=self._progress)
+                if opened is not None:
+                    _ = opened.model  # an endpoint or a folder may turn out to be unusable only now
             except EmbedderUnavailable as fault:
-                self._lost(fault)
+                self.lose_embedder(fault)
             else:
-                self._embedder = self._lend(found) if found is not None and self._lend else found
-                self._words_only = None if found else "the setting `embedder` is `none`"
+                self._embedder = self._lend(opened) if opened is not None and self._lend else opened
+                self._words_only = None if opened else "the setting `embedder` is `none`"
                 self._again_at = math.inf
         return self._embedder
 
-    def lend_embedder(self, lend: Callable[[Embedder], Embedder]) -> None:
-        """Let vectors be made by what `lend` gives for the settings' embedder; it outlives the memory."""
-        self._embedder, self._words_only, self._lend = None, None, lend
-
-    def _lost(self, fault: EmbedderUnavailable) -> None:
-        """Go on with words alone for a while."""
-        self._embedder, self._words_only = None, str(fault)
-        self._again_at = time.monotonic() + RETRY_SECONDS
+    @property
+    def loaded_model(self) -> str | None:
+        """The name of the embedder's model if there is one by now; nothing is loaded for this."""
+        return self._embedder.model if self._embedder is not None else None
 
     @property
     def search_mode(self) -> str:
@@ -174,13 +163,35 @@ class Opened:
         embedder = self.embedder
         return f"words and meaning ({embedder.model})" if embedder else f"words only: {self._words_only}"
 
-    def close(self) -> None:
-        """Give everything back; the memory may be opened again."""
-        if self._store is not None:
-            self._store.close()
-            self._store = None
+    def warm_up(self) -> None:
+        """Begin to load the model, beside whatever comes before the question."""
+        from claude_memory.embed import prepare
 
-    def _scope(self, *, all_projects: bool = False) -> SearchScope:
+        prepare(self.embedder)
+
+    @staticmethod
+    def model_process(named: Embedder, home: Path, setting: str) -> EmbedderProcess:
+        """An embedder's model in a process of its own, for `lend_embedder`."""
+        from claude_memory.embed.process import EmbedderProcess
+
+        return EmbedderProcess(named, home, setting)
+
+    def lend_embedder(self, lend: Callable[[Embedder], Embedder]) -> None:
+        """Let vectors be made by what `lend` gives for the settings' embedder; it outlives the memory."""
+        self._embedder, self._words_only, self._lend = None, None, lend
+
+    def lose_embedder(self, fault: EmbedderUnavailable) -> None:
+        """Go on with words alone for a while."""
+        self._embedder, self._words_only = None, str(fault)
+        self._again_at = time.monotonic() + RETRY_SECONDS
+
+    def watched_embedder(self) -> Embedder | None:
+        """The embedder for a question: if it fails, the question goes on with words, and we keep why."""
+        embedder = self.embedder
+        return _Watched(embedder, self.lose_embedder) if embedder is not None else None
+
+    def scope(self, *, all_projects: bool = False) -> SearchScope:
+        """What a question may see: this project and what the person takes along, or everything."""
         if all_projects:
             return SearchScope(None)
         try:
@@ -194,35 +205,28 @@ class Opened:
         """A session of this project by its id, or by the unique beginning of one."""
         from claude_memory.search.lookup import session_named
 
-        return session_named(self.archive, self._scope(all_projects=all_projects), named)
+        return session_named(self.archive, self.scope(all_projects=all_projects), named)
 
-    def _one(self, id_: str) -> StoredMemory:
-        scope = self._scope()
-        matches = self.store.complete_id(scope, id_.strip()) if id_.strip() else []
+    def find(self, ids: Sequence[str], *, all_projects: bool = False) -> list[StoredMemory]:
+        """Memories by id or unique beginning of one, without counting as a use."""
+        scope = self.scope(all_projects=all_projects)
+        wanted = [MemoryId(id_.strip()) for id_ in ids]
+        exact = {memory.id: memory for memory in self.store.memories(scope, WHATEVER, ids=wanted)}
+        return [exact.get(id_) or self._beginning(scope, id_) for id_ in wanted]
+
+    def _beginning(self, scope: SearchScope, id_: str) -> StoredMemory:
+        matches = self.store.complete_id(scope, id_) if id_ else []
         wanted = MemoryId(meant(id_, matches, f"memory {id_!r} in this project"))
-        found = self.store.memories(scope, MemoryFilter(statuses=ANY_STATUS), ids=[wanted])
-        if not found:
+        memories = self.store.memories(scope, WHATEVER, ids=[wanted])
+        if not memories:
             raise NotFound(f"no memory {id_!r} in this project")
-        return found[0]
+        return memories[0]
 
-    def _by_agent(self) -> bool:
-        """Whether an agent is at work, who changes nothing of what a person said."""
-        return bool(inside_agent()) if self.serves_agent is None else self.serves_agent
+    def ids_beginning(self, start: str) -> list[str]:
+        """The ids of this project's memories that begin so."""
+        return list(self.store.complete_id(self.scope(), start)) if start else []
 
-    def _require_person(self, verb: str) -> None:
-        """Refuse what an agent may not do."""
-        if self._by_agent():
-            require_person(verb)
-            raise Conflict(f"{verb} is for a person: run it in a terminal of your own")
-
-    def _trust(self, claimed: Trust | str | None) -> Trust:
-        """What a new statement is worth: a person says that it is theirs, and an agent cannot."""
-        trust = Trust.AGENT if claimed is None else choice(Trust, claimed, "trust")
-        if trust is Trust.USER:
-            self._require_person("speaking as the user")
-        return trust
-
-    def _mirror(self) -> None:
+    def mirror(self) -> None:
         """Bring memories.jsonl up to date. What cannot be written now waits in the store; doctor says so.
 
         Called after every commit, whoever wrote, so that a crash leaves at most that commit to the next.
@@ -240,61 +244,14 @@ class Opened:
         finally:
             self._mirroring.now = False
 
-    def _completed(self, new: NewMemory, now: datetime, *, told: Trust | None = None) -> StoredMemory:
-        """The memory as it will be stored; `told`: what it is worth, where that is known and not claimed."""
-        from claude_memory.redact import kept_mapping
 
-        body = clean(new.body)
-        if not body.replace("[private]", "").strip():
-            raise InvalidInput("a memory needs a text" if not body.strip() else "all of it is private")
-        created = new.created_at or now
-        trust, scope = told or self._trust(new.trust), choice(Scope, new.scope, "scope")
-        old = self._one(new.supersedes) if new.supersedes else None
-        provenance = {"source": "remember", **new.provenance}
-        if trust is not Trust.USER and scope is Scope.USER:  # it is shown elsewhere, with where it came from
-            provenance["noted_in"] = self.project.name
-        if old is not None and old.trust is Trust.USER and trust is not Trust.USER:
-            provenance["proposed_for"] = old.id  # a person's word stands until a person replaces it
-            old = None
-        origin = f"origin:{self.project.id}:{new.origin}" if new.origin else f"new:{os.urandom(16).hex()}"
-        return StoredMemory(
-            id=memory_id(origin),
-            project=self.project.id,
-            kind=kind_of(new.kind),
-            title=clean(new.title).strip()[:200] if new.title and new.title.strip() else title_of(body),
-            body=body,
-            created_at=created if created.tzinfo else created.replace(tzinfo=UTC),
-            updated_at=now,
-            trust=trust,
-            scope=scope,
-            session=SessionId(clean(new.session)) if new.session else None,
-            task=clean(new.task) if new.task else new.task,
-            topics=tuple(dict.fromkeys(clean(topic.strip()) for topic in new.topics if topic.strip())),
-            files=tuple(dict.fromkeys(map(clean, new.files))),
-            provenance=kept_mapping(provenance),
-            supersedes=old.id if old is not None else None,
-        )
-
-    def _heeded(self) -> Embedder | None:
-        """The embedder for a question: if it fails, the question goes on with words, and we keep why."""
-        embedder = self.embedder
-        return _Heeded(embedder, self._lost) if embedder is not None else None
-
-    def _last_search(self) -> Path:
-        return self.home / "cache" / f"last-search-{self.project.id}.txt"
-
-
-class _Heeded:
+class _Watched:
     """An embedder whose failures are heard of, though a search passes over them."""
 
     def __init__(self, embedder: Embedder, lost: Callable[[EmbedderUnavailable], None]) -> None:
+        self.model = embedder.model
         self._embedder = embedder
         self._lost = lost
-
-    @property
-    def model(self) -> str:
-        """Names weights and pooling."""
-        return self._embedder.model
 
     @property
     def dimensions(self) -> int:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Project, ProjectId
-from claude_memory.notes.places import forget_noted
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.project import identify
 from claude_memory.store.protocol import Store
@@ -68,7 +67,7 @@ class ProjectBook:
         self._home = home
         self._store = store
         self._own = own
-        self._write_mirror = mirror
+        self._mirror = mirror  # what was said must outlive the database
 
     def list(self) -> list[Listed]:
         """Every project, by name."""
@@ -108,11 +107,6 @@ class ProjectBook:
         joined = self._store.move_folder(identify(folder), project)
         self._mirror()
         return Regrouped(joined)
-
-    def _mirror(self) -> None:
-        """What was said must outlive the database, and the hooks must not go by what held before."""
-        forget_noted(self._home)
-        self._write_mirror()
 
     def _listed(self, project: Project) -> Listed:
         stats = self._store.stats(project.id)

@@ -1,0 +1,156 @@
+"""A memory as a caller gives it, made fit to be kept: cleaned, completed, changed. Pure but for an id."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from claude_memory.errors import InvalidInput
+from claude_memory.model import (
+    BY_HAND,
+    Kind,
+    NewMemory,
+    Project,
+    Scope,
+    SessionId,
+    Status,
+    StoredMemory,
+    Trust,
+    memory_id,
+)
+
+TITLE_CHARACTERS = 80
+
+_Choice = TypeVar("_Choice", Kind, Trust, Scope)
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What is to change of a memory; None leaves a field as it is."""
+
+    body: str | None = None
+    title: str | None = None
+    kind: Kind | str | None = None
+    topics: Sequence[str] | None = None
+    files: Sequence[str] | None = None
+    pinned: bool | None = None
+    reason: str | None = None
+
+    @property
+    def only_pins(self) -> bool:
+        """Whether nothing changes but that the memory never fades."""
+        return (self.kind, self.topics, self.files, self.pinned) == (None, None, None, True)
+
+    def of(self, old: StoredMemory, speaker: Trust) -> StoredMemory:
+        """The memory after the change."""
+        title = self.title
+        if title is None and self.body and old.title == title_of(old.body):  # nobody gave it a title
+            title = title_of(self.body)
+        why = {"revised": clean(self.reason)} if self.reason else {}
+        return replace(
+            old,
+            body=clean(self.body) if self.body is not None else old.body,
+            title=clean(title)[:200] if title is not None else old.title,
+            kind=kind_of(self.kind) if self.kind is not None else old.kind,
+            topics=tuple(map(clean, self.topics)) if self.topics is not None else old.topics,
+            files=tuple(map(clean, self.files)) if self.files is not None else old.files,
+            pinned=self.pinned if self.pinned is not None else old.pinned,
+            provenance={**old.provenance, BY_HAND: True, **why},
+            trust=speaker if self.body is not None and speaker is Trust.USER else old.trust,
+        )
+
+    def beside(self, old: StoredMemory, speaker: Trust) -> NewMemory:
+        """The change as a memory of its own, for a person to accept in the old one's place."""
+        return NewMemory(
+            body=self.body if self.body is not None else old.body,
+            title=self.title,
+            kind=self.kind if self.kind is not None else old.kind,
+            topics=self.topics if self.topics is not None else old.topics,
+            files=self.files if self.files is not None else old.files,
+            trust=speaker,
+            scope=old.scope,
+            supersedes=old.id,
+            provenance={"reason": clean(self.reason)} if self.reason else {},
+        )
+
+
+def drafted(
+    new: NewMemory, project: Project, *, trust: Trust, old: StoredMemory | None, now: datetime
+) -> StoredMemory:
+    """The memory as it will be stored; `old` is the one it supersedes, as far as `trust` allows."""
+    from claude_memory.redact import kept_mapping
+
+    body = clean(new.body)
+    if not body.replace("[private]", "").strip():
+        raise InvalidInput("a memory needs a text" if not body.strip() else "all of it is private")
+    created = new.created_at or now
+    scope = choice(Scope, new.scope, "scope")
+    provenance = {"source": "remember", **new.provenance}
+    if trust is not Trust.USER and scope is Scope.USER:  # it is shown elsewhere, with where it came from
+        provenance["noted_in"] = project.name
+    if old is not None and old.trust is Trust.USER and trust is not Trust.USER:
+        provenance["proposed_for"] = old.id  # a person's word stands until a person replaces it
+        old = None
+    origin = f"origin:{project.id}:{new.origin}" if new.origin else f"new:{os.urandom(16).hex()}"
+    return StoredMemory(
+        id=memory_id(origin),
+        project=project.id,
+        kind=kind_of(new.kind),
+        title=clean(new.title).strip()[:200] if new.title and new.title.strip() else title_of(body),
+        body=body,
+        created_at=created if created.tzinfo else created.replace(tzinfo=UTC),
+        updated_at=now,
+        trust=trust,
+        scope=scope,
+        session=SessionId(clean(new.session)) if new.session else None,
+        task=clean(new.task) if new.task else new.task,
+        topics=tuple(dict.fromkeys(clean(topic.strip()) for topic in new.topics if topic.strip())),
+        files=tuple(dict.fromkeys(map(clean, new.files))),
+        provenance=kept_mapping(provenance),
+        supersedes=old.id if old is not None else None,
+    )
+
+
+def accepted(old: StoredMemory, body: str | None, kind: Kind | str | None) -> StoredMemory:
+    """A proposal, or what an agent, a tool or a file said, as a person's own word."""
+    text = clean(body) if body is not None and body.strip() else old.body
+    return replace(
+        old,
+        body=text,
+        title=title_of(text) if text != old.body else old.title,
+        kind=kind_of(kind) if kind is not None else old.kind,
+        status=Status.ACTIVE if old.status is Status.PROPOSED else old.status,
+        trust=Trust.USER,
+        provenance={**old.provenance, "accepted": True, BY_HAND: True},
+    )
+
+
+def clean(text: str | None) -> str:
+    """The text without secrets and private parts: what leaves here may reach disk."""
+    from claude_memory.redact import kept
+
+    return kept(text) if text else ""
+
+
+def title_of(body: str) -> str:
+    """The first line that says something, cut at a word."""
+    line = next((line.strip() for line in body.splitlines() if line.strip()), "")
+    if len(line) <= TITLE_CHARACTERS:
+        return line
+    return line[: TITLE_CHARACTERS - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+
+
+def kind_of(kind: Kind | str) -> Kind:
+    """The kind by its name."""
+    return choice(Kind, kind, "kind")
+
+
+def choice(values: type[_Choice], value: _Choice | str, name: str) -> _Choice:
+    """One of the values by its name, or what is wrong with it."""
+    try:
+        return values(value)
+    except ValueError:
+        raise InvalidInput(f"unknown {name} {value!r}: one of {', '.join(values)}") from None

@@ -1,0 +1,175 @@
+"""What a client may read, pick or complete by name: resources, prompts, completions. Only reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from mcp_types import (
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    PromptReference,
+    ResourceTemplateReference,
+)
+
+from claude_memory.errors import NotFound
+from claude_memory.model import Trust
+from claude_memory.surfaces.mcp.access import Access
+from claude_memory.surfaces.mcp.answers import fenced, line, moment
+from claude_memory.surfaces.mcp.finding import open_memory, relations_of
+from claude_memory.text.quotation import plain
+
+if TYPE_CHECKING:
+    from claude_memory.memory import Memory
+
+SESSION_ENTRIES = 100
+MOST_COMPLETIONS = 100  # as many as the protocol lets one answer hold
+
+RECALL = """\
+Find out what is known here about: {subject}
+
+1. search_memory with the question in your own words; try other words once if the hits are weak.
+2. timeline around the best hit if the order of events matters; get_memories for the two or three that count.
+3. Answer from what you found, name the ids, and say what is superseded, contradicted or missing."""
+
+HANDOVER = """\
+Hand this session's work over to whoever continues it{about}.
+
+1. remember each decision, correction, fix and convention of this session that is not stored yet, one at a
+   time, with topics and files; supersede what no longer holds.
+2. intention set for what is left to do, tied to its files or a time; intention complete for what is done.
+3. If a task is under way, task append where it stands.
+4. End with a short note: what was done, what is open, where to begin."""
+
+
+def register(server: MCPServer, access: Access) -> None:
+    """Offer all of it to the client."""
+
+    def read(of: Callable[[Memory], str]) -> str:
+        try:
+            with access.reading() as memory:
+                try:
+                    return of(memory)
+                except NotFound as fault:
+                    raise ResourceNotFoundError(str(fault)) from None
+        except ToolError as fault:
+            raise ResourceError(str(fault)) from None
+
+    def context() -> str:
+        return read(_context)
+
+    def session(id: str) -> str:  # noqa: A002  the template's published name
+        return read(partial(_session, id_=id))
+
+    def memory(id: str) -> str:  # noqa: A002
+        return read(partial(_memory, id_=id))
+
+    def task(name: str) -> str:
+        return read(partial(_task, name=name))
+
+    async def complete(
+        ref: PromptReference | ResourceTemplateReference,
+        argument: CompletionArgument,
+        _: CompletionContext | None,
+    ) -> Completion | None:
+        wanted = ref.uri if isinstance(ref, ResourceTemplateReference) else ref.name
+        names = await anyio.to_thread.run_sync(_completed, access, wanted, argument.value)
+        return Completion(
+            values=names[:MOST_COMPLETIONS], total=len(names), has_more=len(names) > MOST_COMPLETIONS
+        )
+
+    for uri, reads, title, kind in (
+        ("memory://context", context, "What a session here starts with", "text/plain"),
+        ("memory://session/{id}", session, "What happened in a session", "text/plain"),
+        ("memory://memory/{id}", memory, "One memory in full", "application/json"),
+        ("memory://task/{name}", task, "A task's documents", "text/markdown"),
+    ):
+        server.resource(uri, name=reads.__name__, title=title, description=title, mime_type=kind)(reads)
+    server.prompt(title="Recall", description="Find what is known about a subject.")(recall)
+    server.prompt(title="Hand over", description="Leave this session's work to the next.")(handover)
+    server.completion()(complete)  # type: ignore[no-untyped-call]
+
+
+def recall(subject: str) -> str:
+    """Find what is known about a subject."""
+    return RECALL.format(subject=subject)
+
+
+def handover(focus: str = "") -> str:
+    """Leave this session's work to the next."""
+    return HANDOVER.format(about=f", above all {focus}" if focus else "")
+
+
+def _context(memory: Memory) -> str:
+    """The start context of a new session."""
+    from claude_memory.context.builder import Situation, build
+    from claude_memory.context.sections import START_SECTIONS
+    from claude_memory.surfaces.hooks.start import current_branch
+
+    situation = Situation(
+        home=memory.home,
+        project=memory.project,
+        project_root=memory.project_root,
+        store=memory.store,
+        source="startup",
+        session=None,
+        now=datetime.now(UTC),
+        branch=current_branch(memory.project_root),
+    )
+    return build(START_SECTIONS, situation, max_tokens=memory.settings.context_tokens).text
+
+
+def _session(memory: Memory, id_: str) -> str:
+    """A session's compaction summaries in short, and its timeline."""
+    whole = memory.session_id(id_)
+    lines = [
+        f"compaction {item.number:03d}: {line(item.executive, Trust.AGENT, 600)}"
+        for item in memory.summaries.of_session(whole)
+    ]
+    lines += [
+        f"{moment(entry.timestamp)} {entry.kind}: {line(entry.title, Trust.TOOL, 160)} [{entry.id}]"
+        for entry in memory.timeline(before=SESSION_ENTRIES, after=0, session=whole)
+    ]
+    return "\n".join(lines)
+
+
+def _memory(memory: Memory, id_: str) -> str:
+    """One memory, its provenance and relations."""
+    [item] = memory.find([id_])
+    bearings = relations_of(memory, [item]).get(item.id, [])
+    shown = open_memory(memory, item, item.body, bearings, {"text", "provenance", "relations"})
+    return shown.model_dump_json(exclude_defaults=True)
+
+
+def _task(memory: Memory, name: str) -> str:
+    """Scratchpad, plan and progress of a task as one document."""
+    document = memory.tasks.export_task(name, "md")
+    text = document if isinstance(document, str) else json.dumps(document, ensure_ascii=False)
+    return fenced(text, Trust.AGENT, source="the task's files")
+
+
+def _completed(access: Access, wanted: str, begun: str) -> list[str]:
+    try:
+        with access.reading(fresh=False) as memory:
+            if wanted == "memory://memory/{id}":
+                return memory.ids_beginning(begun)
+            names = _names(memory, wanted)
+    except ToolError:  # a completion that cannot be had is none
+        return []
+    return [name for name in map(plain, names) if name.casefold().startswith(begun.casefold())]
+
+
+def _names(memory: Memory, wanted: str) -> list[str]:
+    if wanted == "memory://task/{name}":
+        return [task.name for task in memory.tasks.list_tasks(all_sessions=True)]
+    if wanted == "memory://session/{id}":
+        entries = memory.timeline(before=MOST_COMPLETIONS, after=0)
+        return list(dict.fromkeys(entry.session for entry in reversed(entries) if entry.session))
+    return memory.graph.subjects(5 * MOST_COMPLETIONS) if wanted == "recall" else []

@@ -1,0 +1,388 @@
+"""Looks after what is kept: brings in, makes vectors, judges, consolidates, lets go, erases.
+
+`memory.upkeep` is it. Questions never call it: whoever opens a memory decides when what waits is brought in.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from claude_memory import settings as settings_module
+from claude_memory.errors import Conflict, EmbedderUnavailable, InvalidInput, StoreBusy
+from claude_memory.lifecycle.drafting import clean, drafted
+from claude_memory.opening import WHATEVER, Opened
+from claude_memory.platform import leftovers
+from claude_memory.platform.files import FILE_MODE, private_folder
+from claude_memory.platform.layout import FOLDER
+
+if TYPE_CHECKING:
+    from claude_memory.capture.drain import Drained
+    from claude_memory.imports.importer import Imported, Progress, Request
+    from claude_memory.lifecycle.consolidate import Consolidated
+    from claude_memory.model import MemoryId, StoredMemory
+    from claude_memory.notes.index import Synced
+    from claude_memory.notes.keeping import Keeper
+    from claude_memory.store.protocol import Erased, Pruned
+
+EMBED_BATCH = 32
+FILES_SECONDS = 0.5  # a drain in more of a hurry leaves the plain files to the next
+CATCH_UP_SHARE = 10  # where it takes long, at most a tenth of the time goes into looking at plain files
+QUICK_SECONDS = 0.1
+QUESTION_PATIENCE_MS = 500  # with another writer, before a question is answered without what waits
+
+
+@dataclass(frozen=True, slots=True)
+class Reindexed:
+    """What `reindex` made anew."""
+
+    memories: int
+    passages: int
+    vectors: int
+
+
+class Upkeep:
+    """Bringing in, keeping up, letting go, for one open memory."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self._files_again_at = 0.0
+        self._looked = False
+
+    @property
+    def keeper(self) -> Keeper:
+        """What keeps store and plain files together."""
+        from claude_memory.notes.keeping import Keeper
+
+        return Keeper(self._opened.home, self._opened.store, self._opened.settings, clean)
+
+    def catch_up(self, *, graph: bool = False) -> None:
+        """Bring in what waits before a question, without ever making it fail; `graph`: what it mentions, too.
+
+        The store may be busy or read-only: then the question is answered without.
+        """
+        began = time.monotonic()
+        try:
+            # A question does not wait long for a writer that is stuck.
+            with self._opened.store.hurried(QUESTION_PATIENCE_MS):
+                if began < self._files_again_at:
+                    self._drain_events(1.0)
+                else:
+                    self.drain(budget_seconds=1.0)
+                    self._index_tasks()
+                    self.prune()
+                    self._files_again_at = self._next_look(began, time.monotonic())
+                self.embed_pending(budget_seconds=self._opened.settings.embed_in_drain_ms / 1000)
+                if graph:
+                    self.derive_pending()
+        except (StoreBusy, OSError):
+            return
+
+    def drain(self, *, budget_seconds: float | None = None) -> Drained:
+        """Store what hooks have captured; text first, vectors follow by `embed_pending`."""
+        done = self._drain_events(budget_seconds)
+        if budget_seconds is None or budget_seconds >= FILES_SECONDS:
+            home, root = self._opened.home, self._opened.project_root
+            leftovers.sweep(home, root if root != home else None)
+            self._keep_files(budget_seconds)
+        return done
+
+    def _drain_events(self, budget_seconds: float | None) -> Drained:
+        from claude_memory.capture.drain import drain
+
+        home = self._opened.home
+        # The drain adds what each event's own project excludes; this project's say ends with its events.
+        own = replace(self._opened.settings, exclude=settings_module.load(home).exclude)
+        done = drain(home, self._opened.store, own, now=datetime.now(UTC), budget_seconds=budget_seconds)
+        self._opened.mirror()  # also what a process left that was killed between a commit and its mirror
+        return done
+
+    def _keep_files(self, budget_seconds: float | None) -> None:
+        """Write down what sessions did, read what people wrote; no fault of a file spoils the drain."""
+        try:
+            self.keeper.keep_up(now=datetime.now(UTC))
+            self.sync_files(budget_seconds=budget_seconds)
+        except (Conflict, InvalidInput, StoreBusy, OSError) as fault:
+            from claude_memory.platform import logs
+
+            logs.logger("files").warning("plain files wait for the next drain: %s", type(fault).__name__)
+
+    def sync_files(
+        self, *, budget_seconds: float | None = None, progress: Callable[[int], None] | None = None
+    ) -> Synced:
+        """Bring the store up to what the plain files say: of the person, this project, the knowledge base."""
+        root = self._opened.project_root
+        # A drain that runs for nobody in particular is opened on the home itself, which is no project.
+        project = None if root == self._opened.home else self._opened.project
+        done = self.keeper.sync(
+            project, root, now=datetime.now(UTC), budget_seconds=budget_seconds, progress=progress
+        )
+        if done.added or done.changed or done.hidden:
+            self._opened.mirror()
+        return done
+
+    def _index_tasks(self) -> None:
+        """Let search find what stands in this project's task files; texts that changed are revised."""
+        from claude_memory.tasks.storage import storage_for
+
+        opened, now = self._opened, datetime.now(UTC)
+        storage = storage_for(opened.project_root, home=opened.home)
+        if not any((folder / "sessions").is_dir() for folder in storage.folders):
+            return
+        from claude_memory.tasks.views import texts
+
+        marker = private_folder(opened.home / "cache") / f"tasks-{opened.project.id}"
+        since = datetime.fromtimestamp(marker.stat().st_mtime, UTC) if marker.exists() else None
+        wanted = [text for text in texts(storage, since=since) if text.body.strip()]
+        memories = {
+            text.id_in(opened.project.id): drafted(
+                text.memory(), opened.project, trust=text.trust, old=None, now=now
+            )
+            for text in wanted
+        }
+        for old in opened.store.memories(opened.scope(), WHATEVER, ids=list(memories)):
+            new = memories.pop(old.id)
+            if (new.body, new.trust) != (old.body, old.trust):
+                changed = replace(old, body=new.body, title=new.title, files=new.files, trust=new.trust)
+                opened.store.update(replace(changed, updated_at=now))
+        opened.store.add([], list(memories.values()))
+        marker.touch(mode=FILE_MODE)
+        os.utime(marker, (now.timestamp(), now.timestamp()))
+        if wanted:
+            opened.mirror()
+
+    def _next_look(self, began: float, ended: float) -> float:
+        """When to look at the plain files again: at once, unless there are thousands of them."""
+        first, self._looked = not self._looked, True
+        if first or ended - began < QUICK_SECONDS:  # the first look also loads the code for it
+            return ended
+        return ended + CATCH_UP_SHARE * (ended - began)
+
+    def prune(self, *, now: datetime | None = None) -> Pruned:
+        """Let old events go, and what was forgotten long enough ago; at most once a day."""
+        from claude_memory.lifecycle import retention
+
+        opened = self._opened
+        moment = now or datetime.now(UTC)
+        return retention.prune(
+            opened.home, opened.store, opened.settings, moment, lambda ids: self._erase(ids).memories
+        )
+
+    def embed_pending(
+        self, *, budget_seconds: float | None = None, progress: Callable[[int], None] | None = None
+    ) -> int:
+        """Make vectors for passages that lack one; returns how many were made."""
+        embedder, store = self._opened.embedder, self._opened.store
+        if embedder is None:
+            return 0
+        is_late = _deadline(budget_seconds)
+        made = 0
+        try:
+            while waiting := store.unembedded(embedder.model, EMBED_BATCH):
+                vectors = embedder.embed([passage.text for passage in waiting])
+                pairs = [(passage.id, vector) for passage, vector in zip(waiting, vectors, strict=True)]
+                made += store.add_vectors(embedder.model, pairs)
+                if progress is not None:
+                    progress(made)
+                if is_late():
+                    break
+        except EmbedderUnavailable as fault:
+            self._opened.lose_embedder(fault)
+        return made
+
+    def judge_pending(self, *, budget_seconds: float | None = None) -> int:
+        """Let memories meet their neighbours that came while no model was at hand; returns how many acted.
+
+        What comes in by the command line, from a captured session or by an import waits for this.
+        """
+        from claude_memory.lifecycle.entry import admit_waiting
+
+        is_late = _deadline(budget_seconds)
+        self.embed_pending(budget_seconds=budget_seconds)  # neighbours are found by their vectors, too
+        embedder = self._opened.embedder
+        verdicts = admit_waiting(self._opened.store, embedder.model if embedder else None, is_late)
+        acted = sum(verdict.other is not None for verdict in verdicts)
+        if acted:
+            self._opened.mirror()
+        return acted
+
+    @property
+    def is_gate_behind(self) -> bool:
+        """Whether memories wait for `judge_pending`."""
+        from claude_memory.store.lifecycle_protocol import lifecycle_of
+
+        return bool(lifecycle_of(self._opened.store).unjudged(1))
+
+    def derive_pending(self, *, limit: int = 500) -> int:
+        """Note for the graph what new memories of this project mention; returns how many were read."""
+        from claude_memory.lifecycle.derive import derive_pending
+
+        return derive_pending(self._opened.store, self._opened.project.id, limit=limit)
+
+    def reindex(
+        self, *, from_files: bool = False, progress: Callable[[int], None] | None = None
+    ) -> Reindexed:
+        """Make text index and vectors anew; with `from_files`, the memories too, from memories.jsonl."""
+        from claude_memory.notes import index
+
+        opened = self._opened
+        memories = 0
+        if from_files:
+            from claude_memory.backup import mirror
+
+            opened.close()
+            mirror.set_damaged_store_aside(opened.home)
+            opened.mirror()  # a sound store may hold changes that the files lack
+            memories = opened.store.replay(mirror.read(opened.home)).memories
+        passages = opened.store.rebuild_index()
+        index.drop_state(opened.home)
+        passages += self.sync_files().added
+        if opened.embedder is not None:
+            opened.store.drop_vectors(keep=opened.embedder.model)
+        return Reindexed(memories, passages, self.embed_pending(progress=progress))
+
+    def import_history(
+        self, request: Request, *, progress: Callable[[Progress], None] | None = None
+    ) -> Imported:
+        """Read agents' own histories: what is new since last time."""
+        from claude_memory.capture.understanding import understand_waiting
+        from claude_memory.imports.importer import import_history
+
+        opened = self._opened
+        try:
+            return import_history(
+                opened.home,
+                opened.store,
+                opened.archive,
+                opened.settings,
+                request,
+                progress=progress,
+                understand=lambda late: understand_waiting(opened.store, opened.archive, late)[0],
+            )
+        finally:
+            opened.mirror()
+
+    @staticmethod
+    def has_histories(paths: Sequence[Path] = (), agent: str | None = None) -> bool:
+        """Whether agents left anything that could be read."""
+        from claude_memory.imports.importer import Request, sources
+
+        return bool(sources(Request(tuple(paths), agent)))
+
+    def import_in_slack(self) -> Imported | None:
+        """Read on in agents' histories for a while, if a person once asked for them."""
+        from claude_memory.imports.importer import Request
+
+        seconds = self._opened.settings.import_in_drain_seconds
+        if not seconds or not self._opened.archive.totals()["files"]:
+            return None
+        try:
+            return self.import_history(Request(budget_seconds=seconds, workers=0))
+        except (Conflict, StoreBusy):  # another one is at it
+            return None
+
+    def consolidate(self, *, dry_run: bool = False, budget_seconds: float | None = None) -> Consolidated:
+        """Link what is alike, archive what faded; `undo_consolidation` takes it back."""
+        from claude_memory.graph.knowledge import write_mirrors
+        from claude_memory.lifecycle.consolidate import consolidate
+        from claude_memory.lifecycle.staleness import refreshed
+
+        store, project = self._opened.store, self._opened.project
+        if not dry_run:
+            refreshed(store, project, self._opened.project_root)
+        done = consolidate(
+            store, project, now=datetime.now(UTC), dry_run=dry_run, budget_seconds=budget_seconds
+        )
+        if not dry_run:
+            self._opened.mirror()
+            write_mirrors(self._opened.home, store, project)
+        return done
+
+    def consolidate_in_slack(self) -> None:
+        """Tend every project that wants it, for two seconds at most."""
+        from claude_memory.graph.knowledge import write_mirrors
+        from claude_memory.lifecycle.slack import tend
+
+        for project in tend(self._opened.store, now=datetime.now(UTC)):
+            write_mirrors(self._opened.home, self._opened.store, project)
+        self._opened.mirror()
+
+    def undo_consolidation(self) -> int:
+        """Take back the last consolidation that stands; returns how many steps were undone."""
+        from claude_memory.lifecycle.consolidate import undo
+
+        undone = undo(self._opened.store, self._opened.project)
+        self._opened.mirror()
+        return undone
+
+    def erase(self, ids: Sequence[str]) -> Erased:
+        """Remove memories for good: rows, index, vectors, events, mirror, file pages; a tombstone stays."""
+        from claude_memory.capture.understanding import kin
+        from claude_memory.notes import erasing
+        from claude_memory.redact.erasure import SHORTEST, Sentences
+        from claude_memory.summaries.shelf import Shelf
+
+        home = self._opened.home
+        self._drain_events(None)  # what waits in the spool may say it, too
+        asked = self._opened.find(ids)
+        # What else was made from the same events goes with them: it may say the same in other words.
+        gone = [*asked, *kin(self._opened.store, asked)]
+        texts = [memory.body.strip() for memory in asked if len(memory.body.strip()) >= SHORTEST]
+        sentences, made_from_it = Sentences(texts), Sentences(memory.body for memory in gone)
+        own, others = self._files_outside(gone)
+        # Files first: a process that ends in between leaves the memory, and so the way to ask again.
+        erasing.purge(home, made_from_it, own)
+        erased = self._erase([memory.id for memory in gone], texts)
+        self._drain_events(None)  # exchanges and records of sessions are made anew from what is left
+        Shelf(home).erase(made_from_it, {memory.session for memory in gone if memory.session})
+        erasing.purge(home, made_from_it, own)
+        for question in (home / "cache").glob("last-search-*"):
+            question.unlink(missing_ok=True)  # a question may have had a word of it
+        left = erasing.places_in_home(home, sentences, texts)
+        left += erasing.places([*own, *others, *map(Path, erased.transcripts)], sentences)
+        return replace(erased, left=tuple(dict.fromkeys(left)))
+
+    def _files_outside(self, gone: Sequence[StoredMemory]) -> tuple[list[Path], list[Path]]:
+        """Places outside the home that may say it: those with our blocks in them, and those we only read."""
+        here, keeper = self._opened.project, self.keeper
+        own, others = [], []
+        for project in {here.id: here, **{item.id: item for item in self._opened.store.projects()}}.values():
+            root = self._opened.project_root if project.id == here.id else Path(project.path)
+            files = keeper.files_of(project.id, root)
+            outside = [path for path in files.all() if not path.is_relative_to(self._opened.home)]
+            approved = [path for path in outside if path.is_relative_to(files.base)]
+            own += approved
+            others += [path for path in outside if path not in approved]
+            folder = root / FOLDER
+            others += [folder] if folder.is_dir() and not folder.is_symlink() else []
+        others += keeper.knowledge_folders()
+        others += [Path(str(item.provenance["file"])) for item in gone if item.provenance.get("file")]
+        return own, others
+
+    def _erase(self, ids: Sequence[MemoryId], texts: Sequence[str] = ()) -> Erased:
+        """Remove memories for good, and take the sentences `texts` out of whatever else holds them."""
+        from claude_memory.backup import mirror
+        from claude_memory.capture.understanding import records_with
+        from claude_memory.redact.erasure import Sentences
+
+        home, store = self._opened.home, self._opened.store
+        records = (*ids, *records_with(store, ids))
+        # Before, so that a mirror held by another process stops it while the ids are still known;
+        # after, for what was mirrored in between.
+        mirror.purge(home, records)
+        erased = store.erase(ids, texts=texts)
+        sentences = Sentences(texts)
+        mirror.purge(home, (*erased.ids, *records), (lambda _: sentences) if texts else None)
+        self._opened.mirror()
+        return erased
+
+
+def _deadline(budget_seconds: float | None) -> Callable[[], bool]:
+    """Tells whether the time is over; without a budget it never is."""
+    end = None if budget_seconds is None else time.monotonic() + budget_seconds
+    return lambda: end is not None and time.monotonic() > end

@@ -1,1 +1,0 @@
-"""What `Memory` can do, by topic: each module adds the verbs of one."""
