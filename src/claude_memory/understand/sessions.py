@@ -184,7 +184,7 @@ def from_json(document: Mapping[str, Any]) -> Exchange:
     return Exchange(**{"first": 0, "last": 0, **members})
 
 
-def _read(kind: type, document: Mapping[str, Any]) -> dict[str, Any]:
+def _read(kind: Any, document: Mapping[str, Any]) -> dict[str, Any]:
     return {key: _value(key, value) for key, value in document.items() if key in kind.__slots__}
 
 
@@ -193,8 +193,6 @@ def _value(key: str, value: Any) -> Any:
         return datetime.fromisoformat(value)
     if key == "outcome":
         return Outcome(value)
-    return (
-        tuple(tuple(one) if isinstance(one, list) else one for one in value)
-        if isinstance(value, list)
-        else value
-    )
+    if not isinstance(value, list):
+        return value
+    return tuple(tuple(item) if isinstance(item, list) else item for item in value)
