@@ -11,7 +11,7 @@ import pytest
 
 from claude_memory.model import SessionId
 from claude_memory.understand.model import Command, Commit, Exchange, Outcome, TaskItem, Utterance
-from claude_memory.understand.sessions import from_json, record, session_text, to_json
+from claude_memory.understand.sessions import from_json, record, record_from_json, session_text, to_json
 
 AT = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 SESSION = SessionId("s1")
@@ -106,6 +106,8 @@ def test_the_text_of_a_session_is_short_and_says_what_is_open() -> None:
 def test_documents_are_read_back_as_they_were() -> None:
     for one in (FIRST, SECOND, THIRD, exchange(4, plan="# P", handed="x", files_read=("r.py",), said=("s",))):
         assert from_json(json.loads(json.dumps(to_json(one)))) == one
+    made = record(SESSION, [FIRST, SECOND, THIRD])
+    assert record_from_json(json.loads(json.dumps(to_json(made)))) == made
 
 
 def test_a_document_of_a_later_version_is_still_read() -> None:

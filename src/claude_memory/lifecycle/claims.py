@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from claude_memory.text.words import sentences
+from claude_memory.text.sentences import sentences
 
 _MOST_CLAIMS, _MOST_BYTES, _READ_CHARACTERS = 5, 1 << 20, 20_000
 _PATH = r"(?:[\w.@-]+/)*[\w.@-]+\.\w{1,8}"
@@ -43,7 +43,7 @@ def checked(text: str, root: Path) -> str:
 def _claims(text: str) -> Iterator[Claim]:
     for match in _SYMBOL.finditer(text):
         yield Claim(match[1], match[2])
-    for sentence in sentences(text):
+    for sentence in (item.said for item in sentences(text)):
         values = _VALUE.findall(sentence)
         files = set(_FILE.findall(_VALUE.sub(" ", sentence))) if values else set()
         if len(files) == 1:

@@ -28,11 +28,6 @@ _APOSTROPHE = re.compile(r"['’](?:s|t|re|ve|ll|d|m)?(?![^\W_])|['’]")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _TAIL = "./:@\\-'’"  # not + and #, which name languages
 _WORD_LIMIT = 64  # a longer run of letters is data, not a word; its head still identifies it
-_SENTENCE_GAP = re.compile(r"(?<=[.!?;…])[\"')\]]*\s+|\n+")
-_ABBREVIATED = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|approx|no|nr|fig|resp|cf|incl|mr|mrs|dr|st)\.|^\s*\d+\.)$",
-    re.IGNORECASE,
-)
 _MONTHS = "january february march april may june july august september october november december".split()
 
 _stemmer = Stemmer.Stemmer("english")
@@ -144,18 +139,6 @@ def _identifier_terms(word: str) -> tuple[str, ...]:
 
 def _bounded(word: str) -> str:
     return word.casefold()[:_WORD_LIMIT]
-
-
-def sentences(text: str) -> Iterator[str]:
-    """Each sentence in order; a line's end ends one, an abbreviation or a number of a list does not."""
-    start = 0
-    for gap in _SENTENCE_GAP.finditer(text):
-        if "\n" in gap[0] or not _ABBREVIATED.search(text[start : gap.start()]):
-            if sentence := text[start : gap.start()].strip():
-                yield sentence
-            start = gap.end()
-    if sentence := text[start:].strip():
-        yield sentence
 
 
 def passages(text: str) -> list[str]:

@@ -163,11 +163,18 @@ def session_text(record: SessionRecord) -> str:
 
 # --- as JSON documents, which the store keeps
 
-_PARTS = {"asked": Utterance, "commands": Command, "commits": Commit, "tasks": TaskItem, "failing": Command}
+_PARTS: Mapping[str, Any] = {
+    "asked": Utterance,
+    "commands": Command,
+    "commits": Commit,
+    "tasks": TaskItem,
+    "open_tasks": TaskItem,
+    "failing": Command,
+}
 
 
 def to_json(value: Exchange | SessionRecord) -> dict[str, Any]:
-    """A document of it; empty members are left out. `from_json` reads an exchange's back."""
+    """A document that `from_json` or `record_from_json` reads back; empty members are left out."""
     document: dict[str, Any] = {key: one for key, one in asdict(value).items() if one or one is False}
     for key in ("began", "ended"):
         document[key] = document[key].isoformat()
@@ -178,21 +185,25 @@ def to_json(value: Exchange | SessionRecord) -> dict[str, Any]:
 
 def from_json(document: Mapping[str, Any]) -> Exchange:
     """The exchange of such a document; members that it does not know are passed over."""
-    members = {key: value for key, value in _read(Exchange, document).items() if key not in _PARTS}
-    for key, kind in _PARTS.items():
-        members[key] = tuple(kind(**_read(kind, part)) for part in document.get(key, ()))
-    return Exchange(**{"first": 0, "last": 0, **members})
+    return Exchange(**{"first": 0, "last": 0, **_members(Exchange, document)})
 
 
-def _read(kind: Any, document: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: _value(key, value) for key, value in document.items() if key in kind.__slots__}
+def record_from_json(document: Mapping[str, Any]) -> SessionRecord:
+    """The session's record of such a document."""
+    return SessionRecord(**{"title": "", **_members(SessionRecord, document)})
 
 
-def _value(key: str, value: Any) -> Any:
+def _members(kind: Any, document: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _member(key, value) for key, value in document.items() if key in kind.__slots__}
+
+
+def _member(key: str, value: Any) -> Any:
     if key in ("began", "ended", "at"):
         return datetime.fromisoformat(value)
     if key == "outcome":
         return Outcome(value)
+    if part := _PARTS.get(key):
+        return tuple(part(**_members(part, item)) for item in value)
     if not isinstance(value, list):
         return value
     return tuple(tuple(item) if isinstance(item, list) else item for item in value)

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from claude_memory.model import Kind
-from claude_memory.text.words import is_stop_term, query_terms, sentences, shorten
+from claude_memory.text.sentences import sentences
+from claude_memory.text.words import is_stop_term, query_terms, shorten
 from claude_memory.understand.model import Commit, Exchange, Outcome, Utterance
 from claude_memory.understand.titles import title
 
 REQUEST_CHARACTERS = 500
-WORDS_CHARACTERS = 20_000  # of what a person typed at a time: a longer text is a pasted file
 POINT_CHARACTERS, MOST_POINTS = 240, 10
 LINE_CHARACTERS = 300
 MAX_FILES = 8
@@ -327,8 +327,8 @@ def _rules(exchange: Exchange) -> Iterator[Statement]:
     for said in exchange.asked:
         if said.manner == "answer":
             continue
-        for sentence in sentences(said.words[:WORDS_CHARACTERS]):
-            statement = _rule(_MARK.sub("", sentence), said, exchange)
+        for sentence in sentences(said.words):
+            statement = _rule(sentence.said, said, exchange)
             if statement is not None:
                 yield statement
 
