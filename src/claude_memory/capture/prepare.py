@@ -10,8 +10,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from claude_memory.capture.bound import bound_text
-from claude_memory.capture.parse import event_kind, identity
+from claude_memory.capture.parse import bound_text, event_kind, identity
 from claude_memory.capture.withhold import WITHHELD, withhold
 from claude_memory.model import Event, ProjectId, SessionId
 from claude_memory.redact import may_hold, redact, redact_document
