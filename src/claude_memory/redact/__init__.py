@@ -13,7 +13,7 @@ from claude_memory.redact.door import (
     redact_document,
     redact_short,
 )
-from claude_memory.redact.engine import Redacted, may_hold
+from claude_memory.redact.engine import Redacted
 
 __all__ = [
     "Redacted",
@@ -22,7 +22,6 @@ __all__ = [
     "kept_change",
     "kept_document",
     "kept_mapping",
-    "may_hold",
     "redact",
     "redact_document",
     "redact_short",

@@ -281,11 +281,6 @@ def find(text: str, name: str = "", using: Engine = RE2) -> list[Span]:
     return _merged(_spans(shadow, using.wanted(shadow), using))
 
 
-def may_hold(text: str) -> bool:
-    """Whether any rule has to look at the text; cheap, and never wrong when it says no."""
-    return len(text) >= SHORTEST and bool(RE2.wanted(shadow_of(text)))
-
-
 def replaced(text: str, spans: list[Span], found: Counter[str]) -> str:
     """The text with a mark in the place of each span; counts the kinds."""
     kept: list[str] = []
