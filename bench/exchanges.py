@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from claude_memory.capture.bound import bound_text
+from claude_memory.capture.parse import bound_text
 from claude_memory.capture.prepare import CALL_CHARACTERS, RESULT_CHARACTERS
 from claude_memory.model import SessionId
 from claude_memory.store.archive_protocol import Message

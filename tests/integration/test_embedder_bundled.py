@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 
 from claude_memory.embed import build, bundled, open_embedder
 from claude_memory.embed.bundled import MODEL_ID, BundledModel, container_path
-from claude_memory.embed.container import Container
+from claude_memory.embed.conversion import Container
 from claude_memory.embed.folder import FolderModel
 from claude_memory.embed.local import LocalEmbedder
 from claude_memory.embed.onnx_model import OnnxModel

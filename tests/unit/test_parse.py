@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claude_memory.capture.bound import bound_document, bound_text
-from claude_memory.capture.parse import Captured, Unreadable, event_id, parse, read
+from claude_memory.capture.parse import (
+    Captured,
+    Unreadable,
+    bound_document,
+    bound_text,
+    event_id,
+    parse,
+    read,
+)
 from claude_memory.model import Event, EventKind, ProjectId
 from claude_memory.settings import Settings
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from claude_memory.capture.bound import bound_text
+from claude_memory.capture.parse import bound_text
 from claude_memory.capture.prepare import CALL_CHARACTERS, RESULT_CHARACTERS, keys, packed_text
 from claude_memory.model import Event, EventKind, SessionId
 from claude_memory.store.archive_protocol import NewMessage

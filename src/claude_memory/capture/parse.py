@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from claude_memory.capture.bound import bound_document
-from claude_memory.capture.hosts import familiar, speaker
 from claude_memory.capture.withhold import withhold
 from claude_memory.hook.claude_memory_hook import DEFAULT_AGENT
 from claude_memory.model import Event, EventId, EventKind, ProjectId, SessionId
+from claude_memory.platform.agents import AGENTS, canonical
 from claude_memory.redact import redact_document
 from claude_memory.settings import Settings
 
@@ -197,3 +196,104 @@ def _canonical(value: Any) -> str:
 def _text(payload: Mapping[str, Any], key: str) -> str:
     value = payload.get(key)
     return value if isinstance(value, str) else ""
+
+
+_NAMES = {
+    "conversation_id": "session_id",
+    "sessionId": "session_id",
+    "generation_id": "prompt_id",
+    "hookEventName": "hook_event_name",
+    "transcriptPath": "transcript_path",
+    "toolName": "tool_name",
+    "toolArgs": "tool_input",
+    "toolResult": "tool_response",
+    "tool_output": "tool_response",
+    "toolCallId": "tool_use_id",
+    "toolUseId": "tool_use_id",
+    "prompt_response": "last_assistant_message",
+    "lastAssistantMessage": "last_assistant_message",
+    "subagent_type": "agent_type",
+    "error_message": "error",
+}
+
+
+def familiar(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The payload with the names that Claude Code gives its fields; what it has already stays."""
+    known = dict(payload)
+    for theirs, ours in _NAMES.items():
+        if theirs in known and ours not in known:
+            known[ours] = known.pop(theirs)
+    roots = known.get("workspace_roots")
+    if not known.get("cwd") and isinstance(roots, list) and roots and isinstance(roots[0], str):
+        known["cwd"] = roots[0]
+    if isinstance(known.get("tool_input"), str):
+        known["tool_input"] = _opened(known["tool_input"])
+    return known
+
+
+def speaker(payload: Mapping[str, Any], registered: str) -> str:
+    """Who sent this: the agent it was registered for, unless it speaks like another."""
+    speaking = (agent.name for agent in AGENTS if any(name in payload for name in agent.speaks))
+    return next(speaking, canonical(registered))
+
+
+def _opened(text: str) -> Any:
+    """A tool's input that came as a text of JSON."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {"text": text}
+    return value if isinstance(value, dict) else {"text": text}
+
+
+MAX_ITEMS = 2000  # of one list or object; a listing's head and tail tell what it was
+_TEXTS = 8  # an event may hold about this many texts of full length
+_LEAST = 512
+
+
+def bound_text(text: str, limit: int) -> str:
+    """The text, or its head (two thirds) and tail around a line that says how much is left out."""
+    if len(text) <= limit:
+        return text
+    head = limit * 2 // 3
+    tail = limit - head
+    left_out = len(text) - head - tail
+    return f"{text[:head]}\n[… {left_out:,} characters left out …]\n{text[len(text) - tail :]}"
+
+
+def bound_document(value: Any, limit: int) -> Any:
+    """A JSON value with every text within `limit`, and all of them together within eight times that."""
+    bounded = _bounded(value, limit)
+    share = limit
+    while share > _LEAST and _characters(bounded) > _TEXTS * limit:
+        share //= 2
+        bounded = _bounded(value, share)
+    return bounded
+
+
+def _bounded(value: Any, limit: int) -> Any:
+    if isinstance(value, str):
+        return bound_text(value, limit)
+    if isinstance(value, list):
+        return [_bounded(item, limit) for item in _ends(value)]
+    if isinstance(value, dict):
+        kept = value.items() if len(value) <= MAX_ITEMS else list(value.items())[:MAX_ITEMS]
+        return {bound_text(key, limit): _bounded(item, limit) for key, item in kept}
+    return value
+
+
+def _ends(items: list[Any]) -> list[Any]:
+    if len(items) <= MAX_ITEMS:
+        return items
+    half = MAX_ITEMS // 2
+    return [*items[:half], f"[… {len(items) - 2 * half:,} items left out …]", *items[-half:]]
+
+
+def _characters(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, list):
+        return sum(map(_characters, value))
+    if isinstance(value, dict):
+        return sum(len(key) + _characters(item) for key, item in value.items())
+    return 8

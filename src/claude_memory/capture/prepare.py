@@ -10,11 +10,10 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from claude_memory.capture.bound import bound_text
-from claude_memory.capture.parse import event_kind, identity
+from claude_memory.capture.parse import bound_text, event_kind, identity
 from claude_memory.capture.withhold import WITHHELD, withhold
 from claude_memory.model import Event, ProjectId, SessionId
-from claude_memory.redact import may_hold, redact, redact_document
+from claude_memory.redact import is_plain, redact, redact_document
 from claude_memory.settings import Settings
 from claude_memory.store.archive_protocol import NewMessage
 from claude_memory.store.packing import packed
@@ -201,17 +200,10 @@ def _clean_input(given: Any) -> dict[str, Any]:
         if isinstance(value, str) and len(value) > CALL_CHARACTERS + 4 * _MARGIN
     }
     short = {key: value for key, value in given.items() if key not in long}
-    if not _is_plain(short):
+    if not is_plain(short):
         cleaned, _ = redact_document(short)
         short = cleaned if isinstance(cleaned, dict) else {}
     return {**short, **long}
-
-
-def _is_plain(given: Mapping[str, Any]) -> bool:
-    """Whether nothing in a flat input can be secret: most inputs are a path or a command."""
-    shown = "\n".join(f'{key}="{value}"' for key, value in given.items() if isinstance(value, str))
-    flat = all(isinstance(value, str | int | float | None) for value in given.values())
-    return flat and "private" not in shown.lower() and not may_hold(shown)
 
 
 def keys(agent: str, anchors: Sequence[str], text: str, event: str = "") -> tuple[int, ...]:

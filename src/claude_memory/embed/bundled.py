@@ -141,8 +141,7 @@ class BundledModel:
 
 def converted() -> tuple[bytes, bytes]:
     """The model and its tokenizer, made of the installed container."""
-    from claude_memory.embed.container import Container
-    from claude_memory.embed.granite import onnx_bytes
+    from claude_memory.embed.conversion import Container, onnx_bytes
 
     container = Container(_container_bytes())
     return onnx_bytes(container), container.tokenizer

@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from claude_memory.text.sentences import sentences
+
 _MOST_CLAIMS, _MOST_BYTES, _READ_CHARACTERS = 5, 1 << 20, 20_000
 _PATH = r"(?:[\w.@-]+/)*[\w.@-]+\.\w{1,8}"
 _SYMBOL = re.compile(rf"(?<![\w/])({_PATH})::([A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)*)(?:\(\))?")
 _FILE = re.compile(rf"(?<![\w/.:-])({_PATH})(?![\w/:-])")
 _VALUE = re.compile(r"""`([A-Za-z_][\w.-]{1,60})\s*(?:=|:)\s*["']?([\w.%+-]{1,40})["']?`""")
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 
 
 class Claim(NamedTuple):
@@ -42,7 +43,7 @@ def checked(text: str, root: Path) -> str:
 def _claims(text: str) -> Iterator[Claim]:
     for match in _SYMBOL.finditer(text):
         yield Claim(match[1], match[2])
-    for sentence in _SENTENCE.split(text):
+    for sentence in (item.said for item in sentences(text)):
         values = _VALUE.findall(sentence)
         files = set(_FILE.findall(_VALUE.sub(" ", sentence))) if values else set()
         if len(files) == 1:

@@ -10,7 +10,7 @@ from claude_memory.lifecycle import intentions
 from claude_memory.lifecycle.intentions import Due, Occasion
 from claude_memory.model import Project
 from claude_memory.store.lifecycle_protocol import Intention, IntentionStatus, Lifecycle, Priority
-from claude_memory.text.when import span, upcoming
+from claude_memory.text.times import span, upcoming
 
 
 class IntentionBook:

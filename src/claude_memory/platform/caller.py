@@ -16,54 +16,39 @@ from pathlib import Path
 from claude_memory.errors import Conflict
 from claude_memory.model import Trust
 
-# Set by agents for the commands, hooks and servers they start. Left out on purpose: what an editor sets
-# in a person's own terminal (CURSOR_TRACE_ID, CLAUDE_CODE_SSE_PORT, OPENCODE_CALLER).
-MARKERS: Mapping[str, str] = {
-    "CLAUDECODE": "Claude Code",
-    "CLAUDE_CODE": "Claude Code",
-    "CLAUDE_CODE_ENTRYPOINT": "Claude Code",
-    "CLAUDE_CODE_SESSION_ID": "Claude Code",
-    "CLAUDE_MEMORY_SESSION": "an agent's session",
-    "CODEX_THREAD_ID": "Codex",
-    "CODEX_SANDBOX": "Codex",
-    "CODEX_SANDBOX_NETWORK_DISABLED": "Codex",
-    "CODEX_CI": "Codex",
-    "GEMINI_CLI": "Gemini CLI",
-    "ANTIGRAVITY_AGENT": "Antigravity",
-    "OPENCODE": "OpenCode",
-    "OPENCODE_CLIENT": "OpenCode",
-    "CURSOR_AGENT": "Cursor",
-    "COPILOT_CLI": "Copilot CLI",
-    "COPILOT_AGENT_SESSION_ID": "Copilot CLI",
-    "FACTORY_PROJECT_DIR": "Factory",
-    "DROID_PLUGIN_ROOT": "Factory",
-    "AUGMENT_AGENT": "Augment",
-    "AI_AGENT": "an agent",
-}
-# Programs by the name they run under.
-_PROGRAMS: Mapping[str, str] = {
-    "claude": "Claude Code",
-    "codex": "Codex",
-    "gemini": "Gemini CLI",
-    "opencode": "OpenCode",
-    "cursor-agent": "Cursor",
-    "copilot": "Copilot CLI",
-    "droid": "Factory",
-    "auggie": "Augment",
-    "amp": "Amp",
-    "aider": "Aider",
-    "qwen": "Qwen Code",
-}
-# Where a program's own name says nothing: a script run by an interpreter, a versioned binary.
-_PACKAGES: Mapping[str, str] = {
-    "/@anthropic-ai/claude-code/": "Claude Code",
-    "/claude/versions/": "Claude Code",
-    "/@openai/codex/": "Codex",
-    "/@google/gemini-cli/": "Gemini CLI",
-    "/opencode-ai/": "OpenCode",
-    "/cursor-agent/": "Cursor",
-    "/@github/copilot/": "Copilot CLI",
-}
+# Each agent's name; what it sets for the commands, hooks and servers that it starts; its program's names;
+# and, where these say nothing (a script run by an interpreter, a versioned binary), parts of its path.
+# Left out on purpose: what an editor sets in a person's own terminal (CURSOR_TRACE_ID, CLAUDE_CODE_SSE_PORT,
+# OPENCODE_CALLER).
+_AGENTS = (
+    (
+        "Claude Code",
+        "CLAUDECODE CLAUDE_CODE CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ID",
+        "claude",
+        "/@anthropic-ai/claude-code/ /claude/versions/",
+    ),
+    ("an agent's session", "CLAUDE_MEMORY_SESSION", "", ""),
+    (
+        "Codex",
+        "CODEX_THREAD_ID CODEX_SANDBOX CODEX_SANDBOX_NETWORK_DISABLED CODEX_CI",
+        "codex",
+        "/@openai/codex/",
+    ),
+    ("Gemini CLI", "GEMINI_CLI", "gemini", "/@google/gemini-cli/"),
+    ("Antigravity", "ANTIGRAVITY_AGENT", "", ""),
+    ("OpenCode", "OPENCODE OPENCODE_CLIENT", "opencode", "/opencode-ai/"),
+    ("Cursor", "CURSOR_AGENT", "cursor-agent", "/cursor-agent/"),
+    ("Copilot CLI", "COPILOT_CLI COPILOT_AGENT_SESSION_ID", "copilot", "/@github/copilot/"),
+    ("Factory", "FACTORY_PROJECT_DIR DROID_PLUGIN_ROOT", "droid", ""),
+    ("Augment", "AUGMENT_AGENT", "auggie", ""),
+    ("Amp", "", "amp", ""),
+    ("Aider", "", "aider", ""),
+    ("Qwen Code", "", "qwen", ""),
+    ("an agent", "AI_AGENT", "", ""),
+)
+MARKERS, _PROGRAMS, _PACKAGES = (
+    {word: row[0] for row in _AGENTS for word in row[column].split()} for column in (1, 2, 3)
+)
 _INTERPRETERS = ("node", "bun", "deno", "python", "pypy", "npx", "npm", "tsx")
 _MOST_ANCESTORS = 40
 _READ_BYTES = 4_096

@@ -3,9 +3,17 @@
 The only door for text on its way to database, index, log, backup or model. Reads and writes no files.
 """
 
-from claude_memory.redact.document import redact, redact_document, redact_short
-from claude_memory.redact.door import is_plain, kept, kept_change, kept_document, kept_mapping
-from claude_memory.redact.secrets import Redacted, may_hold
+from claude_memory.redact.door import (
+    is_plain,
+    kept,
+    kept_change,
+    kept_document,
+    kept_mapping,
+    redact,
+    redact_document,
+    redact_short,
+)
+from claude_memory.redact.engine import Redacted
 
 __all__ = [
     "Redacted",
@@ -14,7 +22,6 @@ __all__ = [
     "kept_change",
     "kept_document",
     "kept_mapping",
-    "may_hold",
     "redact",
     "redact_document",
     "redact_short",

@@ -1,18 +1,237 @@
 """The door that every text passes before it reaches a disk outside the spool, whatever field it stands in.
 
-Most of what comes by was redacted already; names, paths and ids come again and again. Passing twice changes
-nothing, so whoever is not sure passes its text once more.
+Cuts `<private>…</private>` (nested, unclosed, running across strings) and secrets, from a text or from every
+string and key of a JSON document. Most of what comes by was cut already. Passing twice changes nothing, so
+whoever is not sure passes its text once more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from claude_memory.redact.document import redact, redact_document
-from claude_memory.redact.engine import RE2, Engine, shadow_of
-from claude_memory.redact.secrets import lightest
+from claude_memory.redact.engine import (
+    RE2,
+    Engine,
+    Redacted,
+    cut_secrets,
+    find,
+    lightest,
+    replaced,
+    shadow_of,
+)
+
+MARK = "[private]"
+
+# Privacy wins over convenience: whatever reads as an opening tag opens a span, in backticks, in code or
+# self-closing too, and a span that nobody closes runs to the end of the document. `&lt;private&gt;` is text
+# about the tag and stays. A closing tag without an opening one stays as it is.
+# Every repetition is bounded or excludes what may follow it, so matching stays linear. A mark inside a
+# would-be tag is never an attribute: otherwise a second pass could see a tag that the first one made.
+_TAG = re.compile(
+    r"(?:<|\\+u003c|\\+x3c)\s{0,8}(?P<close>/|\\+/)?\s{0,8}private"
+    r"(?:[\s/](?:[^<>\[\\]|\[(?!private\]|secret:)|\\(?!u003[ce]|x3[ce])){0,200})?"
+    r"(?:>|\\+u003e|\\+x3e)",
+    re.IGNORECASE,
+)
+
+
+class PrivateSpans:
+    """Follows the tags through the strings of one document, in order."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.cut_count = 0
+
+    def cut(self, text: str) -> str:
+        """The string without its private parts; each part leaves one mark."""
+        if self.depth == 0 and "private" not in text.lower():
+            return text
+        kept: list[str] = []
+        place = 0
+        if self.depth and text:
+            kept.append(MARK)
+        for tag in _TAG.finditer(text):
+            place = self._step(tag, text, place, kept)
+        if self.depth == 0:
+            kept.append(text[place:])
+        return "".join(kept)
+
+    def _step(self, tag: re.Match[str], text: str, place: int, kept: list[str]) -> int:
+        """Keep what stood outside up to this tag; return where the next outside part may begin."""
+        if tag["close"]:
+            if self.depth == 0:
+                return place
+            self.depth -= 1
+            return tag.end()
+        if self.depth == 0:
+            kept += (text[place : tag.start()], MARK)
+            self.cut_count += 1
+        self.depth += 1
+        return tag.end()
+
+
+# Names and ids that the agent itself writes at the top of an event. An unclosed tag in a tool's input must
+# not take the identity of the event with it; everything a person or a tool said is cut all the same.
+ENVELOPE_IDS = frozenset(
+    """session_id hook_event_name tool_use_id tool_name prompt_id agent_id agent_type uuid parentUuid
+    sessionId type timestamp version source trigger permission_mode""".split()
+)
+ENVELOPE_NAMES = ENVELOPE_IDS | frozenset(
+    """cwd transcript_path prompt tool_input tool_response tool_result message content error reason
+    stop_hook_active custom_instructions last_assistant_message""".split()
+)
+_CONTEXT_LIMIT = 64
+# `{"name": "DB_PASSWORD", "value": …}`, `{"password": {"value": …}}`, `{"Password": {"S": …}}`
+_NAMING_KEYS = ("name", "key", "field", "label", "header", "id", "title", "Name", "Key", "Label", "Field")
+_VALUE_KEYS = frozenset(
+    """value Value val content text data stringValue string_value plainText plain raw default v S s""".split()
+)
+_JWK_SECRETS = frozenset("d p q dp dq qi k".split())
+_ARGUMENT_CHARACTERS = 8_000
+_FLAG = re.compile(r"--?[A-Za-z][\w-]*|[A-Za-z][\w.-]*:?")
+
+
+def redact(text: str, *, using: Engine = RE2) -> Redacted:
+    """One text without its private spans and secrets."""
+    spans = PrivateSpans()
+    result = cut_secrets(spans.cut(text), using=using)
+    if not spans.cut_count:
+        return result
+    return Redacted(result.text, _counted(Counter(result.found), spans))
+
+
+def redact_short(text: str) -> str:
+    """The same for a text of a few thousand characters, where loading re2 costs more than the text does."""
+    return redact(text, using=lightest()).text
+
+
+def redact_document(value: Any) -> tuple[Any, Mapping[str, int]]:
+    """A JSON value without its private spans and secrets, of the same structure.
+
+    A span may open in one string and close in a later one. Inside it every key and every value but the
+    agent's own ids is replaced; numbers too. A key gives its value context: `{"password": "…"}`.
+    """
+    walk = _Walk()
+    return walk.run(value), _counted(walk.found, walk.spans)
+
+
+def _counted(found: Counter[str], spans: PrivateSpans) -> Mapping[str, int]:
+    if spans.cut_count:
+        found["private"] += spans.cut_count
+    return dict(found)
+
+
+class _Walk:
+    """One pass over a document; containers are rebuilt as they are met, so order is document order.
+
+    Without recursion, so that no depth of nesting can exhaust the stack.
+    """
+
+    def __init__(self) -> None:
+        self.found: Counter[str] = Counter()
+        self.spans = PrivateSpans()
+        self.open: list[tuple[Iterator[Any], Any, int]] = []
+
+    def run(self, value: Any) -> Any:
+        result = self._value(value, "", 0)
+        while self.open:
+            items, target, depth = self.open[-1]
+            item = next(items, None)
+            if item is None:
+                self.open.pop()
+            elif isinstance(target, dict):
+                key, member, name = item
+                self._member(target, key, member, name, depth)
+            else:
+                target.append(self._value(item[1], item[0], depth))
+        return result
+
+    def _member(self, target: dict[Any, Any], key: Any, value: Any, name: str, depth: int) -> None:
+        if depth == 1 and isinstance(key, str) and key in ENVELOPE_NAMES:
+            kept = key
+            if key in ENVELOPE_IDS and self.spans.depth:
+                target[kept] = self._secrets(value, "") if isinstance(value, str) else value
+                return
+        else:
+            kept = _unused(self._value(key, "", depth), target)
+        target[kept] = self._value(value, name or (key if isinstance(key, str) else ""), depth)
+
+    def _value(self, value: Any, name: str, depth: int) -> Any:
+        if isinstance(value, str):
+            return self._secrets(self.spans.cut(value), name)
+        if isinstance(value, dict):
+            return self._enter(_members(value, name), {}, depth)
+        if isinstance(value, (list, tuple)):
+            return self._enter(_elements(self._arguments(value), name), [], depth)
+        return value if self.spans.depth == 0 or value is None else MARK
+
+    def _enter(self, items: Iterator[Any], target: Any, depth: int) -> Any:
+        self.open.append((items, target, depth + 1))
+        return target
+
+    def _arguments(self, value: list[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
+        """A command given word by word, without what its flags say is secret."""
+        if not _are_arguments(value):
+            return value
+        line = " ".join(value)
+        spans = find(line)
+        kept, place = [], 0
+        for word in value:
+            within = [
+                s._replace(start=max(s.start - place, 0), end=min(s.end - place, len(word)))
+                for s in spans
+                if s.start < place + len(word) and s.end > place
+            ]
+            kept.append(replaced(word, within, self.found) if within else word)
+            place += len(word) + 1
+        return kept
+
+    def _secrets(self, text: str, name: str) -> str:
+        result = cut_secrets(text, name if len(name) <= _CONTEXT_LIMIT else "")
+        if result.found:
+            self.found.update(result.found)
+        return result.text
+
+
+def _members(value: dict[Any, Any], name: str) -> Iterator[tuple[Any, Any, str]]:
+    """Key, value and, where the key says nothing of it, the name that the value goes by."""
+    named = next((value[key] for key in _NAMING_KEYS if isinstance(value.get(key), str)), name)
+    is_key = "kty" in value
+    for key, member in value.items():
+        if is_key and key in _JWK_SECRETS:
+            yield key, member, "secret_key"
+        else:
+            yield key, member, named if key in _VALUE_KEYS else ""
+
+
+def _are_arguments(value: list[Any] | tuple[Any, ...]) -> bool:
+    if not any(isinstance(word, str) and word.startswith("-") for word in value):
+        return False
+    return all(isinstance(word, str) for word in value) and sum(map(len, value)) <= _ARGUMENT_CHARACTERS
+
+
+def _elements(value: list[Any] | tuple[Any, ...], name: str) -> Iterator[tuple[str, Any]]:
+    """Each element with the name it goes by: the flag or header before it, else the list's own."""
+    before = ""
+    for element in value:
+        yield before or name, element
+        is_name = isinstance(element, str) and len(element) <= _CONTEXT_LIMIT and _FLAG.fullmatch(element)
+        before = str(element).rstrip(":") if is_name else ""
+
+
+def _unused(key: Any, target: dict[Any, Any]) -> Any:
+    """Two keys may become one text when cut; no member may be lost by that."""
+    unused = key
+    count = 1
+    while unused in target:
+        count += 1
+        unused = f"{key}#{count}"
+    return unused
+
 
 _SHORT = 300  # characters of a name, a path or an id, which are remembered
 _BY_HAND = 4_000  # characters that the standard library's engine is given

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import codecs
 import re
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
 from claude_memory.redact import checks
-from claude_memory.redact.columns import find_columns
-from claude_memory.redact.rule import Rule
-from claude_memory.redact.rules import RULES, SHARPER, SPELLED
+from claude_memory.redact.rules import RULES, SHARPER, SPELLED, Rule
 
 _MARK = re.compile(rb"\[(?:private|secret:[a-z0-9-]+)\]")
 _COLOUR = re.compile(
@@ -45,22 +46,11 @@ class Engine(NamedTuple):
     compiled: Callable[[int], Any]
 
 
-def find(text: str, engine: Engine) -> list[Span]:
-    """Every secret of the text, in order, without overlap."""
-    if len(text) < SHORTEST:
-        return []
-    shadow = shadow_of(text)
-    wanted = engine.wanted(shadow)
-    return _merged(_spans(shadow, wanted, engine)) if wanted else []
-
-
-def find_named(text: str, name: str, engine: Engine) -> list[Span]:
+def _named_spans(text: str, name: str, engine: Engine) -> list[Span]:
     """Secrets of a text that stands as the value of a name, such as a JSON member."""
     before = f'{name}="'
     whole = shadow_of(f'{before}{text}"')
     wanted = engine.wanted(whole)
-    if not wanted:
-        return []
     shift, size = len(before), len(text)
     moved = [
         Span(max(s.start - shift, 0), min(s.end - shift, size), s.rank)
@@ -69,7 +59,7 @@ def find_named(text: str, name: str, engine: Engine) -> list[Span]:
     ]
     # By itself as well, for rules that look for where a line begins.
     at_lines = [rank for rank in wanted if rank in _AT_LINES]
-    return _merged([*moved, *_spans(whole[shift:-1], at_lines, engine)])
+    return [*moved, *_spans(whole[shift:-1], at_lines, engine)]
 
 
 def shadow_of(text: str) -> bytes:
@@ -208,3 +198,102 @@ _END = re.compile(r"(?<![\\\[\w])\$(?=[|)]|$)")
 
 RE2 = Engine(_wanted_by_re2, _compiled_by_re2)
 STANDARD = Engine(_wanted_by_re, _compiled_by_re)
+
+
+_MAX_ROWS = 200
+_MAX_LINE = 2000
+_EDGES = b" \t*`\"'"
+_RULER = re.compile(rb"[\s|:+=-]*")
+
+
+def find_columns(shadow: bytes, heads: Any) -> Iterator[tuple[int, int]]:
+    """Where the cells of secret columns begin and end."""
+    for head in heads.finditer(shadow):
+        start = shadow.rfind(b"\n", 0, head.start(1)) + 1
+        end = _line_end(shadow, start)
+        line = shadow[start:end]
+        mark = _separator(line, head.start(1) - start, head.end(1) - start)
+        if mark and len(line) <= _MAX_LINE:
+            column = line[: head.start(1) - start].count(mark)
+            yield from _cells(shadow, end + 1, mark, line.count(mark), column)
+
+
+def _separator(line: bytes, start: int, end: int) -> bytes | None:
+    beside = line[:start].rstrip(_EDGES)[-1:] + line[end:].lstrip(_EDGES)[:1]
+    return next((mark for mark in (b"|", b"\t", b",", b";") if mark in beside), None)
+
+
+def _cells(shadow: bytes, start: int, mark: bytes, count: int, column: int) -> Iterator[tuple[int, int]]:
+    for _ in range(_MAX_ROWS):
+        end = _line_end(shadow, start)
+        line = shadow[start:end]
+        if start >= len(shadow) or len(line) > _MAX_LINE or line.count(mark) != count:
+            return
+        if not _RULER.fullmatch(line):
+            cells = line.split(mark)
+            before = start + sum(len(cell) + 1 for cell in cells[:column])
+            value = cells[column].strip(b" \t\r*`\"'")
+            place = before + cells[column].find(value)
+            if value and not value.isspace() and b"\0" not in value and b" " not in value:
+                yield place, place + len(value)
+        start = end + 1
+
+
+def _line_end(shadow: bytes, start: int) -> int:
+    end = shadow.find(b"\n", start)
+    return len(shadow) if end == -1 else end
+
+
+_MAX_PASSES = 8  # a cut can bare one more secret beside it; two passes settle all but hostile text
+
+_NOTHING: Mapping[str, int] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """A text that may be stored, and how many of each kind were cut from it."""
+
+    text: str
+    found: Mapping[str, int]
+
+
+def cut_secrets(text: str, name: str = "", using: Engine = RE2) -> Redacted:
+    """The text with every secret replaced; a second call changes nothing. A name gives it context."""
+    spans = find(text, name, using)
+    if not spans:  # nearly always
+        return Redacted(text, _NOTHING)
+    found: Counter[str] = Counter()
+    for _ in range(_MAX_PASSES):
+        text = replaced(text, spans, found)
+        spans = find(text, name, using)
+        if not spans:
+            break
+    return Redacted(text, found)
+
+
+def find(text: str, name: str = "", using: Engine = RE2) -> list[Span]:
+    """Every secret of the text, in order, without overlap."""
+    if name:
+        return _merged(_named_spans(text, name, using))
+    if len(text) < SHORTEST:
+        return []
+    shadow = shadow_of(text)
+    return _merged(_spans(shadow, using.wanted(shadow), using))
+
+
+def replaced(text: str, spans: list[Span], found: Counter[str]) -> str:
+    """The text with a mark in the place of each span; counts the kinds."""
+    kept: list[str] = []
+    place = 0
+    for span in spans:
+        kind = RULES[span.rank].kind
+        found[kind] += 1
+        kept += (text[place : span.start], f"[secret:{kind}]")
+        place = span.end
+    kept.append(text[place:])
+    return "".join(kept)
+
+
+def lightest() -> Engine:
+    """What a short-lived process takes for a short text: re2 only where it is loaded already."""
+    return RE2 if "re2" in sys.modules else STANDARD

@@ -1,7 +1,7 @@
 """Words of a text as the index keeps them, and slices of it that fit an embedding model.
 
 Index and query go through the same functions, so that a store's tokenizer never matters. No input
-makes them fail. A change of the terms needs `reindex`: raise TERMS_VERSION with it.
+makes them fail. A change of the terms needs `reindex`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from datetime import datetime
 from functools import lru_cache
 
 import Stemmer
-
-TERMS_VERSION = 1
 
 PASSAGE_CHARACTERS = 1800  # about 450 tokens of prose: whole notes beat slices, so slice late
 PASSAGE_OVERLAP = 150

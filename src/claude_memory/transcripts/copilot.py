@@ -11,8 +11,6 @@ from typing import Any
 from claude_memory.transcripts.model import Role, SourceFile, Turn, joined_text, mapping_of, text_of
 from claude_memory.transcripts.plain import PlainReader
 
-AGENT = "copilot-cli"
-
 
 class CopilotReader(PlainReader):
     """One session."""

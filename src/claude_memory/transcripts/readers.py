@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from claude_memory.transcripts import claude
+from claude_memory.transcripts.blocks import CursorReader, FactoryReader
 from claude_memory.transcripts.claude import ClaudeReader
 from claude_memory.transcripts.codex import CodexReader
 from claude_memory.transcripts.copilot import CopilotReader
-from claude_memory.transcripts.cursor import CursorReader
-from claude_memory.transcripts.factory import FactoryReader
 from claude_memory.transcripts.gemini import GeminiReader
 from claude_memory.transcripts.model import Reader, SourceFile
 from claude_memory.transcripts.opencode import OpenCodeReader

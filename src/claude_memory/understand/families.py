@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
+from claude_memory.text.sentences import sentences
 from claude_memory.understand.pasted import typed_words
-from claude_memory.understand.sentences import sentences
 
 # What people say before they come to it, and what they have done.
 _LEAD = r"^(?:(?:ok(?:ay)?|yes|yeah|yep|right|so|and|but|also|then|please|pls|oh|hmm|well|great)\b[,.!:]* )*"
@@ -86,5 +86,6 @@ _UNSETTLED = re.compile(
 
 def families(prompt: str) -> tuple[str, ...]:
     """The families of what a prompt settles, in the order of the table; none if it settles nothing."""
-    told = [sentence for sentence in sentences(typed_words(prompt)[0]) if not _UNSETTLED.search(sentence)]
+    spoken = (sentence.plain for sentence in sentences(typed_words(prompt)[0]))
+    told = [sentence for sentence in spoken if not _UNSETTLED.search(sentence)]
     return tuple(name for name, rule in FAMILIES.items() if any(map(rule.search, told)))

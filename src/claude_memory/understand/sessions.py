@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from claude_memory.model import SessionId
 from claude_memory.text.words import shorten
@@ -27,7 +27,6 @@ CHECKS = 8
 REQUEST_CHARACTERS = 600
 CLOSING_CHARACTERS = 2_000
 _OPEN = ("pending", "in_progress")
-Part = TypeVar("Part", Utterance, Command, Commit, TaskItem)
 
 
 def record(
@@ -164,6 +163,15 @@ def session_text(record: SessionRecord) -> str:
 
 # --- as JSON documents, which the store keeps
 
+_PARTS: Mapping[str, Any] = {
+    "asked": Utterance,
+    "commands": Command,
+    "commits": Commit,
+    "tasks": TaskItem,
+    "open_tasks": TaskItem,
+    "failing": Command,
+}
+
 
 def to_json(value: Exchange | SessionRecord) -> dict[str, Any]:
     """A document that `from_json` or `record_from_json` reads back; empty members are left out."""
@@ -177,75 +185,25 @@ def to_json(value: Exchange | SessionRecord) -> dict[str, Any]:
 
 def from_json(document: Mapping[str, Any]) -> Exchange:
     """The exchange of such a document; members that it does not know are passed over."""
-    return Exchange(
-        session=SessionId(document["session"]),
-        key=document["key"],
-        first=document.get("first", 0),
-        last=document.get("last", 0),
-        began=datetime.fromisoformat(document["began"]),
-        ended=datetime.fromisoformat(document["ended"]),
-        branch=document.get("branch", ""),
-        cwd=document.get("cwd", ""),
-        asked=tuple(_utterance(spoken) for spoken in document.get("asked", ())),
-        plan=document.get("plan", ""),
-        handed=document.get("handed", ""),
-        files_read=tuple(document.get("files_read", ())),
-        files_edited=_counted(document.get("files_edited", ())),
-        commands=_commands(document, "commands"),
-        commits=_all_commits(document),
-        pull_requests=tuple(document.get("pull_requests", ())),
-        tasks=_task_items(document, "tasks"),
-        said=tuple(document.get("said", ())),
-        closing=document.get("closing", ""),
-        outcome=Outcome(document.get("outcome", Outcome.OPEN)),
-        uncommitted=tuple(document.get("uncommitted", ())),
-        failing=_commands(document, "failing"),
-    )
+    return Exchange(**{"first": 0, "last": 0, **_members(Exchange, document)})
 
 
 def record_from_json(document: Mapping[str, Any]) -> SessionRecord:
     """The session's record of such a document."""
-    return SessionRecord(
-        session=SessionId(document["session"]),
-        title=document.get("title", ""),
-        began=datetime.fromisoformat(document["began"]),
-        ended=datetime.fromisoformat(document["ended"]),
-        branches=tuple(document.get("branches", ())),
-        exchanges=document.get("exchanges", 0),
-        first_request=document.get("first_request", ""),
-        last_request=document.get("last_request", ""),
-        answered=document.get("answered", True),
-        commits=_all_commits(document),
-        pull_requests=tuple(document.get("pull_requests", ())),
-        files=_counted(document.get("files", ())),
-        uncommitted=tuple(document.get("uncommitted", ())),
-        open_tasks=_task_items(document, "open_tasks"),
-        failing=_commands(document, "failing"),
-        checks=tuple(document.get("checks", ())),
-        closing=document.get("closing", ""),
-        agents=tuple(document.get("agents", ())),
-    )
+    return SessionRecord(**{"title": "", **_members(SessionRecord, document)})
 
 
-def _utterance(spoken: Mapping[str, Any]) -> Utterance:
-    return _made(Utterance, {**spoken, "at": datetime.fromisoformat(spoken["at"])})
+def _members(kind: Any, document: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _member(key, value) for key, value in document.items() if key in kind.__slots__}
 
 
-def _counted(pairs: Iterable[Sequence[Any]]) -> tuple[tuple[str, int], ...]:
-    return tuple((name, count) for name, count in pairs)
-
-
-def _commands(document: Mapping[str, Any], key: str) -> tuple[Command, ...]:
-    return tuple(_made(Command, one) for one in document.get(key, ()))
-
-
-def _all_commits(document: Mapping[str, Any]) -> tuple[Commit, ...]:
-    return tuple(_made(Commit, one) for one in document.get("commits", ()))
-
-
-def _task_items(document: Mapping[str, Any], key: str) -> tuple[TaskItem, ...]:
-    return tuple(_made(TaskItem, one) for one in document.get(key, ()))
-
-
-def _made(kind: type[Part], document: Mapping[str, Any]) -> Part:
-    return kind(**{key: member for key, member in document.items() if key in kind.__slots__})
+def _member(key: str, value: Any) -> Any:
+    if key in ("began", "ended", "at"):
+        return datetime.fromisoformat(value)
+    if key == "outcome":
+        return Outcome(value)
+    if part := _PARTS.get(key):
+        return tuple(part(**_members(part, item)) for item in value)
+    if not isinstance(value, list):
+        return value
+    return tuple(tuple(item) if isinstance(item, list) else item for item in value)

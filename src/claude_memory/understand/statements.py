@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from claude_memory.model import Kind
+from claude_memory.text.sentences import sentences
 from claude_memory.text.words import is_stop_term, query_terms, shorten
 from claude_memory.understand.model import Commit, Exchange, Outcome, Utterance
-from claude_memory.understand.sentences import spoken
 from claude_memory.understand.titles import title
 
 REQUEST_CHARACTERS = 500
@@ -60,6 +60,12 @@ _MOMENTARY = re.compile(
 _ANSWERING = re.compile(
     r"^(?:yes|no|yeah|ok|okay|but|and|hmm|so|we can|i can|let's do|rework)\b", re.IGNORECASE
 )
+_KEYS = {
+    "feedback": "said",
+    "remembered": "said",
+    "rule": "said",
+    "closing": "told",
+}  # others by their source
 _WORDS_OF_A_RULE = range(4, 17)
 _FEWEST_POINTS = 3  # points of closing words that make them worth a proposal
 _MOST_TOLD = 4  # such proposals a session; those with most points
@@ -108,10 +114,18 @@ class Statement:
     key: str  # the same statement has the same key, wherever it stands
     source: str  # commit, plan, summary, answer, rule, remembered
     at: datetime
-    settled: bool
+    settled: bool = False
     by_person: bool = False  # the body is a person's own words
     files: tuple[str, ...] = ()
     ordinals: tuple[int, ...] = ()
+
+
+def _statement(
+    kind: Kind, source: str, subject: str, body: str, at: datetime, ordinals: tuple[int, ...]
+) -> Statement:
+    """A statement that nothing settled yet, titled and known by its subject."""
+    key = f"{_KEYS.get(source, source)}:{_normal(subject)}"
+    return Statement(kind, shorten(subject, 80), body, key, source, at, ordinals=ordinals)
 
 
 def of_session(exchanges: Sequence[Exchange], fresh: Collection[str]) -> list[Statement]:
@@ -141,16 +155,7 @@ def of_summary(feedback: Iterable[str], at: datetime, ordinal: int) -> list[Stat
     """
     lines = [_line(told) for told in feedback]
     return [
-        Statement(
-            Kind.CORRECTION,
-            shorten(line, 80),
-            line,
-            f"said:{_normal(line)}",
-            "feedback",
-            at,
-            settled=False,
-            ordinals=(ordinal,),
-        )
+        _statement(Kind.CORRECTION, "feedback", line, line, at, ordinals=(ordinal,))
         for line in lines
         if len(query_terms(line)) >= _FEWEST_TERMS and _SET_RIGHT.search(line) and not _HOUR.search(line)
     ]
@@ -184,17 +189,11 @@ def _commits(exchange: Exchange, work: Sequence[Exchange]) -> Iterator[Statement
         fixing = type_ == "fix" or _FIXING.match(subject) is not None
         branch = f" on {commit.branch}" if commit.branch else ""
         lines = [subject, *asked, *(f"- {point}" for point in done), f"Commit {commit.hash}{branch}"]
-        yield Statement(
-            Kind.FIX if fixing else Kind.DECISION,
-            shorten(subject, 80),
-            "\n".join(lines),
-            f"commit:{_normal(subject)}",
-            "commit",
-            exchange.ended,
-            settled=True,
-            files=files,
-            ordinals=(commit.ordinal,),
+        kind = Kind.FIX if fixing else Kind.DECISION
+        made = _statement(
+            kind, "commit", subject, "\n".join(lines), exchange.ended, ordinals=(commit.ordinal,)
         )
+        yield replace(made, settled=True, files=files)
 
 
 def _is_reverted(statement: Statement, later: Exchange) -> bool:
@@ -260,17 +259,9 @@ def _plan(exchange: Exchange) -> Iterator[Statement]:
     lines = [line.strip() for line in exchange.plan.splitlines()]
     steps = [line.lstrip("#*-0123456789. ").rstrip(":*") for line in lines if _STEP.match(line)]
     steps = [step for step in steps if len(query_terms(step)) >= _FEWEST_TERMS][:12]
-    yield Statement(
-        Kind.DECISION,
-        shorten(title, 80),
-        "\n".join([title, *(f"- {shorten(step, 160)}" for step in steps)]),
-        f"plan:{_normal(title)}",
-        "plan",
-        exchange.ended,
-        settled=True,
-        files=_files(exchange),
-        ordinals=(exchange.first,),
-    )
+    body = "\n".join([title, *(f"- {shorten(step, 160)}" for step in steps)])
+    made = _statement(Kind.DECISION, "plan", title, body, exchange.ended, ordinals=(exchange.first,))
+    yield replace(made, settled=True, files=_files(exchange))
 
 
 def plan_title(plan: str) -> str:
@@ -286,17 +277,9 @@ def _told(exchange: Exchange) -> Iterator[Statement]:
     if exchange.commits or exchange.plan or len(points) < _FEWEST_POINTS or not _asks(exchange.request):
         return
     subject = title(exchange)
-    yield Statement(
-        Kind.FACT,
-        subject,
-        "\n".join([subject, *(f"- {point}" for point in points)]),
-        f"told:{_normal(subject)}",
-        "closing",
-        exchange.ended,
-        settled=False,
-        files=_files(exchange),
-        ordinals=(exchange.last,),
-    )
+    body = "\n".join([subject, *(f"- {point}" for point in points)])
+    made = _statement(Kind.FACT, "closing", subject, body, exchange.ended, ordinals=(exchange.last,))
+    yield replace(made, title=subject, files=_files(exchange))
 
 
 def _answers(exchange: Exchange) -> Iterator[Statement]:
@@ -310,25 +293,16 @@ def _answers(exchange: Exchange) -> Iterator[Statement]:
         if len(query_terms(question)) < _QUESTION_TERMS:
             continue
         body = f"{question} — {answer}" if question else answer
-        yield Statement(
-            Kind.DECISION,
-            shorten(body, 80),
-            body,
-            f"answer:{_normal(body)}",
-            "answer",
-            said.at,
-            settled=False,
-            by_person=not question,
-            ordinals=(said.ordinal,),
-        )
+        made = _statement(Kind.DECISION, "answer", body, body, said.at, ordinals=(said.ordinal,))
+        yield replace(made, by_person=not question)
 
 
 def _rules(exchange: Exchange) -> Iterator[Statement]:
     for said in exchange.asked:
         if said.manner == "answer":
             continue
-        for sentence in (item.said for item in spoken(said.words)):
-            statement = _rule(sentence, said, exchange)
+        for sentence in sentences(said.words):
+            statement = _rule(sentence.said, said, exchange)
             if statement is not None:
                 yield statement
 
@@ -343,18 +317,10 @@ def _rule(sentence: str, said: Utterance, exchange: Exchange) -> Statement | Non
     if _ANSWERING.match(sentence):
         return None
     line = _line(sentence)
-    return Statement(
-        kind,
-        shorten(line, 80),
-        line,
-        f"said:{_normal(line)}",
-        "remembered" if asked else "rule",
-        said.at,
-        settled=asked is not None,
-        by_person=True,
-        files=_files(exchange) if kind is Kind.DECISION else (),
-        ordinals=(said.ordinal,),
-    )
+    source = "remembered" if asked else "rule"
+    files = _files(exchange) if kind is Kind.DECISION else ()
+    made = _statement(kind, source, line, line, said.at, ordinals=(said.ordinal,))
+    return replace(made, settled=asked is not None, by_person=True, files=files)
 
 
 def _kind_of(sentence: str) -> Kind | None:

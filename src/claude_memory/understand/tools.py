@@ -24,7 +24,6 @@ RUNNING = frozenset(
 POLLING = frozenset("write_stdin read_bash stop_bash bashoutput taskoutput killshell".split())
 LISTING = frozenset("todowrite todo_write update_plan todo updatetodos write_todos update_todo".split())
 PLANNING = frozenset("exitplanmode exit_plan_mode".split())
-ASKING = frozenset("askuserquestion ask_user request_user_input question".split())
 DONE = frozenset(("completed", "done"))
 DROPPED = frozenset(("cancelled", "canceled", "deleted"))
 

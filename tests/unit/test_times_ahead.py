@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from claude_memory.errors import InvalidInput
-from claude_memory.text.when import span, upcoming
+from claude_memory.text.times import span, upcoming
 
 BERLIN = ZoneInfo("Europe/Berlin")
 # A Wednesday, 10:30 in Berlin.
