@@ -109,21 +109,9 @@ def handover(focus: str = "") -> str:
 
 def _context(memory: Memory) -> str:
     """The start context of a new session."""
-    from claude_memory.context.builder import Situation, build
-    from claude_memory.context.sections import START_SECTIONS
-    from claude_memory.surfaces.hooks.start import current_branch
+    from claude_memory.surfaces.hooks.start import at_start
 
-    situation = Situation(
-        home=memory.home,
-        project=memory.project,
-        project_root=memory.project_root,
-        store=memory.store,
-        source="startup",
-        session=None,
-        now=datetime.now(UTC),
-        branch=current_branch(memory.project_root),
-    )
-    return build(START_SECTIONS, situation, max_tokens=memory.settings.context_tokens).text
+    return at_start(memory, now=datetime.now(UTC)).text
 
 
 def _session(memory: Memory, id_: str) -> str:
