@@ -59,7 +59,6 @@ bench: $(STAMP) ## speed and footprint; with DATA=folder also search quality; JS
 	@$(SCRATCH) && $(BIN)/python bench/hook_answers.py --json $(RESULTS)/hook_answers.json
 	@$(SCRATCH) && $(BIN)/python bench/import_speed.py "$$scratch/history" --json $(RESULTS)/import_speed.json
 	@$(SCRATCH) && $(BIN)/python bench/mcp_cost.py "$$scratch/mcp" --json $(RESULTS)/mcp_cost.json
-	@$(SCRATCH) && $(BIN)/python bench/foresight.py --json $(RESULTS)/foresight.json
 	@PYTHON=$(PYTHON) bash bench/footprint.sh $(RESULTS)/footprint.json
 ifneq ($(DATA),)
 	@$(SCRATCH) && $(BIN)/python bench/quality.py "$(DATA)" --json $(RESULTS)/quality.json

@@ -4,8 +4,9 @@
 
 FOLDER holds transcripts as `<repository>/<agent>/<session>.jsonl`. For every compaction: tokens before and
 after, seconds, and with labels the share of facts that stand in the summary, in the one made before the
-agent's own summary was there, and in the simplest thing that could work: every spoken turn cut to the same
-length, to the same size. Labels hold no text of a session: a fact is the hashes of the words that tell it.
+agent's own summary was there, in what the session is told of that when it goes on, and in the simplest thing
+that could work: every spoken turn cut to the same length, to the same size. Labels hold no text of a
+session: a fact is the hashes of the words that tell it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from claude_memory.context.compaction_section import AFTER, summary_lines
 from claude_memory.model import ProjectId
 from claude_memory.settings import Settings
 from claude_memory.store.archive_protocol import Message
@@ -150,6 +152,7 @@ def measured(folder: Path, facts: dict[str, list[dict[str, Any]]], *, show: bool
             ways = {
                 "summary": texts_of(final),
                 "early": texts_of(early),
+                "start": summary_lines(as_json(early), AFTER),
                 "clip": clipped(messages, stretch.first, stretch.last, size),
                 "early_clip": clipped(messages, stretch.first, stretch.last, tokens_of(early)),
                 "agent": [stretch.agent_summary],
@@ -212,7 +215,7 @@ def main() -> None:
         given.write.write_text("\n".join(lines) + "\n")
 
 
-_WAYS = ("summary", "clip", "early", "early_clip", "agent")
+_WAYS = ("summary", "clip", "early", "early_clip", "agent", "start")
 
 if __name__ == "__main__":
     main()

@@ -146,7 +146,7 @@ def test_the_files_speak_even_when_the_database_is_gone(home: Path, project: Pat
     for name in ("memory.db", "memory.db-wal", "memory.db-shm"):
         (home / name).unlink(missing_ok=True)
     text = start(home, project)
-    order = [text.index(part) for part in ("Vera", "fixed the cart", "small commits win", "go with SQLite")]
+    order = [text.index(part) for part in ("Vera", "fixed the cart", "go with SQLite", "small commits win")]
     assert order == sorted(order)
     with Memory.open(home, project, flags=NO_MODEL) as memory:
         memory.reindex()

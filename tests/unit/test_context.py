@@ -28,8 +28,6 @@ from claude_memory.model import (
     StoredMemory,
     Trust,
 )
-from claude_memory.notes import session_log
-from claude_memory.notes.session_log import SessionLine
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.protocol import Store
@@ -219,80 +217,79 @@ def test_a_clipped_text_ends_at_a_word_and_says_so() -> None:
     assert len(clipped("x" * 50, 10)) == 10
 
 
-def section(name: str, share: float, *lines: str, **more: object) -> Section:
-    return Section(name, f"{name}:", share, lambda _: [Line(text) for text in lines], **more)  # type: ignore[arg-type]
+def section(name: str, most: int, *lines: str, **more: object) -> Section:
+    return Section(name, f"{name}:", most, lambda _: [Line(text) for text in lines], **more)  # type: ignore[arg-type]
 
 
-def test_what_a_section_leaves_goes_to_the_next(store: Store, home: Path) -> None:
+def test_what_is_not_needed_stays_unused_but_for_what_was_promised_in_full(store: Store, home: Path) -> None:
     now = situation(store, home, project(store, "ours"))
-    line = "word " * 20
-    poor, rich = section("poor", 0.5), section("rich", 0.5, *(f"{n} {line}" for n in range(50)))
-    alone = build([section("poor", 0.5, *(f"{n} {line}" for n in range(50))), rich], now, max_tokens=600)
-    shared = build([poor, rich], now, max_tokens=600)
-    assert shared.sections == ("rich",)
-    assert shared.text.count("\n") > alone.text.count("rich:") + 10
-    assert alone.sections == ("poor", "rich")
+    lines = [f"{n} " + "word " * 20 for n in range(50)]
+    plain_one = section("plain", 100, *lines)
+    promised = section("promised", 5_000, *lines[25:], in_full=True)
+    assert build([plain_one], now, max_tokens=600).tokens <= 100
+    both = build([promised, plain_one, section("last", 100, "here I am")], now, max_tokens=600)
+    assert both.sections == ("promised", "plain", "last")
+    assert 450 < both.tokens <= 600
 
 
-def test_a_section_too_long_for_its_share_does_not_starve_the_next(store: Store, home: Path) -> None:
+def test_a_section_too_long_does_not_starve_the_next(store: Store, home: Path) -> None:
     now = situation(store, home, project(store, "ours"))
-    greedy = section("greedy", 0.5, *(f"{n} " + "word " * 30 for n in range(200)))
-    modest = section("modest", 0.5, "here I am")
+    greedy = section("greedy", 200, *(f"{n} " + "word " * 30 for n in range(200)))
+    modest = section("modest", 50, "here I am")
     assert "here I am" in build([greedy, modest], now, max_tokens=300).text
 
 
 def test_a_heading_never_stands_alone(store: Store, home: Path) -> None:
     now = situation(store, home, project(store, "ours"))
-    assert build([section("big", 1.0, "word " * 500)], now, max_tokens=100).text == ""
+    assert build([section("big", 100, "word " * 500)], now, max_tokens=100).text == ""
+    lines = [Line("## One", level=2), Line("## Two", level=2), Line("### Three", level=3), Line("said")]
+    built = build([Section("file", "", 100, lambda _: lines)], now, max_tokens=100)
+    assert built.text == "## Two\n### Three\nsaid"
+
+
+def test_every_line_says_why_it_is_there_and_what_it_was_made_from(store: Store, home: Path) -> None:
+    here = project(store, "ours")
+    store.add([], [memory(1, here, "Use tabs here", trust=Trust.USER)])
+    (home / "MEMORY.md").write_text("Call me Ada.\n", "utf-8")
+    built = build(START_SECTIONS, situation(store, home, here), max_tokens=2_000)
+    assert "\n".join(line.text for line in built.lines) == built.text
+    assert all(line.reason for line in built.lines)
+    [ada] = [line for line in built.lines if "Ada" in line.text]
+    assert ada.source == str(home / "MEMORY.md")
+    [tabs] = [line for line in built.lines if "tabs" in line.text]
+    assert (tabs.memory, tabs.reason) == (MemoryId("mours000001"), "a decision of the person")
 
 
 SAID = "Sessions are kept in PostgreSQL, not in Redis"
 
 
-def test_one_statement_stands_once_in_its_best_place(store: Store, home: Path) -> None:
+def test_one_statement_stands_once_whichever_section_has_it_first(store: Store, home: Path) -> None:
     here = project(store, "ours")
     store.add(
         [],
         [
             memory(1, here, SAID),
-            memory(2, here, SAID + ".", kind=Kind.FACT, trust=Trust.AGENT),
-            memory(3, here, SAID, kind=Kind.OBSERVATION, session=SessionId("before")),
-            memory(
-                5,
-                here,
-                f"Moved the login over.\nDecided: {SAID}",
-                kind=Kind.SUMMARY,
-                trust=Trust.AGENT,
-                provenance={"source": "file", "file": str(home / "sessions" / "2026-11-15.jsonl")},
-            ),
+            memory(2, here, SAID + ".", kind=Kind.CONVENTION),
             memory(4, here, "Something new about the mailer queue"),
         ],
     )
-    (home / "sessions").mkdir()
-    line = SessionLine(
-        date=f"{NOW:%Y-%m-%d}",
-        session="before",
-        time="11:00",
-        summary="Moved the login over.",
-        decisions=(SAID, "Tokens expire after an hour"),
-        project=here.id,
-    )
-    session_log.append(home, line)
+    (home / "MEMORY.md").write_text(f"- {SAID}.\n", "utf-8")
     text = build(START_SECTIONS, situation(store, home, here), max_tokens=2_000).text
     assert text.count(SAID) == 1
-    [told] = [one for one in text.splitlines() if SAID in one]
-    assert told.startswith("- decision, ")
-    assert "Moved the login over. · decided: Tokens expire after an hour" in text
+    assert f"- {SAID}." in text.splitlines()
     assert "mailer queue" in text
 
 
-def test_a_retelling_stands_where_its_own_place_has_no_room(store: Store, home: Path) -> None:
-    now = situation(store, home, project(store, "ours"))
-    retelling = Section(
-        "retelling", "", 0.5, lambda _: [Line(SAID, anew=lambda told: "" if told(SAID) else SAID)]
+def test_a_row_of_a_table_of_decisions_says_what_it_says(store: Store, home: Path) -> None:
+    here = project(store, "ours")
+    store.add([], [memory(1, here, f"{SAID}\nWhy: one store is enough")])
+    row = f"| 2026-11-14 | {SAID} | one store is enough |"
+    (home / "MEMORY.md").write_text(
+        f"## Decisions\n| Date | Decision | Why |\n|---|---|---|\n{row}\n", "utf-8"
     )
-    long = section("long", 0.5, f"{SAID}. " + "More of it. " * 200)
-    assert build([retelling, long], now, max_tokens=300).text == SAID
+    text = build(START_SECTIONS, situation(store, home, here), max_tokens=2_000).text
+    assert row in text.splitlines()
+    assert text.count(SAID) == 1
 
 
 @pytest.mark.parametrize(
@@ -306,39 +303,24 @@ def test_a_retelling_stands_where_its_own_place_has_no_room(store: Store, home: 
 )
 def test_a_word_more_or_less_is_another_statement(store: Store, home: Path, other: str) -> None:
     now = situation(store, home, project(store, "ours"))
-    text = build([section("one", 0.5, SAID), section("two", 0.5, other)], now, max_tokens=400).text
+    text = build([section("one", 200, SAID), section("two", 200, other)], now, max_tokens=400).text
     assert other in text.splitlines()
 
 
 def test_reminders_stand_whatever_else_is_said(store: Store, home: Path) -> None:
     now = situation(store, home, project(store, "ours"))
-    due = Section("due", "", 0.5, lambda _: [Line(SAID)], states=False)
-    assert build([section("one", 0.5, SAID), due], now, max_tokens=400).text.count(SAID) == 2
+    due = Section("due", "", 200, lambda _: [Line(SAID)], states=False)
+    assert build([section("one", 200, SAID), due], now, max_tokens=400).text.count(SAID) == 2
 
 
 def test_sections_follow_the_way_a_session_starts(store: Store, home: Path) -> None:
     here = project(store, "ours")
-    again = section("again", 0.5, "resumed", sources=("resume", "compact"))
+    again = section("again", 100, "resumed", sources=("resume", "compact"))
     built = {
         source: build([again], situation(store, home, here, source), max_tokens=200).text
         for source in SOURCES
     }
     assert {source for source, text in built.items() if text} == {"resume", "compact"}
-
-
-def test_a_new_session_is_told_of_others_and_a_resumed_one_of_itself_too(store: Store, home: Path) -> None:
-    here = project(store, "ours")
-    own = memory(1, here, "I asked about Redis", kind=Kind.OBSERVATION, session=SessionId("now"))
-    other = memory(2, here, "They asked about Kafka", kind=Kind.OBSERVATION, session=SessionId("before"))
-    store.add([], [own, other])
-    texts = {
-        s: build(START_SECTIONS, situation(store, home, here, s), max_tokens=2_000).text for s in SOURCES
-    }
-    for source in ("startup", "clear"):
-        assert "Redis" not in texts[source]
-    for source in ("resume", "compact", "fork"):
-        assert "Redis" in texts[source]
-    assert all("Kafka" in text for text in texts.values())
 
 
 def test_what_concerns_the_changed_files_comes_before_what_is_merely_new(store: Store, home: Path) -> None:

@@ -90,6 +90,17 @@ def test_a_program_that_queues_every_prompt_types_them() -> None:
     assert persons(read("claude-code", session.lines)) == [("typed", "fix the export")]
 
 
+def test_a_title_before_the_first_prompt_belongs_to_the_folder_of_the_session() -> None:
+    session = ClaudeSession()
+    session.lines.append({"type": "custom-title", "customTitle": "Export", "sessionId": session.id})
+    session.prompt("fix the export")
+    found = read("claude-code", session.lines)
+    assert [(turn.text, turn.cwd) for turn in found] == [
+        ("Export", session.cwd),
+        ("fix the export", session.cwd),
+    ]
+
+
 def test_what_was_taken_back_and_what_programs_queued_is_nobodys_word() -> None:
     session = at_work()
     queue(session, "enqueue", "wait, let's discuss")

@@ -1,38 +1,28 @@
-"""One builder for every context: sections in order, each with a share, whole lines, one budget.
+"""One builder for every context: sections in order, whole lines, one budget, each statement once.
 
-A section that needs less than its share leaves the rest to those after it. The builder knows
-nothing of what a section says.
+A section has a limit of its own, so that none starves those after it; what is not needed stays unused.
+The builder knows nothing of what a section says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from claude_memory.context.repeats import Said, Told
-from claude_memory.model import MemoryId, Project, SessionId
-from claude_memory.text.tokens import MARK_CHARACTERS, MARK_TOKENS, Context, tokens
+from claude_memory.context.repeats import Said
+from claude_memory.model import Project, SessionId
+from claude_memory.settings import Settings
+from claude_memory.text.tokens import MARK_CHARACTERS, MARK_TOKENS, Context, Line, tokens
 
 if TYPE_CHECKING:
     from claude_memory.store.protocol import Store
 
+__all__ = ["Context", "Line", "Section", "Situation", "build"]
 # Claude Code spills a longer string to a file and shows the model 2 KB of it.
 MAX_CHARACTERS = 9_000 - MARK_CHARACTERS
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of context, and the memory it stands for, if any.
-
-    A line that retells what others hold gives itself anew, without what is told in its own place.
-    """
-
-    text: str
-    memory: MemoryId | None = None
-    anew: Callable[[Told], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,82 +38,64 @@ class Situation:
     now: datetime
     branch: str = ""
     changed_files: tuple[str, ...] = ()
+    transcript: str = ""  # the agent's own file of the session
+    settings: Settings = field(default_factory=Settings)
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the start context: its heading, its share of the budget, and who writes its lines."""
+    """A part of the start context: its heading, how many tokens it takes at most, who writes its lines."""
 
     name: str
     heading: str
-    share: float
+    max_tokens: int
     lines: Callable[[Situation], Sequence[Line]]
     sources: tuple[str, ...] = ("startup", "clear", "resume", "fork", "compact")
     states: bool = True  # else its lines are no statements: a reminder stands whatever else is said
+    in_full: bool = False  # takes what the others leave, up to its limit
 
 
 def build(sections: Sequence[Section], situation: Situation, *, max_tokens: int) -> Context:
-    """Fill the budget in the sections' order. Never over it, marks included, never half a line.
-
-    A statement stands once: in the first section that tells it, and as a retelling only where none does.
-    """
-    wanted = [item for item in sections if situation.source in item.sources]
-    drafts = [(section, list(section.lines(situation))) for section in wanted]
-    budget = max(max_tokens - MARK_TOKENS, 0)
-    first = _Packing(budget, drafts, Said())  # tells which statements have room in their own place
-    packed = _Packing(budget, drafts, first.own) if first.retells else first
-    lines = [line for _, taken in packed.taken for line in taken]
+    """The sections in their order. Never over the budget, marks included, never half a line."""
+    wanted = [section for section in sections if situation.source in section.sources]
+    packing = _Packing(max(max_tokens - MARK_TOKENS, 0))
+    taken = {
+        section.name: packing.take(section, section.lines(situation))
+        for section in sorted(wanted, key=lambda section: section.in_full)
+    }
+    lines = [line for section in wanted for line in taken[section.name]]
     text = "\n".join(line.text for line in lines)
     memories = tuple(dict.fromkeys(line.memory for line in lines if line.memory))
-    return Context(text, tokens(text), memories, tuple(section.name for section, _ in packed.taken))
+    names = tuple(section.name for section in wanted if taken[section.name])
+    return Context(text, tokens(text), memories, names, tuple(lines))
 
 
 class _Packing:
-    """One round of choosing lines; `elsewhere` is what has its own place in the context."""
+    """What was said so far, and what room is left."""
 
-    def __init__(
-        self, max_tokens: int, drafts: Sequence[tuple[Section, Sequence[Line]]], elsewhere: Said
-    ) -> None:
-        self.taken: list[tuple[Section, list[Line]]] = []
-        self.own = Said()
-        self.retells = False
-        self._retold = Said()
-        self._elsewhere = elsewhere
-        self._spent = 0
-        self._characters = 0
-        whole = sum(section.share for section, _ in drafts) or 1.0
-        allowance = 0.0
-        for section, lines in drafts:
-            # Shares count among the sections of this source: together they are the whole budget.
-            allowance += section.share / whole * max_tokens
-            if taken := self._section(section, lines, min(allowance, max_tokens)):
-                self.taken.append((section, taken))
+    def __init__(self, max_tokens: int) -> None:
+        self._said = Said()
+        self._tokens_left = max_tokens
+        self._characters_left = MAX_CHARACTERS
 
-    def _section(self, section: Section, lines: Sequence[Line], allowance: float) -> list[Line]:
-        taken: list[Line] = []
+    def take(self, section: Section, lines: Sequence[Line]) -> list[Line]:
+        """The lines that are new and have room; headings go with the first line below them."""
+        room, taken = section.max_tokens, list[Line]()
         pending = [Line(section.heading)] if section.heading else []
-        for draft in lines:
-            line = self._fresh(draft) if section.states else draft
-            if line is None or not self._has_room([*pending, line], allowance):
+        for line in lines:
+            if line.level:
+                pending = [one for one in pending if one.level < line.level] + [line]
                 continue
-            taken += [*pending, line]
+            if section.states and self._said.holds(line.text):
+                continue
+            block = [*pending, line]
+            cost = sum(tokens(one.text) + 1 for one in block)
+            size = sum(len(one.text) + 1 for one in block)
+            if cost > min(room, self._tokens_left) or size > self._characters_left:
+                break  # lines stand in order of worth: a short one behind it would stand out of place
+            room, self._tokens_left = room - cost, self._tokens_left - cost
+            self._characters_left -= size
+            taken += [replace(one, reason=one.reason or section.name) for one in block]
+            self._said.add(line.text)
             pending = []
-            (self._retold if draft.anew else self.own).add(line.text)
-            self.retells = self.retells or draft.anew is not None
         return taken
-
-    def _fresh(self, line: Line) -> Line | None:
-        """The line, less what it repeats; None if nothing is left of it."""
-        if line.anew is None:
-            return None if self.own.holds(line.text) else line
-        text = line.anew(self._elsewhere.holds)
-        return replace(line, text=text) if text and not self._retold.holds(text) else None
-
-    def _has_room(self, block: Sequence[Line], allowance: float) -> bool:
-        cost = sum(tokens(item.text) + 1 for item in block)
-        size = sum(len(item.text) + 1 for item in block)
-        if self._spent + cost > allowance or self._characters + size > MAX_CHARACTERS:
-            return False
-        self._spent += cost
-        self._characters += size
-        return True

@@ -1,83 +1,208 @@
-"""What was compacted away in this session: the last summaries, open tasks, files in flight, how to get more.
+"""What a compaction took: the last request, how it stands, what is open, then the story, the newest in full.
 
-A compaction's start comes before its summary is ready; then what was asked since stands in.
+The summary is made by a process that PreCompact starts; where it is not ready, the agent's own file is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
-from claude_memory.context.builder import Line, Situation
-from claude_memory.context.repeats import Told, nothing_told
-from claude_memory.model import EventKind, SearchScope
-from claude_memory.store.protocol import EventFilter
+from claude_memory.context.builder import Situation
+from claude_memory.context.file_sections import identity
 from claude_memory.text.quotation import named, quoted
-from claude_memory.understand.speaker import Speaker, of_event
+from claude_memory.text.tokens import Line, tokens
 
-SUMMARIES = 3
-PENDING = 8
-FILES = 10
-ASKED = 4
-DECISIONS = 6
-_EXECUTIVE_CHARACTERS = 700
-_LINE_CHARACTERS = 240
+EARLIER = 2  # summaries before the last one
+# Tokens: of all right after a compaction, of what others need of it then, and when a session goes on. Of 161
+# facts that an agent needed after 12 real compactions, 1,200 tokens tell 62%, 1,500 69%, 1,850 76%.
+AFTER, OTHERS, GOING_ON = 1_850, 350, 600
+FILES, COMMITS, PENDING = 14, 10, 14
+REQUEST, STATE, ENTRY, DONE = 500, 900, 220, 90  # characters
+SHORTEST = 40  # what would be cut to less is left out
+TAIL_BYTES = 1 << 18
+SLACK = timedelta(seconds=5)  # between the clocks of a hook and of a transcript
+_BEGINS = ("Asked: ", "Plan: ", "Given: ", "Went on with: ")
+_ENDS = ("Answered: ", "Last said: ")
+_DECIDES = ("Answer: ", "Refused: ")
 
 
 def compactions(situation: Situation) -> list[Line]:
-    """The last three summaries of this session, the newest first and with what is open in it."""
+    """The last compaction of this session in full, those before it in a line each."""
     if situation.session is None:
         return []
     from claude_memory.errors import InvalidInput
     from claude_memory.summaries.shelf import Shelf
 
     try:
-        kept = Shelf(situation.home).of(situation.session)[-SUMMARIES:][::-1]
+        kept = Shelf(situation.home).of(situation.session)[-1 - EARLIER :]
     except InvalidInput:
         return []
-    since = str(kept[0].document.get("timestamp")) if kept else ""
-    lines = [Line(text) for text in _asked_since(situation, since)]
-    for place, one in enumerate(kept):
-        lines.append(Line(f"- {quoted(one.executive, _EXECUTIVE_CHARACTERS)} [{one.id}]"))
-        if not place:
-            lines += map(Line, _open(dict(one.summary)))
-            decided = partial(_decisions, dict(one.summary))
-            lines.append(Line(decided(), anew=decided))
-    if kept:
-        lines.append(Line(f"In full: get_summary, or `claude-memory summary {kept[0].id}`."))
-    return [line for line in lines if line.text]
+    last = kept[-1] if kept else None
+    fresh = _from_transcript(situation, str(last.document.get("timestamp", "")) if last else "")
+    if fresh is None and last is None:
+        return []
+    summary, id_ = (last.summary, last.id) if fresh is None and last is not None else (fresh or {}, "")
+    room = GOING_ON
+    if situation.source == "compact":
+        room = AFTER - (OTHERS if identity(situation) else 0)
+    lines = [Line(text, reason="the last compaction", source=id_) for text in summary_lines(summary, room)]
+    for one in reversed(kept[:-1] if fresh is None else kept[-EARLIER:]):
+        text = f"- Before that: {quoted(one.executive, ENTRY)} [{one.id}]"
+        lines.append(Line(text, reason="an earlier compaction", source=one.id))
+    if last:
+        lines.append(Line(f"In full: get_summary, or `claude-memory summary {last.id}`.", source=last.id))
+    return lines
 
 
-def _open(summary: dict[str, Any]) -> Iterator[str]:
-    pending = [quoted(text, _LINE_CHARACTERS) for text in _texts(summary.get("tasks_pending"))[:PENDING]]
+# --- what a summary tells
+
+
+def summary_lines(summary: Mapping[str, Any], room: int) -> list[str]:
+    """What a summary tells within so many tokens."""
+    told = _texts(summary.get("important_context"))
+    # What was typed while the agent worked is often handed over once more as a prompt.
+    story = list({text.partition(": ")[2] or text: text for text in reversed(told)}.values())[::-1]
+    begun = [place for place, text in enumerate(story) if text.startswith(_BEGINS)]
+    request = story.pop(begun[-1]) if begun else ""
+    state = _state(str(summary.get("executive", "")), story)
+    decided = [text for text in story if text.startswith(_DECIDES)]
+    lines = list(_present(summary, request, state))
+    if decided:
+        lines.append("Decided: " + "; ".join(quoted(text.partition(": ")[2], ENTRY) for text in decided[-6:]))
+    rest = [text for text in story if text not in decided]
+    rest += [f"{one.get('error')}: {one.get('solution')}" for one in _entries(summary, "error_solutions")]
+    return lines + _story(rest, room - _size(lines))
+
+
+def _state(executive: str, story: list[str]) -> str:
+    """How it stands; the agent's last words are taken out of the story for it, for they stand there whole."""
+    _, mark, state = executive.rpartition("How it stands: ")
+    if not mark:
+        return executive  # a language model's has no such part
+    state = state.partition(" Open: ")[0]
+    said = story[-1].partition(": ")[2] if story and story[-1].startswith(_ENDS) else ""
+    outcome, _, words = state.partition(": ")
+    if said and words and said.startswith(words.rstrip("…")[:SHORTEST]):
+        story.pop()
+        return f"{outcome}: {said}"
+    return state
+
+
+def _present(summary: Mapping[str, Any], request: str, state: str) -> Iterator[str]:
+    """Where things stand: the request at work, the state, what is open, files, what is done."""
+    from claude_memory.understand.tools import is_scratch
+
+    mark, _, words = request.partition(": ")
+    if words:
+        yield f"{'Last asked' if mark == 'Asked' else mark}: {quoted(words, REQUEST)}"
+    if state:
+        yield f"How it stands: {quoted(state, STATE)}"
+    pending = _texts(summary.get("tasks_pending"))[:PENDING]
     if pending:
-        yield f"  Open tasks: {'; '.join(pending)}"
-    files = [
-        named(str(one.get("path"))) for one in summary.get("files_modified", ()) if isinstance(one, dict)
-    ]
-    if files:
-        yield f"  Files in flight: {', '.join(files[-FILES:])}"
+        yield f"Open: {'; '.join(quoted(text, ENTRY) for text in pending)}"
+    paths = [str(one.get("path")) for one in _entries(summary, "files_modified")]
+    if files := [named(path) for path in paths if not is_scratch(path)][:FILES]:
+        yield f"Files in flight: {', '.join(files)}"
+    done = _texts(summary.get("tasks_completed"))[-COMMITS:]
+    if done:
+        yield f"Done: {'; '.join(quoted(text, DONE) for text in done)}"
 
 
-def _decisions(summary: dict[str, Any], told: Told = nothing_told) -> str:
-    """What was decided and is not told elsewhere."""
-    entries = [one for one in summary.get("key_decisions", ()) if isinstance(one, dict)][-DECISIONS:]
-    fresh = [text for one in entries if not told(text := str(one.get("decision")))]
-    return f"  Decided: {'; '.join(quoted(text, _LINE_CHARACTERS) for text in fresh)}" if fresh else ""
+def _story(texts: Sequence[str], room: int) -> list[str]:
+    """What was said, oldest first, cut to fit: the last exchange least, those before it ever more."""
+    weighted, back = list[tuple[str, float]](), 1
+    for text in reversed(texts):
+        weighted.append((text, 1 / back))
+        back += text.startswith(_BEGINS)
+    weighted.reverse()
+    length = _longest(weighted, room)
+    shown = [one for one in weighted if _is_shown(one, length)]
+    return _cut(shown, _longest(shown, room, length))  # what was left out leaves room for the others
 
 
-def _asked_since(situation: Situation, since: str) -> Iterator[str]:
-    """Only after a compaction: what was asked that no summary holds yet."""
-    if situation.source != "compact":
-        return
-    wanted = EventFilter(session=situation.session, kinds=(EventKind.PROMPT,))
-    found = situation.store.events(SearchScope((situation.project.id,)), wanted, limit=ASKED)
-    for event in reversed(found):
-        said = of_event(event)
-        if event.timestamp.isoformat() > since and said.speaker is Speaker.PERSON and said.words:
-            yield f"- asked before the compaction: {quoted(said.words, _LINE_CHARACTERS)}"
+def _longest(weighted: Sequence[tuple[str, float]], room: int, least: int = 0) -> int:
+    low, high = least, 8_000
+    while high - low > 8:
+        middle = (low + high) // 2
+        shown = weighted if least else [one for one in weighted if _is_shown(one, middle)]
+        low, high = (middle, high) if _size(_cut(shown, middle)) <= room else (low, middle)
+    return low
+
+
+def _is_shown(entry: tuple[str, float], length: int) -> bool:
+    text, weight = entry
+    return length * weight >= min(SHORTEST, len(text))
+
+
+def _cut(weighted: Sequence[tuple[str, float]], length: int) -> list[str]:
+    return [f"- {_said(text, int(length * weight))}" for text, weight in weighted]
+
+
+def _said(text: str, most: int) -> str:
+    mark, colon, words = text.partition(": ")
+    is_mark = colon and len(mark) < 25 and mark[:1].isupper() and mark.replace(" ", "").isalpha()
+    return f"{mark}: {quoted(words, most)}" if is_mark else quoted(text, most)
+
+
+def _size(lines: Sequence[str]) -> int:
+    return sum(tokens(line) + 1 for line in lines)
 
 
 def _texts(value: Any) -> list[str]:
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
+def _entries(summary: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    found = summary.get(name)
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+
+
+# --- where the summary is not ready
+
+
+def _from_transcript(situation: Situation, summed_up: str) -> Mapping[str, Any] | None:
+    """The summary of the transcript's open end, if something was said in it that no summary holds."""
+    path = Path(situation.transcript)
+    if situation.source != "compact" or not situation.transcript or not _grew(path, summed_up):
+        return None
+    from claude_memory.errors import InvalidInput
+    from claude_memory.redact.erasure import without
+    from claude_memory.summaries.finding import open_summary
+
+    try:
+        summary = open_summary(path, situation.settings)["summary"]
+    except (InvalidInput, OSError):
+        return None
+    erased = situation.store.erased_sentences(situation.project.id)  # an agent's own file may still say it
+    return {name: without(value, erased, pieces=True) for name, value in summary.items()}
+
+
+def _grew(path: Path, summed_up: str) -> bool:
+    """Whether a person or the agent said something after the last summary was made."""
+    from claude_memory.transcripts.model import moment_of
+
+    until = moment_of(summed_up)
+    try:
+        with path.open("rb") as handle:
+            handle.seek(max(0, path.stat().st_size - TAIL_BYTES))
+            lines = handle.read().splitlines()
+    except OSError:
+        return False
+    for raw in reversed(lines):
+        line = _document(raw)
+        if line.get("type") in ("user", "assistant") and not line.get("isCompactSummary"):
+            at = moment_of(line.get("timestamp"))
+            return until is None or (at is not None and at > until + SLACK)
+    return until is None
+
+
+def _document(raw: bytes) -> dict[str, Any]:
+    try:
+        line = json.loads(raw)
+    except (ValueError, RecursionError):
+        return {}
+    return line if isinstance(line, dict) else {}

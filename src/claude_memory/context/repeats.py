@@ -7,14 +7,11 @@ condition more makes another statement.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from claude_memory.model import Kind
 
-Told = Callable[[str], bool]
-
 SHORTEST = 12  # characters; less is a label or a heading, not a statement
-_LABELS = "|".join([*Kind, "architecture", "priority", "value"])
+_LABELS = "|".join([*Kind, "architecture", "priority", "value", "said"])
 # What stands before a statement: bullets, boxes, a day and an hour, what kind of statement it is.
 _BEFORE = re.compile(
     r"^[\s>*+•-]*(?:\[[ xX]\]\s+)?"
@@ -29,11 +26,6 @@ _WORD = re.compile(r"\w+(?:['’./:_-]+\w+)*")
 _ARTICLES = frozenset({"a", "an", "the"})
 
 
-def nothing_told(_: str) -> bool:
-    """For a line that stands alone."""
-    return False
-
-
 class Said:
     """The statements of the lines taken so far."""
 
@@ -46,13 +38,15 @@ class Said:
 
     def holds(self, text: str) -> bool:
         """Whether all that a line says was said; a heading, a row or a label says nothing."""
-        pieces = _pieces(text)
+        pieces = [] if text.startswith("|") else _pieces(text)
         return sum(map(len, pieces)) >= SHORTEST and self._pieces.issuperset(pieces)
 
 
 def _pieces(text: str) -> list[str]:
-    if text.startswith(("#", "|", "```")):
+    if text.startswith(("#", "```")):
         return []
+    if text.startswith("|"):  # each cell of a row is a statement
+        return [words for cell in text.split("|") if (words := _words(cell))]
     core = _AFTER.sub("", _BEFORE.sub("", text, count=1), count=1)
     return [words for part in _BETWEEN.split(core) if (words := _words(part))]
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from claude_memory.context.builder import Line, Situation
+from claude_memory.context.builder import Situation
 from claude_memory.errors import MemoryFault
 from claude_memory.platform.layout import FOLDER
 from claude_memory.text.quotation import plain
+from claude_memory.text.tokens import Line
 
 START_TOKENS = 200
 SUBAGENT_TOKENS = 250
@@ -44,18 +45,6 @@ def task_lines(
     except (MemoryFault, OSError):
         return []
     return [line for line in map(plain, text.splitlines()) if line]
-
-
-def task_words(root: Path, home: Path, *, session: str | None) -> str:
-    """What the task worked on last is called; empty where there is none under way."""
-    try:
-        if not _has_tasks(root, home):
-            return ""
-        from claude_memory.tasks.views import latest_name
-
-        return plain(latest_name(root, home=home, session=session))
-    except (MemoryFault, OSError):
-        return ""
 
 
 def _has_tasks(root: Path, home: Path) -> bool:

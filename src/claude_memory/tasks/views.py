@@ -69,12 +69,6 @@ def snapshot(book: TaskBook, *, facts: Iterable[str] = ()) -> Snapshot:
     return Snapshot(book.sessions.current_id(), book.storage.folder, tuple(latest), tuple(facts))
 
 
-def latest_name(project: Path, *, home: Path, session: str | None = None) -> str:
-    """The task worked on last, as words; empty when there is none. Writes nothing."""
-    latest = _book(storage_for(project, home=home), session).summaries()
-    return latest[0].name.replace("-", " ").replace("_", " ") if latest else ""
-
-
 def for_project(
     project: Path,
     *,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from claude_memory.model import MemoryId
 
@@ -18,6 +18,17 @@ CHARACTERS_PER_TOKEN = 3.6  # English prose and code measure 3.7 to 4.5; the low
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """One line of context: the memory it stands for if any, why it is there, and what it was made from."""
+
+    text: str
+    memory: MemoryId | None = None
+    reason: str = ""
+    source: str = ""  # the session, summary or file, where that is no memory
+    level: int = 0  # of a heading, which stands only above a line of its own: 1 is the highest
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """What is handed over, and what it was made of."""
 
@@ -25,12 +36,13 @@ class Context:
     tokens: int
     memories: tuple[MemoryId, ...]
     sections: tuple[str, ...]
+    lines: tuple[Line, ...] = ()
 
 
 def marked(context: Context) -> Context:
     """The context as it is handed over."""
     text = f"{OPENING}\n{context.text}\n{CLOSING}"
-    return Context(text, tokens(text), context.memories, context.sections)
+    return replace(context, text=text, tokens=tokens(text))
 
 
 def tokens(text: str) -> int:

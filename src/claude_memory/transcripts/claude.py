@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -76,11 +77,12 @@ class ClaudeReader:
         self._queue = Queue(list_of(state, "queued"))
         self._held: Turn | None = None
         self._going_on = False
+        self._placeless: list[Turn] = []  # a prompt that waited stands before the first line with a folder
 
     @property
     def settled(self) -> bool:
         """Whether nothing is held back."""
-        return self._held is None and not self._queue.waits
+        return self._held is None and not self._queue.waits and not self._placeless
 
     def state(self) -> dict[str, Any]:
         """The prompt that is being answered, the calls whose results are to come, and the last time seen."""
@@ -91,6 +93,15 @@ class ClaudeReader:
         return {**known, **seen, **more}
 
     def feed(self, document: Mapping[str, Any]) -> list[Turn]:
+        """The turns of one line; those before the folder is known wait for it."""
+        turns = self._placeless + self._fed(document)
+        if not self._cwd:
+            self._placeless = turns
+            return []
+        waited, self._placeless = len(self._placeless), []
+        return [replace(turn, cwd=turn.cwd or self._cwd) for turn in turns[:waited]] + turns[waited:]
+
+    def _fed(self, document: Mapping[str, Any]) -> list[Turn]:
         """The turns of one line; an assistant's text waits until it is known whether it is the last."""
         kind = document.get("type")
         if kind == "user":
@@ -115,7 +126,7 @@ class ClaudeReader:
         """At the end of the file the last text is the reply, unless the agent was about to use a tool."""
         held, self._held = self._held, None
         last = [held if self._going_on else closing(held)] if held else []
-        return [*last, *map(self._from_queue, self._queue.rest())]
+        return [*self._placeless, *last, *map(self._from_queue, self._queue.rest())]
 
     def _settle(self, turn: Turn) -> Iterator[Turn]:
         if self._held is not None:

@@ -76,7 +76,7 @@ def respond(event: str, raw: bytes, home: Path) -> bytes:
     payload = wanted(event, raw)
     if payload is None:
         return b""
-    with _opened(event, home, folder_of(payload)) as memory:
+    with Opened.open(home, folder_of(payload), patience_ms=PATIENCE_MS) as memory:
         return answer(Moment(event, payload, memory, datetime.now(UTC)))
 
 
@@ -90,15 +90,6 @@ def folder_of(payload: Mapping[str, Any]) -> str | None:
     """The folder a hook speaks for; the process's own if that one is gone."""
     cwd = payload.get("cwd")
     return cwd if isinstance(cwd, str) and os.path.isdir(cwd) else None  # noqa: PTH112
-
-
-def _opened(event: str, home: Path, folder: Path | str | None) -> Opened:
-    """Only the start of a session drains; for anything else the verbs are not even loaded."""
-    if event != "SessionStart":
-        return Opened.open(home, folder, patience_ms=PATIENCE_MS)
-    from claude_memory.memory import Memory
-
-    return Memory.open(home, folder, patience_ms=PATIENCE_MS)
 
 
 def answer(moment: Moment, *, in_time: Callable[[], bool] = lambda: True) -> bytes:

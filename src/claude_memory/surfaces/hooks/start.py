@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,59 +18,83 @@ from claude_memory.text.tokens import Context
 
 if TYPE_CHECKING:
     from claude_memory.surfaces.hooks.answers import Moment
+    from claude_memory.verbs.opened import Opened
 
 DRAIN_SECONDS = 0.05
+PATIENCE_MS = 50  # with a writer
+# Events that may wait for a process of their own: a session's end, and a start. A stop has started its drain.
+FEW = 3
 _SOURCES = ("startup", "resume", "clear", "compact", "fork")
 
 
 def start_context(moment: Moment) -> Context:
     """The start context for a session that starts, goes on, or was compacted."""
     source = moment.text("source")
-    source = source if source in _SOURCES else "startup"
-    if source in ("clear", "compact", "startup"):
+    if source not in ("resume", "fork"):
         moment.state.start_over()
-    memory = moment.memory
+    _tie_shell(moment.session, moment.memory.home)
+    return at_start(
+        moment.memory,
+        source=source if source in _SOURCES else "startup",
+        session=moment.session,
+        now=moment.now,
+        transcript=moment.text("transcript_path"),
+        meanwhile=lambda: _drain(moment),
+    )
+
+
+def at_start(
+    memory: Opened,
+    *,
+    source: str = "startup",
+    session: str = "",
+    now: datetime,
+    transcript: str = "",
+    meanwhile: Callable[[], None] = lambda: None,
+) -> Context:
+    """What a session that starts now is given, line by line with reasons: for the hook, and to be shown."""
     with ChangedFiles(memory.project_root) as changed:  # git looks while we drain
-        _tie_shell(moment.session, memory.home)
-        _drain(moment)
+        meanwhile()
         situation = Situation(
             home=memory.home,
             project=memory.project,
             project_root=memory.project_root,
             store=memory.store,
             source=source,
-            session=SessionId(moment.session) if moment.session else None,
-            now=moment.now,
+            session=SessionId(session) if session else None,
+            now=now,
             branch=current_branch(memory.project_root),
             changed_files=changed.names(),
+            transcript=transcript,
+            settings=memory.settings,
         )
     return build(START_SECTIONS, situation, max_tokens=memory.settings.context_tokens)
 
 
 def _drain(moment: Moment) -> None:
     """Bring in what earlier sessions left; this session's own start can wait for the next drain."""
-    from claude_memory.verbs.upkeep import Upkeep
+    home, left = moment.memory.home, _waiting(moment.memory.home)
+    if left > FEW:
+        from claude_memory.memory import Memory
 
-    memory = moment.memory
-    if not _several_wait(memory.home) or not isinstance(memory, Upkeep):
-        return
-    try:
-        done = memory.drain(budget_seconds=DRAIN_SECONDS)
-        left = done.remaining or done.waiting
-    except StoreBusy:
-        left = 1
-    if left:
+        try:
+            with Memory.open(home, moment.memory.project_root, patience_ms=PATIENCE_MS) as memory:
+                done = memory.drain(budget_seconds=DRAIN_SECONDS)
+                left = done.remaining + done.waiting
+        except StoreBusy:
+            pass
+    if left > 1:
         from claude_memory.surfaces.hooks import background
 
-        background.start(moment.memory.home)
+        background.start(home)
 
 
-def _several_wait(home: Path) -> bool:
+def _waiting(home: Path) -> int:
     try:
         with os.scandir(home / "spool" / "new") as entries:
-            return sum(1 for _ in islice(entries, 2)) > 1
+            return sum(1 for _ in islice(entries, FEW + 1))
     except OSError:
-        return False
+        return 0
 
 
 def _tie_shell(session: str, home: Path) -> None:

@@ -42,24 +42,9 @@ class Resources:
 
     def context(self) -> str:
         """The start context of a new session."""
-        from claude_memory.context.builder import Situation, build
-        from claude_memory.context.sections import START_SECTIONS
-        from claude_memory.surfaces.hooks.start import current_branch
+        from claude_memory.surfaces.hooks.start import at_start
 
-        def read(memory: Memory) -> str:
-            situation = Situation(
-                home=memory.home,
-                project=memory.project,
-                project_root=memory.project_root,
-                store=memory.store,
-                source="startup",
-                session=None,
-                now=datetime.now(UTC),
-                branch=current_branch(memory.project_root),
-            )
-            return build(START_SECTIONS, situation, max_tokens=memory.settings.context_tokens).text
-
-        return self._read(read)
+        return self._read(lambda memory: at_start(memory, now=datetime.now(UTC)).text)
 
     def session(self, id: str) -> str:  # noqa: A002  the template's published name
         """A session's compaction summaries in short, and its timeline."""

@@ -1,0 +1,290 @@
+"""Where work stands: what was asked, committed, edited and left open, by branch, over the last working days.
+
+Reads the records of sessions as the store keeps them. Days on which nobody worked do not count: after a
+holiday the last three are as near as after a weekend.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime
+from typing import Any, NamedTuple
+
+from claude_memory.context.builder import Situation
+from claude_memory.model import SearchScope
+from claude_memory.notes import session_log
+from claude_memory.notes.places import PersonFiles
+from claude_memory.store import archive_of
+from claude_memory.text.quotation import clipped, inner, named, plain, quoted
+from claude_memory.text.tokens import Line
+
+DAYS = 3  # on which there were sessions
+RECORDS = 40  # of the latest sessions, among which the branch's own are looked for
+IN_FULL, ELSEWHERE = 3, 2  # sessions told in full: of this branch, of others
+BRIEFLY, LOGGED = 3, 5
+COMMITS, FILES, TASKS, CHECKS = 4, 5, 4, 5
+CHECKED_IN = 2  # sessions, at least
+ASKED, LAST, ENDED, SUBJECT = 180, 140, 320, 90  # characters
+_NO_BRANCH = ("", "HEAD")
+_MINOR = ("fixup!", "squash!", "amend!", "Merge branch", "Merge remote", "Merge pull")
+_COMMITTING = frozenset("commit push merge rebase pr".split())
+
+
+class Worked(NamedTuple):
+    """One session: its record, and the branch it belongs to."""
+
+    session: str
+    branch: str
+    ended: datetime  # in local time
+    record: Mapping[str, Any]
+
+
+def work(situation: Situation) -> list[Line]:
+    """The last working days, the current branch first; a session that goes on hears of its branch only."""
+    sessions = _sessions(situation)
+    is_new = situation.source in ("startup", "clear")
+    days = list(dict.fromkeys(one.ended.date() for one in sessions))[:DAYS]
+    here = [one for one in sessions if one.branch == situation.branch]
+    lately = [one for one in sessions if one.ended.date() in days]
+    own = [one for one in here if one in lately] or here[:1]
+    others = [one for one in lately if one.branch != situation.branch and is_new]
+    newest = list({one.branch: one for one in reversed(others)}.values())[::-1]
+    full = [*own[:IN_FULL], *newest[:ELSEWHERE]]
+    brief = [one for one in (*own, *others) if one not in full][:BRIEFLY]
+    lines = [_overview(situation, lately, own)] if full else []
+    lines += _checks(sessions) if is_new else []
+    begun: set[str] = set()  # branches whose latest session was told
+    for one in full:
+        lines += _block(one, situation, is_latest=one.branch not in begun)
+        begun.add(one.branch)
+    logged = _logs(situation, [one.session for one in sessions])[: LOGGED if is_new else 1]
+    return [*lines, *(_brief(one, situation) for one in brief), *logged]
+
+
+def _checks(sessions: Sequence[Worked]) -> list[Line]:
+    """The commands that check the work here, by the number of sessions that ran them."""
+    counted = Counter(str(name) for one in sessions for name in one.record.get("checks", ()))
+    names = [plain(name) for name, count in counted.most_common(CHECKS) if count >= CHECKED_IN]
+    return [Line(f"Checked here with: {', '.join(names)}", reason="run in several sessions")] if names else []
+
+
+def _logs(situation: Situation, recorded: Sequence[str]) -> list[Line]:
+    """Session logs of the three days up to the latest, of sessions that no record tells of, newest first."""
+    stems = [path.stem for path in PersonFiles(situation.home).sessions.glob("[0-9]*.jsonl")]
+    days = [day for stem in stems if (day := _date(stem))]
+    if not days:
+        return []
+    found, _ = session_log.recent(situation.home, today=max(days), days=DAYS, project=situation.project.id)
+    found = [line for line in found if line.session_id not in (situation.session, *recorded)]
+    found.sort(key=lambda line: not line.project)  # this project's first; the sort keeps the rest's order
+    return [
+        Line(_logged(line), reason="a session log", source=f"sessions/{line.date}.jsonl") for line in found
+    ]
+
+
+def _date(name: str) -> date | None:
+    try:
+        return date.fromisoformat(name)
+    except ValueError:
+        return None
+
+
+def _logged(line: session_log.SessionLine) -> str:
+    parts = [line.summary or line.session]
+    for mark, texts in (("decided", line.decisions), ("open", line.open_threads)):
+        parts += [f"{mark}: {'; '.join(texts[:3])}"] if texts else []
+    return (
+        f"Session log {named(line.date, 20)} {named(line.time, 20)}: {quoted(' · '.join(parts), 2 * ASKED)}"
+    )
+
+
+def _sessions(situation: Situation) -> list[Worked]:
+    """The latest sessions of the project in which something was asked or done, newest first."""
+    scope = SearchScope((situation.project.id,))
+    found = archive_of(situation.store).session_records(scope, RECORDS)
+    sessions = [
+        _worked(record, situation.branch)
+        for conversation, record in found
+        if not conversation.parent and conversation.session != situation.session
+    ]
+    return [one for one in sessions if one.record.get("files") or _request(one.record)]
+
+
+def _worked(record: Mapping[str, Any], current: str) -> Worked:
+    branches = record.get("branches") or [""]
+    branch = current if current in branches else branches[-1]
+    ended = datetime.fromisoformat(record["ended"]).astimezone()
+    return Worked(str(record["session"]), branch, ended, record)
+
+
+# --- lines
+
+
+def _overview(situation: Situation, lately: Sequence[Worked], own: Sequence[Worked]) -> Line:
+    today = situation.now.astimezone().date()
+    counts = Counter(one.ended.date() for one in lately)
+    told = [f"{_day(day, today)} ({count})" for day, count in counts.items()]
+    if told:
+        first = next(iter(counts.values()))
+        told[0] = told[0].replace(")", " session)" if first == 1 else " sessions)")
+    where = f" You are on {named(situation.branch)}" if situation.branch not in _NO_BRANCH else ""
+    where += "; that work is on other branches." if where and not own else "." if where else ""
+    return Line(f"Last worked on: {', '.join(told)}.{where}", reason="the last working days")
+
+
+def _block(one: Worked, situation: Situation, *, is_latest: bool) -> Iterator[Line]:
+    record, why = one.record, f"session of {one.ended:%Y-%m-%d} on {one.branch or 'no branch'}"
+
+    def line(text: str) -> Line:
+        return Line(f"  {text}", reason=why, source=one.session)
+
+    request = "".join(re.findall(r"\d+$", link)[0] for link in record.get("pull_requests", ())[-1:])
+    head = f"{_place(one, situation)}{f' · PR #{request}' if request else ''} [{one.session[:8]}]"
+    yield Line(head, reason=why, source=one.session, level=1)
+    if asked := _asked(record):
+        yield line(f"Asked: {asked}")
+    if commits := _commits(record):
+        yield line(f"Commits: {commits}")
+    if edited := _edited(record, situation.changed_files) if is_latest or not commits else "":
+        yield line(f"{'Edited since' if commits else 'Edited'}: {edited}")
+    if ended := quoted(_ended(record), ENDED):
+        yield line(f"Ended with: {ended}")
+    if is_latest:
+        yield from map(line, _open(record))
+
+
+def _brief(one: Worked, situation: Situation) -> Line:
+    commits = _commits(one.record, most=2)
+    told = f"committed {commits}" if commits else f"asked {quoted(_request(one.record), SUBJECT)}"
+    files = [named(str(name)) for name in one.record.get("uncommitted", ())[:2]]
+    loose = f"; edited {', '.join(files)}" if files and not commits else ""
+    return Line(
+        f"{_place(one, situation)}: {told}{loose} [{one.session[:8]}]",
+        reason=f"session of {one.ended:%Y-%m-%d}",
+        source=one.session,
+    )
+
+
+def _place(one: Worked, situation: Situation) -> str:
+    today = situation.now.astimezone().date()
+    branch = named(one.branch, 80) if one.branch not in _NO_BRANCH else "no branch"
+    return f"{branch} ({_day(one.ended.date(), today, short=True)} {one.ended:%H:%M})"
+
+
+def _day(day: date, today: date, *, short: bool = False) -> str:
+    """A weekday within the last week, else the date."""
+    if day == today:
+        return "today"
+    if 0 < (today - day).days < 7:
+        return f"{day:%a}" if short else f"{day:%A}"
+    return f"{day.day} {day:%b}" + (f" {day.year}" if day.year != today.year else "")
+
+
+def _asked(record: Mapping[str, Any]) -> str:
+    """The first request, and the last one if it asks for more than to commit."""
+    first, last = _request(record), str(record.get("last_request", ""))
+    told = quoted(first, ASKED)
+    if not record.get("answered", True) and last == record.get("first_request"):
+        return f"{told}, not answered"
+    telling = len(last.split()) > 4 and not (record.get("commits") and _COMMITTING & _words(last))
+    return f"{told}, last {quoted(last, LAST)}" if telling and last != record.get("first_request") else told
+
+
+def _request(record: Mapping[str, Any]) -> str:
+    """The first request; of a plan its title; what the session is called where that says more."""
+    first = str(record.get("first_request", "")).strip()
+    if first.startswith("#"):
+        first = first.splitlines()[0].lstrip("# ")
+    return first if len(first.split()) > 2 else str(record.get("title") or first)
+
+
+def _commits(record: Mapping[str, Any], most: int = COMMITS) -> str:
+    found = [one for one in record.get("commits", ()) if not str(one["subject"]).startswith(_MINOR)]
+    told = [f"{named(str(one['hash']))} {_subject(str(one['subject']))}".strip() for one in found]
+    more = f" (and {len(told) - most} before)" if len(told) > most else ""
+    return "; ".join(told[-most:]) + more
+
+
+def _subject(text: str) -> str:
+    return clipped(plain(inner(text)), SUBJECT)
+
+
+def _edited(record: Mapping[str, Any], changed: Sequence[str]) -> str:
+    """Files that were edited after the session's last commit, with the number of edits."""
+    loose = list(record.get("uncommitted", ()))
+    counts = dict(record.get("files", ()))
+    loose.sort(key=lambda name: -counts.get(name, 1))
+    told = [f"{named(name)} ({counts[name]})" if counts.get(name, 1) > 1 else named(name) for name in loose]
+    more = f" and {len(told) - FILES} more" if len(told) > FILES else ""
+    still = ", still uncommitted" if set(loose) & set(changed) else ""
+    return ", ".join(told[:FILES]) + more + still if told else ""
+
+
+def _open(record: Mapping[str, Any]) -> Iterator[str]:
+    """What nobody finished: tasks, checks that failed after the last commit, a request without an answer."""
+    tasks = [quoted(str(task["title"]), SUBJECT) for task in record.get("open_tasks", ())]
+    if tasks:
+        yield f"Open tasks: {', '.join(tasks[:TASKS])}"
+    last = max((commit.get("ordinal", 0) for commit in record.get("commits", ())), default=0)
+    for command in record.get("failing", ())[-2:]:
+        if command.get("ordinal", 0) > last:
+            error = quoted(str(command.get("error", "")), SUBJECT * 2)
+            yield f"Failing then: {quoted(str(command['command']), SUBJECT)}{f': {error}' if error else ''}"
+    request = str(record.get("last_request", ""))
+    if not record.get("answered", True) and len(request.split()) > 2 and request != record["first_request"]:
+        yield f"Not answered: {quoted(request, LAST)}"
+
+
+def _ended(record: Mapping[str, Any]) -> str:
+    """The closing words, without the sentences that only name the commits."""
+    hashes = [str(one["hash"])[:7] for one in record.get("commits", ()) if one["hash"]]
+    sentences = _SENTENCE.split(closing_words(str(record.get("closing", ""))))
+    kept = [one for one in sentences if not any(hash_ in one for hash_ in hashes) or len(one) > ENDED // 2]
+    told = " ".join(kept)
+    return told if len(told.split()) > 7 else ""
+
+
+# --- closing words
+
+_ITEM = re.compile(r"^\s*(?:#{1,6}\s+|[-*•>]\s+|\d+[.)]\s+)+")
+_LINK = re.compile(r"\[([^\]\n]{1,200})\]\([^)\s]{1,400}\)")
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+")
+_CLAUSE = re.compile(r"(?<=[.!?;:—])\s+")
+# Words that say that it is done, and nothing of what.
+_EMPTY = frozenset(
+    """a all and are both build changed changes check checks clean committed complete completed did done
+    everything excellent finished fixed following good great green here here's i implementation in is it let
+    lint linter made me my now of ok okay overview pass passed passes passing perfect pushed ready result
+    results review successful successfully summarize summary test tests that the this verified was what with
+    work working works —""".split()
+)
+
+
+def closing_words(closing: str) -> str:
+    """What the agent said at the end, without its opening, code, tables and lead-ins, in one line."""
+    told: list[str] = []
+    fenced = False
+    for line in closing.splitlines():
+        if line.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+            continue
+        said = _LINK.sub(r"\1", _ITEM.sub("", line).replace("**", "").replace("`", "")).strip()
+        if fenced or said.startswith(("|", "---", "===")):
+            continue
+        rest = said if told else _without_opening(said)
+        if len(rest.split()) > 2 and not (rest.endswith(":") and len(rest) < 100):
+            told.append(rest if rest[-1] in ".!?:;…" else rest + ";")
+    return " ".join(told).rstrip(";")
+
+
+def _without_opening(text: str) -> str:
+    sentences = _CLAUSE.split(text)
+    while sentences and all(word.isdigit() or word in _EMPTY for word in _words(sentences[0])):
+        del sentences[0]
+    return " ".join(sentences)
+
+
+def _words(text: str) -> set[str]:
+    return {word.strip(".,:;!?()'\"") for word in text.casefold().replace("’", "'").split()}
