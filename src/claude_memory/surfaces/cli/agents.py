@@ -134,22 +134,21 @@ def ledger(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show what hooks gave to agents, in tokens, by day and session."""
+    """Show what hooks gave to agents, by day and session, and what the session then did with it."""
     with opened(context) as memory:
         found = memory.ledger(since=since)
     if json:
         output.document([documents.plain(line) for line in found])
         return
-    output.lines(
-        [
+    for line in found:
+        told: list[output.Line] = [
             [
                 (f"{line.day}  ", "dim"),
                 (f"{line.tokens:>6} tokens  ", "bold"),
                 (f"{line.times:>4}×  {line.memories:>4} memories  ", ""),
-                (f"{line.given_at:<17} {line.session or '-'}", ""),
+                (f"{line.given_at:<18} {line.session or '-'}", ""),
             ]
-            for line in found
         ]
-    )
+        output.lines([*told, *([(f"{'':12}used: {use}", "dim")] for use in line.used)])
     if not found:
         output.note("no hook has given anything in this project yet")
