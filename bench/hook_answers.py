@@ -32,17 +32,18 @@ from scale import BATCH, DIMENSIONS, Words, memories, vectors
 
 BARE = "python -I -S -c pass"
 TARGETS = {
-    "capture (PostToolUse)": 1.6,
-    "Stop with its drain": 3.0,
-    "UserPromptSubmit": 8.0,
-    "UserPromptSubmit, a hit": 8.0,
-    "PreToolUse, a file": 8.0,
-    "PreToolUse, an agent": 8.0,
-    "SubagentStart": 8.0,
-    "UserPromptSubmit, warm server": 6.0,
-    "PreToolUse, warm server": 6.0,
-    "SubagentStart, warm server": 6.0,
-    "SessionStart": 18.0,
+    "SessionStart": 14.0,
+    "capture (PostToolUse)": 1.3,
+    "Stop with its drain": 1.6,
+    "UserPromptSubmit": 7.0,
+    "PreToolUse, a file": 5.0,
+    "PreToolUse, a command": 5.0,
+    "PostToolUseFailure": 5.0,
+    "PreToolUse, an agent": 7.0,
+    "SubagentStart": 7.0,
+    "UserPromptSubmit, warm server": 3.0,
+    "PreToolUse, warm server": 3.0,
+    "SubagentStart, warm server": 3.0,
 }
 WARM = ", warm server"
 
@@ -83,33 +84,38 @@ def build(home: Path, root: Path, count: int) -> None:
 
 
 def payloads(root: Path, number: int) -> dict[str, tuple[str, dict[str, object]]]:
-    """One event of each kind; a new session each time, because nothing is given twice."""
+    """One event of each kind of one session, its start first: what a session was given is not given again."""
     said = " ".join(Words(1000 + number).sample(8))
     common = {"session_id": f"bench-{number}", "cwd": str(root), "prompt_id": f"p{number}"}
-    edit = {"tool_name": "Edit", "tool_input": {"file_path": str(root / "src" / "module_9.py")}}
-    agent = {"tool_name": "Agent", "tool_input": {"prompt": said, "subagent_type": "general-purpose"}}
-    output = {
-        "tool_name": "Bash",
-        "tool_input": {"command": "make"},
-        "tool_response": {"stdout": "ok\n" * 900},
+
+    def edit(name: str) -> dict[str, object]:
+        inputs = {"file_path": str(root / "src" / name)}
+        return {"tool_name": "Edit", "tool_use_id": f"{name}{number}", "tool_input": inputs}
+
+    def agent(name: str) -> dict[str, object]:
+        inputs = {"prompt": said, "subagent_type": name}
+        return {"tool_name": "Agent", "tool_use_id": f"{name}{number}", "tool_input": inputs}
+
+    command = {"tool_name": "Bash", "tool_use_id": f"c{number}", "tool_input": {"command": "make lint"}}
+    output = {**command, "tool_response": {"stdout": "ok\n" * 900}}
+    failure = {
+        **command,
+        "error": "Exit code 2\nsrc/module_9.py:3: error: Name 'x' is not defined [name-defined]",
     }
     events: dict[str, tuple[str, dict[str, object]]] = {
-        "capture (PostToolUse)": ("PostToolUse", {**output, "tool_use_id": f"t{number}"}),
-        "Stop with its drain": ("Stop", {"last_assistant_message": said}),
         "SessionStart": ("SessionStart", {"source": "startup"}),
-        "UserPromptSubmit": ("UserPromptSubmit", {"prompt": said}),
-        # what the prompt settles is written to the working buffer before the hook answers
-        "UserPromptSubmit, a hit": (
-            "UserPromptSubmit",
-            {"prompt": f"Let's go with {said}.", "session_id": f"hit-{number}"},
-        ),
-        "PreToolUse, a file": ("PreToolUse", {**edit, "tool_use_id": f"e{number}"}),
-        "PreToolUse, an agent": ("PreToolUse", {**agent, "tool_use_id": f"a{number}"}),
-        "SubagentStart": ("SubagentStart", {"agent_id": f"i{number}", "agent_type": "general-purpose"}),
+        "capture (PostToolUse)": ("PostToolUse", output),
+        "Stop with its drain": ("Stop", {"last_assistant_message": said}),
+        "UserPromptSubmit": ("UserPromptSubmit", {"prompt": f"Let's go with {said}."}),
+        "PreToolUse, a file": ("PreToolUse", edit("module_9.py")),
+        "PreToolUse, a command": ("PreToolUse", command),
+        "PostToolUseFailure": ("PostToolUseFailure", failure),
+        "PreToolUse, an agent": ("PreToolUse", agent("general")),
+        "SubagentStart": ("SubagentStart", {"agent_id": f"i{number}", "agent_type": "general"}),
+        "UserPromptSubmit" + WARM: ("UserPromptSubmit", {"prompt": f"And not {said}?"}),
+        "PreToolUse" + WARM: ("PreToolUse", edit("module_8.py")),
+        "SubagentStart" + WARM: ("SubagentStart", {"agent_id": f"w{number}", "agent_type": "general"}),
     }
-    served = {"UserPromptSubmit": "UserPromptSubmit", "PreToolUse": "PreToolUse, a file"}
-    for event, name in (*served.items(), ("SubagentStart", "SubagentStart")):
-        events[event + WARM] = (event, {**events[name][1], "session_id": f"warm-{number}"})
     return {
         name: (event, {**common, "hook_event_name": event, **own}) for name, (event, own) in events.items()
     }
@@ -153,7 +159,7 @@ def run(home: Path, root: Path, count: int) -> dict[str, list[float]]:
                 if event == "SessionStart":  # what the end of the session before left behind
                     for left in ("Stop", "SessionEnd"):
                         Spool(home).put(left, json.dumps({**payload, "hook_event_name": left}).encode())
-                if WARM not in name:
+                if not name.endswith(WARM):
                     address.rename(hidden)  # a hook that finds no address answers by itself
                 try:
                     reference = seconds(bare, b"", environment)

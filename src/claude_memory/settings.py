@@ -32,6 +32,7 @@ _PROJECT_FILE_BYTES = 65_536
 PROJECT_PATTERNS = 100
 PROJECT_PATTERN_CHARACTERS = 128
 PROJECT_PATTERN_WILDCARDS = 8
+CONTEXT_MOMENTS = ("start", "prompt", "file", "command", "subagent")
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -72,6 +73,10 @@ class Settings:
     )
     context_tokens: int = _setting(
         2000, "token budget of the context given at the start of a session", project=True
+    )
+    context_off: tuple[str, ...] = _setting(
+        [],
+        "moments at which hooks give no context: any of `start`, `prompt`, `file`, `command`, `subagent`",
     )
     exclude: tuple[str, ...] = _setting(
         [],
@@ -199,6 +204,8 @@ def checked(key: str, value: Any) -> Any:
         raise ConfigFault(f"setting {key} wants a {_type_name(default)}, not {value!r}") from None
     if key == "log_level" and result not in _LOG_LEVELS:
         raise ConfigFault(f"setting log_level wants one of {', '.join(_LOG_LEVELS)}, not {value!r}")
+    if key == "context_off" and not set(result) <= set(CONTEXT_MOMENTS):
+        raise ConfigFault(f"setting context_off wants any of {', '.join(CONTEXT_MOMENTS)}, not {value!r}")
     if key == "layout" and result not in ("private", "repo"):
         raise ConfigFault(f"setting layout wants `private` or `repo`, not {value!r}")
     if isinstance(result, int | float):

@@ -385,9 +385,3 @@ def test_an_unexpected_error_is_one_line_and_its_place_is_logged(cli: Any) -> No
     assert "ZeroDivisionError" in log.read_text()
     assert "told by a memory" not in log.read_text()
     assert str(log) in done.stderr
-
-
-def test_help_says_that_the_hook_command_only_captures(cli: Any) -> None:
-    said = " ".join(cli.ok("hook", "--help").out.split())
-    assert "Capture the event on standard input, and no more." in said
-    assert "starts no drain" in said

@@ -18,7 +18,7 @@ import pytest
 from tests.integration.mcp_talk import Caller, Failed, in_process, words_only
 
 from claude_memory import Memory, MemoryAPI, NewMemory
-from claude_memory.context import builder, sections
+from claude_memory.context import builder
 from claude_memory.hook.claude_memory_hook import spool
 from claude_memory.notes import buffer, reflections, session_log
 from claude_memory.notes.places import project_files
@@ -83,8 +83,6 @@ def home(scratch_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with (home / "config.toml").open("a") as config:
         config.write("context_tokens = 400000\n")
     monkeypatch.setattr(builder, "MAX_CHARACTERS", 10_000_000)
-    monkeypatch.setattr(sections, "_DURABLE_LIMIT", 10_000)
-    monkeypatch.setattr(sections, "_RECENT_LIMIT", 10_000)
     return home
 
 

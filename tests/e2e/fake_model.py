@@ -27,9 +27,13 @@ def use(tool: str, **inputs: Any) -> Block:
 
 @dataclass
 class FakeModel:
-    """Serves until stopped. `rules` are tried in order; the first whose marker is new in the talk wins."""
+    """Serves until stopped. `rules` are tried in order; the first whose marker is new in the talk wins.
+
+    `after` are rules for what tools answered; without one the model is done then.
+    """
 
     rules: list[tuple[str, list[Block]]]
+    after: list[tuple[str, list[Block]]] = field(default_factory=list)
     requests: list[dict[str, Any]] = field(default_factory=list)
     _ids: Iterator[int] = field(default_factory=itertools.count)
 
@@ -54,13 +58,13 @@ class FakeModel:
         # The client adds messages of role `system` after what the person or a tool said.
         spoken = [message for message in body.get("messages") or [] if message.get("role") == "user"]
         content = spoken[-1].get("content") if spoken else ""
+        rules, otherwise, text = self.rules, "Understood.", _plain(content)
         if isinstance(content, list) and any(block.get("type") == "tool_result" for block in content):
-            return [say("Done.")]
-        text = _plain(content)
-        for marker, blocks in self.rules:
+            rules, otherwise, text = self.after, "Done.", json.dumps(content, ensure_ascii=False)
+        for marker, blocks in rules:
             if marker in text:
                 return [self._numbered(block) for block in blocks]
-        return [say("Understood.")]
+        return [say(otherwise)]
 
     def _numbered(self, block: Block) -> Block:
         return {**block, "id": f"toolu_{next(self._ids):020d}"} if block["type"] == "tool_use" else block

@@ -11,7 +11,7 @@ import pytest
 
 from claude_memory import Memory
 from claude_memory.context.builder import Situation, build
-from claude_memory.context.moments import intentions_due
+from claude_memory.context.reminders import due_now
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.context.session_state import SessionState
 from claude_memory.errors import Conflict, InvalidInput, NotFound
@@ -156,7 +156,7 @@ def test_a_session_is_told_once_and_a_compacted_one_again(memory: Memory) -> Non
     assert made.id in started.memories
     state.give(list(started.memories))
 
-    prompted = intentions_due(memory.store, memory.project, words="go on", given=state.given(), now=later)
+    prompted = due_now(memory, words="go on", given=state.given(), now=later)
     assert prompted.text == ""
     resumed = build(START_SECTIONS, situation(memory, "resume", later), max_tokens=2000)
     assert "rotate the keys" not in resumed.text
@@ -169,8 +169,8 @@ def test_one_that_falls_due_within_a_session_is_told_at_the_next_prompt(memory: 
     made = memory.intentions.set("stand up", in_="1h", now=NOW)
     assert "stand up" not in build(START_SECTIONS, situation(memory, "startup"), max_tokens=2000).text
     later = NOW + timedelta(hours=1)
-    told = intentions_due(memory.store, memory.project, words="and now the tests", given=(), now=later)
-    assert told.memories == (made.id,)
+    told = due_now(memory, words="and now the tests", given=(), now=later)
+    assert [hint.memory for hint in told.hints] == [made.id]
 
 
 def test_no_tag_of_an_intention_reaches_the_agent(memory: Memory) -> None:

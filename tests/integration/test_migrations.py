@@ -13,7 +13,8 @@ from claude_memory.errors import StoreFault
 from claude_memory.model import Kind, MemoryFilter, MemoryId, ProjectIdentity, SearchScope, StoredMemory
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
-from claude_memory.store.sqlite import SqliteStore, schema
+from claude_memory.store.sqlite import schema
+from claude_memory.store.sqlite.store import SqliteStore
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -13,13 +13,14 @@ from itertools import zip_longest
 from pathlib import Path
 
 from claude_memory.context.builder import Situation
+from claude_memory.context.lines import Line
 from claude_memory.model import SearchScope
 from claude_memory.notes import blocks, reflections
 from claude_memory.notes.places import INVITATION, PersonFiles, ProjectFiles, project_files
 from claude_memory.notes.reading import read_lines
 from claude_memory.store import archive_of
 from claude_memory.text.quotation import clipped, named, plain, quoted
-from claude_memory.text.tokens import Line, tokens
+from claude_memory.text.tokens import tokens
 
 MAX_REFLECTIONS = 30
 REFLECTION_CHARACTERS = 240

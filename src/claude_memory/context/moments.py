@@ -1,144 +1,157 @@
-"""Contexts for a moment inside a session: a prompt, a sub-agent, the first touch of a file.
+"""What is given at a moment inside a session: a prompt, a file, a command, a failure, a sub-agent.
 
-Each is small, and silence is the usual answer. What the agent was given before in this session,
-or said itself, is not repeated.
+One function for each, for hooks and for `claude-memory context` alike. Each is small, and silence is the
+usual answer. Writes nothing; what the reader was given before is an argument.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Collection, Iterable
-from datetime import datetime
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from claude_memory.context.quoting import DUE_HEADING, intention_line, line_for
-from claude_memory.model import (
-    Kind,
-    MemoryFilter,
-    MemoryId,
-    Project,
-    SearchScope,
-    SessionId,
-    Status,
-    StoredMemory,
-)
-from claude_memory.text.quotation import named
-from claude_memory.text.tokens import MARK_TOKENS, Context, tokens
+from claude_memory.context import hints
+from claude_memory.context.hints import Hint
+from claude_memory.text.tokens import marked, tokens
 
+TYPE_CHECKING = False  # the real one is an import, too
 if TYPE_CHECKING:
-    from claude_memory.embed.protocol import Embedder
-    from claude_memory.store.protocol import Store
+    from collections.abc import Callable, Collection, Sequence
+    from datetime import datetime
 
-PROMPT_MEMORIES = 3
-PROMPT_TOKENS = 400
-SUBAGENT_MEMORIES = 5
-SUBAGENT_TOKENS = 600
-FILE_TOKENS = 150
-DUE_AT_ONCE = 5
-FILE_KINDS = (Kind.DECISION, Kind.LESSON, Kind.CORRECTION, Kind.CONVENTION, Kind.FIX)
+    from claude_memory.opening import Opened
+    from claude_memory.store.sqlite.glance import Glance
 
-_LIVE = (Status.ACTIVE,)
+SUBAGENT_TOKENS = 300
+TASK_TOKENS = 150
+COMMANDS = (
+    'Memory commands that work in this shell: `claude-memory search "…"` finds what is known, '
+    '`claude-memory show ID` opens it, `claude-memory remember "…" --kind decision` keeps a finding.'
+)
 
 
-def for_question(
-    store: Store,
-    embedder: Embedder | None,
-    project: Project,
-    question: str,
-    *,
-    session: SessionId | None,
-    given: Collection[str],
-    now: datetime,
-    limit: int = PROMPT_MEMORIES,
-    max_tokens: int = PROMPT_TOKENS,
-    min_relevance: float,
-) -> Context:
-    """The few memories that answer a prompt; empty when nothing is relevant enough."""
-    from claude_memory.search.search import search
+class Place:
+    """Where a moment is: the project, the quick look into its store, and who will read the answer."""
 
-    scope = SearchScope((project.id,))
-    hits = search(
-        store,
-        embedder,
-        scope,
-        question,
-        filter_=MemoryFilter(statuses=_LIVE),
-        limit=4 * limit,
-        min_relevance=min_relevance,
-        now=now,
+    __slots__ = ("given", "glance", "home", "memory", "now", "root", "session")
+
+    def __init__(
+        self,
+        home: str,
+        root: str,
+        glance: Glance,
+        memory: Callable[[], Opened],
+        *,
+        session: str,
+        given: Collection[str],
+        now: datetime,
+    ) -> None:
+        self.home, self.root, self.glance, self.memory = home, root, glance, memory
+        self.session, self.given, self.now = session, given, now
+
+
+class Offer:
+    """What is given: its text, the hints in it, and the names of parts that are no hints."""
+
+    __slots__ = ("hints", "sections", "text")
+
+    def __init__(self, text: str = "", lines: Sequence[Hint] = (), sections: Sequence[str] = ()) -> None:
+        self.text, self.hints, self.sections = text, tuple(lines), tuple(sections)
+
+    @property
+    def tokens(self) -> int:
+        """Of the whole, marks included."""
+        return tokens(marked(self.text)) if self.text else 0
+
+
+def at_prompt(place: Place, prompt: str) -> Offer:
+    """The few lines that earlier sessions have on a prompt, and reminders it calls for."""
+    from claude_memory.context import for_prompt as rule
+
+    due = _reminders(place, words=prompt)
+    if prompt.lstrip().startswith("/"):
+        return due
+    found = rule.for_prompt(place.glance, prompt, session=place.session, given=place.given)
+    return _joined(due, _listed(rule.HEADING, found, rule.MAX_TOKENS))
+
+
+def at_file(place: Place, path: str) -> Offer:
+    """What was decided about a file or went wrong with it, before it is edited."""
+    from claude_memory.context import for_file as rule
+
+    due = _reminders(place, files=(path,))
+    found = rule.for_file(
+        place.glance, _spellings(place.root, path), session=place.session, given=place.given
     )
-    fresh = [hit.id for hit in hits if hit.id not in given and not (session and hit.session == session)]
-    memories = store.memories(scope, MemoryFilter(statuses=_LIVE), ids=fresh[:limit])
-    return _listed("From this project's memory, possibly relevant:", memories, max_tokens)
+    return _joined(due, _listed(rule.heading(path), found, rule.MAX_TOKENS))
 
 
-def for_file(
-    store: Store,
-    project: Project,
-    root: Path,
-    path: str,
-    *,
-    given: Collection[str],
-    max_tokens: int = FILE_TOKENS,
-) -> Context:
-    """Decisions, lessons and corrections tied to one file."""
-    wanted = MemoryFilter(kinds=FILE_KINDS, files=tuple(_spellings(root, path)), statuses=_LIVE)
-    found = store.memories(SearchScope((project.id,)), wanted, limit=10)
-    fresh = [memory for memory in found if memory.id not in given]
-    return _listed(f"Known about {named(Path(path).name, 80)}:", fresh, max_tokens)
+def at_command(place: Place, command: str) -> Offer:
+    """How a command failed before and what worked, before it runs."""
+    from claude_memory.context import for_command as rule
+
+    found = rule.for_command(place.glance, command, session=place.session, given=place.given)
+    return _listed(rule.HEADING, found, rule.MAX_TOKENS)
 
 
-def intentions_due(
-    store: Store,
-    project: Project,
-    *,
-    words: str = "",
-    files: tuple[str, ...] = (),
-    given: Collection[str],
-    now: datetime,
-) -> Context:
-    """Intentions whose time has come and that this session was not told yet."""
-    if not store.has_open_intentions():
-        return Context("", 0, (), ())
-    from claude_memory.lifecycle.intentions import Occasion, due
-    from claude_memory.store.lifecycle_protocol import lifecycle_of
+def at_failure(place: Place, command: str, error: str) -> Offer:
+    """How the same error went away before, when a command failed."""
+    from claude_memory.context import for_command as rule
 
-    named = (*files, *(word for word in words.split() if "/" in word or "." in word[1:-1]))
-    found = due(lifecycle_of(store).intentions(project), Occasion(project, now, named, words), given=given)
-    if not found:
-        return Context("", 0, (), ())
-    text = "\n".join([DUE_HEADING, *(intention_line(one) for one in found[:DUE_AT_ONCE])])
-    ids = tuple(MemoryId(one.intention.id) for one in found[:DUE_AT_ONCE])
-    return Context(text, tokens(text), ids, ("intentions",))
+    found = rule.after_failure(place.glance, command, error, session=place.session, given=place.given)
+    return _listed(rule.HEADING, found, rule.MAX_TOKENS)
 
 
-def joined(*contexts: Context) -> Context:
-    """Several contexts as one."""
-    text = "\n".join(context.text for context in contexts if context.text)
-    memories = tuple(id_ for context in contexts for id_ in context.memories)
-    return Context(text, tokens(text), memories, tuple(name for one in contexts for name in one.sections))
+def at_subagent(place: Place, prompt: str) -> Offer:
+    """What a sub-agent is told when it starts: what matches its prompt, the task under way, its commands."""
+    from claude_memory.context import for_prompt as rule
+
+    tasks = _tasks(place)
+    left = SUBAGENT_TOKENS - sum(tokens(line) + 1 for line in tasks)
+    found = rule.for_prompt(place.glance, prompt, session="", given=()) if prompt else []
+    known = _listed(rule.HEADING, found, left)
+    text = "\n".join(part for part in (known.text, *tasks, COMMANDS) if part)
+    return Offer(text, known.hints, ("task", "commands") if tasks else ("commands",))
 
 
-def _listed(heading: str, memories: Iterable[StoredMemory], max_tokens: int) -> Context:
-    lines: list[str] = []
-    ids: list[MemoryId] = []
-    spent = MARK_TOKENS + tokens(heading) + 1
-    for memory in memories:
-        line = line_for(memory)
-        cost = tokens(line) + 1
-        if spent + cost <= max_tokens:
-            lines.append(line)
-            ids.append(memory.id)
-            spent += cost
-    text = "\n".join([heading, *lines]) if lines else ""
-    return Context(text, tokens(text), tuple(ids), ())
+def _listed(heading: str, found: Sequence[Hint], max_tokens: int) -> Offer:
+    kept = hints.fitted(heading, found, max_tokens)
+    return Offer(hints.rendered(heading, kept), kept)
 
 
-def _spellings(root: Path, path: str) -> list[str]:
+def _joined(one: Offer, other: Offer) -> Offer:
+    text = "\n".join(part for part in (one.text, other.text) if part)
+    return Offer(text, (*one.hints, *other.hints), (*one.sections, *other.sections))
+
+
+def _reminders(place: Place, *, words: str = "", files: tuple[str, ...] = ()) -> Offer:
+    """Intentions whose time has come and that this reader was not told yet; loaded only where any is open."""
+    if not place.glance.has_open_intentions():
+        return Offer()
+    from claude_memory.context.reminders import due_now
+
+    return due_now(place.memory(), words=words, files=files, given=place.given, now=place.now)
+
+
+def _tasks(place: Place) -> list[str]:
+    """The task under way; most projects keep none, and need not load what reads them."""
+    kept = f"{place.home}/projects"
+    names = os.listdir(kept) if os.path.isdir(kept) else []  # noqa: PTH112, PTH208
+    folders = [f"{place.root}/.claude-memories", *(f"{kept}/{name}/sessions" for name in names)]
+    if not any(map(os.path.isdir, folders)):
+        return []
+    from pathlib import Path
+
+    from claude_memory.context.task_section import task_lines
+
+    return task_lines(
+        Path(place.root), Path(place.home), session=place.session, max_tokens=TASK_TOKENS, commands=True
+    )
+
+
+def _spellings(root: str, path: str) -> list[str]:
     """A file as memories may name it: as given, and relative to the project."""
     names = [path]
-    with contextlib.suppress(ValueError):  # another drive
-        names.append(Path(os.path.relpath(path, root)).as_posix())
+    try:
+        names.append(os.path.relpath(path, root).replace(os.sep, "/"))
+    except ValueError:  # another drive
+        return names
     return list(dict.fromkeys(name for name in names if not name.startswith("..")))

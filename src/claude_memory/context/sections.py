@@ -10,11 +10,11 @@ from dataclasses import replace
 from claude_memory.context import file_sections
 from claude_memory.context.builder import Section, Situation
 from claude_memory.context.compaction_section import compactions
+from claude_memory.context.lines import Line
 from claude_memory.context.quoting import DUE_HEADING, intention_line, line_for
 from claude_memory.context.task_section import tasks
 from claude_memory.context.work_section import work
 from claude_memory.model import Kind, MemoryFilter, MemoryId, SearchScope, Status, StoredMemory, Trust
-from claude_memory.text.tokens import Line
 
 TOLD_KINDS = (Kind.CORRECTION, Kind.CONVENTION, Kind.PREFERENCE, Kind.DECISION, Kind.LESSON)
 NOTED_KINDS = (*TOLD_KINDS, Kind.FACT, Kind.FIX, Kind.PATTERN)

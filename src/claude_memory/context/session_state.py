@@ -4,18 +4,20 @@ Asking twice for the same call or sub-agent gives the same answer: a server and 
 wait for it may both ask.
 
 Hooks of one session run in parallel, so every step is one atomic file operation. All of it is
-cache: losing it repeats a line of context, nothing more.
+cache: losing it repeats a line of context, nothing more. Paths are plain texts: hooks load this.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
-from pathlib import Path
+from zlib import crc32
 
-from claude_memory.platform.files import FILE_MODE, private_folder
+TYPE_CHECKING = False  # the real one is an import, too
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
+FILE_MODE, FOLDER_MODE = 0o600, 0o700
 _PENDING_SECONDS = 120.0
 _KEPT_SECONDS = 14 * 86_400.0
 _SEEN_SECONDS = 7 * 86_400.0
@@ -27,39 +29,40 @@ _HEX = "0123456789abcdefABCDEF"
 class SessionState:
     """Markers of one session, under the home's cache."""
 
-    def __init__(self, home: Path, session: str) -> None:
-        self._folder = home / "cache" / "sessions" / _name(session)
+    def __init__(self, home: str | os.PathLike[str], session: str) -> None:
+        self._folder = f"{home}/cache/sessions/{_name(session)}"
 
     def given(self) -> set[str]:
         """Ids of the memories this session was given since its last compaction."""
-        try:
-            return set((self._folder / "given").read_text("ascii", "replace").split())
-        except OSError:
-            return set()
+        return set((self.read("given") or "").split())
 
-    def give(self, ids: list[str]) -> None:
+    def give(self, ids: Iterable[str]) -> None:
         """Note that these were given."""
-        if ids:
-            self._append("given", " ".join(ids) + "\n")
+        if line := " ".join(ids):
+            descriptor = self._open("given", os.O_APPEND)
+            with os.fdopen(descriptor, "ab") as handle:
+                handle.write(line.encode("ascii", "replace") + b"\n")
 
     def start_over(self) -> None:
         """After a compaction or a clear the agent knows nothing of it any more."""
-        with contextlib.suppress(OSError):
-            (self._folder / "given").unlink()
-        for marker in self._markers("touched"):
-            with contextlib.suppress(OSError):
-                marker.unlink()
+        for name in ("given", *self._markers("touched-")):
+            _unlink(f"{self._folder}/{name}")
 
-    def first_touch(self, path: str, by: str = "") -> bool:
-        """Whether this file is touched for the first time in the session, by the call of that id."""
-        name = f"touched-{_name(path)}"
-        return self._create(name, by.encode("utf-8", "replace")) or (bool(by) and self._read(name) == by)
+    def first_touch(self, of: str, by: str = "") -> bool:
+        """Whether this is touched for the first time in the session, by the call of that id."""
+        name = f"touched-{_name(of)}"
+        return self._create(name, by) or (bool(by) and self.read(name) == by)
+
+    def note(self, name: str, content: str) -> None:
+        """Keep a text of the session's own, in place of an earlier one."""
+        temporary = f".{name}.{os.urandom(6).hex()}.tmp"
+        self._create(temporary, content)
+        os.replace(f"{self._folder}/{temporary}", f"{self._folder}/{name}")
 
     def expect_agent(self, tool_use_id: str, kind: str, prompt: str, *, told: bool = False) -> None:
         """A sub-agent of this kind is about to start with this prompt."""
         call = _name(tool_use_id) if tool_use_id else f"{time.time_ns():020d}"
-        name = f"agent-{_word(kind)}-{call}{'-told' if told else ''}"
-        self._create(name, prompt.encode("utf-8", "replace"))
+        self._create(f"agent-{_word(kind)}-{call}{'-told' if told else ''}", prompt)
 
     def started_agent(self, kind: str, by: str = "") -> tuple[str, bool] | None:
         """What the sub-agent that starts now was asked, and whether it was told already in its prompt.
@@ -68,102 +71,120 @@ class SessionState:
         again: a server that answers too late has asked for it already.
         """
         answer = f"started-{_name(by)}"
-        if by and (known := self._read(answer)) is not None:
+        if by and (known := self.read(answer)) is not None:
             return (known[1:], known[0] == "t") if known else None
         waiting = [
             marker
-            for marker in self._markers(f"agent-{_word(kind)}")
-            if _age_seconds(marker) < _PENDING_SECONDS
+            for marker in self._markers(f"agent-{_word(kind)}-")
+            if age_seconds(f"{self._folder}/{marker}") < _PENDING_SECONDS
         ]
         if not waiting:
             return None
-        alone = len(waiting) == 1 and not waiting[0].name.endswith("-crowd")
-        told = waiting[0].name.endswith("-told")
-        prompt = (self._read(waiting[0].name) or "") if alone else ""
+        alone = len(waiting) == 1 and not waiting[0].endswith("-crowd")
+        told = waiting[0].endswith("-told")
+        prompt = (self.read(waiting[0]) or "") if alone else ""
         if by:
-            kept = ("t" if told else "-") + prompt if alone or told else ""
-            self._create(answer, kept.encode("utf-8", "replace"))
-        with contextlib.suppress(OSError):
-            waiting[0].unlink()
+            self._create(answer, ("t" if told else "-") + prompt if alone or told else "")
+        _unlink(f"{self._folder}/{waiting[0]}")
         for other in waiting[1:]:
-            _mark_crowd(other)
+            self._mark_crowd(other)
         return (prompt, told) if alone or told else None
 
-    def _markers(self, kind: str) -> list[Path]:
+    def read(self, name: str) -> str | None:
+        """A marker's content; None if there is no such marker."""
         try:
-            return sorted(self._folder.glob(f"{kind}-*"))
-        except OSError:
-            return []
-
-    def _read(self, name: str) -> str | None:
-        try:
-            return (self._folder / name).read_text("utf-8", "replace")
+            with open(f"{self._folder}/{name}", encoding="utf-8", errors="replace") as handle:  # noqa: PTH123
+                return handle.read()
         except OSError:
             return None
 
-    def _create(self, name: str, content: bytes) -> bool:
-        private_folder(self._folder)
+    def _markers(self, start: str) -> list[str]:
         try:
-            descriptor = os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
+            return sorted(name for name in os.listdir(self._folder) if name.startswith(start))  # noqa: PTH208
+        except OSError:
+            return []
+
+    def _mark_crowd(self, marker: str) -> None:
+        """Of several that start together the last would look alone, and get whichever prompt is left."""
+        if not marker.endswith(("-crowd", "-told")):
+            try:
+                os.rename(f"{self._folder}/{marker}", f"{self._folder}/{marker}-crowd")  # noqa: PTH104
+            except OSError:
+                return
+
+    def _create(self, name: str, content: str) -> bool:
+        try:
+            descriptor = self._open(name, os.O_EXCL)
         except FileExistsError:
             return False
         with os.fdopen(descriptor, "wb") as handle:
-            handle.write(content)
+            handle.write(content.encode("utf-8", "replace"))
         return True
 
-    def _append(self, name: str, text: str) -> None:
-        private_folder(self._folder)
-        descriptor = os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, FILE_MODE)
-        with os.fdopen(descriptor, "ab") as handle:
-            handle.write(text.encode("ascii", "replace"))
+    def _open(self, name: str, flag: int) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | flag
+        try:
+            return os.open(f"{self._folder}/{name}", flags, FILE_MODE)
+        except FileNotFoundError:
+            os.makedirs(self._folder, FOLDER_MODE, exist_ok=True)  # noqa: PTH103
+            return os.open(f"{self._folder}/{name}", flags, FILE_MODE)
 
 
 class SubagentStarts:
     """Whether the client tells of sub-agents that start; older ones do not."""
 
-    def __init__(self, home: Path) -> None:
-        self._marker = home / "cache" / "subagent-start"
+    def __init__(self, home: str | os.PathLike[str]) -> None:
+        self._marker = f"{home}/cache/subagent-start"
 
     def seen(self) -> bool:
         """Whether one was told of lately: a person may go back to an older client."""
-        return self._marker.exists() and _age_seconds(self._marker) < _SEEN_SECONDS
+        return os.path.exists(self._marker) and age_seconds(self._marker) < _SEEN_SECONDS  # noqa: PTH110
 
     def note(self) -> None:
         """One was told of just now."""
-        with contextlib.suppress(OSError):
-            private_folder(self._marker.parent)
-            self._marker.touch(FILE_MODE)
+        try:
+            os.makedirs(os.path.dirname(self._marker), FOLDER_MODE, exist_ok=True)  # noqa: PTH103, PTH120
+            os.close(os.open(self._marker, os.O_WRONLY | os.O_CREAT, FILE_MODE))
+            os.utime(self._marker)
+        except OSError:
+            return
 
 
-def drop_old(home: Path) -> int:
+def drop_old(home: str | os.PathLike[str]) -> int:
     """Remove the markers of sessions that ended long ago."""
-    dropped = 0
-    folders = list((home / "cache" / "sessions").glob("*"))
+    top = f"{home}/cache/sessions"
+    try:
+        folders = [f"{top}/{name}" for name in os.listdir(top)]  # noqa: PTH208
+    except OSError:
+        return 0
     # By the youngest of them: a clock that is a year ahead for a day must not end the sessions of today.
-    youngest = min(map(_age_seconds, folders), default=0.0)
+    youngest = min(map(age_seconds, folders), default=0.0)
+    dropped = 0
     for folder in folders:
-        if _age_seconds(folder) - max(youngest, 0.0) > _KEPT_SECONDS:
-            for marker in folder.glob("*"):
-                with contextlib.suppress(OSError):
-                    marker.unlink()
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+        if age_seconds(folder) - max(youngest, 0.0) > _KEPT_SECONDS:
+            for name in os.listdir(folder):  # noqa: PTH208
+                _unlink(f"{folder}/{name}")
+            try:
+                os.rmdir(folder)  # noqa: PTH106
                 dropped += 1
+            except OSError:
+                continue
     return dropped
 
 
-def _age_seconds(path: Path) -> float:
+def age_seconds(path: str) -> float:
+    """How long ago a file was written."""
     try:
-        return time.time() - path.stat().st_mtime
+        return time.time() - os.stat(path).st_mtime  # noqa: PTH116
     except OSError:
         return 0.0
 
 
-def _mark_crowd(marker: Path) -> None:
-    """Of several that start together the last would look alone, and get whichever prompt is left."""
-    if not marker.name.endswith(("-crowd", "-told")):
-        with contextlib.suppress(OSError):
-            marker.rename(marker.with_name(f"{marker.name}-crowd"))
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)  # noqa: PTH108
+    except OSError:
+        return
 
 
 def _word(kind: str) -> str:
@@ -177,6 +198,5 @@ def _name(value: str) -> str:
     is_id = len(value) < _NO_KEY or not letters.strip(_HEX)
     if is_id and len(value) <= _PLAIN_NAME and value.isascii() and letters.isalnum():
         return value
-    import hashlib
-
-    return hashlib.blake2b(value.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
+    raw = value.encode("utf-8", "surrogatepass")  # two that meet cost a line of context
+    return f"{crc32(raw):08x}{crc32(raw[::-1]):08x}{len(raw):x}"

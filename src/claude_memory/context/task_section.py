@@ -8,10 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from claude_memory.context.builder import Situation
+from claude_memory.context.lines import Line
 from claude_memory.errors import MemoryFault
 from claude_memory.platform.layout import FOLDER
 from claude_memory.text.quotation import plain
-from claude_memory.text.tokens import Line
 
 START_TOKENS = 200
 SUBAGENT_TOKENS = 250

@@ -13,12 +13,12 @@ from datetime import date, datetime
 from typing import Any, NamedTuple
 
 from claude_memory.context.builder import Situation
+from claude_memory.context.lines import Line
 from claude_memory.model import SearchScope
 from claude_memory.notes import session_log
 from claude_memory.notes.places import PersonFiles
 from claude_memory.store import archive_of
 from claude_memory.text.quotation import clipped, inner, named, plain, quoted
-from claude_memory.text.tokens import Line
 
 DAYS = 3  # on which there were sessions
 RECORDS = 40  # of the latest sessions, among which the branch's own are looked for

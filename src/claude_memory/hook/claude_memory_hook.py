@@ -26,6 +26,7 @@ FOLLOWED = (
     "SessionStart",
     "UserPromptSubmit",
     "PreToolUse",
+    "PostToolUseFailure",
     "SubagentStart",
     "Stop",
     "SubagentStop",

@@ -19,6 +19,7 @@ MOST_EVENTS = 2_000
 # A reply that shares this many of a memory's words, and half of them, was made with it in mind.
 FEWEST_WORDS = 4
 LEAST_SHARE = 0.5
+_READERS = ("Read", "NotebookRead")
 _WANTED = (EventKind.INJECTION, EventKind.TOOL_USE, EventKind.REPLY)
 
 
@@ -74,10 +75,24 @@ def _given(events: Sequence[Event]) -> dict[str, dict[str, datetime]]:
     return found
 
 
+def how_used(event: Event, id_: str, files: Sequence[str], command: str = "") -> str:
+    """What a call of a tool did with something that was given: in a few words, empty if nothing."""
+    inputs = event.payload.get("tool_input")
+    inputs = inputs if isinstance(inputs, dict) else {}
+    if id_ and any(id_ in text for text in strings_in(inputs)):
+        return f"opened {id_}"
+    touched = _touched(event.payload)
+    if touched and event.payload.get("tool_name") not in _READERS:
+        return next((f"edited {file}" for file in files if _same_file(touched, file)), "")
+    ran = inputs.get("command")
+    if command and isinstance(ran, str) and " ".join(command.split()) in " ".join(ran.split()):
+        return f"ran {command}"
+    return ""
+
+
 def _uses(event: Event, memory: StoredMemory) -> bool:
     if event.kind is EventKind.TOOL_USE:
-        touched = _touched(event.payload)
-        return bool(touched) and any(_same_file(touched, file) for file in memory.files)
+        return bool(how_used(event, memory.id, memory.files))
     said = set(query_terms(" ".join(strings_in(event.payload))[:20_000]))
     words = set(query_terms(memory.body[:2_000]))
     shared = len(said & words)

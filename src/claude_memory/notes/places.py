@@ -14,8 +14,6 @@ from typing import NamedTuple
 from claude_memory.notes.blocks import short
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.layout import FOLDER, stays_inside
-from claude_memory.platform.project import identify
-from claude_memory.settings import of_project
 
 INVITATION = "What is going on right now. Write freely: only the marked blocks are kept up by claude-memory."
 _APPROVED = "approved.txt"
@@ -116,12 +114,18 @@ def project_files(home: Path, project_id: str, root: Path) -> ProjectFiles:
         copies = kept / _COPIES
         lost = copies.is_dir() and is_approved(home, project_id, root)
         return ProjectFiles(copies if lost else kept, kept)
-    base = root if of_project(root).get("layout") == "repo" else own
+    base = root if _is_repo_layout(root) else own
     if not all(stays_inside(base / name, base) for name in _FOLDERS):
         return ProjectFiles(kept, kept)  # what stands there is another project's, whoever put the link there
     if is_approved(home, project_id, root):
         return ProjectFiles(base, kept)
     return ProjectFiles(kept, kept, (base,))
+
+
+def _is_repo_layout(root: Path) -> bool:
+    from claude_memory.settings import of_project
+
+    return bool(of_project(root).get("layout") == "repo")
 
 
 def noted_project(home: Path, root: Path) -> str:
@@ -147,6 +151,8 @@ def forget_noted(home: Path) -> None:
 
 def _note_of(home: Path, root: Path) -> Path:
     """By all that names the folder: another repository at the same place has another note."""
+    from claude_memory.platform.project import identify  # not for a hook that knows its project
+
     names = "\n".join(identify(root, quick=True).identities)
     return home / _NOTED / short(names.encode("utf-8", "surrogateescape"), 12)
 
@@ -164,7 +170,7 @@ def unapproved(home: Path, project_id: str, root: Path, *, repo: bool) -> list[P
     """Files that stand under a project's folder though the person never took it over."""
     if is_approved(home, project_id, root):
         return []
-    at_top = repo or of_project(root).get("layout") == "repo"
+    at_top = repo or _is_repo_layout(root)
     return [path for base in (root / FOLDER, *((root,) if at_top else ())) for path in _files_under(base)]
 
 

@@ -10,16 +10,14 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 MAX_BYTES = 4 << 20
 _CONFLICT = re.compile(r"^(<{7}|={7}|>{7}|\|{7})( |$)")
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """A line that could not be used, and why."""
 
     path: Path
@@ -27,8 +25,7 @@ class Problem:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(NamedTuple):
     """A text file's lines (without line ends, numbered from 1) and what was wrong with it."""
 
     path: Path
@@ -41,8 +38,7 @@ class Lines:
         return "\n".join(line for _, line in self.lines)
 
 
-@dataclass(frozen=True, slots=True)
-class JsonRecord:
+class JsonRecord(NamedTuple):
     """One JSON object of a file of lines."""
 
     line: int

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from claude_memory.errors import ConfigFault, InvalidInput
 from claude_memory.platform.files import private_folder, write_atomically
@@ -19,8 +18,7 @@ LAYOUTS = ("private", "repo")
 _IGNORE_ALL = b"# Made by claude-memory: nothing in this folder belongs into version control.\n*\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     """What `prepare` found or made."""
 
     folder: Path

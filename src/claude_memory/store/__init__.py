@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 from claude_memory.errors import ConfigFault
 
+TYPE_CHECKING = False  # hooks load this on their way to a quick look: typing would take longer than all of it
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from claude_memory.settings import Settings
     from claude_memory.store.archive_protocol import Archive
     from claude_memory.store.protocol import Store
@@ -17,7 +17,7 @@ _SQLITE = "sqlite:///"
 
 def open_store(home: Path, settings: Settings, *, patience_ms: int | None = None) -> Store:
     """Open the store of a home, made and migrated if need be; hooks have less patience with other writers."""
-    from claude_memory.store.sqlite import SqliteStore
+    from claude_memory.store.sqlite.store import SqliteStore
 
     path = database_path(home, settings.store)
     return SqliteStore.open(path, home, keep_backups=settings.keep_backups, patience_ms=patience_ms)
@@ -37,6 +37,8 @@ def database_path(home: Path, named: str) -> Path:
         return home / "memory.db"
     if not named.startswith(_SQLITE) or not named[len(_SQLITE) :].strip("/"):
         raise ConfigFault(f"setting store wants `sqlite:///PATH` or nothing, not {_scheme(named)!r}")
+    from pathlib import Path
+
     return home / Path(named[len(_SQLITE) :]).expanduser()
 
 

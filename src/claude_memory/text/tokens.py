@@ -1,4 +1,4 @@
-"""A context that is handed over, and its size in tokens, estimated without a tokenizer.
+"""The size of a text in tokens, estimated without a tokenizer, and the marks around what is handed over.
 
 The estimate leans high: a context over its budget costs an agent more than a line left out.
 """
@@ -7,42 +7,11 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
-
-from claude_memory.model import MemoryId
 
 # What we hand over stands between these, so that a later import of the conversation knows it for ours.
 # Nothing from a memory can close it early: tags are taken out of whatever is quoted.
 OPENING, CLOSING = "<claude-memory>", "</claude-memory>"
 CHARACTERS_PER_TOKEN = 3.6  # English prose and code measure 3.7 to 4.5; the lower end is the safe one
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of context: the memory it stands for if any, why it is there, and what it was made from."""
-
-    text: str
-    memory: MemoryId | None = None
-    reason: str = ""
-    source: str = ""  # the session, summary or file, where that is no memory
-    level: int = 0  # of a heading, which stands only above a line of its own: 1 is the highest
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What is handed over, and what it was made of."""
-
-    text: str
-    tokens: int
-    memories: tuple[MemoryId, ...]
-    sections: tuple[str, ...]
-    lines: tuple[Line, ...] = ()
-
-
-def marked(context: Context) -> Context:
-    """The context as it is handed over."""
-    text = f"{OPENING}\n{context.text}\n{CLOSING}"
-    return replace(context, text=text, tokens=tokens(text))
 
 
 def tokens(text: str) -> int:
@@ -51,8 +20,13 @@ def tokens(text: str) -> int:
     return -int(-ascii_count // CHARACTERS_PER_TOKEN) + (len(text) - ascii_count)
 
 
-MARK_TOKENS = tokens(f"{OPENING}\n\n{CLOSING}") + 1
-MARK_CHARACTERS = len(f"{OPENING}\n\n{CLOSING}")
+def marked(text: str) -> str:
+    """The text as it is handed over."""
+    return f"{OPENING}\n{text}\n{CLOSING}"
+
+
+MARK_TOKENS = tokens(marked("")) + 1
+MARK_CHARACTERS = len(marked(""))
 
 # Code and logs take more tokens than prose of the same length. Fitted to a tokenizer that was published
 # for Claude: over 30 long sessions 4% below it on average, for their summaries 3% above.

@@ -75,6 +75,54 @@ def _check(segment: str) -> tuple[str, frozenset[str]] | None:
     return " ".join((program, *verbs[:taken])), _objects(verbs[taken:])
 
 
+_LOOKING = frozenset(
+    """ls cat grep rg find echo head tail sed awk pwd which wc test tree diff rm mkdir cp mv cd export source
+    sleep [ for if while do done then fi set unset true false printf sort uniq xargs tee touch chmod kill
+    pgrep ps""".split()
+)
+_INTERPRETERS = frozenset(
+    "python python3 node bash sh zsh fish pwsh powershell wsl ruby perl deno jq".split()
+)
+_BLAMED = re.compile(r"(?:^|[\s:])([a-z][a-z0-9]*): ")
+_WITH_PARTS = frozenset(("gh", "docker", "kubectl", "npm", "pnpm", "yarn", "bun", "mise", "uv", "aws", "az"))
+_PART = re.compile(r"[a-z][a-z0-9:_-]*$")
+
+
+def families(command: str) -> list[str]:
+    """The kinds of commands a line runs: `go test`, `gh pr diff`, `mise run lint`; none that only look."""
+    return list(dict.fromkeys(name for segment in segments(command) if (name := _family(segment))))
+
+
+def _family(segment: str) -> str:
+    check = _check(segment)
+    if check is not None:
+        return check[0]
+    words = segment.split()
+    program = words[0].rpartition("/")[2].removesuffix(".exe")
+    if program in _LOOKING or program in _INTERPRETERS or not re.match(r"[\w.+-]+$", program):
+        return ""
+    if program == "git" and words[1:2] == ["-C"]:
+        del words[1:3]
+    parts: list[str] = []
+    for word in words[1 : 3 if program in _WITH_PARTS else 2]:
+        if not _PART.match(word):
+            break
+        parts.append(word)
+    return " ".join((program, *parts))
+
+
+def failed_family(command: str, error: str) -> str:
+    """Which part of a line failed: the last one that its output names, else the last one.
+
+    None where the output blames what only looks, moves or runs a script: `cd: no such file`.
+    """
+    if not _LOOKING.union(_INTERPRETERS).isdisjoint(_BLAMED.findall(error[:200])):
+        return ""
+    found = families(command)
+    told = [name for name in found if re.search(rf"(?<![\w.]){re.escape(name.split()[-1])}(?![\w.])", error)]
+    return (told or found or [""])[-1]
+
+
 def _objects(words: Iterable[str]) -> frozenset[str]:
     named = (word.strip("'\"") for word in words if not word.startswith("-"))
     return frozenset(word for word in named if word not in _NO_FILTER and re.search(r"[./:]", word))

@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from claude_memory.model import Event, EventKind
+if TYPE_CHECKING:
+    from claude_memory.model import Event
 
 
 class Speaker(StrEnum):
@@ -145,12 +146,12 @@ def of_result(tool: str, text: str, facts: Mapping[str, Any] | None = None) -> V
 # Where an event that was drawn up from a transcript says who speaks.
 SPEAKER, MANNER = "speaker", "manner"
 _HOOKS = {
-    EventKind.PROMPT: "UserPromptSubmit",
-    EventKind.REPLY: "Stop",
-    EventKind.SUBAGENT_RESULT: "SubagentStop",
-    EventKind.COMPACTION: "PostCompact",
-    EventKind.TOOL_USE: "PostToolUse",
-    EventKind.TOOL_FAILURE: "PostToolUseFailure",
+    "prompt": "UserPromptSubmit",
+    "reply": "Stop",
+    "subagent_result": "SubagentStop",
+    "compaction": "PostCompact",
+    "tool_use": "PostToolUse",
+    "tool_failure": "PostToolUseFailure",
 }
 
 

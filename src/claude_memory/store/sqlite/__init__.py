@@ -1,5 +1,4 @@
-"""The store in one SQLite file: rows, text index and vectors commit together."""
+"""The store in one SQLite file: rows, text index and vectors commit together.
 
-from claude_memory.store.sqlite.store import SqliteStore
-
-__all__ = ["SqliteStore"]
+Imports nothing: a hook that takes a quick look into the store must not load all of it.
+"""

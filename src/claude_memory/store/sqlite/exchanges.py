@@ -15,6 +15,7 @@ import apsw
 from claude_memory.model import BY_HAND, MemoryId, Status, StoredMemory
 from claude_memory.store.archive_protocol import Understood
 from claude_memory.store.sqlite import changes, erase, rows, write
+from claude_memory.understand import commands
 
 _PLACES = ("places", "messages")
 _GUESSED = "('distilled', 'compaction')"
@@ -101,6 +102,21 @@ def _place(db: apsw.Connection, conversation: int, item: Understood) -> None:
            ON CONFLICT (memory) DO UPDATE SET conversation = excluded.conversation,
                first = excluded.first, last = excluded.last, record = excluded.record""",
         (conversation, item.first, item.last, rows.to_json(item.record), item.memory.id),
+    )
+    _note_failures(db, item)
+
+
+def _note_failures(db: apsw.Connection, item: Understood) -> None:
+    """By which kinds of commands the exchange is found when one of them is about to be run again."""
+    failed = (run for run in item.record.get("commands", ()) if run.get("failed"))
+    kinds = {kind for run in failed for kind in commands.families(run["command"])}
+    db.execute(
+        "DELETE FROM exchange_failures WHERE memory = (SELECT number FROM memories WHERE id = ?)",
+        (item.memory.id,),
+    )
+    db.executemany(
+        "INSERT INTO exchange_failures SELECT ?, number FROM memories WHERE id = ?",
+        [(rows.clean(kind), item.memory.id) for kind in sorted(kinds)],
     )
 
 

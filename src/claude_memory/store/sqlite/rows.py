@@ -27,7 +27,9 @@ from claude_memory.model import (
     StoredMemory,
     Trust,
 )
+from claude_memory.store.sqlite import keys
 
+clean = keys.clean
 USER_SPACE = 0  # memories that travel with the person; projects count from 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -47,13 +49,6 @@ def fetch(
 ) -> list[tuple[Any, ...]]:
     """All rows of a statement."""
     return db.execute(statement, values).fetchall()
-
-
-def clean(text: str) -> str:
-    """Text that can be stored: halves of a surrogate pair that lost the other half are replaced."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def kept(text: str) -> str:

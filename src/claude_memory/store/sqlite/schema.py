@@ -388,6 +388,16 @@ CREATE INDEX events_of_compactions ON events (session, number)
     WHERE kind IN ('compaction_start', 'compaction');
 """
 
+# In which exchanges a command of a kind failed; made with the exchange, and gone with it.
+_FAILURES = """
+CREATE TABLE exchange_failures (
+    family TEXT NOT NULL,
+    memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
+    PRIMARY KEY (family, memory)
+) WITHOUT ROWID;
+CREATE INDEX exchange_failures_by_memory ON exchange_failures (memory);
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _FIRST,
     _CONVERSATIONS,
@@ -396,6 +406,7 @@ MIGRATIONS: tuple[str, ...] = (
     _UNJUDGED,
     _UNDERSTANDING,
     _COMPACTIONS,
+    _FAILURES,
 )
 CURRENT = len(MIGRATIONS)
 _ACTIVE = """SELECT type, name, sql FROM sqlite_master

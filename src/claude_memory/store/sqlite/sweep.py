@@ -62,6 +62,7 @@ SILENT = {
     "cursors": "names of mirrors",
     "rejected": "hashes",
     "summed_up": "agents' own ids, and ids of events",
+    "exchange_failures": "names of commands, made with their exchange and gone with it",
     "entities": "mentioned by a memory, and gone with the last one",
     "mentions": "kinds",
     "file_states": "paths and hashes of lines",

@@ -6,7 +6,6 @@ number of its space, so that a query of one project cannot meet a row of another
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,13 +14,11 @@ from typing import NamedTuple
 import apsw
 
 from claude_memory.store.sqlite import rows
+from claude_memory.store.sqlite.keys import escaped
 from claude_memory.text import words as text
 
 NEIGHBOUR_TERMS = 200  # of each neighbour: enough for a turn, little enough that a paste drowns nobody
 _REACH = 2
-# All of ASCII but a-z, 0-9 and the space; said so, because a set of all of Unicode takes 10 ms to compile.
-_UNSAFE = re.compile(r"[\x00-\x1f!-/:-`{-\x7f]")
-_CODES = {chr(code): f"_{code:02x}" for code in range(128)}
 _PUTS = 500  # entries that wait to be written together
 
 
@@ -41,18 +38,7 @@ def encode(space: int, terms: str) -> str:
     """
     if not terms:
         return ""
-    return f"{space}_" + _escaped(terms).replace(" ", f" {space}_")
-
-
-def key(space: int, term: str) -> str:
-    """One term as it stands in index and lexicon."""
-    return f"{space}_" + _escaped(term).replace(" ", "_20")
-
-
-def _escaped(terms: str) -> str:
-    if terms.isascii() and terms.isalnum() and terms == terms.lower():  # most, and a search asks for hundreds
-        return terms
-    return _UNSAFE.sub(lambda found: _CODES[found[0]], rows.clean(terms))
+    return f"{space}_" + escaped(terms).replace(" ", f" {space}_")
 
 
 def length(entry: Entry) -> float:

@@ -15,7 +15,8 @@ import apsw
 
 from claude_memory.model import MemoryFilter, PassageId, SearchScope
 from claude_memory.store.protocol import TermStatistics
-from claude_memory.store.sqlite import rows, text_index, visible
+from claude_memory.store.sqlite import keys as index_keys
+from claude_memory.store.sqlite import rows, visible
 
 # Scored per query, at about 1 µs each; stores of some thousand passages are searched exhaustively. On
 # 20,000 passages of unrelated words this keeps 95% of the exact ten best; four times as many, 96%.
@@ -45,7 +46,7 @@ def term_statistics(db: apsw.Connection, scope: SearchScope, terms: Iterable[str
     """How many passages there are, how long they are, and how many hold each term."""
     spaces = rows.spaces_of(db, scope)
     passages, length = _totals(db, spaces)
-    keys = {term: [text_index.key(space, term) for space in spaces] for term in terms}
+    keys = {term: [index_keys.key(space, term) for space in spaces] for term in terms}
     known = _frequencies(db, list(chain.from_iterable(keys.values())))
     frequency = {term: sum(known.get(key, 0) for key in places) for term, places in keys.items()}
     return TermStatistics(passages, length / passages if passages else 0.0, frequency)
@@ -98,7 +99,7 @@ def _postings(
     db: apsw.Connection, spaces: Sequence[int], terms: Mapping[str, float]
 ) -> dict[int, list[Posting]]:
     """Per space the terms that occur there, rarest first, with their weight in the whole scope."""
-    keys = {(space, term): text_index.key(space, term) for term in terms for space in spaces}
+    keys = {(space, term): index_keys.key(space, term) for term in terms for space in spaces}
     known = _frequencies(db, list(keys.values()))
     passages, _ = _totals(db, spaces)
     holding: defaultdict[str, int] = defaultdict(int)

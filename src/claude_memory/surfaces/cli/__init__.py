@@ -64,7 +64,7 @@ def _mcp(pinned: list[str]) -> int:
 
 
 def hook(arguments: list[str]) -> int:
-    """Hand the event on standard input to the hook program, as an agent would start it."""
+    """Do with the event on standard input what the installed hook does."""
     from claude_memory.hook.claude_memory_hook import main as run_hook
 
-    return run_hook(arguments)
+    return run_hook([*arguments, "--site", os.pathsep.join(place for place in sys.path if place)])

@@ -1,9 +1,9 @@
-"""Commands that tie the memory to agents: install, uninstall, mcp, ledger."""
+"""Commands that tie the memory to agents: install, uninstall, mcp, context, ledger."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +11,7 @@ import typer
 
 from claude_memory.platform.project import root_of
 from claude_memory.surfaces.cli import output
-from claude_memory.surfaces.cli.request import Json, one_of, opened, place, since_when
+from claude_memory.surfaces.cli.request import Json, one_at_most, one_of, opened, place, said, since_when
 
 if TYPE_CHECKING:
     from claude_memory.install.installer import Step
@@ -121,18 +121,68 @@ def ledger(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show what hooks gave to agents, in tokens, by day and session."""
+    """Show what hooks gave to agents, by day and session, and what the session then did with it."""
     with opened(context, fresh=True) as memory:
         given = memory.ledger(since=since)
-    lines: list[output.Line] = [
-        [
-            (f"{line.day}  ", "dim"),
-            (f"{line.tokens:>6} tokens  ", "bold"),
-            (f"{line.times:>4}×  {line.memories:>4} memories  ", ""),
-            (f"{line.given_at:<17} {line.session or '-'}", ""),
-        ]
-        for line in given
-    ]
+    lines: list[output.Line] = []
+    for line in given:
+        lines.append(
+            [
+                (f"{line.day}  ", "dim"),
+                (f"{line.tokens:>6} tokens  ", "bold"),
+                (f"{line.times:>4}×  {line.memories:>4} memories  ", ""),
+                (f"{line.given_at:<18} {line.session or '-'}", ""),
+            ]
+        )
+        lines += ([(f"{'':12}used: {use}", "dim")] for use in line.used)
     output.answer(given, lines, json=json)
     if not given and not json:
         output.note("no hook has given anything in this project yet")
+
+
+def context_(
+    context: typer.Context,
+    start: Annotated[bool, typer.Option("--start", help="At the start of a session.")] = False,
+    prompt: Annotated[str | None, typer.Option(metavar="TEXT", help="With this prompt.")] = None,
+    file: Annotated[str | None, typer.Option(metavar="FILE", help="Before this file is edited.")] = None,
+    command: Annotated[str | None, typer.Option(metavar="COMMAND", help="Before this command runs.")] = None,
+    subagent: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="To a sub-agent that starts with this prompt.")
+    ] = None,
+    max_tokens: Annotated[
+        int,
+        typer.Option(metavar="N", min=1, help="Without a moment: the budget, about 4 characters a token."),
+    ] = 500,
+    json: Json = False,
+) -> None:
+    """Show what an agent would be given at a moment, line by line, with the reason and id of each.
+
+    Without a moment: the tasks that a sub-agent would be told of.
+    """
+    wanted = {"prompt": prompt, "file": file, "command": command, "subagent": subagent}
+    one_at_most(("--start", start), *((f"--{name}", text) for name, text in wanted.items()))
+    moment = "start" if start else next((name for name, text in wanted.items() if text is not None), "")
+    if moment:
+        _preview(context, moment, said(wanted.get(moment) or ""), json=json)
+    else:
+        from claude_memory.surfaces.cli.tasks import show_tasks
+
+        show_tasks(context, max_tokens, json=json)
+
+
+def _preview(context: typer.Context, moment: str, text: str, *, json: bool) -> None:
+    from claude_memory.surfaces.hooks.preview import preview
+
+    with opened(context, fresh=True) as memory:
+        offer = preview(memory, moment, text, now=datetime.now(UTC))
+        is_off = moment in memory.settings.context_off
+    given = [{"text": hint.text, "id": hint.memory, "reason": hint.reason} for hint in offer.hints]
+    document = {"moment": moment, "off": is_off, "tokens": offer.tokens, "text": offer.text, "lines": given}
+    why = {hint.text: hint.reason for hint in offer.hints}
+    lines: list[output.Line] = [
+        [(line, ""), (f"  ← {why[line]}" if why.get(line) else "", "dim")] for line in offer.text.splitlines()
+    ]
+    output.answer(document, lines, json=json)
+    if not json:
+        state = ", but the setting context_off switches it off" if is_off else ""
+        output.note(f"{offer.tokens} tokens{state}" if offer.text else "nothing would be given")

@@ -28,9 +28,9 @@ PARTS: dict[str, tuple[str, ...]] = {
     "notes": ("reflect", "lesson", "decide", "distill", "log", "buffer", "notes"),
     "tasks": (
         *("scratchpad", "plan", "append", "status", "export", "cleanup"),
-        *("context", "project-info", "project-context", "session"),
+        *("project-info", "project-context", "session"),
     ),
-    "agents": ("install", "uninstall", "mcp", "ledger"),
+    "agents": ("install", "uninstall", "mcp", "context", "ledger"),
     "upkeep": ("doctor", "stats", "consolidate", "reindex", "hook", "version"),
     "demo": ("demo",),
     "config": ("config",),

@@ -234,14 +234,8 @@ def cleanup(
     task_views.cleaned(report, json=json)
 
 
-def context_(
-    context: typer.Context,
-    max_tokens: Annotated[
-        int, typer.Option(metavar="N", min=1, help="The budget, about 4 characters a token.")
-    ] = 500,
-    json: Json = False,
-) -> None:
-    """Show what a sub-agent would be given."""
+def show_tasks(context: typer.Context, max_tokens: int, *, json: bool) -> None:
+    """The tasks that a sub-agent would be told of."""
     tasks = _tasks(context)
     text = tasks.get_context(max_tokens=max_tokens)
     document = {

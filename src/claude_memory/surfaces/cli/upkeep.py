@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -136,15 +135,10 @@ def hook(
     event: Annotated[str, typer.Argument(metavar="EVENT", help="The agent's name for it, such as Stop.")],
     agent: Annotated[str, typer.Option(metavar="NAME", help="Which agent reports it.")] = "claude-code",
 ) -> None:
-    """Capture the event on standard input, and no more.
-
-    It prints nothing and starts no drain; the next command stores it. The hooks that `install` sets up also
-    answer with context and start the drain.
-    """
+    """Do with the event on standard input what the installed hook does: capture it, give context."""
     from claude_memory.surfaces.cli import hook as run_hook
 
-    os.environ["CLAUDE_MEMORY_HOME"] = str(place(context).home_folder)
-    raise typer.Exit(run_hook([event, "--agent", agent]))
+    raise typer.Exit(run_hook([event, "--agent", agent, "--home", str(place(context).home_folder)]))
 
 
 def version(json: Json = False) -> None:

@@ -11,12 +11,8 @@ import os
 import sys
 import time
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-# The three that search are asked of a running server first.
-SERVED = ("UserPromptSubmit", "PreToolUse", "SubagentStart")
+# All but the start, which drains, are asked of a running server first.
+SERVED = ("UserPromptSubmit", "PreToolUse", "PostToolUseFailure", "SubagentStart")
 DRAINING = ("Stop", "SubagentStop", "PreCompact", "PostCompact")
 # Agents whose hooks read context in the form we give it; others are captured only.
 LISTENING = ("claude-code", "codex", "gemini-cli")
@@ -37,12 +33,10 @@ def follow(home: str, event: str, agent: str, raw: bytes, site: str) -> None:
         _give_up_after(ANSWER_SECONDS)
         text = ask_server(home, event, raw) if event in SERVED else None
         if text is None:
-            _travel_light()
-            from pathlib import Path
-
+            gc.disable()  # for a process that lives a tenth of a second
             from claude_memory.surfaces.hooks.answers import respond
 
-            text = respond(event, raw, Path(home))
+            text = respond(event, raw, home)
         _print(text.strip())
 
 
@@ -111,67 +105,6 @@ def _give_up_after(seconds: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, seconds)
     except (ImportError, AttributeError, ValueError):
         pass
-
-
-def _travel_light() -> None:
-    """Load the package in half the time, for a process that lives a tenth of a second.
-
-    No search for garbage. No `inspect`, which dataclasses imports and next to never needs, nor what
-    pathlib has for addresses. No OpenSSL for hashes that Python has of its own. And values that are made
-    of less code: most of what a frozen dataclass costs is compiling methods that here are shared, or that
-    keep from itself what nobody does in so short a life.
-    """
-    gc.disable()
-    sys.modules.setdefault("_hashlib", None)  # type: ignore[arg-type]
-    _load_later("inspect")
-    _load_later("urllib.parse", "quote_from_bytes")  # pathlib takes it for addresses, which no hook makes
-    import dataclasses
-
-    whole = dataclasses.dataclass
-
-    def light(cls: type | None = None, /, **options: bool) -> object:
-        if cls is None:
-            return lambda given: light(given, **options)
-        kept = {name: value for name, value in options.items() if name not in ("frozen", "slots")}
-        made: Any = whole(**{**kept, "repr": False, "eq": False})(cls)
-        if options.get("eq", True):
-            made.__eq__, made.__hash__ = _equal, _hash
-        return made
-
-    dataclasses.dataclass = light  # type: ignore[assignment]
-
-
-def _equal(one: object, other: object) -> bool:
-    return one.__class__ is other.__class__ and _values(one) == _values(other)
-
-
-def _hash(one: object) -> int:
-    return hash(_values(one))
-
-
-def _values(one: object) -> tuple[object, ...]:
-    return tuple([getattr(one, name) for name in one.__dataclass_fields__])  # type: ignore[attr-defined]
-
-
-def _load_later(module: str, *functions: str) -> None:
-    """Put in a module's place one that becomes it when used; `functions` may be imported before that."""
-
-    def real() -> Any:
-        if sys.modules.get(module) is later:
-            del sys.modules[module]
-        __import__(module)
-        return sys.modules[module]
-
-    class Later(type(sys)):  # type: ignore[misc]
-        def __getattr__(self, name: str) -> object:
-            if name == "__path__":  # asked by every `from … import`
-                raise AttributeError(name)
-            return getattr(real(), name)
-
-    later = Later(module)
-    for name in functions:
-        setattr(later, name, lambda *given, name=name: getattr(real(), name)(*given))
-    sys.modules.setdefault(module, later)
 
 
 def _print(text: bytes) -> None:

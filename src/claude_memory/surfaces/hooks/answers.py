@@ -1,42 +1,60 @@
-"""Answers to hooks: context for a session's start, a prompt, a sub-agent, the first touch of a file.
+"""Answers to hooks: context for a session's start, a prompt, a file, a command, a failure, a sub-agent.
 
-The event is in the spool before anybody comes here. Words only, unless a server lends its embedder;
-nothing here may block, and no fault may cost more than the context.
+The event is in the spool before anybody comes here. Nothing here may block, and no fault may cost more than
+the context. All but the start of a session get by on a quick look into the store: where a session is and
+what its settings switch off is noted once, on a card beside its other markers.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from claude_memory.context.session_state import SessionState
-from claude_memory.model import SessionId
-from claude_memory.opening import Opened
-from claude_memory.text.tokens import Context, marked
 
+TYPE_CHECKING = False  # the real one is an import, too
 if TYPE_CHECKING:
-    from claude_memory.embed.protocol import Embedder
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from claude_memory.context.moments import Offer, Place
+    from claude_memory.opening import Opened
 
 MAX_QUESTION_CHARACTERS = 4_000
 PATIENCE_MS = 50  # with a writer; all that a hook writes can be written by the next one, too
 EDITING_TOOLS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
+RUNNING_TOOLS = ("Bash", "shell", "exec_command", "run_shell_command")
 AGENT_TOOLS = ("Agent", "Task")
 
 
-@dataclass(frozen=True, slots=True)
 class Moment:
     """One hook call: its event, what the agent said of it, and the memory it is asked of."""
 
-    event: str
-    payload: Mapping[str, Any]
-    memory: Opened
-    now: datetime
-    embedder: Embedder | None = None
+    def __init__(
+        self,
+        event: str,
+        payload: Mapping[str, Any],
+        home: str | os.PathLike[str],
+        memory: Opened | None = None,
+    ) -> None:
+        self.event, self.payload, self.home = event, payload, os.fspath(home)
+        self.now = datetime.now(UTC)
+        self._memory = memory
+
+    @property
+    def memory(self) -> Opened:
+        """The memory of the folder, opened on first use; most moments get by without it."""
+        if self._memory is None:
+            from claude_memory.opening import Opened
+
+            self._memory = Opened.open(self.home, folder_of(self.payload), patience_ms=PATIENCE_MS)
+        return self._memory
+
+    def close(self) -> None:
+        """Give back what was opened."""
+        if self._memory is not None:
+            self._memory.close()
 
     @property
     def session(self) -> str:
@@ -45,13 +63,13 @@ class Moment:
     @property
     def state(self) -> SessionState:
         """What the session was given, and the sub-agents it is about to start."""
-        return SessionState(self.memory.home, self.session)
+        return SessionState(self.home, self.session)
 
     @property
     def reader(self) -> SessionState:
         """What whoever will read the context was given: the session's own agent, or one of its sub-agents."""
         agent = self.text("agent_id")
-        return SessionState(self.memory.home, f"{self.session}-{agent}") if agent else self.state
+        return SessionState(self.home, f"{self.session}-{agent}") if agent else self.state
 
     def text(self, name: str) -> str:
         value = self.payload.get(name)
@@ -62,22 +80,55 @@ class Moment:
         value = inputs.get(name) if isinstance(inputs, dict) else None
         return value if isinstance(value, str) else ""
 
+    def card(self) -> Mapping[str, Any]:
+        """Where the session is: project, root, store, and what its settings switch off."""
+        stamp = [
+            self.text("cwd"),
+            os.environ.get("CLAUDE_MEMORY_STORE", ""),
+            _stamp(f"{self.home}/config.toml"),
+        ]
+        try:
+            known: dict[str, Any] = json.loads(self.state.read("card") or "{}")
+        except ValueError:
+            known = {}
+        if not self.session or known.get("stamp") != stamp:
+            known = {**_looked_up(self.memory), "stamp": stamp}
+            if self.session:
+                self.state.note("card", json.dumps(known))
+        return known
 
-@dataclass(frozen=True, slots=True)
+    def is_off(self, kind: str) -> bool:
+        """Whether the settings switch off what is given at this kind of moment."""
+        return kind in self.card()["off"]
+
+    def place(self) -> Place:
+        """What the rules of a moment need to know."""
+        from claude_memory.context.moments import Place
+        from claude_memory.store.sqlite.glance import Glance
+
+        card = self.card()
+        return Place(
+            self.home,
+            card["root"],
+            Glance(card["store"], card["project"]),
+            lambda: self.memory,
+            session=self.session,
+            given=self.reader.given(),
+            now=self.now,
+        )
+
+
 class Answer:
     """Context, and the form it takes; by default the client adds it to what the model reads."""
 
-    context: Context
-    output: Mapping[str, Any] | None = None
+    def __init__(self, offer: Offer, output: Mapping[str, Any] | None = None) -> None:
+        self.offer, self.output = offer, output
 
 
-def respond(event: str, raw: bytes, home: Path) -> bytes:
+def respond(event: str, raw: bytes, home: str | os.PathLike[str]) -> bytes:
     """What to print for an event: a JSON document with context, or nothing."""
     payload = wanted(event, raw)
-    if payload is None:
-        return b""
-    with Opened.open(home, folder_of(payload), patience_ms=PATIENCE_MS) as memory:
-        return answer(Moment(event, payload, memory, datetime.now(UTC)))
+    return answer(Moment(event, payload, home)) if payload is not None else b""
 
 
 def wanted(event: str, raw: bytes) -> Mapping[str, Any] | None:
@@ -94,70 +145,63 @@ def folder_of(payload: Mapping[str, Any]) -> str | None:
 
 def answer(moment: Moment, *, in_time: Callable[[], bool] = lambda: True) -> bytes:
     """The answer for one moment; what comes too late is neither given nor accounted for."""
+    from claude_memory.text.tokens import marked
+
     found = _HANDLERS[moment.event](moment)
-    if found is None or not found.context.text or not in_time():
+    if found is None or not found.offer.text or not in_time():
         return b""
-    context = marked(found.context)
-    _account(moment, context)
-    output = found.output or {"additionalContext": context.text}
+    _account(moment, found.offer)
+    output = found.output or {"additionalContext": marked(found.offer.text)}
     document = {"hookSpecificOutput": {"hookEventName": moment.event, **output}}
     return json.dumps(document, ensure_ascii=True).encode("ascii")
 
 
-def _account(moment: Moment, context: Context) -> None:
+def _account(moment: Moment, offer: Offer) -> None:
     """Note what was given, for the ledger and so that it is not given again."""
     from claude_memory.hook.claude_memory_hook import DEFAULT_AGENT, spool
 
+    memories = list(dict.fromkeys(hint.memory for hint in offer.hints if hint.memory))
     record = {
         "hook_event_name": "Injection",
         "session_id": moment.session,
         "cwd": moment.text("cwd"),
         "given_at": moment.event,
         "given_on": moment.now.isoformat(),
-        "tokens": context.tokens,
-        "memories": list(context.memories),
-        "sections": list(context.sections),
+        "tokens": offer.tokens,
+        "memories": memories,
+        "sections": list(offer.sections),
+        "lines": [hint.record() for hint in offer.hints],
     }
     try:
         # Not synced: a crash may cost a line of the ledger, waiting for the disk would cost every prompt.
-        spool(str(moment.memory.home), "Injection", DEFAULT_AGENT, [json.dumps(record).encode()], sync=False)
+        spool(moment.home, "Injection", DEFAULT_AGENT, [json.dumps(record).encode()], sync=False)
         if moment.text("tool_name") not in AGENT_TOOLS:  # else a sub-agent that has no name yet reads it
-            moment.reader.give(list(context.memories))
+            moment.reader.give(memories)
     except OSError:  # a full or read-only disk: the context is worth more than its record
         return
 
 
-def _session_start(moment: Moment) -> Answer:
+def _session_start(moment: Moment) -> Answer | None:
+    from claude_memory.context.hints import Hint
+    from claude_memory.context.moments import Offer
     from claude_memory.surfaces.hooks.start import start_context
 
-    return Answer(start_context(moment))
+    context = start_context(moment)
+    if moment.is_off("start"):
+        return None
+    hints = [Hint(line.text, line.memory or "", line.reason) for line in context.lines if line.memory]
+    return Answer(Offer(context.text, hints, context.sections))
 
 
 def _prompt(moment: Moment) -> Answer | None:
-    from claude_memory.context.moments import for_question, intentions_due, joined
     from claude_memory.surfaces.hooks import write_ahead
 
     write_ahead.note(moment)  # first: what was settled must outlive whatever comes after
+    if moment.is_off("prompt"):
+        return None
+    from claude_memory.context.moments import at_prompt
 
-    question = moment.text("prompt")[:MAX_QUESTION_CHARACTERS]
-    memory = moment.memory
-    given = moment.reader.given()
-    due = intentions_due(memory.store, memory.project, words=question, given=given, now=moment.now)
-    if question.lstrip().startswith("/") or len(question.split()) < 2:
-        return Answer(due)
-    from claude_memory.search.relevance import INJECTION_THRESHOLD
-
-    found = for_question(
-        memory.store,
-        moment.embedder,
-        memory.project,
-        question,
-        session=SessionId(moment.session) if moment.session else None,
-        given=given,
-        now=moment.now,
-        min_relevance=INJECTION_THRESHOLD,
-    )
-    return Answer(joined(due, found))
+    return Answer(at_prompt(moment.place(), moment.text("prompt")[:MAX_QUESTION_CHARACTERS]))
 
 
 def _tool(moment: Moment) -> Answer | None:
@@ -167,19 +211,42 @@ def _tool(moment: Moment) -> Answer | None:
 
         return before_agent(moment)
     path = moment.tool_input("file_path") or moment.tool_input("notebook_path")
-    if (
-        tool not in EDITING_TOOLS
-        or not path
-        or not moment.reader.first_touch(path, moment.text("tool_use_id"))
-    ):
-        return None
-    from claude_memory.context.moments import for_file, intentions_due, joined
+    if tool in EDITING_TOOLS and path:
+        return _before_edit(moment, path)
+    command = moment.tool_input("command") if tool in RUNNING_TOOLS else ""
+    return _before_command(moment, command) if command else None
 
-    memory = moment.memory
-    given = moment.reader.given()
-    due = intentions_due(memory.store, memory.project, files=(path,), given=given, now=moment.now)
-    known = for_file(memory.store, memory.project, memory.project_root, path, given=given)
-    return Answer(joined(due, known))
+
+def _before_edit(moment: Moment, path: str) -> Answer | None:
+    if moment.is_off("file") or not moment.reader.first_touch(path, moment.text("tool_use_id")):
+        return None
+    from claude_memory.context.moments import at_file
+
+    return Answer(at_file(moment.place(), path))
+
+
+def _before_command(moment: Moment, command: str) -> Answer | None:
+    from claude_memory.understand.commands import families
+
+    kinds = " ".join(families(command))
+    if not kinds or moment.is_off("command"):
+        return None
+    if not moment.reader.first_touch(f"$ {kinds}", moment.text("tool_use_id")):
+        return None
+    from claude_memory.context.moments import at_command
+
+    return Answer(at_command(moment.place(), command))
+
+
+def _failed(moment: Moment) -> Answer | None:
+    command = moment.tool_input("command") if moment.text("tool_name") in RUNNING_TOOLS else ""
+    error = moment.text("error")
+    if not command or not error or moment.payload.get("is_interrupt") or moment.is_off("command"):
+        return None
+    from claude_memory.context.moments import at_failure
+    from claude_memory.understand.commands import error_lines
+
+    return Answer(at_failure(moment.place(), command, error_lines(error)))
 
 
 def _subagent(moment: Moment) -> Answer | None:
@@ -188,9 +255,31 @@ def _subagent(moment: Moment) -> Answer | None:
     return at_start(moment) if moment.text("agent_type") else None
 
 
+def _looked_up(memory: Opened) -> dict[str, Any]:
+    from claude_memory.notes.places import note_project
+    from claude_memory.store import database_path
+
+    note_project(memory.home, memory.project.id, memory.project_root)
+    return {
+        "project": memory.project.id,
+        "root": str(memory.project_root),
+        "store": str(database_path(memory.home, memory.settings.store)),
+        "off": list(memory.settings.context_off),
+    }
+
+
+def _stamp(path: str) -> list[int]:
+    try:
+        found = os.stat(path)  # noqa: PTH116
+    except OSError:
+        return []
+    return [found.st_mtime_ns, found.st_size]
+
+
 _HANDLERS: dict[str, Callable[[Moment], Answer | None]] = {
     "SessionStart": _session_start,
     "UserPromptSubmit": _prompt,
     "PreToolUse": _tool,
+    "PostToolUseFailure": _failed,
     "SubagentStart": _subagent,
 }

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from claude_memory.context.builder import Situation, build
+from claude_memory.context.lines import Context
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.errors import StoreBusy
 from claude_memory.model import SessionId
 from claude_memory.platform.git import ChangedFiles
-from claude_memory.text.tokens import Context
 
 if TYPE_CHECKING:
     from claude_memory.opening import Opened

@@ -6,11 +6,12 @@ costs one entry of the buffer, never the prompt: the prompt itself is in the spo
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from claude_memory.errors import MemoryFault
 from claude_memory.notes import buffer
-from claude_memory.notes.places import ProjectFiles, note_project, noted_project, project_files
+from claude_memory.notes.places import ProjectFiles, noted_project, project_files
 from claude_memory.understand.speaker import Speaker, of_hook
 
 SHORT = 8_000  # characters
@@ -41,16 +42,15 @@ def _clean(prompt: str) -> str:
 
 
 def _files(moment: Moment) -> ProjectFiles:
-    """The project's files; the store is asked only for a folder that nobody noted."""
-    memory, root = moment.memory, moment.memory.project_root
-    name = noted_project(memory.home, root)
-    if not name:
-        try:
-            name = memory.project.id
-            note_project(memory.home, name, root)
-        except MemoryFault:  # no store to ask: the name that it would give
-            from claude_memory.platform.project import identify
-            from claude_memory.store.sqlite.projects import provisional
+    """The project's files; without a store to ask, those of the project that was noted for the folder."""
+    home = Path(moment.home)
+    try:
+        card = moment.card()
+        return project_files(home, card["project"], Path(card["root"]))
+    except MemoryFault:
+        from claude_memory.platform.project import identify, root_of
+        from claude_memory.store.sqlite.projects import provisional
+        from claude_memory.surfaces.hooks.answers import folder_of
 
-            name = provisional(identify(root)).id
-    return project_files(memory.home, name, root)
+        root = root_of(folder_of(moment.payload) or ".")
+        return project_files(home, noted_project(home, root) or provisional(identify(root)).id, root)

@@ -1,8 +1,8 @@
-"""The hooks' shortcut to a warm embedder: a local socket that a running server of this store offers.
+"""The hooks' shortcut to a process that has everything loaded: a local socket of a running server.
 
 One server per store is elected by a lock that dies with it. The socket lies in a folder that only
 its owner can enter; where the system has no Unix sockets it is loopback with a token. A hook that
-gets no answer within its deadline goes on with words alone, so nothing depends on this.
+gets no answer within its deadline finds its own, so nothing depends on this.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from claude_memory.memory import Memory
     from claude_memory.surfaces.mcp.hook_socket import HookSocket
 
-HOOK_FOLDERS = 8
 RELEASE_SECONDS = 600.0
 IDLE_SECONDS = 2.0
 DRAIN_SECONDS = 0.4
@@ -61,8 +59,6 @@ class Server:
         self.home = home
         self._release_seconds = release_seconds
         self._embedder: EmbedderProcess | None = None
-        self._hook_memories: dict[str | None, Memory] = {}
-        self._last_hook = time.monotonic()
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._socket: HookSocket | None = None
@@ -109,10 +105,6 @@ class Server:
         if self._embedder is not None:
             self._embedder.release()
         self.access.close()
-        with self._lock:
-            for memory in self._hook_memories.values():
-                memory.close()
-            self._hook_memories.clear()
 
     def is_warm(self) -> bool:
         """Whether a text can be embedded without loading a model first."""
@@ -120,7 +112,7 @@ class Server:
 
     def idle(self, now: float) -> None:
         """One round of what is done while nobody asks."""
-        quiet = now - max(self.access.last_request, self._last_hook)
+        quiet = now - self.access.last_request
         if self._embedder is not None and self._embedder.is_running and quiet > self._release_seconds:
             self.access.close()  # its matrices, too; waits for a request that runs
             self._embedder.release()
@@ -249,44 +241,14 @@ class Server:
             return self._embedder
 
     def _answer_hook(self, event: str, raw: bytes, in_time: Callable[[], bool]) -> bytes:
+        """As the hook itself would answer, without the time to load anything."""
         from claude_memory.surfaces.hooks import answers
 
-        self._last_hook = time.monotonic()
         payload = answers.wanted(event, raw)
         if payload is None:
             return b""
-        memory = self._memory_for(answers.folder_of(payload))
-        embedder = memory.embedder
-        if not self.is_warm():
-            # Loading takes longer than a hook waits: this answer goes by words, the next one by meaning.
-            if self._embedder is not None and not self._embedder.is_running:
-                threading.Thread(target=self._warm_up, name="warm-up", daemon=True).start()
-            embedder = None
-        moment = answers.Moment(event, payload, memory, datetime.now(UTC), embedder)
-        return answers.answer(moment, in_time=in_time)
-
-    def _warm_up(self) -> None:
-        from claude_memory.errors import EmbedderUnavailable
-
-        try:
-            if self._embedder is not None:
-                self._embedder.embed(["warm"], query=True)
-        except EmbedderUnavailable:  # the next search says why
-            return
-
-    def _memory_for(self, folder: str | None) -> Memory:
-        """A memory that stays open, so that its vectors are loaded once; sessions roam over few folders."""
-        from claude_memory.surfaces.hooks.answers import PATIENCE_MS
-
-        with self._lock:
-            known = self._hook_memories.get(folder)
-        if known is not None:
-            return known
-        made = self._opened(self.home, folder, PATIENCE_MS)
-        with self._lock:
-            if len(self._hook_memories) >= HOOK_FOLDERS:
-                self._hook_memories.pop(next(iter(self._hook_memories)))
-            return self._hook_memories.setdefault(folder, made)
+        with contextlib.closing(answers.Moment(event, payload, str(self.home))) as moment:
+            return answers.answer(moment, in_time=in_time)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,224 @@
+"""What earlier sessions know about a prompt; nothing for most prompts.
+
+A prompt gets a line where it names a thing (a path, an address, an identifier, a number) that an earlier
+exchange was about, or where it brings up several rare words, new to its own session, that stand in what such
+an exchange is called. The line must say them itself. On real prompts the best hits of a search are noise four
+times of five: most prompts are a step of running work.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from claude_memory.context.hints import ASKED_CHARACTERS, QUOTED_CHARACTERS, Hint, day, of_memory, refusals
+from claude_memory.text.quotation import named, quoted
+from claude_memory.text.words import is_stop_term, query_terms
+
+TYPE_CHECKING = False  # the real one is an import, too
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from claude_memory.store.sqlite.glance import Glance, Seen
+
+HEADING = "From earlier sessions in this project, possibly relevant:"
+MAX_TOKENS = 300
+MAX_HINTS = 2
+READ_CHARACTERS = 4_000
+LEAST_WORDS = 3  # with fewer, a prompt is an answer or a step of what is under way, unless it names a thing
+# In nats: a word that stands in one of eight passages tells 2, in one of thirty 3.4.
+RARE = 1.5
+NAMING = 2.6
+ENOUGH = 5.5
+COVERED = 0.3  # of what the prompt's words tell
+NEAR_THE_BEST = 0.8
+PASSAGES = 600  # that may be looked at
+MANY_NAMES = 6  # in a prompt that names so many things, one of them is met by chance
+LOOKED_AT = 12
+SMALL = 20  # passages; among so few, counting says nothing
+_NAME = re.compile(r"[a-z0-9]{2}[A-Z]|\w{2}[._/]\w{2}|#\d{2}|[A-Z]{2,}-\d|^\d{4,}$")
+_PLACE_IN = re.compile(r"[#?].*$|:\d[\d:,-]*$")  # of an address or a file: which part of it
+_EDGES = "@.,:;!?()[]{}'\"`*<>“”’"
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_MARKUP = re.compile(r"^[\s#>*+|✅✓-]+|\*\*|`{3,}\w*")
+
+
+class Word:
+    """One word of a prompt: its terms, the whole first, and whether it names a thing."""
+
+    __slots__ = ("is_name", "terms")
+
+    def __init__(self, terms: tuple[str, ...], *, is_name: bool) -> None:
+        self.terms, self.is_name = terms, is_name
+
+
+def for_prompt(glance: Glance, prompt: str, *, session: str, given: Collection[str]) -> list[Hint]:
+    """At most two lines, the newest first; usually none."""
+    words = words_of(prompt[:READ_CHARACTERS])
+    if len(words) < LEAST_WORDS and not any(word.is_name for word in words):
+        return []
+    matches = {match.number: match for match in _matches(glance, words, session)}
+    seen = [one for one in glance.seen(list(matches)) if one.id not in given]
+    names = sum(word.is_name for word in words)
+    lines = [line for one in seen if (line := _Line(matches[one.number], one)).is_enough(names)]
+    best = max((line.weight for line in lines), default=0.0)
+    chosen: dict[str, _Line] = {}
+    for line in sorted(lines, key=lambda line: (bool(line.seen.record), -line.weight)):
+        if line.weight >= NEAR_THE_BEST * best:  # a session says it once: what it settled first
+            chosen.setdefault(line.seen.session or line.seen.id, line)
+    newest = sorted(chosen.values(), key=lambda line: -line.seen.created)[:MAX_HINTS]
+    return [line.hint() for line in newest]
+
+
+def words_of(prompt: str) -> list[Word]:
+    """The words that say something, each once; a path or an address also by its last part."""
+    found: dict[str, Word] = {}
+    for written in prompt.split():
+        bare = _PLACE_IN.sub("", written.strip(_EDGES)).rstrip("/")
+        for part in dict.fromkeys((bare, bare.rpartition("/")[2])):
+            terms = tuple(term for term in query_terms(part) if not is_stop_term(term) and _is_word(term))
+            if terms:
+                is_name = len(part) > 3 and _NAME.search(part) is not None
+                found.setdefault(terms[0], Word(terms, is_name=is_name))
+    return list(found.values())
+
+
+def _is_word(term: str) -> bool:
+    """Whether a term can tell anything: not a letter or two, not a small number."""
+    return len(term) > (3 if term.isdigit() else 2) or not term.isascii()
+
+
+def _matches(glance: Glance, words: list[Word], session: str) -> list[Match]:
+    """Memories of other sessions that share most with the prompt."""
+    total, counts = glance.frequencies({term for word in words for term in word.terms})
+    worth = {term: math.log(total / count) if total > SMALL else NAMING for term, count in counts.items()}
+    rare = _affordable({term: counts[term] for term in worth if worth[term] >= RARE})
+    texts: dict[int, set[str]] = {}
+    own: set[str] = set()
+    for number, of_session, text in glance.holding(rare):
+        (own if of_session == session else texts.setdefault(number, set())).update(text.split())
+    asked = sum(max(worth.get(term, NAMING) for term in word.terms) for word in words)
+    matches = [Match(number, asked) for number in texts]
+    for match in matches:
+        match.share(words, texts[match.number], worth, own)
+    return sorted(matches, key=lambda match: -sum(match.words.values()))[:LOOKED_AT]
+
+
+def _affordable(counts: Mapping[str, int]) -> list[str]:
+    """The rarest terms, as many as can be looked up in no time."""
+    left, taken = PASSAGES, []
+    for term in sorted(counts, key=counts.__getitem__):
+        left -= counts[term]
+        if left < 0:
+            break
+        taken.append(term)
+    return taken
+
+
+class Match:
+    """A memory with the rare words it shares with a prompt, all of whose words tell `asked`."""
+
+    __slots__ = ("asked", "named", "number", "words")
+
+    def __init__(self, number: int, asked: float) -> None:
+        self.number, self.asked = number, asked
+        self.words: dict[str, float] = {}
+        self.named: set[str] = set()
+
+    def share(
+        self, words: list[Word], text: Collection[str], worth: Mapping[str, float], own: Collection[str]
+    ) -> None:
+        """Note what a text shares; a plain word only if the session itself has not used it yet."""
+        for word in words:
+            shared = [term for term in word.terms if worth.get(term, 0.0) >= RARE and term in text]
+            if word.is_name and word.terms[0] in shared:
+                self.words[word.terms[0]] = worth[word.terms[0]]
+                self.named.add(word.terms[0])
+            else:
+                self.words.update((term, worth[term]) for term in shared[-1:] if term not in own)
+
+
+class _Line:
+    """A match as the line that would be given for it, and which of the shared words the line is about."""
+
+    __slots__ = ("about", "match", "said", "seen", "topic")
+
+    def __init__(self, match: Match, seen: Seen) -> None:
+        self.match, self.seen = match, seen
+        self.topic = set(query_terms(_head(seen)))
+        told = {word: nats for word, nats in match.words.items() if word in self.topic or word in match.named}
+        self.said = _of_exchange(seen, told) if seen.record else of_memory(seen)
+        shown = set(query_terms(self.said))
+        edited = [name for name in _edited(seen) if name.lower() in match.named - shown]
+        if edited and self.said:
+            self.said += f"; it edited {named(edited[0])}"
+            shown.add(edited[0].lower())
+        self.about = {word: nats for word, nats in told.items() if word in shown}
+
+    @property
+    def weight(self) -> float:
+        """What the words tell that the line is about."""
+        return sum(self.about.values())
+
+    def is_enough(self, names: int) -> bool:
+        """Whether it is worth an agent's time, for a prompt with so many names."""
+        named = [
+            name
+            for name in self.match.named
+            if self.about.get(name, 0.0) >= (RARE if name in self.topic else NAMING)
+        ]
+        if not self.said or len(named) > (names >= MANY_NAMES):
+            return bool(self.said)
+        return len(self.about) > 1 and self.weight >= max(ENOUGH, COVERED * self.match.asked)
+
+    def hint(self) -> Hint:
+        """As it is given."""
+        kind = "" if self.seen.record else f"{self.seen.kind}, "
+        shared = sorted(self.about, key=self.about.__getitem__, reverse=True)[:4]
+        text = f"- {kind}{day(self.seen.created)}: {self.said} [{self.seen.id}]"
+        return Hint(text, self.seen.id, f"shares {', '.join(shared)}")
+
+
+def _head(seen: Seen) -> str:
+    """What a memory is about: its title and, of an exchange, commits, branch and edited files."""
+    record = seen.record
+    commits = (str(commit.get("subject", "")) for commit in record.get("commits", ()))
+    return " ".join((seen.title, *commits, str(record.get("branch", "")), *_edited(seen)))
+
+
+def _edited(seen: Seen) -> list[str]:
+    return [str(path).rpartition("/")[2] for path, _ in seen.record.get("files_edited", ())[:10]]
+
+
+def _of_exchange(seen: Seen, shared: Mapping[str, float]) -> str:
+    """What was asked and how it ended; nothing where it did not end with words."""
+    record = seen.record
+    asked = next((str(one["words"]) for one in record.get("asked", ()) if one.get("words")), "") or seen.title
+    refused = [words for words in refusals(record) if set(query_terms(words)) & set(shared)]
+    ended = quoted(telling(str(record.get("closing", "")), shared), QUOTED_CHARACTERS)
+    if refused:
+        outcome = f"the person refused: {quoted(refused[-1], QUOTED_CHARACTERS)}"
+    elif ended:
+        outcome = f"it ended with {ended}"
+    else:
+        return ""
+    commits = record.get("commits") or [{}]
+    done = f" (commit {commits[-1]['hash'][:8]})" if commits[-1].get("hash") else ""
+    return f"asked {quoted(asked, ASKED_CHARACTERS)}; {outcome}{done}"
+
+
+def telling(closing: str, shared: Collection[str]) -> str:
+    """The sentences of closing words that say most about what the prompt shares, in their order."""
+    sentences = [_MARKUP.sub("", line).strip() for line in _SENTENCE.split(closing[:6_000])]
+    sentences = [line for line in sentences if len(line) > 12 and not line.startswith("|")]
+    scored = sorted(
+        range(len(sentences)),
+        key=lambda place: (-len(set(query_terms(sentences[place])) & set(shared)), place),
+    )
+    taken: list[int] = []
+    length = 0
+    for place in scored:
+        if length < QUOTED_CHARACTERS * 0.7:
+            taken.append(place)
+            length += len(sentences[place])
+    return " ".join(sentences[place] for place in sorted(taken))
