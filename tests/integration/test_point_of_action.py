@@ -17,7 +17,6 @@ from tests.integration.histories import ClaudeSession
 from tests.integration.test_hook_answers import Agent, injections
 
 from claude_memory.context.moments import COMMANDS, SUBAGENT_TOKENS
-from claude_memory.imports.importer import Request
 from claude_memory.memory import Memory
 from claude_memory.text.tokens import tokens
 
@@ -39,7 +38,7 @@ class Shop:
         for session in sessions:
             session.write(self.home)
         with Memory.open(self.memory_home, self.project, flags={"embedder": "none"}) as memory:
-            memory.import_history(Request())
+            memory.import_history()
 
     def agent(self, session: str = "now") -> Agent:
         return Agent(self.memory_home, self.project, session)
