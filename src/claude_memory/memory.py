@@ -47,14 +47,14 @@ if TYPE_CHECKING:
     from claude_memory.lifecycle.intention_book import IntentionBook
     from claude_memory.lifecycle.ledger import Given, LedgerLine
     from claude_memory.lifecycle.life import Life
-    from claude_memory.notes.book import NotesBook
+    from claude_memory.notes.notes_book import NotesBook
     from claude_memory.search.conversation_book import ConversationBook
     from claude_memory.search.conversations import Recalled
     from claude_memory.search.explain import Explanation
     from claude_memory.search.timeline import TimelineEntry
     from claude_memory.store.project_book import ProjectBook
     from claude_memory.store.protocol import Erased, StoreStats
-    from claude_memory.summaries.book import SummaryBook
+    from claude_memory.summaries.summary_book import SummaryBook
     from claude_memory.tasks.api import MemoryAPI
 
 __all__ = ["ConversationFilter", "Memory", "Reindexed"]
@@ -88,14 +88,14 @@ class Memory(Opened):
     @property
     def summaries(self) -> SummaryBook:
         """What compactions left in this project."""
-        from claude_memory.summaries.book import SummaryBook
+        from claude_memory.summaries.summary_book import SummaryBook
 
         return SummaryBook(self.home, self.store, self.archive, self.settings, self.project)
 
     @property
     def notes(self) -> NotesBook:
         """The plain files of the person, the project and the knowledge base."""
-        from claude_memory.notes.book import NotesBook
+        from claude_memory.notes.notes_book import NotesBook
 
         return NotesBook(self.upkeep.keeper, self.project, self.project_root, self.upkeep.sync_files)
 

@@ -152,7 +152,9 @@ class Upkeep:
                 opened.store.update(replace(changed, updated_at=now))
         opened.store.add([], list(memories.values()))
         marker.touch(mode=FILE_MODE)
-        os.utime(marker, (now.timestamp(), now.timestamp()))
+        # A file system stamps by a coarser clock: what is written right now must not look older than this.
+        seen = now.timestamp() - 1.0
+        os.utime(marker, (seen, seen))
         if wanted:
             opened.mirror()
 

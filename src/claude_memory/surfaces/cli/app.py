@@ -14,7 +14,7 @@ from typer.main import get_command
 from claude_memory import __version__, settings
 from claude_memory.errors import MemoryFault
 from claude_memory.surfaces.cli import output
-from claude_memory.surfaces.cli.request import Place
+from claude_memory.surfaces.cli.request import WorkPlace
 
 _WITH_VALUE = ("--home", "--project")
 _PLAIN = ("--debug",)
@@ -98,7 +98,7 @@ def globals_(
     del version
     if debug:
         os.environ["CLAUDE_MEMORY_DEBUG"] = "1"
-    context.obj = Place(home.expanduser() if home else None, project.expanduser() if project else None)
+    context.obj = WorkPlace(home.expanduser() if home else None, project.expanduser() if project else None)
     if context.invoked_subcommand is None:
         output.lines([[(context.get_help(), "")]])
 

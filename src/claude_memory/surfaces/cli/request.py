@@ -42,7 +42,7 @@ Text = Annotated[list[str], typer.Argument(metavar="TEXT", help="The text; `-` r
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WorkPlace:
     """The home and the project folder a command works on, as the caller named them."""
 
     home: Path | None = None
@@ -63,10 +63,10 @@ class Place:
         return self.project
 
 
-def place(context: typer.Context) -> Place:
+def place(context: typer.Context) -> WorkPlace:
     """Where the running command works."""
     found = context.find_root().obj
-    return found if isinstance(found, Place) else Place()
+    return found if isinstance(found, WorkPlace) else WorkPlace()
 
 
 def opened(

@@ -22,8 +22,8 @@ from mcp_types import (
 from claude_memory.errors import NotFound
 from claude_memory.model import Trust
 from claude_memory.surfaces.mcp.access import Access
-from claude_memory.surfaces.mcp.answers import fenced, line, moment
-from claude_memory.surfaces.mcp.finding import open_memory, relations_of
+from claude_memory.surfaces.mcp.search_tools import open_memory, relations_of
+from claude_memory.surfaces.mcp.tool_answers import fenced, line, moment
 from claude_memory.text.quotation import plain
 
 if TYPE_CHECKING:

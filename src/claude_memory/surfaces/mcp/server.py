@@ -45,7 +45,7 @@ INSTRUCTIONS = (
 )
 
 
-class Asker(NamedTuple):
+class WaitingCall(NamedTuple):
     """A question that waits for what others left to be stored; `graph`: also for what it mentions."""
 
     done: threading.Event
@@ -64,7 +64,7 @@ class Server:
         self._socket: HookSocket | None = None
         self._beside_thread: threading.Thread | None = None
         # Who waits for what others left to be stored; None wakes the thread that does it, to end.
-        self._wanted: queue.SimpleQueue[Asker | None] = queue.SimpleQueue()
+        self._wanted: queue.SimpleQueue[WaitingCall | None] = queue.SimpleQueue()
         self._graph_behind = self._gate_behind = False
         self.access = Access(home, folder, self._opened, self.is_warm, self._bring_in)
         self.mcp = ToolServer(
@@ -160,9 +160,9 @@ class Server:
 
                 logs.logger("mcp").error("work beside the requests failed: %s", type(fault).__name__)
 
-    def _askers(self) -> list[Asker]:
+    def _askers(self) -> list[WaitingCall]:
         """Whoever waits by now; nobody after a quiet while."""
-        found: list[Asker | None] = []
+        found: list[WaitingCall | None] = []
         with contextlib.suppress(queue.Empty):
             found.append(self._wanted.get(timeout=IDLE_SECONDS))
             while True:
@@ -173,10 +173,10 @@ class Server:
         """Let what hooks captured and people wrote be stored before a question; the question only waits."""
         if self._beside_thread is not None and self._beside_thread.is_alive():
             done = threading.Event()
-            self._wanted.put(Asker(done, graph))
+            self._wanted.put(WaitingCall(done, graph))
             done.wait(BRING_IN_SECONDS)
 
-    def _catch_up(self, asked: list[Asker]) -> None:
+    def _catch_up(self, asked: list[WaitingCall]) -> None:
         try:
             with _unheard_faults(), self.access.idle_memory(wait=True) as memory:
                 if memory is not None:

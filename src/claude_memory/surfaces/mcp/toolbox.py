@@ -23,10 +23,10 @@ from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import ValidationError
 
 from claude_memory.surfaces.mcp.access import Access
-from claude_memory.surfaces.mcp.finding import Finding
-from claude_memory.surfaces.mcp.knowing import Knowing
-from claude_memory.surfaces.mcp.planning import Planning
-from claude_memory.surfaces.mcp.writing import Writing
+from claude_memory.surfaces.mcp.knowledge_tools import Knowing
+from claude_memory.surfaces.mcp.planning_tools import Planning
+from claude_memory.surfaces.mcp.search_tools import Finding
+from claude_memory.surfaces.mcp.writing_tools import Writing
 
 READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 ADDS = ToolAnnotations(

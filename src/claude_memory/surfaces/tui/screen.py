@@ -26,7 +26,7 @@ from claude_memory.surfaces.cli.views import one_line
 from claude_memory.surfaces.tui import drawing
 from claude_memory.surfaces.tui.drawing import COLOURED, PLAIN, Drawn
 from claude_memory.surfaces.tui.parts import KEYS, LOOK, Asked, Help, Talk
-from claude_memory.surfaces.tui.searching import Answer, Searcher, Wanted
+from claude_memory.surfaces.tui.searching import ScreenAnswer, Searcher, Wanted
 
 if TYPE_CHECKING:
     from claude_memory.search.conversations import Recalled
@@ -64,7 +64,7 @@ class RecallScreen(App["Conversation"]):
     class Answered(Note):
         """An answer arrived from the thread."""
 
-        def __init__(self, answer: Answer) -> None:
+        def __init__(self, answer: ScreenAnswer) -> None:
             super().__init__()
             self.answer = answer
 
@@ -89,7 +89,7 @@ class RecallScreen(App["Conversation"]):
         self._styles = PLAIN if os.environ.get("NO_COLOR") else COLOURED
         self._searcher = Searcher(memory, lambda answer: self.post_message(self.Answered(answer)))
         self._number = 0
-        self._answer: Answer | None = None
+        self._answer: ScreenAnswer | None = None
         self._timer: Timer | None = None
         self._drawn: Drawn | None = None
         self._shown: int | None = None  # the conversation on the right

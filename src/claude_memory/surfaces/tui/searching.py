@@ -30,7 +30,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ScreenAnswer:
     """What was found; `final` when meaning was weighed too. `fault` says what went wrong."""
 
     wanted: Wanted
@@ -43,7 +43,7 @@ class Answer:
 class Searcher:
     """One thread that answers the newest question, by words at once, then by meaning too."""
 
-    def __init__(self, memory: Memory, tell: Callable[[Answer], object]) -> None:
+    def __init__(self, memory: Memory, tell: Callable[[ScreenAnswer], object]) -> None:
         self._memory = memory
         self._tell = tell
         self._changed = threading.Condition()
@@ -56,13 +56,13 @@ class Searcher:
         self._thread.start()
 
     def ask(self, wanted: Wanted) -> None:
-        """Answer this next; a question that still waits is dropped."""
+        """ScreenAnswer this next; a question that still waits is dropped."""
         with self._changed:
             self._wanted = wanted
             self._changed.notify()
 
     def stop(self) -> None:
-        """Answer no more; wait a little for a search that runs, so that the store can be closed."""
+        """ScreenAnswer no more; wait a little for a search that runs, so that the store can be closed."""
         with self._changed:
             self._stopped = True
             self._changed.notify()
@@ -73,9 +73,9 @@ class Searcher:
             try:
                 self._answer(wanted)
             except MemoryFault as fault:
-                self._say(Answer(wanted, (), None, True, str(fault)))
+                self._say(ScreenAnswer(wanted, (), None, True, str(fault)))
             except Exception as fault:  # noqa: BLE001  a thread's top: the screen says it, and lives on
-                self._say(Answer(wanted, (), None, True, f"unexpected {type(fault).__name__}"))
+                self._say(ScreenAnswer(wanted, (), None, True, f"unexpected {type(fault).__name__}"))
 
     def _next(self) -> Wanted | None:
         with self._changed:
@@ -87,9 +87,9 @@ class Searcher:
         asked = self._memory.conversations.asked(wanted.query)
         by_words = self._found(wanted, quick=True)
         more = bool(wanted.query.strip())
-        self._say(Answer(wanted, by_words, asked, not more))
+        self._say(ScreenAnswer(wanted, by_words, asked, not more))
         if more and self._is_current():
-            self._say(Answer(wanted, self._found(wanted, quick=False), asked, True))
+            self._say(ScreenAnswer(wanted, self._found(wanted, quick=False), asked, True))
 
     def _found(self, wanted: Wanted, *, quick: bool) -> tuple[Recalled, ...]:
         return tuple(
@@ -107,6 +107,6 @@ class Searcher:
         with self._changed:
             return self._wanted is None and not self._stopped
 
-    def _say(self, answer: Answer) -> None:
+    def _say(self, answer: ScreenAnswer) -> None:
         if not self._stopped:
             self._tell(answer)

@@ -10,7 +10,7 @@ from pydantic import Field
 from claude_memory.errors import Conflict, InvalidInput
 from claude_memory.model import NewMemory, Status, StoredMemory, Trust
 from claude_memory.surfaces.mcp.access import Access
-from claude_memory.surfaces.mcp.answers import Answer, given, line
+from claude_memory.surfaces.mcp.tool_answers import ToolAnswer, given, line
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
@@ -20,7 +20,7 @@ STANDS = "that is the user's own word and stands until they replace it; yours is
 Change = Literal["update", "supersede", "pin", "demote", "forget", "restore"]
 
 
-class Remembered(Answer):
+class Remembered(ToolAnswer):
     """What became of a new memory; `other` is the one it met."""
 
     id: str
@@ -30,7 +30,7 @@ class Remembered(Answer):
     title: str = ""
 
 
-class Revised(Answer):
+class Revised(ToolAnswer):
     """How a memory stands now; `id` is the new one's after supersede."""
 
     id: str

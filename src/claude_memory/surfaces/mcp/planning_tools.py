@@ -10,7 +10,7 @@ from pydantic import Field
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.model import Trust
 from claude_memory.surfaces.mcp.access import Access
-from claude_memory.surfaces.mcp.answers import Answer, fenced, given, line, moment
+from claude_memory.surfaces.mcp.tool_answers import ToolAnswer, fenced, given, line, moment
 from claude_memory.text.quotation import named, plain, quoted, unquoted
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ SHOWN = 30
 TEXT_CHARACTERS = 1_000_000
 
 
-class Intended(Answer):
+class Intended(ToolAnswer):
     """One intention; `reason` says why it is due."""
 
     id: str
@@ -38,14 +38,14 @@ class Intended(Answer):
     priority: str = "normal"
 
 
-class Intentions(Answer):
+class Intentions(ToolAnswer):
     """What an intention's action gave."""
 
     intentions: list[Intended]
     note: str = ""
 
 
-class TaskLine(Answer):
+class TaskLine(ToolAnswer):
     """One task in a list."""
 
     name: str
@@ -54,7 +54,7 @@ class TaskLine(Answer):
     updated: str = ""
 
 
-class TaskAnswer(Answer):
+class TaskAnswer(ToolAnswer):
     """What a task's action gave."""
 
     tasks: tuple[TaskLine, ...] = ()

@@ -12,7 +12,7 @@ from pydantic import Field
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Hit, Kind, MemoryId, StoredMemory, Trust
 from claude_memory.surfaces.mcp.access import Access
-from claude_memory.surfaces.mcp.answers import Answer, excerpt, fenced, given, line, moment
+from claude_memory.surfaces.mcp.tool_answers import ToolAnswer, excerpt, fenced, given, line, moment
 from claude_memory.text import times
 from claude_memory.text.quotation import named, plain, unquoted
 from claude_memory.text.tokens import tokens
@@ -28,7 +28,7 @@ TITLE, BEGINNING, SNIPPET = 90, 40, 110  # characters of a hit's line
 Field_ = Literal["text", "provenance", "relations"]
 
 
-class FoundMemory(Answer):
+class FoundMemory(ToolAnswer):
     """One hit. `tokens` is what opening it costs."""
 
     id: str
@@ -44,7 +44,7 @@ class FoundMemory(Answer):
     below_threshold: bool = False
 
 
-class Found(Answer):
+class Found(ToolAnswer):
     """Layer 1."""
 
     hits: list[FoundMemory]
@@ -52,7 +52,7 @@ class Found(Answer):
     note: str = ""
 
 
-class Happened(Answer):
+class Happened(ToolAnswer):
     """One entry of a timeline."""
 
     id: str
@@ -64,14 +64,14 @@ class Happened(Answer):
     anchor: bool = False
 
 
-class Timeline(Answer):
+class Timeline(ToolAnswer):
     """Layer 2."""
 
     entries: list[Happened]
     note: str = ""
 
 
-class Bearing(Answer):
+class Bearing(ToolAnswer):
     """What another memory has to do with this one."""
 
     kind: str
@@ -79,7 +79,7 @@ class Bearing(Answer):
     evidence: str = ""
 
 
-class OpenMemory(Answer):
+class OpenMemory(ToolAnswer):
     """One memory in full."""
 
     id: str
@@ -101,7 +101,7 @@ class OpenMemory(Answer):
     cut: bool = False
 
 
-class OpenMemories(Answer):
+class OpenMemories(ToolAnswer):
     """Layer 3."""
 
     memories: list[OpenMemory]

@@ -14,7 +14,7 @@ from pydantic import Field
 from claude_memory.errors import NotFound
 from claude_memory.model import Kind, StoredMemory, Trust
 from claude_memory.surfaces.mcp.access import Access
-from claude_memory.surfaces.mcp.answers import Answer, fenced, given, line
+from claude_memory.surfaces.mcp.tool_answers import ToolAnswer, fenced, given, line
 from claude_memory.text.quotation import named, plain, unquoted
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ SHOWN_FILES = 10
 SHOWN_SUMMARIES = 20
 
 
-class SummaryLine(Answer):
+class SummaryLine(ToolAnswer):
     """One compaction in a list."""
 
     session_id: str
@@ -38,7 +38,7 @@ class SummaryLine(Answer):
     executive: str = ""
 
 
-class Summaries(Answer):
+class Summaries(ToolAnswer):
     """The list, or one summary in full as JSON text."""
 
     summaries: tuple[SummaryLine, ...] = ()
@@ -46,7 +46,7 @@ class Summaries(Answer):
     note: str = ""
 
 
-class Known(Answer):
+class Known(ToolAnswer):
     """One thing that is known; `times` it came up, and what speaks against it."""
 
     id: str
@@ -58,14 +58,14 @@ class Known(Answer):
     contradicted_by: tuple[str, ...] = ()
 
 
-class KeyFile(Answer):
+class KeyFile(ToolAnswer):
     """A file that many memories are about."""
 
     path: str
     memories: int
 
 
-class Knowledge(Answer):
+class KnownHere(ToolAnswer):
     """By kind, newest first; `topics` with counts can be asked for."""
 
     project: str
@@ -80,7 +80,7 @@ class Knowledge(Answer):
     note: str = ""
 
 
-class Connection(Answer):
+class ConnectionLine(ToolAnswer):
     """One thing on a path or nearby: `memory:ID`, `file:PATH`, `topic:NAME`, `session:ID`."""
 
     thing: str
@@ -88,11 +88,11 @@ class Connection(Answer):
     by: str = ""
 
 
-class Connections(Answer):
+class ConnectionsFound(ToolAnswer):
     """A chain in its order, or what is near, nearest first."""
 
     mode: str
-    found: list[Connection]
+    found: list[ConnectionLine]
     note: str = ""
 
 
@@ -131,7 +131,7 @@ class Knowing:
             text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
             return given(Summaries(summary=fenced(text, Trust.AGENT, source="a compaction summary")))
 
-    def get_project_knowledge(self, topic: str = "") -> Annotated[CallToolResult, Knowledge]:
+    def get_project_knowledge(self, topic: str = "") -> Annotated[CallToolResult, KnownHere]:
         """This project's standing decisions, patterns, conventions, lessons, preferences and key files; of
         one topic or all. Read it before larger changes. times: how often a rule came up; contradicted_by:
         ids of what speaks against it.
@@ -145,7 +145,7 @@ class Knowing:
         files = Counter(path for item in said for path in item.files)
         topics = Counter(about.casefold() for item in said for about in item.topics)
         return given(
-            Knowledge(
+            KnownHere(
                 project=name,
                 decisions=_decisions(found),
                 patterns=_rules(found, Kind.PATTERN),
@@ -170,7 +170,7 @@ class Knowing:
         to: str = "",
         mode: Literal["chain", "neighbours", "bridges"] = "neighbours",
         limit: Annotated[int, Field(ge=1, le=50)] = 10,
-    ) -> Annotated[CallToolResult, Connections]:
+    ) -> Annotated[CallToolResult, ConnectionsFound]:
         """How things hang together through files, topics, sessions and decisions. from, to: a memory's id,
         a file, a topic or a session's id. neighbours: memories nearest to from; chain: the shortest path to
         `to`; bridges: what lies between both. by: what ties a thing to the one before it, or to from.
@@ -190,7 +190,7 @@ class Knowing:
                 raise NotFound(f"{fault}: give what search_memory or get_project_knowledge showed") from None
         shown = [_connection(tie) for tie in ties]
         note = "" if shown else "nothing connects them" if to else "nothing else is connected to it"
-        return given(Connections(mode=mode, found=shown, note=note))
+        return given(ConnectionsFound(mode=mode, found=shown, note=note))
 
 
 def _whole_id(memory: Memory, named: str) -> str:
@@ -250,7 +250,7 @@ def _said(item: StoredMemory) -> str:
     return item.body if item.body.startswith(title) else f"{item.title}: {item.body}"
 
 
-def _connection(tie: Tie) -> Connection:
+def _connection(tie: Tie) -> ConnectionLine:
     title = line(tie.memory.title, tie.memory.trust, 100) if tie.memory is not None else ""
     by = sorted(plain(part) if isinstance(part, str) else named(":".join(part)) for part in tie.by)
-    return Connection(thing=named(":".join(tie.node), 300), title=title, by=", ".join(by))
+    return ConnectionLine(thing=named(":".join(tie.node), 300), title=title, by=", ".join(by))

@@ -29,13 +29,13 @@ _GAP = " […] "
 _READ_CHARACTERS = 400_000
 
 
-class Answer(BaseModel):
+class ToolAnswer(BaseModel):
     """Base of every answer: what is empty is left out."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-def given(answer: Answer) -> CallToolResult:
+def given(answer: ToolAnswer) -> CallToolResult:
     """The answer as the client gets it: the same lean document as text and as structured content."""
     document = answer.model_dump(mode="json", exclude_defaults=True)
     text = answer.model_dump_json(exclude_defaults=True)
