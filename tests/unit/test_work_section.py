@@ -175,6 +175,28 @@ def test_a_session_log_tells_of_sessions_that_have_no_record(store: Store, tmp_p
     assert "by machine" not in text
 
 
+def test_of_prompts_a_new_session_hears_what_settled_something_and_what_no_record_holds(
+    store: Store, tmp_path: Path
+) -> None:
+    session(store, "export", FRIDAY)
+    path = tmp_path / "projects" / here(store).id / "memory" / "working-buffer.md"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        "# Working buffer\nmy own note\n- 2026-11-13T15:00Z said: have a look at the export\n"
+        "- 2026-11-13T15:02Z decision: use JSON, not XML\n- 2026-11-13T15:30Z said: and now the import\n",
+        "utf-8",
+    )
+    lines = told(store, tmp_path).text.splitlines()
+    start = lines.index("Working buffer:")
+    assert lines[start + 1 : start + 4] == [
+        "my own note",
+        "- 2026-11-13T15:30Z said: and now the import",
+        "- 2026-11-13T15:02Z decision: use JSON, not XML",
+    ]
+    assert "have a look at the export" in told(store, tmp_path, source="resume").text
+    assert not any("have a look" in line for line in lines)
+
+
 def test_what_files_repeat_of_sessions_is_told_only_where_no_record_is(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "projects" / here(store).id / "MEMORY.md"
     path.parent.mkdir(parents=True)
