@@ -77,7 +77,7 @@ def buffer(situation: Situation) -> list[Line]:
     if situation.source in ("startup", "clear"):
         ended = _last_record(situation)
         lines = [one for one in lines if one.block != "exchanges"]
-        lines = [one for one in lines if not (said := _PROMPT.match(one.raw)) or said[1] > ended]
+        lines = [one for one in lines if not (prompt := _PROMPT.match(one.raw)) or prompt[1] > ended]
     own = [one for one in lines if not one.raw.startswith("- 2")]
     said = [one for one in reversed(lines) if one.raw.startswith("- 2")]
     paths = [base / "memory" / "working-buffer.md" for base in files.imported]
