@@ -11,12 +11,13 @@ import pytest
 
 from claude_memory.context.builder import Situation, build
 from claude_memory.context.file_sections import PROJECT_TOKENS, excerpt, files_of
+from claude_memory.context.lines import Context
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.model import ProjectIdentity
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.protocol import Store
-from claude_memory.text.tokens import Context, tokens
+from claude_memory.text.tokens import tokens
 
 NOW = datetime(2026, 11, 3, 12, tzinfo=UTC)
 LONG = "\n".join(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from claude_memory.context.builder import Situation, build
+from claude_memory.context.lines import Context
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.context.work_section import closing_words
 from claude_memory.model import Project, ProjectIdentity, SessionId
@@ -18,7 +19,6 @@ from claude_memory.settings import Settings
 from claude_memory.store import archive_of, open_store
 from claude_memory.store.archive_protocol import NewMessage
 from claude_memory.store.protocol import Store
-from claude_memory.text.tokens import Context
 from claude_memory.understand.model import Command, Commit, SessionRecord, TaskItem
 from claude_memory.understand.sessions import to_json
 
