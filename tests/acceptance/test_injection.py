@@ -10,6 +10,7 @@ import re
 import subprocess
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,13 @@ import pytest
 from tests.integration.mcp_talk import Caller, Failed, in_process, words_only
 
 from claude_memory import Memory, MemoryAPI, NewMemory
-from claude_memory.context import builder
+from claude_memory.context import builder, file_sections, sections, work_section
 from claude_memory.hook.claude_memory_hook import spool
 from claude_memory.notes import buffer, reflections, session_log
 from claude_memory.notes.places import project_files
 from claude_memory.notes.project_documents import ProjectDocuments
 from claude_memory.summaries.model import Summary, as_json
+from claude_memory.surfaces.hooks import start
 from claude_memory.surfaces.hooks.answers import respond
 
 SESSION = "s1"
@@ -83,6 +85,15 @@ def home(scratch_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with (home / "config.toml").open("a") as config:
         config.write("context_tokens = 400000\n")
     monkeypatch.setattr(builder, "MAX_CHARACTERS", 10_000_000)
+    roomy = tuple(replace(one, max_tokens=400_000) for one in sections.START_SECTIONS)
+    monkeypatch.setattr(start, "START_SECTIONS", roomy)
+    for module, *limits in (
+        (sections, "_LOOKED_AT", "_TOLD", "_NOTED"),
+        (file_sections, "PERSON_TOKENS", "PROJECT_TOKENS", "CLONED_TOKENS"),
+        (work_section, "LOGGED"),
+    ):
+        for limit in limits:
+            monkeypatch.setattr(module, limit, 400_000)
     return home
 
 

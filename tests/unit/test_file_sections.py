@@ -11,12 +11,12 @@ import pytest
 
 from claude_memory.context.builder import Situation, build
 from claude_memory.context.file_sections import PROJECT_TOKENS, excerpt, files_of
+from claude_memory.context.lines import Context
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.model import ProjectIdentity
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.protocol import Store
-from claude_memory.context.lines import Context
 from claude_memory.text.tokens import tokens
 
 NOW = datetime(2026, 11, 3, 12, tzinfo=UTC)
@@ -107,20 +107,3 @@ def test_todo_and_lessons_come_at_the_start_without_what_is_done(situation: Situ
     files.lessons.write_text("# Lessons\n- ports are taken on CI\n", "utf-8")
     lines = started(situation).text.splitlines()
     assert lines == ["To do (tasks/todo.md):", "- [ ] ship it", "Lessons:", "- ports are taken on CI"]
-
-
-def test_a_new_session_hears_what_prompts_settled_and_a_running_one_all_of_them(situation: Situation) -> None:
-    files = files_of(situation)
-    files.buffer.parent.mkdir(parents=True)
-    files.buffer.write_text(
-        "# Working buffer\nmy own note\n- 2026-11-03T10:00Z said: have a look at the export\n"
-        "- 2026-11-03T10:05Z decision: use JSON, not XML\n",
-        "utf-8",
-    )
-    new = started(situation).text
-    assert "my own note" in new
-    assert "use JSON, not XML" in new
-    assert "have a look" not in new
-    again = Situation(*(getattr(situation, name) for name in ("home", "project", "project_root", "store")),
-                      source="resume", session=None, now=NOW)  # fmt: skip
-    assert "have a look at the export" in started(again).text

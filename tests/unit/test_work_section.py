@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from claude_memory.context.builder import Situation, build
+from claude_memory.context.lines import Context
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.context.work_section import closing_words
 from claude_memory.model import Project, ProjectIdentity, SessionId
@@ -18,7 +19,6 @@ from claude_memory.settings import Settings
 from claude_memory.store import archive_of, open_store
 from claude_memory.store.archive_protocol import NewMessage
 from claude_memory.store.protocol import Store
-from claude_memory.context.lines import Context
 from claude_memory.understand.model import Command, Commit, SessionRecord, TaskItem
 from claude_memory.understand.sessions import to_json
 
@@ -173,6 +173,28 @@ def test_a_session_log_tells_of_sessions_that_have_no_record(store: Store, tmp_p
     text = told(store, tmp_path).text
     assert "Session log 2026-11-13 15:05: “Logged by hand. · decided: Tokens expire after an hour”" in text
     assert "by machine" not in text
+
+
+def test_of_prompts_a_new_session_hears_what_settled_something_and_what_no_record_holds(
+    store: Store, tmp_path: Path
+) -> None:
+    session(store, "export", FRIDAY)
+    path = tmp_path / "projects" / here(store).id / "memory" / "working-buffer.md"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        "# Working buffer\nmy own note\n- 2026-11-13T15:00Z said: have a look at the export\n"
+        "- 2026-11-13T15:02Z decision: use JSON, not XML\n- 2026-11-13T15:30Z said: and now the import\n",
+        "utf-8",
+    )
+    lines = told(store, tmp_path).text.splitlines()
+    start = lines.index("Working buffer:")
+    assert lines[start + 1 : start + 4] == [
+        "my own note",
+        "- 2026-11-13T15:30Z said: and now the import",
+        "- 2026-11-13T15:02Z decision: use JSON, not XML",
+    ]
+    assert "have a look at the export" in told(store, tmp_path, source="resume").text
+    assert not any("have a look" in line for line in lines)
 
 
 def test_what_files_repeat_of_sessions_is_told_only_where_no_record_is(store: Store, tmp_path: Path) -> None:

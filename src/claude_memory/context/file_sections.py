@@ -26,7 +26,7 @@ MAX_REFLECTIONS = 30
 REFLECTION_CHARACTERS = 240
 PERSON_TOKENS, PROJECT_TOKENS, CLONED_TOKENS = 350, 700, 300
 _LINE_CHARACTERS = 400
-_PROMPT = re.compile(r"- \S+ said: ")  # it settled nothing
+_PROMPT = re.compile(r"- (\S{16})Z said: ")  # it settled nothing
 _WHOSE = re.compile(r" \(session [\w-]+\)$")
 _OWN_BLOCKS = ("write-ahead", "decisions", "lessons")  # a person's own words, written down by the machine
 # Made of sessions, whose records tell it better: on twelve real starts a third of the lines was old tasks.
@@ -70,12 +70,14 @@ def _insight(item: reflections.Reflection, situation: Situation) -> str:
 def buffer(situation: Situation) -> list[Line]:
     """The working buffer: what people wrote, then entries, newest first.
 
-    A new session is not told every prompt of the last ones: only what they settled.
+    Of earlier prompts a new session is told what settled something, and what came after the last record.
     """
     files = files_of(situation)
     lines = [one for one in _read(files.buffer) if one.raw != INVITATION and not one.raw.startswith("# ")]
     if situation.source in ("startup", "clear"):
-        lines = [one for one in lines if one.block != "exchanges" and not _PROMPT.match(one.raw)]
+        ended = _last_record(situation)
+        lines = [one for one in lines if one.block != "exchanges"]
+        lines = [one for one in lines if not (prompt := _PROMPT.match(one.raw)) or prompt[1] > ended]
     own = [one for one in lines if not one.raw.startswith("- 2")]
     said = [one for one in reversed(lines) if one.raw.startswith("- 2")]
     paths = [base / "memory" / "working-buffer.md" for base in files.imported]
@@ -99,8 +101,14 @@ def lessons(situation: Situation) -> list[Line]:
 
 def _told_by_records(situation: Situation) -> Sequence[str]:
     """Blocks that say what the section on work says; without a record of a session they are all there is."""
+    return _MADE_BLOCKS if _last_record(situation) else ()
+
+
+def _last_record(situation: Situation) -> str:
+    """The minute at which the last session ended that a record tells of; empty if there is none."""
     scope = SearchScope((situation.project.id,))
-    return _MADE_BLOCKS if archive_of(situation.store).session_records(scope, 1) else ()
+    found = archive_of(situation.store).session_records(scope, 1)
+    return str(found[0][1]["ended"])[:16] if found else ""
 
 
 def files_of(situation: Situation) -> ProjectFiles:

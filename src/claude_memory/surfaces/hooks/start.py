@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 DRAIN_SECONDS = 0.05
 PATIENCE_MS = 50  # with a writer
-# Events that may wait for a process of their own: a session's end, and a start. A stop has started its drain.
-FEW = 3
+# Events that tell nothing of the work, and a stop, which has started its own drain.
+LATER = frozenset(("SessionStart", "SessionEnd", "Injection", "Stop"))
+LOOKED_AT = 100
 _SOURCES = ("startup", "resume", "clear", "compact", "fork")
 
 
@@ -72,29 +73,31 @@ def at_start(
 
 
 def _drain(moment: Moment) -> None:
-    """Bring in what earlier sessions left; this session's own start can wait for the next drain."""
-    home, left = moment.memory.home, _waiting(moment.memory.home)
-    if left > FEW:
+    """Bring in what earlier sessions left; what can wait is left to a process of its own."""
+    home, waiting = moment.memory.home, _waiting(moment.memory.home)
+    left = len(waiting) > 1  # this session's own start can wait for the next drain
+    if not set(waiting) <= LATER:
         from claude_memory.memory import Memory
 
         try:
             with Memory.open(home, moment.memory.project_root, patience_ms=PATIENCE_MS) as memory:
                 done = memory.drain(budget_seconds=DRAIN_SECONDS)
-                left = done.remaining + done.waiting
+                left = bool(done.remaining or done.waiting)
         except StoreBusy:
             pass
-    if left > 1:
+    if left:
         from claude_memory.surfaces.hooks import background
 
         background.start(home)
 
 
-def _waiting(home: Path) -> int:
+def _waiting(home: Path) -> list[str]:
+    """The events of the first files in the spool, which their names tell."""
     try:
         with os.scandir(home / "spool" / "new") as entries:
-            return sum(1 for _ in islice(entries, FEW + 1))
+            return [entry.name.split("-")[-2] for entry in islice(entries, LOOKED_AT) if "-" in entry.name]
     except OSError:
-        return 0
+        return []
 
 
 def _tie_shell(session: str, home: Path) -> None:
