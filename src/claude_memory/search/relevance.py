@@ -22,9 +22,10 @@ INTERCEPT, COSINE, COVERAGE, BEHIND = -11.2, 12.3, 2.7, -5.6
 SMALL_STORE, USUAL_STORE = 0.4, 1000
 # By words alone the same way: no question foreign or own came above .7, and right are 27% at .1 to .3.
 WORDS_INTERCEPT, WORDS_COVERAGE, WORDS_BEHIND = -4.1, 4.2, -2.5
-# At and above it a memory may be offered unasked: 1 of 285 foreign questions passes, 4 of 10 own ones.
-INJECTION_THRESHOLD = 0.3
-LIKELY = 0.6
+# At and above it a memory may be offered unasked: at most 1.5% of foreign questions pass (4,170 in the public
+# sets, 165 in real repositories).
+INJECTION_THRESHOLD = 0.35
+LIKELY, POSSIBLE = 0.6, 0.2
 # Rarity is judged as if a hundred other passages stood beside the store's own: in a store of one
 # memory every word is "common", and still a shared word says as much as it does elsewhere.
 _BACKGROUND_PASSAGES = 100
@@ -45,7 +46,7 @@ def verdict(relevant: float) -> str:
     """The same for a person."""
     if relevant >= LIKELY:
         return "likely the answer"
-    return "may be the answer" if relevant >= INJECTION_THRESHOLD else "probably about something else"
+    return "may be the answer" if relevant >= POSSIBLE else "probably about something else"
 
 
 def coverage(ranking: Ranking, item: Scored) -> float:
