@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from claude_memory.search.conversations import Recalled
     from claude_memory.search.explain import Explanation
     from claude_memory.search.timeline import TimelineEntry
+    from claude_memory.search.work import WorkBook
     from claude_memory.store.project_book import ProjectBook
     from claude_memory.store.protocol import Erased, StoreStats
     from claude_memory.summaries.summary_book import SummaryBook
@@ -276,6 +277,11 @@ class Memory(Opened):
         session: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
+        agent: str | None = None,
+        branch: str | None = None,
+        command: str | None = None,
+        commit: str | None = None,
+        failed: bool = False,
         min_relevance: float | None = None,
         all_projects: bool = False,
     ) -> list[Hit]:
@@ -293,6 +299,10 @@ class Memory(Opened):
             session=self.session_id(session, all_projects=all_projects) if session else None,
             since=since,
             until=until,
+            agent=agent,
+            branch=branch,
+            failed=failed and command is None,
+            among=self.work(all_projects=all_projects).among(command, commit, failed=failed),
         )
         self._last_question = query
         return search(
@@ -306,6 +316,12 @@ class Memory(Opened):
             now=datetime.now(UTC),
             boosts=self._activated(query, files),
         )
+
+    def work(self, *, all_projects: bool = False) -> WorkBook:
+        """What was done: who shaped a file, what followed an error, which commands worked."""
+        from claude_memory.search.work import WorkBook
+
+        return WorkBook(self.store, self.archive, self.scope(all_projects=all_projects))
 
     def why(self, id_: str, query: str | None = None) -> Explanation:
         """Why a memory answers a question (default: the last one asked here), in numbers and words."""

@@ -183,6 +183,10 @@ class MemoryFilter:
     session: SessionId | None = None
     since: datetime | None = None
     until: datetime | None = None
+    agent: str | None = None
+    branch: str | None = None  # of exchanges that were held on it
+    failed: bool = False  # exchanges in which a tool failed
+    among: tuple[MemoryId, ...] | None = None
     statuses: tuple[Status, ...] = (Status.ACTIVE, Status.SUPERSEDED, Status.ARCHIVED, Status.PROPOSED)
 
     @property

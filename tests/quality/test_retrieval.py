@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from claude_memory import Memory, NewMemory
+from claude_memory.search.conversations import rank_sessions
 from claude_memory.search.relevance import INJECTION_THRESHOLD
-from claude_memory.search.sessions import rank_sessions
 
 # (note, a question in other words, a question in the same words)
 NOTES = [

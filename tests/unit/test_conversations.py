@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from claude_memory.model import ProjectId, SessionId
-from claude_memory.search import message_match
-from claude_memory.search.conversations import Quote, Recalled
-from claude_memory.search.message_match import Question, match, quote, spans
-from claude_memory.search.resume import resume
-from claude_memory.search.sessions import together
+from claude_memory.search import excerpts
+from claude_memory.search.conversation_book import resume
+from claude_memory.search.conversations import Quote, Recalled, together
+from claude_memory.search.excerpts import Question, match, quote, spans
 from claude_memory.store.archive_protocol import Conversation, Message
 from claude_memory.surfaces.tui import drawing
 from claude_memory.text.times import ago
@@ -24,7 +23,7 @@ COUNTS = {"connection": 50, "refused": 20, "error": 400, "the": 900, "in": 900, 
 
 
 def asked(text: str) -> Question:
-    return message_match.question(text, 1000, COUNTS)
+    return excerpts.question(text, 1000, COUNTS)
 
 
 def talk(**changes: str) -> Conversation:
@@ -84,7 +83,7 @@ def test_tool_output_that_has_the_words_by_chance_stands_behind_what_was_said() 
 
 
 def test_a_word_stands_for_the_one_it_begins() -> None:
-    question = message_match.question("connec", 1000, {}, {"connection": "connec"})
+    question = excerpts.question("connec", 1000, {}, {"connection": "connec"})
     assert match(question, "a connection") > 0
     assert spans(question, "a connection") == [(2, 12)]
 
@@ -94,12 +93,12 @@ def test_a_quote_shows_what_was_found_even_in_a_very_long_line() -> None:
     assert quote(question, "first line\nError: connection refused\nlast") == "Error: connection refused"
     long = quote(question, "x " * 5000 + "connection refused" + " y" * 5000)
     assert "connection refused" in long
-    assert len(long) <= message_match.QUOTE_WIDTH + 1
+    assert len(long) <= excerpts.QUOTE_WIDTH + 1
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_no_question_and_no_text_make_it_fail(question: str, text: str) -> None:
-    taken = message_match.question(question, 10, {})
+    taken = excerpts.question(question, 10, {})
     assert 0.0 <= match(taken, text) <= 1.0
     quote(taken, text)
     for start, end in spans(taken, text):
@@ -108,7 +107,7 @@ def test_no_question_and_no_text_make_it_fail(question: str, text: str) -> None:
 
 def test_several_fair_passages_outweigh_one_good_one_but_five_of_them_no_phrase() -> None:
     assert together([0.8, 0.8]) > together([0.85])
-    assert together([message_match.WORDS_AT_MOST] * 5) < together([message_match.PHRASE])
+    assert together([excerpts.WORDS_AT_MOST] * 5) < together([excerpts.PHRASE])
 
 
 # --- saying and resuming

@@ -21,10 +21,11 @@ from claude_memory.model import (
     StoredMemory,
     Trust,
 )
-from claude_memory.search import bm25, feedback, priors
-from claude_memory.search.fuse import fused
-from claude_memory.search.sessions import rank_sessions
-from claude_memory.search.snippet import WIDTH, one_line, snippet
+from claude_memory.search import scoring
+from claude_memory.search import search as priors
+from claude_memory.search.conversations import rank_sessions
+from claude_memory.search.excerpts import WIDTH, one_line, snippet
+from claude_memory.search.scoring import fused
 from claude_memory.store.protocol import TermStatistics
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -53,31 +54,31 @@ def hit(session: str | None, score: float) -> Hit:
 
 class TestBm25:
     def test_a_rare_word_tells_more_than_a_common_one(self) -> None:
-        weights = bm25.term_weights({"jwt": 1.0, "code": 1.0}, statistics(jwt=1, code=80))
-        assert bm25.score(passage("jwt"), weights, 10.0) > bm25.score(passage("code"), weights, 10.0)
+        weights = scoring.term_weights({"jwt": 1.0, "code": 1.0}, statistics(jwt=1, code=80))
+        assert scoring.score(passage("jwt"), weights, 10.0) > scoring.score(passage("code"), weights, 10.0)
 
     def test_a_word_the_store_does_not_know_adds_nothing(self) -> None:
-        assert bm25.term_weights({"zebra": 1.0}, statistics()) == {}
+        assert scoring.term_weights({"zebra": 1.0}, statistics()) == {}
 
     def test_a_word_that_is_everywhere_never_pushes_down(self) -> None:
-        assert all(bm25.idf(count, count) > 0 for count in (1, 2, 1000))
+        assert all(scoring.idf(count, count) > 0 for count in (1, 2, 1000))
 
     def test_neighbours_count_less_than_the_own_text_and_the_far_ones_least(self) -> None:
         weights = {"jwt": 1.0}
-        own = bm25.score(passage("jwt a"), weights, 10.0)
-        near = bm25.score(passage("a", near="jwt"), weights, 10.0)
-        far = bm25.score(passage("a", far="jwt"), weights, 10.0)
+        own = scoring.score(passage("jwt a"), weights, 10.0)
+        near = scoring.score(passage("a", near="jwt"), weights, 10.0)
+        far = scoring.score(passage("a", far="jwt"), weights, 10.0)
         assert own >= near > far > 0
 
     def test_the_terms_shares_add_up_to_the_score(self) -> None:
         weights = {"jwt": 1.0, "token": 2.0}
         found = passage("jwt token jwt other", date="token")
-        parts = bm25.contributions(found, weights, 10.0)
+        parts = scoring.contributions(found, weights, 10.0)
         assert set(parts) == {"jwt", "token"}
-        assert bm25.score(found, weights, 10.0) == pytest.approx(sum(parts.values()))
+        assert scoring.score(found, weights, 10.0) == pytest.approx(sum(parts.values()))
 
     def test_an_empty_store_gives_no_error(self) -> None:
-        assert bm25.score(passage(""), {"jwt": 1.0}, 0.0) == 0.0
+        assert scoring.score(passage(""), {"jwt": 1.0}, 0.0) == 0.0
 
 
 class TestFusion:
@@ -108,16 +109,16 @@ class TestFusion:
 class TestFeedback:
     def test_telling_words_of_the_best_join_the_question_at_a_small_share(self) -> None:
         best = [passage("rollback migration forward the the the")]
-        wider = feedback.added({"undo": 1.0}, best, statistics(rollback=2, migration=3, forward=5))
+        wider = scoring.feedback_terms({"undo": 1.0}, best, statistics(rollback=2, migration=3, forward=5))
         assert set(wider) == {"rollback", "migration", "forward"}
         added = sum(wider.values())
-        assert added / (1.0 + added) == pytest.approx(feedback.MASS)
+        assert added / (1.0 + added) == pytest.approx(scoring.FEEDBACK_MASS)
 
     def test_stop_words_never_join(self) -> None:
-        assert "the" not in feedback.source_terms([passage("the rollback")])
+        assert "the" not in scoring.feedback_sources([passage("the rollback")])
 
     def test_nothing_to_learn_leaves_the_question_as_it_is(self) -> None:
-        assert feedback.added({"undo": 1.0}, [passage("the of")], statistics()) == {}
+        assert scoring.feedback_terms({"undo": 1.0}, [passage("the of")], statistics()) == {}
 
 
 class TestPriors:

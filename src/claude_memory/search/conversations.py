@@ -6,16 +6,16 @@ Never fails for any question, writes nothing; time is an argument.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from claude_memory.embed.protocol import Embedder
-from claude_memory.model import MemoryFilter, ProjectId, SearchScope
-from claude_memory.search import message_match, priors
-from claude_memory.search.message_match import Question, quote
-from claude_memory.search.search import search
-from claude_memory.search.sessions import SHARPNESS, together
+from claude_memory.model import Hit, MemoryFilter, ProjectId, SearchScope, SessionId
+from claude_memory.search import excerpts
+from claude_memory.search.excerpts import Question, quote
+from claude_memory.search.search import recency, search
 from claude_memory.store.archive_protocol import (
     ANY_CONVERSATION,
     Archive,
@@ -33,7 +33,7 @@ EXACT = 100
 FEW = 40  # messages; with fewer, single words of the question are looked for too
 SINGLE_WORDS = 4
 MEMORY_HITS = 60
-# A memory that certainly answers weighs less than all of the question's words side by side, more than
+# The memory that answers best weighs less than all of the question's words side by side, more than
 # some of them.
 MEANING_WEIGHT = 0.7
 LEAST_RELEVANCE = 0.05
@@ -41,6 +41,7 @@ LEAST_RELEVANCE = 0.05
 # would pass a short one that has the very phrase.
 COUNTED = 5
 SHOWN = 3
+LEAST_SHARE = 0.4  # of the best passage of all; what shares less is another matter
 PLACE_SHARE = 0.5  # of the best passage's score, from which a place is worth a look
 OWN_PROJECT_BONUS = 0.02  # as much as being of today
 UNKNOWN_WORDS = 4  # of a question, for which words that begin alike are tried
@@ -111,7 +112,7 @@ def recall(
     asked = asked_of(archive, query)
     heaps: dict[int, _Heap] = {}
     for message in _messages(archive, scope, asked, within, thorough=thorough):
-        score = message_match.match(asked, message.text, message.role)
+        score = excerpts.match(asked, message.text, message.role)
         heaps.setdefault(message.conversation, _Heap()).hear(message, score)
     _add_memories(heaps, archive, store, embedder, scope, query, within, now)
     found = archive.by_numbers(list(heaps))
@@ -120,22 +121,24 @@ def recall(
         for item in found
         if _fits(item, within) and heaps[item.number].scores()
     ]
-    best = sorted(ranked, key=lambda item: -item.score)[:limit]
+    top = max((heap.scores()[0] for heap in heaps.values() if heap.scores()), default=0.0)
+    near = [item for item in ranked if heaps[item.conversation.number].scores()[0] >= LEAST_SHARE * top]
+    best = sorted(near, key=lambda item: -item.score)[:limit]
     return [replace(item, quotes=_quotes(asked, heaps[item.conversation.number])) for item in best]
 
 
 def asked_of(archive: Archive, query: str) -> Question:
     """The question taken apart; a word that nobody said stands for words that begin like it."""
-    words = list(dict.fromkeys(message_match.words_of(query)))[: message_match.QUESTION_WORDS]
+    words = list(dict.fromkeys(excerpts.words_of(query)))[: excerpts.QUESTION_WORDS]
     messages, counts = archive.word_counts(words)
     unknown = [word for word in words if not counts.get(word) and word not in STOP_WORDS and len(word) > 1]
-    meant = {
+    stands_for = {
         alike: word
         for word in unknown[-UNKNOWN_WORDS:]
         for alike in _alike(archive, word)
         if alike not in counts
     }
-    return message_match.question(query, messages, counts, meant)
+    return excerpts.question(query, messages, counts, stands_for)
 
 
 def _alike(archive: Archive, word: str) -> list[str]:
@@ -164,7 +167,7 @@ def _messages(
     known = _in_the_archive(asked)
     found = {message.number: message for message in archive.candidates(scope, known, CANDIDATES, within)}
     if len(found) >= CANDIDATES and thorough and len(known) > 1:
-        accept = message_match.holds_phrase(asked)
+        accept = excerpts.holds_phrase(asked)
         exact = archive.matching(scope, known, within, accept, limit=EXACT, depth=DEPTH)
         found.update((message.number, message) for message in exact)
     if len(found) < FEW:
@@ -218,7 +221,7 @@ def _add_memories(
     messages = _by_event(archive, events.values())
     sessions = _by_session(archive, scope, [hit.session for hit in hits if hit.session])
     for hit in hits:
-        score = MEANING_WEIGHT * hit.relevance
+        score = MEANING_WEIGHT * min(1.0, hit.score)
         message = messages.get(events.get(hit.id, ""))
         if message is not None:
             heaps.setdefault(message.conversation, _Heap()).hear(message, score)
@@ -246,7 +249,7 @@ def _fits(item: Conversation, within: ConversationFilter) -> bool:
 
 
 def _recalled(item: Conversation, heap: _Heap, now: datetime, own: ProjectId | None) -> Recalled:
-    bonus = priors.recency(item.last, now) + (OWN_PROJECT_BONUS if item.project == own else 0.0)
+    bonus = recency(item.last, now) + (OWN_PROJECT_BONUS if item.project == own else 0.0)
     least = PLACE_SHARE * heap.scores()[0]
     told = sorted(heap.messages.items(), key=lambda pair: (-pair[1][0], pair[0]))
     places = [ordinal for ordinal, (score, _) in told if score >= least]
@@ -266,3 +269,24 @@ def _quotes(asked: Question, heap: _Heap) -> tuple[Quote, ...]:
         if line := quote(asked, item.text):
             chosen.setdefault(line.casefold(), replace(item, text=line))
     return tuple(chosen.values())
+
+
+# --- which sessions a list of hits speaks of
+
+# Several fair hits outweigh one good hit, but not by their mere number: ln Σ exp(10·score).
+SHARPNESS = 10.0
+
+
+def rank_sessions(hits: Iterable[Hit]) -> list[tuple[SessionId, float]]:
+    """Sessions with their score, best first; hits without a session are left out."""
+    sums: dict[SessionId, float] = {}
+    for hit in hits:
+        if hit.session is not None:
+            sums[hit.session] = sums.get(hit.session, 0.0) + math.exp(SHARPNESS * min(hit.score, 1.0))
+    ranked = [(session, math.log(total)) for session, total in sums.items()]
+    return sorted(ranked, key=lambda pair: -pair[1])
+
+
+def together(scores: Iterable[float]) -> float:
+    """What several scores in one session come to, on the same scale as `rank_sessions`."""
+    return math.log(sum(math.exp(SHARPNESS * min(score, 1.0)) for score in scores))

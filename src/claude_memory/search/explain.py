@@ -12,10 +12,10 @@ from datetime import datetime
 from claude_memory.embed.protocol import Embedder
 from claude_memory.errors import NotFound
 from claude_memory.model import MemoryFilter, MemoryId, SearchScope, Status
-from claude_memory.search import bm25, priors
+from claude_memory.search import scoring
 from claude_memory.search.ranking import Ranking, Scored, ask, rank
-from claude_memory.search.relevance import INJECTION_THRESHOLD, relevance
-from claude_memory.search.search import Judged, judged_by
+from claude_memory.search.relevance import coverage, verdict
+from claude_memory.search.search import Judged, bonuses, judged_by, relevance_of, validity
 from claude_memory.store.protocol import Store
 
 _DEPTH = 200
@@ -47,7 +47,7 @@ def explain(
     if not store.memories(scope, filter_, ids=[memory_id]):
         raise NotFound(f"no memory {memory_id} here")
     ranking = rank(store, ask(query, scope, MemoryFilter(), embedder), depth=_DEPTH)
-    ranking, judged = judged_by(store, ranking, now, (), keep=_DEPTH)
+    judged = judged_by(store, ranking, now, (), keep=_DEPTH)
     places = [place for place, item in enumerate(judged, 1) if item.memory.id == memory_id]
     if not places:
         return Explanation(memory_id, query, {}, (_absence(ranking),))
@@ -60,7 +60,8 @@ def _numbers(ranking: Ranking, item: Judged, place: int, now: datetime) -> dict[
     best = item.best
     numbers = {
         "rank": float(place),
-        "relevance": relevance(ranking, best),
+        "relevance": round(relevance_of(ranking, item), 4),
+        "words_covered": coverage(ranking, best),
         "score": item.score,
         "fused": best.fused,
         "bm25": best.plain_lexical,
@@ -68,7 +69,7 @@ def _numbers(ranking: Ranking, item: Judged, place: int, now: datetime) -> dict[
         "bm25_with_feedback": best.lexical,
         "words_shared": float(len(_shared(ranking, best))),
         "words_asked": float(len(ranking.question.terms)),
-        "validity": priors.validity(item.memory),
+        "validity": validity(item.memory),
     }
     if best.cosine is not None and ranking.scan is not None:
         numbers |= {
@@ -77,11 +78,11 @@ def _numbers(ranking: Ranking, item: Judged, place: int, now: datetime) -> dict[
             "cosine_deviation": ranking.scan.deviation,
             "cosine_minimum": ranking.scan.minimum,
         }
-    return numbers | priors.bonuses(item.memory, now)
+    return numbers | bonuses(item.memory, now)
 
 
 def _shared(ranking: Ranking, best: Scored) -> list[str]:
-    found = bm25.contributions(best.passage, ranking.weights, ranking.statistics.mean_length)
+    found = scoring.contributions(best.passage, ranking.weights, ranking.statistics.mean_length)
     return sorted(found, key=lambda term: -found[term])
 
 
@@ -91,10 +92,9 @@ def _words(ranking: Ranking, item: Judged, numbers: Mapping[str, float], now: da
         lines.append("shares further words with the best answers found first")
     if item.memory.status is Status.SUPERSEDED:
         lines.append(f"was replaced by {item.memory.superseded_by}, so it sinks")
-    if "recency" in priors.bonuses(item.memory, now) and numbers.get("recency", 0.0) > 0.01:
+    if "recency" in bonuses(item.memory, now) and numbers.get("recency", 0.0) > 0.01:
         lines.append("is recent, which lifts it a little")
-    if numbers["relevance"] < INJECTION_THRESHOLD:
-        lines.append("is too weak an answer to be offered unasked")
+    lines.append(f"is {verdict(numbers['relevance'])} ({numbers['relevance']:.2f})")
     lines.append(f"comes {_ordinal(int(numbers['rank']))} for this question")
     return tuple(lines)
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from claude_memory.embed.protocol import Embedder
 from claude_memory.errors import EmbedderUnavailable
 from claude_memory.model import MemoryFilter, Passage, PassageId, SearchScope
-from claude_memory.search import bm25, feedback
-from claude_memory.search.fuse import fused, lexical_floor
+from claude_memory.search import scoring
 from claude_memory.store.protocol import Store, TermStatistics, VectorScan
 from claude_memory.text.words import QUERY_CHARACTERS, query_terms
 
@@ -61,7 +60,6 @@ class Ranking:
     statistics: TermStatistics
     scan: VectorScan | None
     scored: tuple[Scored, ...]
-    beyond: tuple[Scored, ...]  # the best of the scope that the filter leaves out: a measure, no answer
     best: float
 
 
@@ -85,17 +83,17 @@ def rank(store: Store, question: Question, *, depth: int = 0) -> Ranking:
     near = [id_ for id_, _ in scan.candidates if id_ not in known] if scan is not None else []
     others = store.passages(near) if near else []  # their cosines are known: no vectors
     passages = [*found.passages, *others]
-    plain = found.scores + [bm25.score(passage, weights, statistics.mean_length) for passage in others]
+    plain = found.scores + [scoring.score(passage, weights, statistics.mean_length) for passage in others]
     cosines = _cosines(question, passages, scan)
     fuse = partial(
-        fused,
-        cosines=cosines,
+        scoring.fused,
+        cosines=_slices_lowered(passages, cosines),
         cosine_minimum=scan.minimum if scan else 0.0,
         lexical_floor=_floor(statistics),
     )
     lexical, together = plain, fuse(plain)
-    if scan is not None and statistics.passages >= feedback.SMALLEST_STORE:
-        best = nlargest(feedback.SOURCES, range(len(passages)), key=together.__getitem__)
+    if scan is not None and statistics.passages >= scoring.FEEDBACK_STORE:
+        best = nlargest(scoring.FEEDBACK_SOURCES, range(len(passages)), key=together.__getitem__)
         lexical = _with_feedback(store, question, [passages[i] for i in best], passages, plain)
         together = fuse(lexical)
     scored = map(Scored, passages, lexical, plain, cosines or [None] * len(passages), together)
@@ -103,9 +101,8 @@ def rank(store: Store, question: Question, *, depth: int = 0) -> Ranking:
     order = sorted(scored, key=lambda item: (-item.fused, -item.passage.id))
     answers = found.answers | near_answers
     inside = tuple(item for item in order if item.passage.id in answers)
-    beyond = tuple(item for item in order if item.passage.id not in answers)
     top = order[0].fused if order else 0.0
-    return Ranking(question, weights, statistics, scan, inside, beyond, top)
+    return Ranking(question, weights, statistics, scan, inside, top)
 
 
 def _filters(question: Question) -> tuple[MemoryFilter, ...]:
@@ -115,8 +112,8 @@ def _filters(question: Question) -> tuple[MemoryFilter, ...]:
 
 
 def _floor(statistics: TermStatistics) -> float:
-    rarities = [bm25.idf(statistics.passages, count) for count in statistics.document_frequency.values()]
-    return lexical_floor((bm25.K1 + 1.0) * sum(rarities), bm25.idf(statistics.passages, 0))
+    rarities = [scoring.idf(statistics.passages, count) for count in statistics.document_frequency.values()]
+    return scoring.lexical_floor((scoring.K1 + 1.0) * sum(rarities), scoring.idf(statistics.passages, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +129,13 @@ class _Found:
 
 def _by_words(store: Store, question: Question, limit: int) -> _Found:
     statistics = store.term_statistics(question.scope, question.terms)
-    weights = bm25.term_weights(dict.fromkeys(question.terms, 1.0), statistics)
+    weights = scoring.term_weights(dict.fromkeys(question.terms, 1.0), statistics)
     known = {term: 1.0 for term in question.terms if statistics.document_frequency.get(term)}
     filters = _filters(question) if known else ()
     lists = [store.text_candidates(question.scope, filter_, known, limit) for filter_ in filters]
     ids = list(dict.fromkeys(chain.from_iterable(lists)))
     passages = store.passages(ids, model=_model_of(question)) if ids else []
-    scores = [bm25.score(passage, weights, statistics.mean_length) for passage in passages]
+    scores = [scoring.score(passage, weights, statistics.mean_length) for passage in passages]
     return _Found(statistics, weights, passages, scores, set(lists[0]) if lists else set())
 
 
@@ -185,11 +182,11 @@ def _with_feedback(
 
     No new candidates are fetched for them: on all sets that changed no figure.
     """
-    statistics = store.term_statistics(question.scope, feedback.source_terms(best))
-    more = feedback.added(dict.fromkeys(question.terms, 1.0), best, statistics)
-    weights = bm25.term_weights(more, statistics)
+    statistics = store.term_statistics(question.scope, scoring.feedback_sources(best))
+    more = scoring.feedback_terms(dict.fromkeys(question.terms, 1.0), best, statistics)
+    weights = scoring.term_weights(more, statistics)
     return [
-        score + bm25.score(passage, weights, statistics.mean_length)
+        score + scoring.score(passage, weights, statistics.mean_length)
         for passage, score in zip(passages, plain, strict=True)
     ]
 
@@ -218,6 +215,15 @@ def _cosines(
     missing = [passage for passage in passages if passage.id not in known and passage.vector is not None]
     known.update(_exact(question.vector, missing))
     return [known.get(passage.id) for passage in passages]
+
+
+def _slices_lowered(passages: list[Passage], cosines: list[float | None] | None) -> list[float | None] | None:
+    if cosines is None:
+        return None
+    return [
+        cosine - scoring.LATER_SLICE if cosine is not None and passage.ordinal else cosine
+        for passage, cosine in zip(passages, cosines, strict=True)
+    ]
 
 
 def _exact(asked: bytes, passages: list[Passage]) -> dict[PassageId, float]:

@@ -138,6 +138,8 @@ class ConversationFilter:
     since: datetime | None = None
     until: datetime | None = None
     folder: str = ""  # held there, or in a folder below it
+    roles: tuple[str, ...] = ()  # of the messages looked for
+    failed: bool = False  # only messages of tools that failed
 
 
 ANY_CONVERSATION = ConversationFilter()
@@ -260,6 +262,13 @@ class Archive(Protocol):
 
     def exchanges(self, conversation: int) -> list[tuple[MemoryId, int, int, Mapping[str, Any]]]:
         """A conversation's exchanges in order: memory, first and last message, parts."""
+        ...
+
+    def exchanges_at(
+        self, places: Sequence[tuple[int, int]]
+    ) -> list[tuple[MemoryId, int, int, int, Mapping[str, Any]] | None]:
+        """For each conversation and message the exchange that holds it: memory, conversation, first, last,
+        parts."""
         ...
 
     def exchange_parts(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Mapping[str, Any]]:

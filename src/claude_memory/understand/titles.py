@@ -239,6 +239,8 @@ def _parts(exchange: Exchange) -> Iterator[str]:
         yield _cut("Edited: " + ", ".join(name for name, _ in exchange.files_edited), NAMES_CHARACTERS)
     yield _cut("\n".join(_failures(exchange.commands)), NAMES_CHARACTERS * 2)
     yield _cut(exchange.plan, PLAN_CHARACTERS)
+    if exchange.tasks:
+        yield _cut("Tasks: " + "; ".join(task.title for task in exchange.tasks), NAMES_CHARACTERS)
     yield "\n".join(_told(exchange.said, SEARCH_CHARACTERS // 2))
     if exchange.files_read:
         yield _cut("Read: " + ", ".join(exchange.files_read), NAMES_CHARACTERS)

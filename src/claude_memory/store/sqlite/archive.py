@@ -54,6 +54,11 @@ _REPORTS = f"""SELECT {rows.EVENT_COLUMNS} FROM {rows.EVENT_TABLES}
     ORDER BY e.timestamp, e.number"""
 
 
+_EXCHANGE_AT = """SELECT m.id, e.first, e.last, e.record FROM exchanges e
+    JOIN memories m ON m.number = e.memory
+    WHERE e.conversation = ? AND e.first <= ? AND m.status <> 'forgotten' ORDER BY e.first DESC LIMIT 1"""
+
+
 class SqliteArchive:
     """The conversations of one store file."""
 
@@ -270,6 +275,20 @@ class SqliteArchive:
                 (conversation,),
             )
             return [(MemoryId(id_), first, last, json.loads(record)) for id_, first, last, record in found]
+
+    def exchanges_at(
+        self, places: Sequence[tuple[int, int]]
+    ) -> list[tuple[MemoryId, int, int, int, Mapping[str, Any]] | None]:
+        """For each conversation and message the exchange that holds it."""
+        found: list[tuple[MemoryId, int, int, int, Mapping[str, Any]] | None] = []
+        with self._connections.reading() as db:
+            for conversation, ordinal in places:
+                row = next(db.execute(_EXCHANGE_AT, (conversation, ordinal)), None)
+                if row is None or row[2] < ordinal or row[3] == "{}":
+                    found.append(None)
+                else:
+                    found.append((MemoryId(row[0]), conversation, row[1], row[2], json.loads(row[3])))
+        return found
 
     def exchange_parts(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Mapping[str, Any]]:
         """The parts of those memories that are exchanges."""

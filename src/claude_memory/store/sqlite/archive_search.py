@@ -103,6 +103,8 @@ def _holding(
            WHERE i.message_index MATCH :question
              AND (:projects IS NULL OR p.id IN (SELECT value FROM json_each(:projects)))
              AND (:agent IS NULL OR c.agent = :agent) AND {IN_FOLDER}
+             AND (:roles = '[]' OR m.role IN (SELECT value FROM json_each(:roles)))
+             AND (NOT :failed OR m.failed)
              AND (:since IS NULL OR m.at >= :since) AND (:until IS NULL OR m.at <= :until)
            ORDER BY i.rowid DESC LIMIT :limit""",
         {
@@ -110,6 +112,8 @@ def _holding(
             "projects": projects,
             "agent": within.agent,
             "folder": rows.clean(within.folder),
+            "roles": rows.to_json(within.roles),
+            "failed": within.failed,
             "since": rows.stamp(within.since) if within.since else None,
             "until": rows.stamp(within.until) if within.until else None,
             "limit": limit,

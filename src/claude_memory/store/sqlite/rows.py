@@ -204,21 +204,36 @@ def filter_sql(filter_: MemoryFilter) -> tuple[str, dict[str, Any]]:
     if filter_.files:
         conditions.append(_FILE_CONDITION)
         values["files"] = to_json([[file_name(path), clean(path)] for path in map(plain_path, filter_.files)])
-    if filter_.task is not None:
-        conditions.append("m.task = :task")
-        values["task"] = clean(filter_.task)
-    if filter_.session is not None:
-        conditions.append("m.session IN (SELECT number FROM sessions WHERE id = :session)")
-        values["session"] = clean(filter_.session)
-    if filter_.since is not None:
-        conditions.append("m.created_at >= :since")
-        values["since"] = stamp(filter_.since)
-    if filter_.until is not None:
-        conditions.append("m.created_at <= :until")
-        values["until"] = stamp(filter_.until)
+    given: dict[str, Any] = {
+        "task": filter_.task,
+        "session": filter_.session,
+        "agent": filter_.agent,
+        "branch": filter_.branch,
+        "since": stamp(filter_.since) if filter_.since is not None else None,
+        "until": stamp(filter_.until) if filter_.until is not None else None,
+        "among": to_json(filter_.among) if filter_.among is not None else None,
+        "failed": filter_.failed or None,
+    }
+    for name, value in given.items():
+        if value is not None:
+            conditions.append(_CONDITIONS[name])
+            values[name] = clean(value) if isinstance(value, str) else value
     return " AND ".join(conditions), values
 
 
+# A message of the exchange that a memory is.
+_HELD = """EXISTS (SELECT 1 FROM exchanges e JOIN messages x ON x.conversation = e.conversation
+    WHERE e.memory = m.number AND {which})"""
+_CONDITIONS = {
+    "task": "m.task = :task",
+    "session": "m.session IN (SELECT number FROM sessions WHERE id = :session)",
+    "since": "m.created_at >= :since",
+    "until": "m.created_at <= :until",
+    "agent": "m.provenance ->> '$.agent' = :agent",
+    "branch": _HELD.format(which="x.ordinal = e.last AND x.branch = :branch"),
+    "failed": _HELD.format(which="x.ordinal BETWEEN e.first AND e.last AND x.failed = :failed"),
+    "among": "m.id IN (SELECT value FROM json_each(:among))",
+}
 # A file is meant by its path or any tail of it: `auth.py`, `src/auth.py`, `/home/ann/app/src/auth.py`.
 _FILE_CONDITION = """m.number IN (
     SELECT f.memory FROM json_each(:files) w JOIN memory_files f ON f.name = w.value ->> 0

@@ -23,6 +23,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "projects": ("init", "projects"),
     "memories": ("remember", "show", "revise", "forget", "inbox", "strength"),
     "search": ("search", "timeline", "why"),
+    "work": ("blame", "fix", "how"),
     "recall": ("recall",),
     "conversations": ("import", "conversation"),
     "notes": ("reflect", "lesson", "decide", "distill", "log", "buffer", "notes"),

@@ -28,8 +28,8 @@ from claude_memory.text import times
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
+    from claude_memory.search.conversation_book import Resume
     from claude_memory.search.conversations import Recalled
-    from claude_memory.search.resume import Resume
     from claude_memory.store.archive_protocol import Conversation, ConversationFilter
 
 NOTHING_YET = "no conversations yet: claude-memory import reads what agents keep of theirs"
@@ -129,6 +129,9 @@ def _show(memory: Memory, found: Sequence[Recalled], *, json: bool) -> None:
         output.document([document(item, resume(item.conversation), now) for item in found])
     else:
         output.lines(listed(found, now, output.width()))
+        if found:
+            kept = memory.archive.totals()["conversations"]
+            output.note(f"{len(found):,} of {output.counted(kept, 'conversation')}")
 
 
 def document(item: Recalled, how: Resume | None, now: datetime) -> dict[str, Any]:
@@ -150,7 +153,7 @@ def listed(found: Sequence[Recalled], now: datetime, columns: int | None) -> Ite
         talk = item.conversation
         yield [
             (talk.session, "cyan"),
-            (f"  {times.ago(talk.last, now=now)}  ", "dim"),
+            (f"  {views.day(talk.last)}, {times.ago(talk.last, now=now)}  ", "dim"),
             (views.one_line(talk.name), "bold"),
         ]
         branch = f" on {talk.branch}" if talk.branch else ""
@@ -172,6 +175,8 @@ def go_on(chosen: Conversation, how: Resume | None, *, only_print: bool) -> int:
         output.note(f"{chosen.agent} cannot resume a conversation by its id; this prints it:")
         output.lines([[(f"claude-memory conversation {chosen.session}", "")]])
         return 0
+    if how.handed:
+        output.note(f"{chosen.agent} has deleted its own file: it begins anew with what the archive holds")
     program = shutil.which(how.arguments[0])
     if only_print or program is None or not how.has_folder:
         if not only_print:

@@ -14,6 +14,7 @@ from claude_memory.surfaces.cli import documents, output, views
 from claude_memory.surfaces.cli.request import (
     KINDS,
     Json,
+    agent_name,
     one_at_most,
     opened,
     said,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from claude_memory.memory import Memory
 
 _WHEN = "a date (2026-11-15), `today`, `yesterday`, `3d`, `2 weeks ago`"
+AllProjects = Annotated[bool, typer.Option("--all-projects", help="Search every project.")]
 Session = Annotated[
     str | None,
     typer.Option(metavar="SESSION", help="Only this conversation: its id, or its unique beginning."),
@@ -71,10 +73,25 @@ def search(
             help="Leave out hits below this relevance; 0 shows every hit.",
         ),
     ] = None,
-    all_projects: Annotated[bool, typer.Option("--all-projects", help="Search every project.")] = False,
+    agent: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", callback=agent_name, help="Only with this agent: claude-code, codex …"),
+    ] = None,
+    branch: Annotated[str | None, typer.Option(metavar="NAME", help="Only work on this branch.")] = None,
+    command: Annotated[
+        str | None, typer.Option(metavar="WORDS", help="Only where a command with these words was run.")
+    ] = None,
+    commit: Annotated[
+        str | None,
+        typer.Option(metavar="HASH", help="Only where this commit was made: hash or words."),
+    ] = None,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Only where a tool failed; with --command, that command.")
+    ] = False,
+    all_projects: AllProjects = False,
     json: Json = False,
 ) -> None:
-    """Find memories by words and meaning, best first."""
+    """Find memories and past work by words and meaning, best first."""
     with opened(context, fresh=True, warm=True) as memory:
         hits = memory.search(
             said(" ".join(query)),
@@ -86,6 +103,11 @@ def search(
             session=said(session) if session else None,
             since=since,
             until=until,
+            agent=agent,
+            branch=said(branch) if branch else None,
+            command=said(command) if command else None,
+            commit=said(commit) if commit else None,
+            failed=failed,
             min_relevance=min_relevance,
             all_projects=all_projects,
         )

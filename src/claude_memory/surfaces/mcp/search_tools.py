@@ -119,7 +119,7 @@ class Finding:
         query: Annotated[str, Field(max_length=10_000)],
         limit: Annotated[int, Field(ge=1, le=50)] = 5,
         session: Annotated[str, Field(description="only of this session: its id, or its beginning")] = "",
-        min_relevance: Annotated[float, Field(ge=0, le=1)] = 0.7,
+        min_relevance: Annotated[float, Field(ge=0, le=1)] = 0.2,
         kinds: Annotated[list[str], Field(description=f"any of: {KINDS}")] = [],  # noqa: B006
         topics: list[str] = [],  # noqa: B006
         files: Annotated[list[str], Field(description="only about these paths")] = [],  # noqa: B006

@@ -19,7 +19,7 @@ from claude_memory.text import times
 
 if TYPE_CHECKING:
     from claude_memory.search.conversations import Recalled
-    from claude_memory.search.message_match import Question
+    from claude_memory.search.excerpts import Question
     from claude_memory.store.archive_protocol import Conversation, Message
 
 MARK = "▸ "

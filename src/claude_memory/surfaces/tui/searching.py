@@ -12,7 +12,7 @@ from claude_memory.memory import ConversationFilter, Memory
 
 if TYPE_CHECKING:
     from claude_memory.search.conversations import Recalled
-    from claude_memory.search.message_match import Question
+    from claude_memory.search.excerpts import Question
 
 _PATIENCE_SECONDS = 2.0
 

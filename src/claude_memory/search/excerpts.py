@@ -1,19 +1,21 @@
-"""How well one message answers a question, and which of its lines shows it. Pure; reads no store.
+"""How well a text answers a question, and which of its lines shows it. Pure; reads no store.
 
-A message is judged by its text alone: the question as it stands, its words side by side, its words.
+A message is judged by its text alone: the question as it stands, its words side by side, its words. Lines are
+safe to print: no control or invisible characters.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import TypeVar
 
-from claude_memory.search.bm25 import idf
-from claude_memory.search.snippet import one_line
-from claude_memory.text.words import STOP_WORDS, shorten
+from claude_memory.search.scoring import idf
+from claude_memory.text.words import STOP_WORDS, index_terms, shorten
 
 # A question that stands in a message as a line of its own is that very error or command; inside a
 # longer line it may be the beginning of another one. Words alone reach neither, not even in five
@@ -179,3 +181,85 @@ def _told(weights: Mapping[_Item, float], found: Iterable[_Item]) -> float:
 def _share(weights: Mapping[_Item, float], found: Iterable[_Item]) -> float:
     total = sum(weights.values())
     return _told(weights, found) / total if total else 0.0
+
+
+# --- one line of a memory that shows why it was found
+
+WIDTH = 200
+
+_NAMES = re.compile(r"(?:Edited|Read|Ran|Tasks): |Commit [0-9a-f]{7,40} ")
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+_SPACE = re.compile(r"\s+")
+_TOKEN = re.compile(r"\S+")
+_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_LONGEST_READ = 20_000  # a memory may be huge; a snippet from its head is good enough
+
+
+def one_line(text: str) -> str:
+    """The text on one line, without control, bidirectional and zero-width characters."""
+    spaced = _SPACE.sub(" ", text)
+    if spaced.isascii() and spaced.isprintable():
+        return spaced.strip()
+    # Cc control, Cf format (bidi, zero-width, tags), Cs surrogates, Co private use, Zl/Zp separators
+    kept = (char for char in spaced if unicodedata.category(char) not in _UNSAFE)
+    return _SPACE.sub(" ", "".join(kept)).strip()
+
+
+def snippet(text: str, weights: Mapping[str, float], *, width: int = WIDTH, title: str = "") -> str:
+    """The sentence that shares most with the question, cut around the words they share.
+
+    What the title says already, questions and lists of names come after sentences that tell something.
+    """
+    sentences = [one_line(part) for part in _SENTENCE.split(text[:_LONGEST_READ])]
+    sentences = [part for part in sentences if part]
+    said = one_line(title).rstrip("…").casefold()
+    telling = [
+        part for part in sentences if not (said and said in part.casefold()) and not _NAMES.match(part)
+    ]
+    sentences = telling or sentences
+    if not sentences:
+        return ""
+    best = (
+        max(sentences, key=lambda part: _sentence_worth(part, weights))
+        if len(sentences) > 1
+        else sentences[0]
+    )
+    if len(best) > width:
+        return _window(best, weights, width)
+    return _grown(sentences, sentences.index(best), width)
+
+
+def _sentence_worth(sentence: str, weights: Mapping[str, float]) -> float:
+    share = 0.5 if sentence.endswith("?") else 1.0
+    return share * sum(weights.get(term, 0.0) for term in set(index_terms(sentence)))
+
+
+def _grown(sentences: list[str], at: int, width: int) -> str:
+    line = sentences[at]
+    for following in sentences[at + 1 :]:
+        if len(line) + 1 + len(following) > width:
+            break
+        line = f"{line} {following}"
+    return line
+
+
+def _window(sentence: str, weights: Mapping[str, float], width: int) -> str:
+    start = _first_shared(sentence, weights.keys())
+    begin = max(0, start - width // 3)
+    if begin:
+        space = sentence.find(" ", begin, begin + width // 3)
+        begin = space + 1 if space != -1 else begin
+        return "…" + shorten(sentence[begin:], width - 1)
+    return shorten(sentence, width)
+
+
+def _first_shared(sentence: str, terms: Collection[str]) -> int:
+    for match in _TOKEN.finditer(sentence):
+        if not _terms_of(match.group()).isdisjoint(terms):
+            return match.start()
+    return 0
+
+
+@lru_cache(maxsize=8192)
+def _terms_of(word: str) -> frozenset[str]:
+    return frozenset(index_terms(word))
