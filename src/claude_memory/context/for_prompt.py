@@ -37,7 +37,7 @@ MANY_NAMES = 6  # in a prompt that names so many things, one of them is met by c
 LOOKED_AT = 12
 SMALL = 20  # passages; among so few, counting says nothing
 _NAME = re.compile(r"[a-z0-9]{2}[A-Z]|\w{2}[._/]\w{2}|#\d{2}|[A-Z]{2,}-\d|^\d{4,}$")
-_PLACE_IN = re.compile(r"[#?].*$|:\d[\d:,-]*$")  # of an address or a file: which part of it
+_PLACE_IN = re.compile(r"(?<=\w)[#?].*$|:\d[\d:,-]*$")  # of an address or a file: which part of it
 _EDGES = "@.,:;!?()[]{}'\"`*<>“”’"
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _MARKUP = re.compile(r"^[\s#>*+|✅✓-]+|\*\*|`{3,}\w*")
@@ -76,10 +76,11 @@ def words_of(prompt: str) -> list[Word]:
     for written in prompt.split():
         bare = _PLACE_IN.sub("", written.strip(_EDGES)).rstrip("/")
         for part in dict.fromkeys((bare, bare.rpartition("/")[2])):
-            terms = tuple(term for term in query_terms(part) if not is_stop_term(term) and _is_word(term))
+            is_name = len(part) > 2 and _NAME.search(part) is not None
+            terms = [term for term in query_terms(part) if not is_stop_term(term)]
+            terms = [term for term in terms if _is_word(term) or (is_name and part[0] == "#")]
             if terms:
-                is_name = len(part) > 3 and _NAME.search(part) is not None
-                found.setdefault(terms[0], Word(terms, is_name=is_name))
+                found.setdefault(terms[0], Word(tuple(terms), is_name=is_name))
     return list(found.values())
 
 
