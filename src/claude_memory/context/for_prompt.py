@@ -146,11 +146,12 @@ class Match:
         """Note what a text shares; a plain word only if the session itself has not used it yet."""
         for word in words:
             shared = [term for term in word.terms if worth.get(term, 0.0) >= RARE and term in text]
-            if word.is_name and word.terms[0] in shared:
-                self.words[word.terms[0]] = worth[word.terms[0]]
-                self.named.add(word.terms[0])
+            if word.is_name:  # parts of a name are other names' parts, too
+                shared = [term for term in shared if term == word.terms[0]]
+                self.named.update(shared)
             else:
-                self.words.update((term, worth[term]) for term in shared[-1:] if term not in own)
+                shared = [term for term in shared[-1:] if term not in own]
+            self.words.update((term, worth[term]) for term in shared)
 
 
 class _Line:
@@ -165,7 +166,7 @@ class _Line:
         self.said = _of_exchange(seen, told) if seen.record else of_memory(seen)
         shown = set(query_terms(self.said))
         edited = [name for name in _edited(seen) if name.lower() in match.named - shown]
-        if edited and self.said:
+        if edited and self.said and seen.record.get("commits"):
             self.said += f"; it edited {named(edited[0])}"
             shown.add(edited[0].lower())
         self.about = {word: nats for word, nats in told.items() if word in shown}
