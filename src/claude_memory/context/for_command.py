@@ -25,7 +25,7 @@ MAX_TOKENS = 150
 COMMAND_CHARACTERS = 140
 ERROR_CHARACTERS = 140
 SEVERAL = 2  # sessions in which the same reason makes a habit
-MANY = 3  # sessions in which a check failed, for whatever reason
+MANY = 2  # sessions in which a check failed, for whatever reason
 REASONS = 3
 _ALIKE = 0.5  # of the words of two calls
 # The call itself was wrong, not what it worked on.

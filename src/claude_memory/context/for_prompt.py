@@ -26,18 +26,20 @@ MAX_TOKENS = 300
 MAX_HINTS = 2
 READ_CHARACTERS = 4_000
 LEAST_WORDS = 3  # with fewer, a prompt is an answer or a step of what is under way, unless it names a thing
-# In nats: a word that stands in one of eight passages tells 2, in one of thirty 3.4.
-RARE = 1.5
-NAMING = 2.6
-ENOUGH = 5.5
-COVERED = 0.3  # of what the prompt's words tell
+# In nats: a word that one of three sessions uses tells 1.1, one of seven 2. Counted by sessions, for what a
+# session is about stands in all of its passages.
+RARE = 1.2
+NAMING = 2.0
+ENOUGH = 3.5
+COVERED = 0.2  # of what the prompt's words tell
 NEAR_THE_BEST = 0.8
 PASSAGES = 600  # that may be looked at
 MANY_NAMES = 6  # in a prompt that names so many things, one of them is met by chance
 LOOKED_AT = 12
-SMALL = 20  # passages; among so few, counting says nothing
+COMMON, FEW_PASSAGES = 0.3, 20  # a word that stands in more is not looked up; among so few, any is
+FEW_SESSIONS = 12  # among fewer, counting says nothing
 _NAME = re.compile(r"[a-z0-9]{2}[A-Z]|\w{2}[._/]\w{2}|#\d{2}|[A-Z]{2,}-\d|^\d{4,}$")
-_PLACE_IN = re.compile(r"[#?].*$|:\d[\d:,-]*$")  # of an address or a file: which part of it
+_PLACE_IN = re.compile(r"(?<=\w)[#?].*$|:\d[\d:,-]*$")  # of an address or a file: which part of it
 _EDGES = "@.,:;!?()[]{}'\"`*<>“”’"
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _MARKUP = re.compile(r"^[\s#>*+|✅✓-]+|\*\*|`{3,}\w*")
@@ -63,8 +65,8 @@ def for_prompt(glance: Glance, prompt: str, *, session: str, given: Collection[s
     lines = [line for one in seen if (line := _Line(matches[one.number], one)).is_enough(names)]
     best = max((line.weight for line in lines), default=0.0)
     chosen: dict[str, _Line] = {}
-    for line in sorted(lines, key=lambda line: (bool(line.seen.record), -line.weight)):
-        if line.weight >= NEAR_THE_BEST * best:  # a session says it once: what it settled first
+    for line in sorted(lines, key=lambda line: (line.seen.trust != "user", -line.weight)):
+        if line.weight >= NEAR_THE_BEST * best:  # a session says it once; a person's own words come first
             chosen.setdefault(line.seen.session or line.seen.id, line)
     newest = sorted(chosen.values(), key=lambda line: -line.seen.created)[:MAX_HINTS]
     return [line.hint() for line in newest]
@@ -76,10 +78,11 @@ def words_of(prompt: str) -> list[Word]:
     for written in prompt.split():
         bare = _PLACE_IN.sub("", written.strip(_EDGES)).rstrip("/")
         for part in dict.fromkeys((bare, bare.rpartition("/")[2])):
-            terms = tuple(term for term in query_terms(part) if not is_stop_term(term) and _is_word(term))
+            is_name = len(part) > 2 and _NAME.search(part) is not None
+            terms = [term for term in query_terms(part) if not is_stop_term(term)]
+            terms = [term for term in terms if _is_word(term) or (is_name and part[0] == "#")]
             if terms:
-                is_name = len(part) > 3 and _NAME.search(part) is not None
-                found.setdefault(terms[0], Word(terms, is_name=is_name))
+                found.setdefault(terms[0], Word(tuple(terms), is_name=is_name))
     return list(found.values())
 
 
@@ -90,18 +93,30 @@ def _is_word(term: str) -> bool:
 
 def _matches(glance: Glance, words: list[Word], session: str) -> list[Match]:
     """Memories of other sessions that share most with the prompt."""
-    total, counts = glance.frequencies({term for word in words for term in word.terms})
-    worth = {term: math.log(total / count) if total > SMALL else NAMING for term, count in counts.items()}
-    rare = _affordable({term: counts[term] for term in worth if worth[term] >= RARE})
+    passages, counts = glance.frequencies({term for word in words for term in word.terms})
+    known = _affordable(
+        {term: count for term, count in counts.items() if count <= max(COMMON * passages, FEW_PASSAGES)}
+    )
     texts: dict[int, set[str]] = {}
+    sessions: dict[str, set[str]] = {term: set() for term in known}
     own: set[str] = set()
-    for number, of_session, text in glance.holding(rare):
-        (own if of_session == session else texts.setdefault(number, set())).update(text.split())
-    asked = sum(max(worth.get(term, NAMING) for term in word.terms) for word in words)
+    for number, of_session, text in glance.holding(known):
+        terms = set(text.split())
+        for term in terms.intersection(sessions):
+            sessions[term].add(of_session or str(number))
+        (own if of_session == session else texts.setdefault(number, set())).update(terms)
+    total = max(glance.sessions(), FEW_SESSIONS)
+    worth = {term: math.log(total / len(held)) for term, held in sessions.items() if held}
+    asked = sum(max(worth.get(term, _of_unknown(term, counts)) for term in word.terms) for word in words)
     matches = [Match(number, asked) for number in texts]
     for match in matches:
         match.share(words, texts[match.number], worth, own)
     return sorted(matches, key=lambda match: -sum(match.words.values()))[:LOOKED_AT]
+
+
+def _of_unknown(term: str, counts: Mapping[str, int]) -> float:
+    """What a word tells that was not looked up: nothing if it is everywhere, much if nobody knows it."""
+    return 0.0 if term in counts else NAMING
 
 
 def _affordable(counts: Mapping[str, int]) -> list[str]:
@@ -131,11 +146,12 @@ class Match:
         """Note what a text shares; a plain word only if the session itself has not used it yet."""
         for word in words:
             shared = [term for term in word.terms if worth.get(term, 0.0) >= RARE and term in text]
-            if word.is_name and word.terms[0] in shared:
-                self.words[word.terms[0]] = worth[word.terms[0]]
-                self.named.add(word.terms[0])
+            if word.is_name:  # parts of a name are other names' parts, too
+                shared = [term for term in shared if term == word.terms[0]]
+                self.named.update(shared)
             else:
-                self.words.update((term, worth[term]) for term in shared[-1:] if term not in own)
+                shared = [term for term in shared[-1:] if term not in own]
+            self.words.update((term, worth[term]) for term in shared)
 
 
 class _Line:
@@ -150,7 +166,7 @@ class _Line:
         self.said = _of_exchange(seen, told) if seen.record else of_memory(seen)
         shown = set(query_terms(self.said))
         edited = [name for name in _edited(seen) if name.lower() in match.named - shown]
-        if edited and self.said:
+        if edited and self.said and seen.record.get("commits"):
             self.said += f"; it edited {named(edited[0])}"
             shown.add(edited[0].lower())
         self.about = {word: nats for word, nats in told.items() if word in shown}

@@ -84,6 +84,10 @@ class Glance:
             found[keys[name]] = found.get(keys[name], 0) + count
         return int(self._db.execute(_TOTAL, (self._space,)).get), found
 
+    def sessions(self) -> int:
+        """How many sessions the project has had."""
+        return int(self._db.execute("SELECT count(*) FROM sessions WHERE project = ?", (self._space,)).get)
+
     def holding(self, terms: Iterable[str]) -> list[tuple[int, str | None, str]]:
         """Number, session and terms of passages that hold any of these terms, newest first."""
         keys = " OR ".join(f'"{key(space, term)}"' for term in terms for space in (0, self._space))
