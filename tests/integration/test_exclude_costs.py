@@ -99,7 +99,7 @@ def test_a_budget_ends_within_a_batch(tmp_path: Path, monkeypatch: pytest.Monkey
         return parse(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr("claude_memory.capture.drain.parse", slow)
-    monkeypatch.setattr("claude_memory.capture.drain.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("claude_memory.text.times.system.monotonic", lambda: clock[0])
     store = open_store(home, Settings())
     done = drain(home, store, Settings(), now=NOW, budget_seconds=0.05)
     store.close()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from claude_memory.embed import open_embedder
 from claude_memory.embed.endpoint import _embeddings_url, _origin, _pieces
-from claude_memory.embed.local import RecentQueries
+from claude_memory.embed.local import remembered
 from claude_memory.embed.onnx_model import _windows
 from claude_memory.embed.quantise import averaged, to_int8, unit
 from claude_memory.errors import ConfigFault, EmbedderUnavailable
@@ -67,21 +67,14 @@ def test_a_megabyte_without_spaces_is_cut_into_pieces() -> None:
     assert len(pieces) == 700
 
 
-def test_the_queries_kept_are_the_last_ones_used() -> None:
-    recent = RecentQueries(most=2)
-    recent.put("a", b"1")
-    recent.put("b", b"2")
-    recent.get("a")
-    recent.put("c", b"3")
+def test_a_question_asked_again_is_not_embedded_again_and_a_pasted_text_is_not_kept() -> None:
+    asked: list[str] = []
+    vector_of = remembered(lambda text: asked.append(text) or b"1")  # type: ignore[func-returns-value]
 
-    assert [recent.get(text) for text in "abc"] == [b"1", None, b"3"]
+    for text in ("a", "b", "a", "x" * 5000, "x" * 5000):
+        assert vector_of(text) == b"1"
 
-
-def test_a_pasted_text_is_not_kept_as_a_question() -> None:
-    recent = RecentQueries()
-    recent.put("x" * 5000, b"1")
-
-    assert recent.get("x" * 5000) is None
+    assert asked == ["a", "b", "x" * 5000, "x" * 5000]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import operator
 import os
 import re
 import stat
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -22,12 +21,13 @@ from claude_memory.capture.captured import messages_of
 from claude_memory.capture.parse import MAX_BYTES, Captured, Unreadable, parse
 from claude_memory.capture.spool import Spool, SpooledFile
 from claude_memory.errors import StoreBusy
-from claude_memory.model import Event, EventId, Project, ProjectId, ProjectIdentity
+from claude_memory.model import Event, EventId, ProjectId
 from claude_memory.platform import logs, project
 from claude_memory.redact import redact
-from claude_memory.settings import Settings, of_project
+from claude_memory.settings import Settings
 from claude_memory.store import archive_of
 from claude_memory.store.protocol import Store
+from claude_memory.text.times import deadline
 
 BATCH_EVENTS = 500
 REMAINING_COUNTED = 1000  # what is left is counted no further: that it is much is all one needs to know
@@ -61,10 +61,10 @@ def drain(
         Spool(home),
         store,
         settings,
-        _deadline(budget_seconds),
+        deadline(budget_seconds),
         hurried=budget_seconds is not None,
         # The rest is for what was found: to look through a full spool may take longer than all of it.
-        looked_enough=_deadline(budget_seconds and budget_seconds / 2),
+        looked_enough=deadline(budget_seconds and budget_seconds / 2),
     )
     at_once = budget_seconds is None or budget_seconds >= UNDERSTAND_FROM_SECONDS
     if not run.spool.new.is_dir():  # no hook ever wrote here, but a history may have been imported
@@ -104,7 +104,9 @@ class _Run:
     done: Drained = field(default_factory=Drained)
     seen: set[str] = field(default_factory=set)
     projects: dict[str, ProjectId] = field(default_factory=dict)
-    excluded: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    exclude_of: Callable[[str], tuple[str, ...]] = field(
+        default_factory=lambda: functools.cache(project.exclusions)
+    )  # what the event's own project excludes, whoever drains it
 
     def sweep(self, now: datetime) -> None:
         for size in self.spool.sweep(now):
@@ -210,28 +212,9 @@ class _Run:
 
     def project_of(self, cwd: str) -> ProjectId:
         if cwd not in self.projects:
-            self.projects[cwd] = self.project(cwd).id
+            found = project.resolve_noted(cwd, self.store.project_for, thorough=not self.hurried)
+            self.projects[cwd] = found.id
         return self.projects[cwd]
-
-    def project(self, cwd: str) -> Project:
-        """The project of a folder, also of one that is gone or lies on another system."""
-        if not os.path.isabs(cwd) or "\0" in cwd:  # noqa: PTH117
-            return self.store.project_for(elsewhere(cwd))
-        return project.resolve(cwd, self.store.project_for, thorough=not self.hurried)
-
-    def exclude_of(self, cwd: str) -> tuple[str, ...]:
-        """What the event's own project excludes, whoever drains it."""
-        if cwd not in self.excluded:
-            known = os.path.isabs(cwd) and "\0" not in cwd  # noqa: PTH117
-            self.excluded[cwd] = tuple(of_project(project.root_of(cwd)).get("exclude", ())) if known else ()
-        return self.excluded[cwd]
-
-
-def _deadline(budget_seconds: float | None) -> Callable[[], bool]:
-    if budget_seconds is None:
-        return lambda: False
-    end = time.monotonic() + budget_seconds
-    return lambda: time.monotonic() >= end
 
 
 def _read_bytes(path: Path) -> bytes:
@@ -252,8 +235,3 @@ def _harmless(raw: bytes) -> bytes:
     cut = len(text) > KEPT_REJECTED or len(raw) > 4 * KEPT_REJECTED
     kept = redact(text[:KEPT_REJECTED]).text
     return (kept[:-CUT_MARGIN] if cut else kept).encode("utf-8", "replace")
-
-
-def elsewhere(cwd: str) -> ProjectIdentity:
-    plain = cwd.replace("\0", "")
-    return ProjectIdentity((f"path:{plain}",), re.split(r"[\\/]", plain)[-1] or "unknown", plain)

@@ -11,15 +11,15 @@ import contextlib
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from claude_memory.embed.protocol import ModelFiles
-from claude_memory.errors import EmbedderUnavailable
+from claude_memory.errors import Conflict, EmbedderUnavailable
 from claude_memory.platform.files import private_folder, write_atomically
-from claude_memory.platform.locks import try_lock
+from claude_memory.platform.locks import held
 
 MODEL_ID = "granite-embedding-30m-english-int8-1"
 DIMENSIONS = 384
@@ -75,7 +75,10 @@ class BundledModel:
     def _converted(self) -> ModelFiles:
         try:
             private_folder(self._folder)
-            with _locked(self._folder / ".lock"):
+            with contextlib.ExitStack() as stack:
+                with contextlib.suppress(Conflict):  # then without: writing twice is safe, only slow
+                    lock = held(self._folder / ".lock", wait_seconds=_LOCK_WAIT_SECONDS, conflict="")
+                    stack.enter_context(lock)
                 if not self._intact(full=False):  # else another process was faster
                     model, tokenizer = self._build()
                     self._write(model, tokenizer)
@@ -208,15 +211,3 @@ def _sampled(path: Path, size: int) -> str:
             handle.seek(max(0, size - _SAMPLE_BYTES) * place // (_SAMPLES - 1))
             digest.update(handle.read(_SAMPLE_BYTES))
     return digest.hexdigest()
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Wait for whoever converts now. After the limit go on without: writing twice is safe, only slow."""
-    deadline = time.monotonic() + _LOCK_WAIT_SECONDS
-    while True:
-        with try_lock(path) as taken:
-            if taken or time.monotonic() > deadline:
-                yield
-                return
-        time.sleep(0.05)

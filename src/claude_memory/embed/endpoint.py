@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from claude_memory.embed.local import RecentQueries
+from claude_memory.embed.local import remembered
 from claude_memory.errors import ConfigFault, EmbedderUnavailable
 
 _BATCH_TEXTS = 32
@@ -53,7 +53,7 @@ class EndpointEmbedder:
         self._opener = urllib.request.build_opener(_SameOrigin())
         self._lock = threading.Lock()
         self._dimensions: int | None = None
-        self._queries = RecentQueries()
+        self._query = remembered(lambda text: self._vectors([text])[0])
 
     @property
     def model(self) -> str:
@@ -73,11 +73,7 @@ class EndpointEmbedder:
         """One int8 vector per text; nothing of a long text is cut off."""
         if not query:
             return self._vectors(texts)
-        missing = [text for text in dict.fromkeys(texts) if self._queries.get(text) is None]
-        fresh = dict(zip(missing, self._vectors(missing), strict=True))
-        for text, vector in fresh.items():
-            self._queries.put(text, vector)
-        return [fresh.get(text) or self._queries.get(text) or self._vectors([text])[0] for text in texts]
+        return [self._query(text) for text in texts]
 
     def release(self) -> None:
         """Nothing is held."""

@@ -6,8 +6,8 @@ import contextlib
 import os
 import sys
 import threading
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from claude_memory.embed.protocol import ModelSource
@@ -30,7 +30,7 @@ class LocalEmbedder:
         self._lock = threading.Lock()
         self._begun: OnnxModel | None = None
         self._loaded: OnnxModel | None = None
-        self._queries = RecentQueries()
+        self._query = remembered(lambda text: self._vector(text, query=True))
         self._model_id: str | None = None
         self._dimensions = source.known_dimensions()
 
@@ -72,13 +72,6 @@ class LocalEmbedder:
             self._begun = self._loaded = None
         _return_memory()
 
-    def _query(self, text: str) -> bytes:
-        found = self._queries.get(text)
-        if found is None:
-            found = self._vector(text, query=True)
-            self._queries.put(text, found)
-        return found
-
     def _vector(self, text: str, *, query: bool = False) -> bytes:
         model = self._load()
         from claude_memory.embed.quantise import to_int8
@@ -113,27 +106,7 @@ def _return_memory() -> None:
             trim(0)
 
 
-class RecentQueries:
-    """The vectors of the last questions asked."""
-
-    def __init__(self, most: int = _KEPT_QUERIES) -> None:
-        self._most = most
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[str, bytes] = OrderedDict()
-
-    def get(self, text: str) -> bytes | None:
-        """The vector, if it was asked for lately."""
-        with self._lock:
-            if text in self._kept:
-                self._kept.move_to_end(text)
-            return self._kept.get(text)
-
-    def put(self, text: str, vector: bytes) -> None:
-        """Keep it; the one unused longest goes."""
-        if len(text) > _KEPT_CHARACTERS:
-            return
-        with self._lock:
-            self._kept[text] = vector
-            self._kept.move_to_end(text)
-            if len(self._kept) > self._most:
-                self._kept.popitem(last=False)
+def remembered(vector_of: Callable[[str], bytes]) -> Callable[[str], bytes]:
+    """The same for questions: the vectors of the last ones asked are kept."""
+    kept = lru_cache(maxsize=_KEPT_QUERIES)(vector_of)
+    return lambda text: kept(text) if len(text) <= _KEPT_CHARACTERS else vector_of(text)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import struct
 import subprocess
 import sys
 import threading
@@ -17,13 +16,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from claude_memory.embed.local import RecentQueries
+from claude_memory.embed.local import remembered
 from claude_memory.errors import EmbedderUnavailable
 
 if TYPE_CHECKING:
     from claude_memory.embed.protocol import Embedder
 
-_LENGTH = struct.Struct("<I")
 _PROGRAM = (
     "import os, sys; sys.path[:0] = sys.argv[1].split(os.pathsep); "
     "from claude_memory.embed.process import child; child(sys.argv[2], sys.argv[3])"
@@ -39,7 +37,7 @@ class EmbedderProcess:
         self._setting = setting
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
-        self._queries = RecentQueries()
+        self._query = remembered(lambda text: self._made([text], query=True)[0])
         self._ready = False
 
     @property
@@ -64,19 +62,16 @@ class EmbedderProcess:
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes]:
         """One int8 vector per text."""
-        if query and len(texts) == 1 and (known := self._queries.get(texts[0])) is not None:
-            return [known]
-        with self._lock:
-            made: list[bytes] = self._asked(list(texts), query)
-        if query:
-            for text, vector in zip(texts, made, strict=True):
-                self._queries.put(text, vector)
-        return made
+        return [self._query(text) for text in texts] if query else self._made(texts)
 
     def release(self) -> None:
         """End the process; the next text starts another."""
         with self._lock:
             self._stop()
+
+    def _made(self, texts: Sequence[str], *, query: bool = False) -> list[bytes]:
+        with self._lock:
+            return self._asked(list(texts), query)
 
     def _asked(self, *request: object) -> list[Any]:
         for attempt in (1, 2):  # a child that was killed is no reason to go without
@@ -145,15 +140,13 @@ def child(home: str, setting: str) -> None:
 
 
 def _send(stream: BinaryIO | Any, value: object) -> None:
-    raw = pickle.dumps(value, protocol=5)
-    stream.write(_LENGTH.pack(len(raw)) + raw)
+    pickle.dump(value, stream, protocol=5)
     stream.flush()
 
 
 def _received(stream: BinaryIO | Any) -> Any:
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        raise EOFError
-    raw = stream.read(_LENGTH.unpack(head)[0])
     # Both ends are this very program on a private pipe; nothing from outside is read here.
-    return pickle.loads(raw)  # noqa: S301
+    try:
+        return pickle.load(stream)  # noqa: S301
+    except pickle.UnpicklingError:  # the other end was killed while it wrote
+        raise EOFError from None

@@ -6,7 +6,6 @@ Files are read by workers beside this process when there is much to do; only thi
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -14,16 +13,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from claude_memory.capture.drain import elsewhere
-from claude_memory.errors import Conflict, InvalidInput
+from claude_memory.errors import InvalidInput
 from claude_memory.imports.pool import pooled
-from claude_memory.imports.reading import Batch, Task, Unread, batches, is_here
+from claude_memory.imports.reading import Batch, Task, Unread, batches
 from claude_memory.imports.state import start_of
 from claude_memory.model import ProjectId
 from claude_memory.platform import project
 from claude_memory.platform.agents import canonical
 from claude_memory.platform.files import private_folder
-from claude_memory.platform.locks import try_lock
+from claude_memory.platform.locks import held
 from claude_memory.settings import Settings
 from claude_memory.store.archive_protocol import Archive, NewMessage
 from claude_memory.store.protocol import Store
@@ -33,7 +31,6 @@ from claude_memory.transcripts.model import SourceFile
 POOL_FROM_BYTES = 8 << 20  # a worker takes a third of a second to start
 COMMIT_MESSAGES = 5_000  # half a second of writing; larger pieces of the index need less merging
 WAITING_COUNTED = 100_000
-_WAIT_STEP = 0.1
 Understand = Callable[[Callable[[], bool]], int]
 
 
@@ -87,26 +84,15 @@ def import_history(
     understand: Understand | None = None,
 ) -> Imported:
     """Read what is new of all wanted sources; `understand` makes exchanges and memories of what grew."""
-    with _alone(private_folder(home / "cache") / "import.lock", request.wait_seconds):
+    lock = private_folder(home / "cache") / "import.lock"
+    busy = "another import is running; it goes on where it is"
+    # The one in a drain's slack is short, and worth waiting for.
+    with held(lock, wait_seconds=request.wait_seconds, conflict=busy):
         run = _Run(store, archive, settings, request, progress)
         run.all()
         memories = understand(run.late) if understand is not None else 0
         waiting = len(archive.waiting(WAITING_COUNTED)) if understand is not None else 0
     return replace(run.done, memories=memories, waiting=waiting)
-
-
-@contextlib.contextmanager
-def _alone(lock: Path, wait_seconds: float) -> Iterator[None]:
-    """One import at a time; the one in a drain's slack is short, and worth waiting for."""
-    end = time.monotonic() + wait_seconds
-    while True:
-        with try_lock(lock) as free:
-            if free:
-                yield
-                return
-        if time.monotonic() >= end:
-            raise Conflict("another import is running; it goes on where it is")
-        time.sleep(_WAIT_STEP)
 
 
 def sources(request: Request) -> list[tuple[SourceFile, bool]]:
@@ -222,7 +208,5 @@ class _Run:
 
     def _project(self, cwd: str) -> ProjectId:
         if cwd not in self.projects:
-            join = self.store.project_for
-            found = project.resolve(cwd, join, thorough=True) if is_here(cwd) else join(elsewhere(cwd))
-            self.projects[cwd] = found.id
+            self.projects[cwd] = project.resolve_noted(cwd, self.store.project_for, thorough=True).id
         return self.projects[cwd]

@@ -5,7 +5,6 @@ Runs in the importing process or in a worker beside it; never touches the store.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from claude_memory.capture.prepare import Preparer
 from claude_memory.imports.state import Start, prints
 from claude_memory.platform import project
 from claude_memory.redact import redact_document
-from claude_memory.settings import Settings, of_project
+from claude_memory.settings import Settings
 from claude_memory.store.archive_protocol import ImportFile, NewMessage
 from claude_memory.transcripts import documents, lines
 from claude_memory.transcripts.claude import AGENT as CLAUDE
@@ -30,6 +29,9 @@ TOO_LONG = f"a line is longer than {lines.LINE_BYTES >> 20} MB"
 _REASON_CHARACTERS = 160
 # How our own requests begin: `claude -p` keeps a transcript of them, and what we asked is nobody's session.
 SUMMING_UP = "Sum up these messages. Each begins with its number in brackets; put the numbers that an entry"
+
+
+_exclusions = lru_cache(maxsize=4096)(project.exclusions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ class _Run:
         self.preparer = Preparer(
             agent,
             self.settings,
-            excluded,
+            _exclusions,
             start.state.get("calls"),
             path=str(self.task.source.path),
             own_machine=self.task.own_machine,
@@ -196,16 +198,3 @@ class _Run:
         made = Batch(self.messages, file, read, self.skipped - self.told, last, unread)
         self.messages, self.began, self.told, self.unread = [], self.offset, self.skipped, Counter()
         return made
-
-
-@lru_cache(maxsize=4096)
-def excluded(cwd: str) -> tuple[str, ...]:
-    """What a folder's own project excludes."""
-    if not is_here(cwd):
-        return ()
-    return tuple(of_project(project.root_of(cwd)).get("exclude", ()))
-
-
-def is_here(cwd: str) -> bool:
-    """Whether a folder's name can be one of this system."""
-    return os.path.isabs(cwd) and "\0" not in cwd  # noqa: PTH117

@@ -6,7 +6,6 @@ the same time a second run finds nothing left to do.
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from claude_memory.lifecycle.strength import State
 from claude_memory.model import Kind, MemoryFilter, MemoryId, Project, SearchScope, Status, StoredMemory
 from claude_memory.store.lifecycle_protocol import Relation, Step, lifecycle_of
 from claude_memory.store.protocol import Store
+from claude_memory.text.times import deadline
 from claude_memory.text.words import index_terms, is_stop_term
 
 # Two texts are alike from nine shared words of ten; a shorter text must be the same.
@@ -55,7 +55,7 @@ def consolidate(
     budget_seconds: float | None = None,
 ) -> Consolidated:
     """One run over a project; within a budget it does what it can and says that it is not complete."""
-    out_of_time = _deadline(budget_seconds)
+    out_of_time = deadline(budget_seconds)
     read = 0 if dry_run else _read_all(store, project, out_of_time)
     scope = SearchScope((project.id,))
     memories = [
@@ -219,10 +219,3 @@ def _patterns(store: Store, memories: Sequence[StoredMemory]) -> Iterator[Memory
         for item in lifecycle_of(store).relations(ids[start : start + 1_000], kinds=("repeats",)):
             again[item.target].update((sessions.get(item.source, item.source), sessions.get(item.target, "")))
     yield from sorted(id_ for id_, found in again.items() if len(found - {""}) >= _PATTERN_SESSIONS)
-
-
-def _deadline(budget_seconds: float | None) -> Callable[[], bool]:
-    if budget_seconds is None:
-        return lambda: False
-    end = time.monotonic() + budget_seconds
-    return lambda: time.monotonic() >= end

@@ -34,6 +34,7 @@ from claude_memory.notes.reading import Lines, Problem, parse_lines, read_bytes
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
 from claude_memory.store.protocol import Store
+from claude_memory.text.times import deadline
 
 BATCH = 300
 STATE = "files.json"
@@ -124,7 +125,7 @@ def sync(
     with try_lock(private_folder(home / "cache") / "files.lock") as mine:
         if not mine:
             return Synced(busy=True)
-        run = _Run(home, store, clean, now, _deadline(budget_seconds), progress)
+        run = _Run(home, store, clean, now, deadline(budget_seconds), progress)
         run.load(store_key)
         for source in sources:
             run.source(source)
@@ -336,10 +337,3 @@ def store_key(home: Path, setting: str) -> str:
     except OSError:
         return "none"
     return f"{found.st_dev}:{found.st_ino}"
-
-
-def _deadline(budget_seconds: float | None) -> Callable[[], bool]:
-    if budget_seconds is None:
-        return lambda: False
-    end = time.monotonic() + budget_seconds
-    return lambda: time.monotonic() >= end

@@ -17,6 +17,7 @@ from claude_memory.errors import NotFound
 from claude_memory.model import Project, ProjectIdentity
 from claude_memory.platform import repository as repositories
 from claude_memory.platform.repository import Repository
+from claude_memory.settings import of_project
 
 _SCP_LIKE = re.compile(r"^(?:[^/\s]*@)?(\[[^\]\s]+\]|[^:/\s]{2,})(?!:?//|::):(.+)$")  # one letter is a drive
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^/]*@)?(\[[^\]/]+\]|[^/:]+)(?::\d*)?/(.+)$", re.IGNORECASE)
@@ -39,6 +40,25 @@ def resolve(
     if thorough and quick.partial and not _is_fully_named(found, quick):
         return project_for(identify(folder))
     return found
+
+
+def resolve_noted(cwd: str, project_for: Callable[[ProjectIdentity], Project], *, thorough: bool) -> Project:
+    """The project of a folder that an event or a transcript names: it may be one of another system."""
+    if _is_here(cwd):
+        return resolve(cwd, project_for, thorough=thorough)
+    plain = cwd.replace("\0", "")
+    label = re.split(r"[\\/]", plain)[-1] or "unknown"
+    return project_for(ProjectIdentity((f"path:{plain}",), label, plain))
+
+
+def exclusions(cwd: str) -> tuple[str, ...]:
+    """What the project of such a folder excludes from capture."""
+    return tuple(of_project(root_of(cwd)).get("exclude", ())) if _is_here(cwd) else ()
+
+
+def _is_here(cwd: str) -> bool:
+    """Whether a folder's name can be one of this system."""
+    return os.path.isabs(cwd) and "\0" not in cwd  # noqa: PTH117
 
 
 def _is_fully_named(project: Project, identity: ProjectIdentity) -> bool:

@@ -8,6 +8,8 @@ when the clocks change.
 from __future__ import annotations
 
 import re
+import time as system
+from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 
 from claude_memory.errors import InvalidInput
@@ -41,6 +43,14 @@ _FILLER = re.compile(r"\b(at|on|by|the|of|this|in the|around|next)\b")
 _MONTH = rf"({'|'.join(name[:3] for name in _MONTHS)})[a-z]*\.?"
 _DATE_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th|\.)?\s+{_MONTH}(?:\s+(\d{{4}}))?")
 _MONTH_DATE = re.compile(rf"\b{_MONTH}\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,?\s+(\d{{4}}))?")
+
+
+def deadline(budget_seconds: float | None) -> Callable[[], bool]:
+    """Tells whether a budget that begins now is spent; without one it never is."""
+    if budget_seconds is None:
+        return lambda: False
+    end = system.monotonic() + budget_seconds
+    return lambda: system.monotonic() >= end
 
 
 def minute(when: datetime) -> str:
