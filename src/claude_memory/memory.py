@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from claude_memory.imports.claude_mem import Read
     from claude_memory.imports.importer import Imported, Progress
     from claude_memory.lifecycle.entry import Verdict
-    from claude_memory.lifecycle.intention_book import IntentionBook
+    from claude_memory.lifecycle.intentions import IntentionBook
     from claude_memory.lifecycle.ledger import Given, LedgerLine
-    from claude_memory.lifecycle.life import Life
+    from claude_memory.lifecycle.strength import Life
     from claude_memory.notes.notes_book import NotesBook
     from claude_memory.search.conversation_book import ConversationBook
     from claude_memory.search.conversations import Recalled
@@ -103,7 +103,7 @@ class Memory(Opened):
     @property
     def lifecycle(self) -> Life:
         """What memories are worth and how they hang together."""
-        from claude_memory.lifecycle.life import Life
+        from claude_memory.lifecycle.strength import Life
 
         return Life(self.store, self.project)
 
@@ -124,7 +124,7 @@ class Memory(Opened):
     @property
     def intentions(self) -> IntentionBook:
         """What is to be done later in this project: set, check, list, complete, snooze, cancel."""
-        from claude_memory.lifecycle.intention_book import IntentionBook
+        from claude_memory.lifecycle.intentions import IntentionBook
         from claude_memory.store.lifecycle_protocol import lifecycle_of
 
         return IntentionBook(

@@ -222,7 +222,7 @@ class Upkeep:
 
     def derive_pending(self, *, limit: int = 500) -> int:
         """Note for the graph what new memories of this project mention; returns how many were read."""
-        from claude_memory.lifecycle.derive import derive_pending
+        from claude_memory.lifecycle.entry import derive_pending
 
         return derive_pending(self._opened.store, self._opened.project.id, limit=limit)
 
@@ -308,7 +308,7 @@ class Upkeep:
     def consolidate_in_slack(self) -> None:
         """Tend every project that wants it, for two seconds at most."""
         from claude_memory.graph.knowledge import write_mirrors
-        from claude_memory.lifecycle.slack import tend
+        from claude_memory.lifecycle.consolidate import tend
 
         for project in tend(self._opened.store, now=datetime.now(UTC)):
             write_mirrors(self._opened.home, self._opened.store, project)

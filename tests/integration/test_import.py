@@ -20,8 +20,7 @@ from claude_memory.capture import understanding
 from claude_memory.capture.spool import Spool
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.imports.importer import Imported, Progress, Request, import_history
-from claude_memory.imports.reading import NO_JSON, Task, Unread, batches
-from claude_memory.imports.state import Start
+from claude_memory.imports.reading import NO_JSON, Start, Task, Unread, batches
 from claude_memory.memory import Memory
 from claude_memory.model import Kind, MemoryFilter, SearchScope, Trust
 from claude_memory.platform.files import private_folder

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from tests.integration import histories
 
-from claude_memory.imports.reading import Task, batches
-from claude_memory.imports.state import Start
+from claude_memory.imports.reading import Start, Task, batches
 from claude_memory.settings import Settings
 from claude_memory.store.archive_protocol import NewMessage
 from claude_memory.transcripts import places

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from claude_memory import Memory, NewMemory
-from claude_memory.lifecycle.gate import NEAR, Action, judged
+from claude_memory.lifecycle.entry import NEAR, Action, judged
 from claude_memory.model import Status
 from claude_memory.store.lifecycle_protocol import lifecycle_of
 

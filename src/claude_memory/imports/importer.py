@@ -15,8 +15,7 @@ from pathlib import Path
 
 from claude_memory.errors import InvalidInput
 from claude_memory.imports.pool import pooled
-from claude_memory.imports.reading import Batch, Task, Unread, batches
-from claude_memory.imports.state import start_of
+from claude_memory.imports.reading import Batch, Task, Unread, batches, start_of
 from claude_memory.model import ProjectId
 from claude_memory.platform import project
 from claude_memory.platform.agents import canonical

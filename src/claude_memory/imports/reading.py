@@ -5,14 +5,15 @@ Runs in the importing process or in a worker beside it; never touches the store.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from claude_memory.capture.prepare import Preparer
-from claude_memory.imports.state import Start, prints
 from claude_memory.platform import project
 from claude_memory.redact import redact_document
 from claude_memory.settings import Settings
@@ -24,6 +25,7 @@ from claude_memory.transcripts.readers import READERS, is_bookkeeping
 
 BATCH_BYTES = 4 << 20  # of transcript between two commits
 BATCH_MESSAGES = 3_000
+HEAD_BYTES, TAIL_BYTES = 4096, 1024  # by which a source is known again
 NO_JSON = "a line is no JSON object"
 TOO_LONG = f"a line is longer than {lines.LINE_BYTES >> 20} MB"
 _REASON_CHARACTERS = 160
@@ -32,6 +34,15 @@ SUMMING_UP = "Sum up these messages. Each begins with its number in brackets; pu
 
 
 _exclusions = lru_cache(maxsize=4096)(project.exclusions)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """From where a source is read; the beginning, unless it grew since it was last read."""
+
+    offset: int = 0
+    state: Mapping[str, Any] = field(default_factory=dict)
+    skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,3 +209,43 @@ class _Run:
         made = Batch(self.messages, file, read, self.skipped - self.told, last, unread)
         self.messages, self.began, self.told, self.unread = [], self.offset, self.skipped, Counter()
         return made
+
+
+def start_of(source: SourceFile, known: ImportFile | None) -> Start | None:
+    """Where to go on, or None when there is nothing new.
+
+    A file that was cut, rewritten or replaced is read again from its beginning: what is known in it is
+    passed over by its keys.
+    """
+    if known is None:
+        return Start()
+    same = (known.size, known.modified_ns, known.inode) == (source.size, source.modified_ns, source.inode)
+    if same and (known.offset >= known.size or not known.tail):
+        return None
+    if (
+        known.tail
+        and known.offset <= source.size
+        and prints(source.path, known.offset)
+        == (
+            known.head,
+            known.tail,
+        )
+    ):
+        return None if known.offset == source.size else Start(known.offset, known.state, known.skipped)
+    return Start()
+
+
+def prints(path: Path, offset: int) -> tuple[str, str]:
+    """Hashes of the file's first bytes and of those before an offset."""
+    try:
+        with path.open("rb") as handle:
+            head = handle.read(min(HEAD_BYTES, offset))
+            handle.seek(max(0, offset - TAIL_BYTES))
+            tail = handle.read(min(TAIL_BYTES, offset))
+    except OSError:
+        return "", ""
+    return _hash(head), _hash(tail)
+
+
+def _hash(content: bytes) -> str:
+    return f"{len(content)}:{hashlib.blake2b(content, digest_size=12).hexdigest()}"

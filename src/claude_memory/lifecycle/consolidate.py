@@ -6,16 +6,20 @@ the same time a second run finds nothing left to do.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import blake2b
+from pathlib import Path
 
 from claude_memory.errors import NotFound
 from claude_memory.lifecycle import strength
-from claude_memory.lifecycle.derive import derive_pending
+from claude_memory.lifecycle.entry import derive_pending
+from claude_memory.lifecycle.staleness import refreshed
 from claude_memory.lifecycle.strength import State
+from claude_memory.lifecycle.use import note_uses
 from claude_memory.model import Kind, MemoryFilter, MemoryId, Project, SearchScope, Status, StoredMemory
 from claude_memory.store.lifecycle_protocol import Relation, Step, lifecycle_of
 from claude_memory.store.protocol import Store
@@ -219,3 +223,24 @@ def _patterns(store: Store, memories: Sequence[StoredMemory]) -> Iterator[Memory
         for item in lifecycle_of(store).relations(ids[start : start + 1_000], kinds=("repeats",)):
             again[item.target].update((sessions.get(item.source, item.source), sessions.get(item.target, "")))
     yield from sorted(id_ for id_, found in again.items() if len(found - {""}) >= _PATTERN_SESSIONS)
+
+
+# --- what is done when nobody waits
+
+
+def tend(store: Store, *, now: datetime, budget_seconds: float = 2.0) -> list[Project]:
+    """Tend the projects that want it, as long as the time lasts; returns those that were tended."""
+    end = time.monotonic() + budget_seconds
+    tended = []
+    for project in store.projects():
+        left = end - time.monotonic()
+        if left <= 0:
+            break
+        if is_wanted(store, project, now):
+            last = lifecycle_of(store).last_run(project.id)
+            note_uses(store, project, last[1] if last else now - timedelta(days=7))
+            if Path(project.path).is_dir():
+                refreshed(store, project, Path(project.path))
+            consolidate(store, project, now=now, budget_seconds=left)
+            tended.append(project)
+    return tended

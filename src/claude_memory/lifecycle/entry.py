@@ -1,7 +1,8 @@
-"""A new memory meets its nearest neighbours: what the gate says is linked and explained.
+"""A new memory meets its nearest neighbours: what it means for each is linked and explained.
 
-Runs after the memory is stored, so that nothing can be lost here. Only memories of the same project
-and scope ever meet; texts of others are neither read nor changed.
+The same words again strengthen what is known; a text close in meaning is linked as the newer one on the same
+subject, and both stay. Nothing is refused, merged or replaced: only a person replaces a memory. Runs after
+the memory is stored, so that nothing can be lost here. Only memories of the same project and scope ever meet.
 """
 
 from __future__ import annotations
@@ -9,16 +10,49 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 
+from claude_memory.graph.extract import mentions
 from claude_memory.lifecycle import strength
-from claude_memory.lifecycle.derive import derive
-from claude_memory.lifecycle.gate import MAX_CHARACTERS, Action, judged
 from claude_memory.lifecycle.staleness import tied
-from claude_memory.model import Kind, MemoryFilter, MemoryId, Passage, SearchScope, Status, StoredMemory
+from claude_memory.model import (
+    Kind,
+    MemoryFilter,
+    MemoryId,
+    Passage,
+    ProjectId,
+    SearchScope,
+    Status,
+    StoredMemory,
+)
+from claude_memory.store.graph_protocol import graph_of
 from claude_memory.store.lifecycle_protocol import Relation, Review, lifecycle_of
 from claude_memory.store.protocol import Store
 from claude_memory.text.words import query_terms
+
+MAX_CHARACTERS = 600  # longer texts say more than one thing
+# Cosine from which two statements are about the same thing. A denial is as close as an agreement, so
+# nothing more than a link follows from it.
+NEAR = 0.9
+
+
+class Action(StrEnum):
+    """What the gate does with a new memory."""
+
+    ADDED = "added"
+    REINFORCED = "reinforced"
+    LINKED = "linked"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One pair judged: how close the two are, and why in words."""
+
+    action: Action
+    closeness: float
+    words: str
+
 
 # A bulk is an import: its memories are compared by consolidation, not while somebody waits.
 AT_ONCE = 100
@@ -168,3 +202,29 @@ def _apply(store: Store, old: StoredMemory, new: StoredMemory, verdict: Verdict)
     if verdict.action is Action.REINFORCED:
         again = strength.reviewed(old, strength.held(kept, [old])[old.id], "repeated", now)
         kept.put_strengths({old.id: again}, [Review(old.id, now, "repeated")])
+
+
+def judged(old: str, new: str, cosine: float | None = None) -> Judgement:
+    """What a new text means for an old one of the same project."""
+    if _plain(old) == _plain(new):
+        return Judgement(Action.REINFORCED, 1.0, "says the same, word for word")
+    if cosine is None or cosine < NEAR or max(len(old), len(new)) > MAX_CHARACTERS:
+        return Judgement(Action.ADDED, cosine or 0.0, "they are about different things")
+    return Judgement(Action.LINKED, cosine, "newer on the same subject; both are kept")
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(" .!")
+
+
+def derive(store: Store, memories: Sequence[StoredMemory]) -> None:
+    """Note at once what new memories mention, if they are few."""
+    if len(memories) <= AT_ONCE:
+        graph_of(store).put({memory.id: mentions(memory) for memory in memories})
+
+
+def derive_pending(store: Store, project: ProjectId, *, limit: int = 500) -> int:
+    """Catch up with memories that came by other ways or changed; returns how many were read."""
+    waiting = graph_of(store).unread(project, limit)
+    graph_of(store).put({memory.id: mentions(memory) for memory in waiting})
+    return len(waiting)

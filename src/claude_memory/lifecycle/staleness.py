@@ -6,6 +6,7 @@ Reads files of the project only; deciding is pure.
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from claude_memory.lifecycle.claims import read_inside
 from claude_memory.model import MemoryFilter, MemoryId, Project, SearchScope, StoredMemory
+from claude_memory.platform import repository
 from claude_memory.store.lifecycle_protocol import FileState, lifecycle_of
 from claude_memory.store.protocol import Store
 
@@ -92,10 +94,5 @@ def _hashes(text: str) -> set[str]:
 
 def _revision(root: Path) -> str:
     """The commit that is checked out, read without running git; empty if there is none."""
-    try:
-        head = (root / ".git" / "HEAD").read_text("utf-8").strip()
-        if not head.startswith("ref: "):
-            return head[:40]
-        return (root / ".git" / head[5:]).read_text("utf-8").strip()[:40]
-    except (OSError, UnicodeDecodeError):
-        return ""
+    found = repository.find(Path(os.path.realpath(root)))
+    return repository.head_commit(found) if found else ""

@@ -1,17 +1,18 @@
-"""How firmly a memory is held: FSRS-6, one curve everywhere, moved by real use only.
+"""How firmly memories are held: FSRS-6, one curve everywhere, moved by real use only; what they relate to.
 
-Pure; time is an argument. Reading a strength needs arithmetic alone; only a review loads `fsrs`.
+Time is an argument. Reading a strength needs arithmetic alone; only a review loads `fsrs`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from claude_memory.model import Kind, MemoryId, StoredMemory, Trust
-from claude_memory.store.lifecycle_protocol import Lifecycle, Strength
+from claude_memory.model import Kind, MemoryId, Project, StoredMemory, Trust
+from claude_memory.store.lifecycle_protocol import Lifecycle, Relation, Review, Strength, lifecycle_of
+from claude_memory.store.protocol import Store
 
 # FSRS-6's default decay; the factor follows from the definition that recall is 90% after one stability.
 DECAY = -0.1542
@@ -105,13 +106,6 @@ def reviewed(memory: StoredMemory, known: Strength | None, reason: str, now: dat
     )
 
 
-def reviewed_all(
-    memories: Iterable[StoredMemory], known: Mapping[str, Strength], reason: str, now: datetime
-) -> dict[str, Strength]:
-    """The strengths of several memories after the same use."""
-    return {memory.id: reviewed(memory, known.get(memory.id), reason, now) for memory in memories}
-
-
 def _fsrs(held: Strength, rating: int, at: datetime) -> tuple[float, float]:
     from fsrs import Card, Rating, Scheduler
     from fsrs import State as CardState
@@ -128,3 +122,81 @@ def _fsrs(held: Strength, rating: int, at: datetime) -> tuple[float, float]:
     )
     card, _ = scheduler.review_card(card, Rating(rating), review_datetime=at)
     return float(card.stability or held.stability), float(card.difficulty or held.difficulty)
+
+
+_TOLD = {
+    ("supersedes", True): "takes the place of",
+    ("supersedes", False): "was replaced by",
+    ("contradicts", True): "contradicts",
+    ("contradicts", False): "is contradicted by",
+    ("repeats", True): "repeats",
+    ("repeats", False): "is repeated by",
+    ("similar", True): "is much like",
+    ("similar", False): "is much like",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How firmly a memory is held."""
+
+    memory: MemoryId
+    strength: float
+    state: State
+    stability_days: float
+    reviews: int
+    lapses: int
+    demoted: bool
+
+
+class Life:
+    """Strength and relations of memories, over any store that keeps them."""
+
+    def __init__(self, store: Store, project: Project) -> None:
+        self._kept = lifecycle_of(store)
+        self._project = project
+
+    def review(
+        self, memories: Sequence[StoredMemory], reason: str, *, now: datetime | None = None
+    ) -> list[Standing]:
+        """Note one use of memories: opened, used, repeated, confirmed, promoted, demoted."""
+        at = now or datetime.now(UTC)
+        known = held(self._kept, memories)
+        moved = {memory.id: reviewed(memory, known[memory.id], reason, at) for memory in memories}
+        if moved:
+            self._kept.put_strengths(moved, [Review(id_, at, reason) for id_ in moved])
+        return self.standing(memories, now=at)
+
+    def standing(self, memories: Sequence[StoredMemory], *, now: datetime | None = None) -> list[Standing]:
+        """How firmly memories are held at a moment."""
+        at = now or datetime.now(UTC)
+        known = held(self._kept, memories)
+        return [self._standing(memory, known[memory.id], at) for memory in memories]
+
+    def _standing(self, memory: StoredMemory, held: Strength, at: datetime) -> Standing:
+        value = strength_at(memory, held, at)
+        return Standing(
+            memory.id,
+            value,
+            state_of(value),
+            held.stability,
+            held.reviews,
+            held.lapses,
+            held.demoted,
+        )
+
+    def relations(self, *memories: MemoryId) -> list[Relation]:
+        """What memories supersede, contradict, repeat, and the other way round."""
+        return self._kept.relations(memories)
+
+    def told(self, memory: StoredMemory, *, now: datetime) -> Iterator[str]:
+        """What `why` says of a memory's life."""
+        [standing] = self.standing([memory], now=now)
+        yield f"is {standing.state} (strength {standing.strength:.2f}, {standing.reviews} uses)"
+        if memory.provenance.get("stale"):
+            yield f"may be out of date: {memory.provenance['stale']}"
+        for relation in self.relations(memory.id):
+            from_here = relation.source == memory.id
+            other = relation.target if from_here else relation.source
+            words = _TOLD.get((relation.kind, from_here), relation.kind)
+            yield f"{words} {other}: {relation.evidence}"

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.errors import InvalidInput, MemoryFault
-from claude_memory.imports.reading import Task, batches
-from claude_memory.imports.state import Start
+from claude_memory.imports.reading import Start, Task, batches
 from claude_memory.model import Event, EventKind, ProjectId, SearchScope, SessionId
 from claude_memory.platform import logs
 from claude_memory.settings import Settings

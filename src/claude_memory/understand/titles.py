@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 
 from claude_memory.text.words import STOP_WORDS, shorten
 from claude_memory.understand.model import Command, Exchange, Utterance
-from claude_memory.understand.speaker import Speaker, of_prompt
 
 TITLE_CHARACTERS = 80
 SEARCH_CHARACTERS = 8_000
@@ -80,13 +79,6 @@ _SHORT = "Short reply"
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _ANY_WORD = re.compile(rf"[{_CJK}]|[^\W{_CJK}][^\W{_CJK}'’]*")
-_ACKNOWLEDGING = frozenset(
-    """yes yeah yep yup no nope ok okay k sure right correct exactly agreed fine good great perfect nice cool
-    excellent awesome wonderful thanks thank you thx ty please continue proceed go ahead on do it this that
-    that's thats is the a and so then now again looks sounds lgtm works done all ready keep going next
-    approved confirmed got understood absolutely certainly just carry resume stop wait i see we can very much
-    let's lets me""".split()
-)
 _FENCED = re.compile(r"\s*(```|~~~)")
 _DECORATED = re.compile(r"^[\s#>*_+\-=|`~•]+|[\s*_`#]+$")
 
@@ -296,18 +288,6 @@ def _cut(text: str, limit: int) -> str:
 
 
 # --- plain texts
-
-
-def says_something(text: str) -> bool:
-    """Whether a text is worth recalling: spoken words, at least three, not just assent."""
-    if of_prompt(text).speaker is not Speaker.PERSON:
-        return False
-    said = False
-    for count, word in enumerate(_ANY_WORD.finditer(text[:2000]), 1):
-        said = said or word.group().lower().replace("’", "'") not in _ACKNOWLEDGING
-        if said and count >= 3:
-            return True
-    return False
 
 
 def title_of(text: str) -> str:

@@ -14,7 +14,7 @@ from claude_memory.surfaces.mcp.tool_answers import ToolAnswer, fenced, given, l
 from claude_memory.text.quotation import named, plain, quoted, unquoted
 
 if TYPE_CHECKING:
-    from claude_memory.lifecycle.intention_book import IntentionBook
+    from claude_memory.lifecycle.intentions import IntentionBook
     from claude_memory.store.lifecycle_protocol import Intention
     from claude_memory.tasks.api import MemoryAPI
 
