@@ -63,10 +63,14 @@ class Glance:
     def __init__(self, path: str, project: str) -> None:
         self._db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
         self._db.set_busy_timeout(PATIENCE_MS)
-        if schema.version(self._db) < schema.CURRENT:
-            raise StoreFault(f"{path} waits for its migration: the next command makes it")
-        self._db.pragma("mmap_size", _MMAP_BYTES)
-        self._space = int(self._db.execute("SELECT number FROM projects WHERE id = ?", (project,)).get or -1)
+        try:
+            if schema.version(self._db) < schema.CURRENT:
+                raise StoreFault(f"{path} waits for its migration: the next command makes it")
+            self._db.pragma("mmap_size", _MMAP_BYTES)
+            number = self._db.execute("SELECT number FROM projects WHERE id = ?", (project,)).get
+        except apsw.Error as fault:
+            raise StoreFault(f"{path} cannot be read: {fault}") from None
+        self._space = int(number or -1)
 
     def close(self) -> None:
         """Give the file back."""

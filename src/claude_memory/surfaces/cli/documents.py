@@ -38,6 +38,8 @@ def plain(value: Any) -> Any:
         return plain(asdict(value))
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return plain(value._asdict())
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, str):
