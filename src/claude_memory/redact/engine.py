@@ -12,7 +12,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -249,8 +248,7 @@ _MAX_PASSES = 8  # a cut can bare one more secret beside it; two passes settle a
 _NOTHING: Mapping[str, int] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Redacted:
+class Redacted(NamedTuple):
     """A text that may be stored, and how many of each kind were cut from it."""
 
     text: str

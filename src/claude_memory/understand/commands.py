@@ -1,15 +1,16 @@
-"""Commands of shells: their parts, which of them check the work, and what their output says. Pure.
+"""Commands of shells: their parts, their kinds, which of them check the work. Pure.
 
-An exit code that is known is believed; only where a pipe hides it, the report is read.
+What they print is read by `outputs`. Hooks load this one, so it imports next to nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 
-from claude_memory.understand.tools import files_of
+TYPE_CHECKING = False  # the real one is an import, too
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 COMMAND_CHARACTERS = 2_000
 _PIECES = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|&&|\|\||[;|\n]|[^'\"&|;\n]+|.", re.DOTALL)
@@ -146,27 +147,12 @@ def files_read_by(command: str) -> list[str]:
 def files_written_by(command: str) -> list[str]:
     """Files that a command wrote from a text of its own: a patch, or a here-document."""
     if "*** Begin Patch" in command:
+        from claude_memory.understand.tools import files_of
+
         return files_of(command)
     if "<<" not in command:
         return []
     return [found[1] for found in _SHELL_WRITES.findall(command[:COMMAND_CHARACTERS])]
-
-
-_FAILURE = re.compile(
-    r"^[ \t]*(?:--- FAIL|FAIL(?:ED|URES?)?\b|not ok |error(?:\[\w+\])?:|Error:|ERROR\b|panic:|fatal:"
-    r"|Traceback |[✗✖✘×●] )|\b[1-9]\d* (?:\w+ )?(?:failed|failures?|failing|errors?)\b"
-    r"|\bexit (?:code|status):? [1-9]|\bcommand not found\b|: error(?: TS\d+|\[)?:|\bERROR task failed\b",
-    re.MULTILINE,
-)
-_DETAIL = re.compile(
-    r"error|exception|fail|assert|panic|fatal|cannot|can't|could not|unable|undefined|not found|no such"
-    r"|missing|denied|refused|expected|mismatch|invalid|timed? ?out|does not|doesn't|not equal",
-    re.IGNORECASE,
-)
-_STATUS_LINE = re.compile(r"(?:Exit code:?|Process exited with code|Wall time:?|Chunk ID:|Original token) .*")
-OUTPUT_CHARACTERS = 8_000  # of a report, its end: that is where the sum stands
-ERROR_LINES = 4
-LINE_CHARACTERS = 200
 
 
 def hides_exit_code(command: str) -> bool:
@@ -174,51 +160,3 @@ def hides_exit_code(command: str) -> bool:
     here = _HEREDOC.search(command)
     pieces = _PIECES.findall(command[: here.start()] if here else command[:COMMAND_CHARACTERS])
     return not {"|", ";", "||", "\n"}.isdisjoint(pieces)
-
-
-def reports_failure(output: str) -> bool:
-    """Whether a check's report says that something failed."""
-    return _FAILURE.search(output[-OUTPUT_CHARACTERS:]) is not None
-
-
-def error_lines(output: str) -> str:
-    """The lines of a report that say what went wrong, in order."""
-    lines = [line.strip()[:LINE_CHARACTERS] for line in output[-OUTPUT_CHARACTERS:].splitlines()]
-    lines = [line for line in lines if line and not _STATUS_LINE.fullmatch(line)]
-    telling = [line for line in lines if _DETAIL.search(line)]
-    return "\n".join(list(dict.fromkeys(telling or lines))[:ERROR_LINES])
-
-
-_COMMITTED = re.compile(
-    r"^\[([^\s\]]+|detached HEAD)(?: \(root-commit\))? ([0-9a-f]{7,40})\] (.+)$", re.MULTILINE
-)
-_LOGGED = re.compile(r"^([0-9a-f]{7,40}) (?:\([^)\n]*\) )?(.+)$", re.MULTILINE)
-_MESSAGE = re.compile(
-    r"(?:-a?m|--message)[ =]?(?:\"\$\(cat <<-?\s?['\"]?\w+['\"]?\n\s*([^\n]+)|\"([^\"\n]+)|'([^'\n]+))"
-    r"|(?:-F|--file)[ =]?- <<-?\s?['\"]?\w+['\"]?\n\s*([^\n]+)"
-)
-_QUIET = re.compile(r"\bcommit(?: -\S+)* (?:-q|--quiet)\b")
-_PULL_REQUEST = re.compile(r"https?://[\w./-]+/(?:pull|merge_requests|pull-requests)/\d+")
-
-
-def commits_in(command: str, output: str, *, failed: bool = False) -> list[tuple[str, str, str]]:
-    """Commits that went through: hash, subject, branch. A quiet one is read from its command, its hash
-    from a log that the command printed after it, if it did.
-    """
-    found = [
-        (hash_, subject.strip(), "" if branch == "detached HEAD" else branch)
-        for branch, hash_, subject in _COMMITTED.findall(output)
-    ]
-    if found or failed or "git" not in command or " commit" not in command:
-        return found
-    messages = (next(filter(None, groups)).strip() for groups in _MESSAGE.findall(command))
-    subjects = [message for message in messages if "$" not in message]  # a script's variable is no subject
-    logged = {subject: hash_ for hash_, subject in reversed(_LOGGED.findall(output))}
-    if not any(subject in logged for subject in subjects) and not _QUIET.search(command):
-        return []
-    return [(logged.get(subject, ""), subject, "") for subject in subjects]
-
-
-def pull_requests_in(text: str) -> list[str]:
-    """Addresses of pull requests, each once."""
-    return list(dict.fromkeys(_PULL_REQUEST.findall(text))) if "://" in text else []

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from claude_memory.understand import commands, tools
+from claude_memory.understand import commands, outputs, tools
 from claude_memory.understand.model import Command, Commit, TaskItem
 
 COMMAND_CHARACTERS = 300
@@ -95,7 +95,7 @@ class Work:
         elif tool in tools.CHANGING:
             self._changes(position, tools.files_of(call.text))
         elif "pull_request" in tool:
-            self.pull_requests += commands.pull_requests_in(result.text)
+            self.pull_requests += outputs.pull_requests_in(result.text)
 
     def _ran(self, position: int, result: Message, call: Message) -> None:
         command = tools.command_of(call.text)
@@ -118,19 +118,19 @@ class Work:
     def _outcome(self, position: int, result: Message, id_: str, command: str) -> None:
         checks = commands.checks_of(command)
         doubtful = bool(checks) and commands.hides_exit_code(command)
-        failed = result.failed or (doubtful and commands.reports_failure(result.text))
+        failed = result.failed or (doubtful and outputs.reports_failure(result.text))
         ran = self.commands.get(id_)
         if ran is not None:
-            error = commands.error_lines(result.text) if failed else ""
+            error = outputs.error_lines(result.text) if failed else ""
             self.commands[id_] = ran = Command(ran.ordinal, ran.command, failed, error)
             self._check(checks, ran)
-        for hash_, subject, branch in commands.commits_in(command, result.text, failed=result.failed):
+        for hash_, subject, branch in outputs.commits_in(command, result.text, failed=result.failed):
             if "--amend" in command and self.commits:
                 self.commits.pop()
             self.commits.append(Commit(result.ordinal, hash_, subject, branch))
             self._committed = position
         if "pr create" in command or "mr create" in command:
-            self.pull_requests += commands.pull_requests_in(result.text)
+            self.pull_requests += outputs.pull_requests_in(result.text)
 
     def _check(self, checks: Sequence[tuple[str, frozenset[str]]], ran: Command) -> None:
         for name, objects in checks:

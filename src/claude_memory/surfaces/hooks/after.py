@@ -20,7 +20,7 @@ SERVER_SECONDS = 0.15
 ANSWER_SECONDS = 3.0
 ANSWER_LIMIT = 4 << 20
 DRAIN_PROGRAM = (
-    "import os, sys; sys.path += sys.argv[1].split(os.pathsep); "
+    "import os, sys; os.chdir(sys.argv[2]); sys.path += sys.argv[1].split(os.pathsep); "
     "from claude_memory.surfaces.hooks.background import drain_all; drain_all(sys.argv[2])"
 )
 
@@ -77,24 +77,19 @@ def _asked(address: str | tuple[str, int], question: bytes) -> bytes | None:
 def start_drain(home: str, site: str) -> None:
     """Start a detached process that drains, embeds, and ends when nothing is left."""
     command = [sys.executable, "-I", "-S", "-c", DRAIN_PROGRAM, site, home]
-    if not hasattr(os, "fork"):
+    try:
+        nothing = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0)
+        copies = [(os.POSIX_SPAWN_DUP2, 0, descriptor) for descriptor in (1, 2)]
+        # A session of its own: the agent's process group may be killed as soon as this hook is done.
+        os.posix_spawn(sys.executable, command, os.environ, file_actions=[nothing, *copies], setsid=True)
+    except (AttributeError, NotImplementedError):  # Windows; macOS knows no setsid here
         import subprocess
 
         flags = getattr(subprocess, "DETACHED_PROCESS", 0) | getattr(subprocess, "CREATE_NO_WINDOW", 0)
         null = subprocess.DEVNULL
-        subprocess.Popen(command, stdin=null, stdout=null, stderr=null, close_fds=True, creationflags=flags)
-        return
-    if os.fork():
-        return
-    try:
-        os.setsid()  # the agent's process group may be killed as soon as this hook is done
-        null_fd = os.open(os.devnull, os.O_RDWR)
-        for descriptor in (0, 1, 2):
-            os.dup2(null_fd, descriptor)
-        os.chdir("/")
-        os.execv(sys.executable, command)  # noqa: S606
-    finally:
-        os._exit(0)
+        subprocess.Popen(
+            command, stdin=null, stdout=null, stderr=null, start_new_session=True, creationflags=flags
+        )
 
 
 def _give_up_after(seconds: float) -> None:
