@@ -37,7 +37,7 @@ from claude_memory.store.archive_protocol import ANY_CONVERSATION, ConversationF
 from claude_memory.upkeep import Reindexed, Upkeep
 
 if TYPE_CHECKING:
-    from claude_memory.backup.backup import Backups
+    from claude_memory.backup.backups import Backups
     from claude_memory.capture.drain import Drained
     from claude_memory.graph.knowledge import Knowledge
     from claude_memory.graph.walk import ProjectGraph
@@ -136,10 +136,10 @@ class Memory(Opened):
 
     @property
     def backups(self) -> Backups:
-        """The whole home in one file, and back."""
-        from claude_memory.backup.backup import Backups
+        """The whole home in one file or at a place, and back."""
+        from claude_memory.backup.backups import Backups
 
-        return Backups(self.home)
+        return Backups(self.home, self.settings)
 
     @property
     def projects(self) -> ProjectBook:

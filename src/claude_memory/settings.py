@@ -84,14 +84,28 @@ class Settings:
         "the first 100 count that have at most 128 characters and 8 wildcards",
         project=True,
     )
-    spool_cap_mb: int = _setting(512, "`doctor` warns when undrained events take more than this")
+    spool_cap_mb: int = _setting(
+        512, "`doctor` fails when undrained events take more than this; none is dropped"
+    )
     event_max_kb: int = _setting(64, "a captured text longer than this keeps its head and tail")
     keep_events_days: int = _setting(
         365, "events older than this are dropped in slack; 0 keeps them for ever"
     )
     store_cap_mb: int = _setting(4096, "`doctor` warns when the store grows beyond this; nothing is dropped")
     forget_undo_days: int = _setting(30, "how long `forget` can be undone")
-    keep_backups: int = _setting(5, "automatic backups (before a migration) that are kept")
+    keep_backups: int = _setting(
+        5, "backups that are kept of those made without asking: before a migration, and at a place"
+    )
+    backup_to: str = _setting(
+        "",
+        "the place that gets a backup after each conversation: a folder, `s3://BUCKET/PATH`, `gs://…`, "
+        "`az://…` or `git:REPOSITORY#NAME`; credentials come from the environment",
+    )
+    backup_key: str = _setting(
+        "",
+        "encrypts what lies at a place: `env:NAME` or `file:PATH` of an age key or a passphrase; never the "
+        "key itself",
+    )
     log_level: str = _setting("info", "debug, info, warning or error; memory content is logged at debug only")
     log_max_mb: int = _setting(5, "size at which a log file is rotated; three old ones are kept")
     knowledge: tuple[str, ...] = _setting(

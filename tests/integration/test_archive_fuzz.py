@@ -5,6 +5,8 @@ ARCHIVE_FUZZ sets how many a soak tries.
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import hashlib
 import io
 import json
@@ -12,21 +14,24 @@ import os
 import random
 import shutil
 import stat
+import tarfile
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from claude_memory import Memory, NewMemory
-from claude_memory.backup import backup
+from claude_memory.backup import backup, tarball
 from claude_memory.errors import MemoryFault
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 
+zstd = tarball.zstd()
 MANY = int(os.environ.get("ARCHIVE_FUZZ", "20000"))
 HOSTILE = (
     "../evil", "/etc/evil", "a/../../evil", "C:\\evil", "con", "x" * 300, "a\0b", "\u202egpj.exe", "a//b", ".", "",
@@ -50,6 +55,13 @@ def made() -> Iterator[tuple[Path, bytes]]:
         shutil.rmtree(left) if left.is_dir() else left.unlink()
     yield folder, content
     shutil.rmtree(folder)
+
+
+Change = Callable[[bytes, random.Random], bytes]
+KINDS = (
+    tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.GNUTYPE_SPARSE,
+    tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.CONTTYPE,
+)  # fmt: skip
 
 
 def changed(value: Any, chance: random.Random, depth: int = 0) -> Any:
@@ -120,6 +132,37 @@ def forged(content: bytes, chance: random.Random) -> bytes:
     return target.getvalue()
 
 
+def as_tar(content: bytes, chance: random.Random) -> bytes:
+    """What a zip holds, with its hostile names and kinds, as a tar of one of the two packings."""
+    with zipfile.ZipFile(io.BytesIO(content)) as old:
+        members = [(info, old.read(info)) for info in old.infolist()]
+    plain = io.BytesIO()
+    format_ = chance.choice((tarfile.GNU_FORMAT, tarfile.PAX_FORMAT, tarfile.USTAR_FORMAT))
+    with tarfile.open(fileobj=plain, mode="w", format=tarfile.GNU_FORMAT) as new:
+        for info, body in members:
+            member = tarfile.TarInfo(info.filename)
+            member.size = len(body)
+            if stat.S_ISLNK(info.external_attr >> 16) or chance.random() < 0.02:
+                member.type = chance.choice(KINDS)
+                member.linkname = chance.choice(("../../evil", "/etc/passwd", "memory.db"))
+                member.size = 0 if chance.random() < 0.5 else len(body)
+            new.format = format_ if len(info.filename) < 90 else tarfile.GNU_FORMAT
+            with contextlib.suppress(ValueError):
+                new.addfile(member, io.BytesIO(body))
+    raw = mutated(plain.getvalue(), chance) if chance.random() < 0.3 else plain.getvalue()
+    packed = gzip.compress(raw, 1) if chance.random() < 0.5 else zstd.compress(raw, 1)
+    return mutated(packed, chance) if chance.random() < 0.3 else packed
+
+
+def tar_of(change: Change, content: bytes, chance: random.Random) -> bytes:
+    """A changed zip as a tar; where the zip itself is beyond reading, a sound one."""
+    changed_zip = change(content, chance)
+    try:
+        return as_tar(changed_zip, chance)
+    except (zipfile.BadZipFile, zlib.error, ValueError, NotImplementedError, EOFError, OSError, RuntimeError):
+        return as_tar(content, chance)
+
+
 def mutated(content: bytes, chance: random.Random) -> bytes:
     raw = bytearray(content)
     for _ in range(chance.randrange(1, 12)):
@@ -134,7 +177,9 @@ def fuzz(folder: Path, content: bytes, count: int, seed: int) -> tuple[int, int]
     place, path = folder / "place", folder / "mutated.zip"
     for _ in range(count):
         with warnings.catch_warnings(action="ignore"):  # members that stand twice
-            path.write_bytes(chance.choice((rebuilt, forged, mutated))(content, chance))
+            change: Change = chance.choice((rebuilt, forged, mutated))
+            is_tar = chance.random() < 0.5
+            path.write_bytes(tar_of(change, content, chance) if is_tar else change(content, chance))
         place.mkdir()
         home = place / "home"
         try:

@@ -11,17 +11,20 @@ import shutil
 import stat
 import subprocess
 import sys
+import tarfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
 import apsw
 import pytest
 
-from claude_memory.backup import archive, backup, mirror, swap
+from claude_memory.backup import archive, backup, mirror, swap, tarball
 from claude_memory.backup import manifest as manifests
+from claude_memory.backup.backups import Backups
 from claude_memory.errors import (
     Conflict,
     InvalidInput,
@@ -175,34 +178,91 @@ def test_the_default_place_is_the_homes_own_folder_newest_first(home: Path, stor
     made = [backup.create(home, store, None) for _ in range(3)]
     assert len(set(made)) == 3
     assert all(path.parent == home / "backups" and path.name.startswith("claude-memory-") for path in made)
-    listed = backup.list_backups(home)
+    listed = backup.list_backups(home / "backups")
     assert {item.path for item in listed} == set(made)
     assert [item.created for item in listed] == sorted((item.created for item in listed), reverse=True)
     assert all(item.size_bytes == item.path.stat().st_size for item in listed)
     assert backup.list_backups(home / "nowhere") == []
 
 
-def test_no_folder_is_made_for_a_backup(home: Path, store: Store, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="there is no folder"):
-        backup.create(home, store, tmp_path / "nope" / "b.zip")
-    assert not (tmp_path / "nope").exists()
-    assert backup.create(home, store, home / "backups" / "b.zip").is_file()  # its own folder is made
-
-
-def test_a_folder_as_target_gets_a_named_file_and_no_file_is_replaced(
+def test_folders_are_made_and_a_file_is_replaced_only_by_force(
     home: Path, store: Store, tmp_path: Path
 ) -> None:
-    usb = tmp_path / "usb"
-    usb.mkdir()
-    assert backup.create(home, store, usb).parent == usb
+    assert backup.create(home, store, tmp_path / "a" / "b" / "c.zip").is_file()
+    assert (
+        backup.create(home, store, tmp_path / "volume" / "backups").parent == tmp_path / "volume" / "backups"
+    )
     taken = tmp_path / "taken.zip"
     taken.write_bytes(b"mine")
     with pytest.raises(Conflict, match="exists already"):
         backup.create(home, store, taken)
     assert taken.read_bytes() == b"mine"
-    with pytest.raises(InvalidInput):
-        backup.create(home, store, home / "sessions" / "b.zip")
-    assert [path.name for path in usb.iterdir() if path.name.startswith(".")] == []
+    assert backup.create(home, store, taken, force=True) == taken
+    assert backup.verify(taken).ok
+    for wrong in (home / "sessions" / "b.zip", tmp_path / "b.rar"):
+        with pytest.raises(InvalidInput):
+            backup.create(home, store, wrong)
+    assert not [path.name for path in tmp_path.rglob(".*") if path.is_file() and "home" not in path.parts]
+
+
+def test_a_folder_keeps_the_newest_and_nothing_else_is_taken_away(
+    home: Path, store: Store, tmp_path: Path
+) -> None:
+    usb = tmp_path / "usb"
+    usb.mkdir()
+    (usb / "claude-memory-notes.zip").write_bytes(b"mine")
+    made = [backup.create(home, store, usb, keep=2) for _ in range(5)]
+    assert {item.path for item in backup.list_backups(usb)} == set(made[-2:])
+    assert (usb / "claude-memory-notes.zip").read_bytes() == b"mine"
+    with pytest.raises(InvalidInput, match="--keep"):
+        backup.create(home, store, usb / "named.zip", keep=2)
+
+
+@pytest.mark.parametrize("ending", [".zip", ".tar.gz", ".tar.zst"])
+def test_the_name_says_how_it_is_packed_and_the_content_how_it_is_read(
+    home: Path, store: Store, tmp_path: Path, ending: str
+) -> None:
+    long_name = "projects/p1/" + "/".join(["a long name of a folder with ä"] * 6) + "/notes.md"
+    fill(home, {long_name: b"deep"})
+    made = backup.create(home, store, tmp_path / f"made{ending}")
+    magic = {".zip": b"PK", ".tar.gz": b"\x1f\x8b", ".tar.zst": b"\x28\xb5\x2f\xfd"}[ending]
+    assert made.read_bytes().startswith(magic)
+    assert stat.S_IMODE(made.stat().st_mode) == 0o600
+    renamed = made.rename(tmp_path / "renamed")
+    assert backup.verify(renamed).ok
+    backup.restore(renamed, tmp_path / "restored")
+    assert bodies(tmp_path / "restored") == {"we chose WAL"}
+    assert (tmp_path / "restored" / long_name).read_bytes() == b"deep"
+    assert {
+        name: data for name, data in files_of(tmp_path / "restored").items() if name in LASTING
+    } == LASTING
+
+
+def test_other_programs_can_read_the_tar(home: Path, store: Store, tmp_path: Path) -> None:
+    made = backup.create(home, store, tmp_path / "made.tar.gz")
+    with tarfile.open(made) as opened:
+        assert opened.getnames()[0] == "manifest.json"
+        assert {member.type for member in opened.getmembers()} == {tarfile.REGTYPE}
+
+
+def test_a_backup_goes_through_a_pipe(home: Path, store: Store, tmp_path: Path) -> None:
+    ends = os.pipe()
+    with os.fdopen(ends[0], "rb") as reader, ThreadPoolExecutor(1) as pool:
+        done = pool.submit(Backups(tmp_path / "restored", Settings()).restore, "-", reader)
+        with os.fdopen(ends[1], "wb") as writer:
+            backup.stream(home, store, writer)
+        assert done.result().ok
+    assert bodies(tmp_path / "restored") == {"we chose WAL"}
+
+
+def test_a_home_of_zeros_can_be_packed_and_read(
+    home: Path, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (archive, backup, tarball):
+        monkeypatch.setattr(module, "RATIO_MATTERS_FROM", 1 << 20)
+    fill(home, {"zeros": bytes(30 << 20)})
+    for ending in backup.ENDINGS:
+        assert backup.verify(backup.create(home, store, tmp_path / f"made{ending}")).ok
 
 
 def test_what_is_written_during_a_backup_is_in_it_or_whole_outside(
@@ -407,11 +467,11 @@ def test_no_flipped_or_missing_byte_goes_unnoticed_or_crashes(packed: Path, tmp_
         path.write_bytes(damaged)
         report = backup.verify(path)  # never raises
         if report.ok:  # a byte that no content depends on, such as a time in the directory
-            with archive.Archive(path) as opened_again:
-                for entry in opened_again.manifest.files:
-                    pieces: list[bytes] = []
-                    opened_again.stream(entry, pieces.append)
-                    assert b"".join(pieces) == expected[entry.path]
+            again = tmp_path / "again"
+            archive.Archive(path).unpack(again)
+            unpacked = {name: data for name, data in expected.items() if name != "manifest.json"}
+            assert {name: (again / name).read_bytes() for name in unpacked} == unpacked
+            shutil.rmtree(again)
         else:
             assert "\n" not in report.verdict
             with pytest.raises(MemoryFault):
@@ -664,8 +724,8 @@ def test_a_failing_step_leaves_the_home_and_nothing_beside_it(
     from claude_memory.backup import restore as restoring
 
     for place, name in [
-        (archive.Archive, "stream"),
-        (restoring, "sync_file"),
+        (archive.Archive, "unpack"),
+        (archive, "sync_file"),
         (restoring, "check_database"),
         (swap, "exchange"),
         (restoring, "_aside"),

@@ -19,7 +19,7 @@ from tests.integration.test_backup import rewritten
 
 from claude_memory import Memory, NewMemory
 from claude_memory import doctor as health
-from claude_memory.backup import archive, backup, foreign
+from claude_memory.backup import backup, foreign
 from claude_memory.capture.spool import Spool
 from claude_memory.errors import StoreCorrupt
 from claude_memory.platform import leftovers
@@ -319,9 +319,3 @@ def test_a_finished_backup_leaves_nothing_at_all(memory: Memory, tmp_path: Path)
     memory.remember(NewMemory(body="we chose WAL", trust="user"))
     backup.verify(backup.create(memory.home, memory.store, tmp_path / "made.zip"))
     assert not list(tmp_path.rglob("*.tmp"))
-
-
-def test_a_head_is_no_more_than_asked(packed: Path) -> None:
-    with archive.Archive(packed) as opened:
-        [database] = [entry for entry in opened.manifest.files if entry.path == "memory.db"]
-        assert opened.head(database, 4) == b"SQLi"

@@ -259,7 +259,7 @@ def test_a_deep_check_reads_everything(home: Path, store: Store, monkeypatch: py
     assert found(home, "integrity", deep=True).message == "every page and link is sound"
     check = found(home, "backups", deep=True)
     assert (check.level, "verified" in check.message) == ("ok", True)
-    [made] = backup.list_backups(home)
+    [made] = backup.list_backups(home / "backups")
     made.path.write_bytes(made.path.read_bytes()[:-100])
     assert found(home, "backups", deep=True).level == "fail"
 
@@ -286,10 +286,10 @@ def test_the_spool_tells_depth_age_and_refusals(home: Path) -> None:
     assert found(home, "spool format").level == "warn"
 
 
-def test_a_spool_over_its_cap_warns(home: Path) -> None:
+def test_a_spool_over_its_cap_is_a_fault(home: Path) -> None:
     (home / "config.toml").write_text("spool_cap_mb = 0\n")
     Spool(home).put("Stop", b"x" * 1000)
-    assert found(home, "spool").level == "warn"
+    assert found(home, "spool").level == "fail"
 
 
 def test_a_spool_that_cannot_be_read_is_a_fault(home: Path) -> None:

@@ -1,40 +1,44 @@
-"""A backup file opened for reading: a zip whose every entry must be what its manifest says.
+"""A backup file opened for reading: a zip or tar whose every entry must be what its manifest says.
 
-Nothing is ever extracted by the zip's own word. Entries are streamed to the caller within the size
-that the manifest gives, and a checksum that differs is an error, so a hostile file can cost neither
-memory nor disk nor a path of its choosing.
+Nothing is ever extracted by the file's own word. Entries are written within the size that the manifest
+gives, under names that it may use, and a checksum that differs is an error, so a hostile file can cost
+neither memory nor disk nor a path of its choosing.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
+import os
 import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Self
+from typing import Protocol
 
 import apsw
 
+from claude_memory.backup import tarball
 from claude_memory.backup.manifest import (
     MAX_FILES,
     MAX_MANIFEST_BYTES,
+    MAX_RATIO,
     NAME,
+    RATIO_MATTERS_FROM,
     Entry,
     Manifest,
     Skipped,
     decode,
 )
 from claude_memory.errors import NotFound, StoreCorrupt
+from claude_memory.platform.files import FILE_MODE, private_folder, sync_file
 
-CHUNK = 1 << 20
-MAX_RATIO = 400  # deflate reaches 1,032 on zeros; what people write stays below 50
-RATIO_MATTERS_FROM = 64 * 2**20
+CHUNK = tarball.CHUNK
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 0x1
@@ -42,6 +46,7 @@ _READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
+    tarball.zstd().ZstdError,
     struct.error,
     EOFError,
     ValueError,
@@ -95,104 +100,143 @@ class BackupReport:
         return f"{self.path.name} is whole: {self.files} files, {self.size_bytes / 1e6:.1f} MB, from {made}"
 
 
-class Archive:
-    """One backup; `manifest` is read and checked when it opens."""
+class BackupSource(Protocol):
+    """Something that holds a backup: a file, or a place where its pieces lie."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._zip = _opened(path)
-        try:
-            with damage_named(path):
-                self._infos = _by_name(self._zip.infolist())
-                self.manifest: Manifest = decode(self._manifest_bytes())
-                self._check_entries()
-        except BaseException:
-            self._zip.close()
-            raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._zip.close()
+    name: str
+    manifest: Manifest
 
     def report(self) -> BackupReport:
         """What the manifest says."""
-        said = self.manifest
-        return BackupReport(
-            path=self.path,
-            created=said.created,
-            package_version=said.package_version,
-            schema=said.schema,
-            files=len(said.files),
-            size_bytes=said.size_bytes,
-            skipped=said.skipped,
-        )
+        ...
 
-    def stream(self, entry: Entry, write: Callable[[bytes], object]) -> None:
-        """Hand an entry's content on in pieces; raises StoreCorrupt unless size and checksum are right."""
-        digest = hashlib.sha256()
-        left = entry.size
-        with damage_named(self.path), self._zip.open(self._infos[entry.path]) as source:
-            while piece := source.read(min(CHUNK, left + 1)):
-                left -= len(piece)
-                if left < 0:
-                    break
-                digest.update(piece)
-                write(piece)
-        if left or digest.hexdigest() != entry.sha256:
-            raise StoreCorrupt(f"{self.path.name} is damaged: {entry.path} is not what was backed up")
+    def unpack(self, folder: Path) -> None:
+        """Write every file below a folder of ours; StoreCorrupt unless each is what the manifest says."""
+        ...
 
-    def head(self, entry: Entry, length: int) -> bytes:
-        """The first bytes of an entry, unchecked."""
-        with damage_named(self.path), self._zip.open(self._infos[entry.path]) as source:
-            return source.read(length)
 
-    def _manifest_bytes(self) -> bytes:
-        info = self._infos.get(NAME)
-        if info is None:
-            raise StoreCorrupt("it has no manifest, so it is no backup of claude-memory")
-        with self._zip.open(info) as source:
-            content = source.read(MAX_MANIFEST_BYTES + 1)
-        if len(content) > MAX_MANIFEST_BYTES:
-            raise StoreCorrupt("its manifest is too large")
-        return content
+def reported(path: Path, manifest: Manifest) -> BackupReport:
+    """What a manifest says of the backup at a path."""
+    return BackupReport(
+        path=path,
+        created=manifest.created,
+        package_version=manifest.package_version,
+        schema=manifest.schema,
+        files=len(manifest.files),
+        size_bytes=manifest.size_bytes,
+        skipped=manifest.skipped,
+    )
 
-    def _check_entries(self) -> None:
-        named = {entry.path: entry for entry in self.manifest.files}
-        found = self._infos.keys() - {NAME}
-        if missing := named.keys() - found:
-            raise StoreCorrupt(f"{len(missing)} of its files are missing, among them {min(missing)!r}")
-        if extra := found - named.keys():
-            raise StoreCorrupt(f"it holds {len(extra)} entries that its manifest does not know")
-        for path, entry in named.items():
-            if self._infos[path].file_size != entry.size:
-                raise StoreCorrupt(f"{path} is not as long as it was")
-        _check_ratio(self.manifest.size_bytes, self.path.stat().st_size)
+
+class Archive:
+    """One backup file; `manifest` is read and checked when it opens."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.name = path.name
+        self._ending = _ending(path)
+        with damage_named(self.name):
+            self.manifest = self._read_manifest()
+            _check_ratio(self.manifest.size_bytes, path.stat().st_size)
+
+    def report(self) -> BackupReport:
+        """What the manifest says."""
+        return reported(self.path, self.manifest)
+
+    def unpack(self, folder: Path) -> None:
+        """Write every file below a folder of ours; StoreCorrupt unless each is what the manifest says."""
+        with damage_named(self.name):
+            missing = {entry.path: entry for entry in self.manifest.files}
+            for name, size, content in self._members():
+                if name == NAME:
+                    _read_bounded(content)
+                    continue
+                entry = missing.pop(name, None)
+                if entry is None:
+                    raise StoreCorrupt(f"it holds {name[:80]!r} twice, or its manifest does not know it")
+                if entry.size != size:
+                    raise StoreCorrupt(f"{entry.path} is not as long as it was")
+                write_entry(folder, entry, content)
+            if missing:
+                raise StoreCorrupt(f"{len(missing)} of its files are missing, among them {min(missing)!r}")
+
+    def _members(self) -> Iterator[tuple[str, int, tarball.Readable]]:
+        return tarball.read(self.path, self._ending) if self._ending else _zip_members(self.path)
+
+    def _read_manifest(self) -> Manifest:
+        for name, _, content in self._members():
+            if name == NAME:
+                return decode(_read_bounded(content))
+            if self._ending:  # a stream is not read through to the end for it
+                break
+        raise StoreCorrupt("it has no manifest, so it is no backup of claude-memory")
+
+
+def write_entry(folder: Path, entry: Entry, content: tarball.Readable) -> None:
+    """Write one file, private and on the disk; StoreCorrupt unless size and checksum are right."""
+    target = folder.joinpath(*entry.path.split("/"))
+    private_folder(target.parent)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    digest, left = hashlib.sha256(), entry.size
+    # Whatever the backup says: others get no rights, and nothing in a home is run.
+    with os.fdopen(os.open(target, flags, FILE_MODE), "wb") as handle:
+        while piece := content.read(min(CHUNK, left + 1)):
+            left -= len(piece)
+            if left < 0:
+                break
+            digest.update(piece)
+            handle.write(piece)
+        sync_file(handle)
+    if left or digest.hexdigest() != entry.sha256:
+        raise StoreCorrupt(f"{entry.path} is not what was backed up")
+
+
+def _read_bounded(source: tarball.Readable) -> bytes:
+    content = b""
+    while len(content) <= MAX_MANIFEST_BYTES and (piece := source.read(CHUNK)):
+        content += piece
+    if len(content) > MAX_MANIFEST_BYTES:
+        raise StoreCorrupt("its manifest is too large")
+    return content
 
 
 @contextlib.contextmanager
-def damage_named(path: Path) -> Iterator[None]:
-    """Whatever a damaged zip makes the library raise, as one line that names the file."""
+def damage_named(name: str) -> Iterator[None]:
+    """Whatever a damaged backup makes a library raise, as one line that names it."""
     try:
         yield
     except StoreCorrupt as fault:
-        if str(fault).startswith(path.name):
+        if str(fault).startswith(name):
             raise
-        raise StoreCorrupt(f"{path.name} is damaged: {fault}") from None
+        raise StoreCorrupt(f"{name} is damaged: {fault}") from None
     except (*_DAMAGE, OSError) as fault:
-        raise StoreCorrupt(f"{path.name} is damaged: {fault or type(fault).__name__}") from None
+        if isinstance(fault, OSError) and fault.errno not in (None, errno.EINVAL):
+            raise  # the disk's fault, not the backup's; a wrong offset is EINVAL
+        raise StoreCorrupt(f"{name} is damaged: {fault or type(fault).__name__}") from None
 
 
-def _opened(path: Path) -> zipfile.ZipFile:
+def _ending(path: Path) -> str | None:
+    """How a file is packed, by its first bytes; None for a zip."""
     if not path.is_file():
         raise NotFound(f"no backup at {path}")
     try:
-        return zipfile.ZipFile(path)
+        with path.open("rb") as handle:
+            return tarball.ending_of(handle.read(4))
     except PermissionError:
         raise NotFound(f"cannot read {path}: permission denied") from None
+
+
+def _zip_members(path: Path) -> Iterator[tuple[str, int, tarball.Readable]]:
+    """Each file of a zip; the manifest first, because nothing is believed before it."""
+    try:
+        archive = zipfile.ZipFile(path)
     except (*_DAMAGE, OSError) as fault:
         raise StoreCorrupt(f"{path.name} is no backup, or cut short: {fault}") from None
+    with archive:
+        infos = _by_name(archive.infolist())
+        for name in sorted(infos, key=lambda name: name != NAME):
+            with archive.open(infos[name]) as content:
+                yield name, infos[name].file_size, content
 
 
 def _by_name(infos: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:

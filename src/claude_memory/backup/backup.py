@@ -1,7 +1,7 @@
 """Backups: the whole home in one file, made while others write, and checked before it is trusted.
 
-A backup is a zip with its manifest first. Caches, logs, locks, programs and other backups are left out;
-links are not followed. Captured events that still wait are not redacted yet, so they stay out as well:
+A backup is a zip or a tar with its manifest first. Caches, logs, locks, programs and other backups are left
+out; links are not followed. Captured events that still wait are not redacted yet, so they stay out as well:
 drain first. Putting a backup back is the job of `restore`.
 """
 
@@ -15,28 +15,29 @@ import shutil
 import stat
 import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from claude_memory import __version__
-from claude_memory.backup import foreign, mirror
+from claude_memory.backup import foreign, home_state, mirror, tarball
+from claude_memory.backup import restore as restoring
 from claude_memory.backup.archive import (
     CHUNK,
-    MAX_RATIO,
-    RATIO_MATTERS_FROM,
     Archive,
     BackupReport,
-    Change,
+    BackupSource,
     check_database,
     damage_named,
 )
 from claude_memory.backup.manifest import (
     DATABASE,
     MAX_FILES,
+    MAX_RATIO,
     NAME,
+    RATIO_MATTERS_FROM,
     Entry,
     Manifest,
     Skipped,
@@ -45,7 +46,7 @@ from claude_memory.backup.manifest import (
     is_program,
     unfit,
 )
-from claude_memory.backup.restore import recover, restore
+from claude_memory.backup.restore import recover
 from claude_memory.capture.spool import Spool
 from claude_memory.errors import Conflict, InvalidInput, MemoryFault, NotFound, StoreFault
 from claude_memory.model import ProjectId
@@ -55,17 +56,16 @@ from claude_memory.store.protocol import StoreStats
 
 __all__ = [
     "BackupReport",
-    "Backups",
+    "Snapshots",
     "StoredBackup",
-    "changes",
     "create",
-    "left_out",
     "list_backups",
     "recover",
     "restore",
     "verify",
 ]
 
+ENDINGS = (".zip", ".tar.gz", ".tar.zst")
 _PREFIX = "claude-memory-"
 _INSTALLED = ("hooks/", "plugin/")
 _SQLITE_MAGIC = b"SQLite format 3\x00"
@@ -81,51 +81,61 @@ class Snapshots(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredBackup:
-    """A backup in the home's own folder."""
+    """A backup in a folder."""
 
     path: Path
     created: datetime
     size_bytes: int
+    problem: str = ""
+
+    @property
+    def name(self) -> str:
+        """How a person names it."""
+        return str(self.path)
 
 
-@dataclass(frozen=True, slots=True)
-class Backups:
-    """The backups of one home, as `memory.backups` gives them."""
+def create(
+    home: Path, store: Snapshots, target: Path | None = None, *, force: bool = False, keep: int = 0
+) -> Path:
+    """Write a backup to a file or into a folder, the home's own by default; returns where it is.
 
-    home: Path
-
-    def create(self, store: Snapshots, target: Path | None = None) -> tuple[Path, Sequence[Skipped]]:
-        """Write a backup: its path, and what it left out."""
-        made = create(self.home, store, target)
-        return made, left_out(made)
-
-    def verify(self, path: Path) -> BackupReport:
-        """Check every byte, and name what restoring would change here."""
-        return verify(path, self.home)
-
-    def changes(self, path: Path) -> Sequence[Change]:
-        """What restoring would change here."""
-        return changes(path, self.home)
-
-    def restore(self, path: Path, *, replace: bool = False, with_settings: bool = False) -> BackupReport:
-        """Put a backup in the home's place."""
-        return restore(path, self.home, replace=replace, with_settings=with_settings)
-
-    def list(self) -> Sequence[StoredBackup]:
-        """Those in the home's own folder, newest first."""
-        return list_backups(self.home)
-
-
-def create(home: Path, store: Snapshots, target: Path | None = None) -> Path:
-    """Write a backup and return its path; `verify` says what it left out. Never replaces a file."""
-    created = datetime.now(UTC).replace(microsecond=0)
-    target = _target(home, target, created)
-    # Always in the home, where the sweep finds it: a copy of everything must not stay if we are killed.
-    staging = home / "cache" / f".backup.{secrets.token_hex(6)}.tmp"
+    The name's ending says how it is packed. A file is replaced only by `force`, and then in one step. `keep`
+    leaves that many backups in the folder, and takes away the oldest.
+    """
+    target, is_named = _target(home, target, datetime.now(UTC), force=force)
+    if keep and is_named:
+        raise InvalidInput("--keep wants a folder, where backups have their time in their names")
     try:
         private_folder(target.parent)
-        private_folder(staging.parent)
-        staging.mkdir(mode=FOLDER_MODE)
+        with staged(home, store) as (manifest, staging):
+            packed = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
+            with leftovers.noted(home, packed):
+                _pack(manifest, staging, packed, target, force=force)
+        for old in list_backups(target.parent)[keep:] if keep else ():
+            old.path.unlink(missing_ok=True)
+    except OSError as fault:
+        raise StoreFault(f"cannot write the backup {target}: {fault.strerror or fault}") from fault
+    return target
+
+
+def stream(home: Path, store: Snapshots, sink: BinaryIO) -> Manifest:
+    """Write a backup as a `.tar.gz` to something that takes bytes, such as standard output."""
+    try:
+        with staged(home, store) as (manifest, staging):
+            tarball.write(manifest, staging, sink, ".tar.gz")
+            sink.flush()
+    except OSError as fault:
+        raise StoreFault(f"cannot write the backup: {fault.strerror or fault}") from fault
+    return manifest
+
+
+@contextlib.contextmanager
+def staged(home: Path, store: Snapshots) -> Iterator[tuple[Manifest, Path]]:
+    """Copies of everything that lasts in a folder of ours, and the manifest that names them."""
+    # Always in the home, where the sweep finds it: a copy of everything must not stay if we are killed.
+    staging = private_folder(home / "cache") / f".backup.{secrets.token_hex(6)}.tmp"
+    staging.mkdir(mode=FOLDER_MODE)
+    try:
         collected = _Collection(home, staging)
         collected.take_folder("spool/rejected")  # redacted before it was written
         collected.leave_waiting()
@@ -135,68 +145,66 @@ def create(home: Path, store: Snapshots, target: Path | None = None) -> Path:
         with mirror.locked(home):
             collected.take_all_but({"spool", DATABASE})
         manifest = Manifest(
-            created,
-            __version__,
-            store.stats().schema_version,
-            tuple(collected.files),
-            tuple(collected.skipped),
+            created=datetime.now(UTC).replace(microsecond=0),
+            package_version=__version__,
+            schema=store.stats().schema_version,
+            files=tuple(collected.files),
+            skipped=tuple(collected.skipped),
+            home=home_state.home_id(home),
         )
-        packed = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
-        with leftovers.noted(home, packed):
-            _pack(manifest, staging, packed, target)
-    except OSError as fault:
-        raise StoreFault(f"cannot write the backup {target}: {fault.strerror or fault}") from fault
+        yield manifest, staging
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    return target
+
+
+def restore(
+    path: Path, home: Path, *, replace: bool = False, with_settings: foreign.Agreement = False
+) -> BackupReport:
+    """Put the backup in a file back; see `restore.restore`."""
+    return restoring.restore(Archive(path), home, replace=replace, with_settings=with_settings)
 
 
 def verify(path: Path, home: Path | None = None) -> BackupReport:
-    """Read every byte of a backup and hold it against the manifest; problems are in the report.
+    """Read every byte of a backup file and hold it against the manifest; problems are in the report.
 
     With a home, the report also names what restoring would change there.
     """
-    report = BackupReport(path)
     try:
-        with Archive(path) as archive, tempfile.TemporaryDirectory(prefix=leftovers.VERIFYING) as folder:
-            report = archive.report()
-            copy = Path(folder) / DATABASE
-            with copy.open("wb") as database:
-                for entry in archive.manifest.files:
-                    archive.stream(entry, database.write if entry.path == DATABASE else len)
-            with damage_named(path):
-                check_database(copy)
-            if home is not None:
-                named = foreign.examine(archive, home).changes
-                report = replace(report, changes=(*named, *foreign.of_database(copy)))
+        return verified(Archive(path), home)
     except NotFound:
         raise
     except MemoryFault as fault:
+        return BackupReport(path, problems=(str(fault),))
+
+
+def verified(source: BackupSource, home: Path | None = None) -> BackupReport:
+    """The same for any source."""
+    report = source.report()
+    try:
+        with tempfile.TemporaryDirectory(prefix=leftovers.VERIFYING) as folder:
+            source.unpack(Path(folder))
+            with damage_named(source.name):
+                check_database(Path(folder) / DATABASE)
+                if home is not None:
+                    plan = foreign.examine(Path(folder), source.manifest, home)
+                    report = replace(report, changes=plan.changes)
+    except MemoryFault as fault:
         return replace(report, problems=(str(fault),))
+    except OSError as fault:
+        raise StoreFault(f"cannot check {source.name}: {fault.strerror or fault}") from fault
     return report
 
 
-def changes(path: Path, home: Path) -> tuple[Change, ...]:
-    """What restoring a backup would change in a home; reads no more of it than that takes."""
-    with Archive(path) as archive:
-        return foreign.examine(archive, home).changes
-
-
-def left_out(path: Path) -> tuple[Skipped, ...]:
-    """What a backup says that it does not hold."""
-    with Archive(path) as archive:
-        return archive.manifest.skipped
-
-
-def list_backups(home: Path) -> list[StoredBackup]:
-    """The backups in the home's own folder, newest first."""
-    found = []
+def list_backups(folder: Path) -> list[StoredBackup]:
+    """The backups in a folder that have their time in their names, newest first."""
+    listed = []
     with contextlib.suppress(OSError):
-        for path in (home / "backups").glob(f"{_PREFIX}*.zip"):
-            status = path.stat()
-            created = _time_in(path.name) or datetime.fromtimestamp(status.st_mtime, UTC)
-            found.append(StoredBackup(path, created, status.st_size))
-    return sorted(found, key=lambda backup: (backup.created, backup.path.name), reverse=True)
+        for path in folder.glob(f"{_PREFIX}*"):
+            status, created = path.stat(), _time_in(path.name)
+            if created and path.name.endswith(ENDINGS):
+                # Two of one second differ in the time of the file.
+                listed.append((created, status.st_mtime_ns, StoredBackup(path, created, status.st_size)))
+    return [backup for *_, backup in sorted(listed, key=lambda item: item[:2], reverse=True)]
 
 
 def _time_in(name: str) -> datetime | None:
@@ -206,26 +214,28 @@ def _time_in(name: str) -> datetime | None:
         return None
 
 
-def _target(home: Path, wanted: Path | None, created: datetime) -> Path:
-    folder = home / "backups"
-    if wanted is not None:
-        wanted = wanted.absolute()
-        real = Path(os.path.realpath(wanted))
-        inside = Path(os.path.realpath(home))
-        if real.is_relative_to(inside) and not real.is_relative_to(inside / "backups"):
-            raise InvalidInput(f"a backup belongs outside {home}, or in its folder backups")
-        if wanted.exists() and not wanted.is_dir():
-            raise Conflict(f"{wanted} exists already; name another file")
-        if not wanted.is_dir():
-            if not wanted.parent.is_dir() and wanted.parent != folder:
-                raise InvalidInput(f"there is no folder {wanted.parent}; make it, or name another place")
-            return wanted
-        folder = wanted
+def _target(home: Path, wanted: Path | None, created: datetime, *, force: bool) -> tuple[Path, bool]:
+    """The file to write, and whether the caller named it."""
+    wanted = (wanted or home / "backups").absolute()
+    real = Path(os.path.realpath(wanted))
+    inside = Path(os.path.realpath(home))
+    if real.is_relative_to(inside) and not real.is_relative_to(inside / "backups"):
+        raise InvalidInput(f"a backup belongs outside {home}, or in its folder backups")
+    if wanted.name.endswith(ENDINGS) and not wanted.is_dir():
+        if wanted.exists() and not force:
+            raise Conflict(f"{wanted} exists already; --force replaces it")
+        return wanted, True
+    if wanted.exists() and not wanted.is_dir():
+        raise Conflict(f"{wanted} exists already, and is no folder")
+    if wanted.suffix and not wanted.is_dir():
+        raise InvalidInput(
+            f"a backup's name ends in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}; or name a folder"
+        )
     names = (
         f"{_PREFIX}{created:%Y%m%dT%H%M%SZ}{suffix}.zip"
         for suffix in ["", *(f"-{n}" for n in range(2, 1000))]
     )
-    return next(path for name in names if not (path := folder / name).exists())
+    return next(path for name in names if not (path := wanted / name).exists()), False
 
 
 class _Collection:
@@ -334,21 +344,30 @@ def _open_regular(path: Path) -> int:
     return os.open(path, flags)
 
 
-def _pack(manifest: Manifest, staging: Path, packed: Path, target: Path) -> None:
-    """Zip the staged files; the name appears only when everything is on the disk."""
+def _pack(manifest: Manifest, staging: Path, packed: Path, target: Path, *, force: bool) -> None:
+    """Write the staged files; the name appears only when everything is on the disk."""
     try:
-        _write_zip(manifest, staging, packed, zipfile.ZIP_DEFLATED)
-        if manifest.size_bytes > max(RATIO_MATTERS_FROM, packed.stat().st_size * MAX_RATIO):
-            packed.unlink()  # so empty that reading it would look like an attack: keep it as it is
-            _write_zip(manifest, staging, packed, zipfile.ZIP_STORED)
-        _publish(packed, target)
+        if target.name.endswith(".zip"):
+            _write_zip(manifest, staging, packed, zipfile.ZIP_DEFLATED)
+            if manifest.size_bytes > max(RATIO_MATTERS_FROM, packed.stat().st_size * MAX_RATIO):
+                packed.unlink()  # so empty that reading it would look like an attack: keep it as it is
+                _write_zip(manifest, staging, packed, zipfile.ZIP_STORED)
+        else:
+            with _new_file(packed) as handle:
+                tarball.write(manifest, staging, handle, next(e for e in ENDINGS if target.name.endswith(e)))
+                sync_file(handle)
+        _publish(packed, target, force=force)
     finally:
         packed.unlink(missing_ok=True)
 
 
-def _write_zip(manifest: Manifest, staging: Path, packed: Path, method: int) -> None:
+def _new_file(path: Path) -> BinaryIO:
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(packed, flags, FILE_MODE), "w+b") as handle:
+    return os.fdopen(os.open(path, flags, FILE_MODE), "w+b")
+
+
+def _write_zip(manifest: Manifest, staging: Path, packed: Path, method: int) -> None:
+    with _new_file(packed) as handle:
         with zipfile.ZipFile(handle, "w", method, compresslevel=3) as archive:
             archive.writestr(_info(manifest, NAME, FILE_MODE, method), manifest.encode())
             for entry in manifest.files:
@@ -366,11 +385,15 @@ def _info(manifest: Manifest, name: str, mode: int, method: int) -> zipfile.ZipI
     return info
 
 
-def _publish(packed: Path, target: Path) -> None:
+def _publish(packed: Path, target: Path, *, force: bool) -> None:
     try:
+        if force:
+            os.replace(packed, target)
+            return
         os.link(packed, target)  # unlike a rename, a link never replaces what appeared meanwhile
     except FileExistsError:
-        raise Conflict(f"{target} exists already; name another file") from None
+        raise Conflict(f"{target} exists already; --force replaces it") from None
     except (OSError, AttributeError):  # no hard links on this file system
         os.replace(packed, target)
-    sync_folder(target.parent)
+    finally:
+        sync_folder(target.parent)

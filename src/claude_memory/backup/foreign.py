@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import contextlib
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from claude_memory import settings
-from claude_memory.backup.archive import Archive, Change
-from claude_memory.backup.manifest import Entry, is_program
+from claude_memory.backup.archive import Change
+from claude_memory.backup.manifest import DATABASE, Entry, Manifest, is_program
 from claude_memory.errors import StoreCorrupt
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
 CONFIG = "config.toml"
+# Whether the person wants the settings of a backup: said before, or asked once they are known.
+Agreement = bool | Callable[[Sequence[Change]], bool]
 # All others are asked for: a setting that is added later is guarded until somebody thought about it.
 HARMLESS = frozenset(
     "activation context_tokens context_window danger_zone_percent embed_in_drain_ms event_max_kb "
@@ -46,16 +48,17 @@ class Plan:
     config: bytes | None
 
 
-def examine(archive: Archive, home: Path, *, with_settings: bool = False) -> Plan:
-    """What an archive would change in a home. `with_settings`: the person said yes to the settings."""
-    programs = [entry.path for entry in archive.manifest.files if _is_program(archive, entry)]
-    found = next((entry for entry in archive.manifest.files if entry.path == CONFIG), None)
-    content = _content(archive, found) if found is not None else b""
-    changed, config = _settings(content, home, with_settings=with_settings)
+def examine(folder: Path, manifest: Manifest, home: Path, *, with_settings: Agreement = False) -> Plan:
+    """What an unpacked backup would change in a home; see `Agreement` for its settings."""
+    names = {entry.path: entry for entry in manifest.files}
+    programs = [name for name in names if _is_program(folder, name)]
+    content = _content(folder, names[CONFIG]) if CONFIG in names else b""
+    changed, config = _settings(content, home, with_settings)
     changes = [
         *(Change("program", name, after="left out: programs come with the package") for name in programs),
         *changed,
-        *_texts(archive, home),
+        *_texts(names, home),
+        *of_database(folder / DATABASE),
     ]
     return Plan(tuple(changes), frozenset([*programs, CONFIG]), config)
 
@@ -74,23 +77,22 @@ def of_database(path: Path) -> list[Change]:
     return []
 
 
-def _is_program(archive: Archive, entry: Entry) -> bool:
-    if is_program(entry.path):
+def _is_program(folder: Path, name: str) -> bool:
+    if is_program(name):
         return True
-    is_text = PurePosixPath(entry.path).suffix.lower() in _TEXTS
-    return not is_text and archive.head(entry, 4).startswith(_HEADS)
+    if PurePosixPath(name).suffix.lower() in _TEXTS:
+        return False
+    with (folder / name).open("rb") as content:
+        return content.read(4).startswith(_HEADS)
 
 
-def _content(archive: Archive, entry: Entry) -> bytes:
+def _content(folder: Path, entry: Entry) -> bytes:
     if entry.size > _MOST_CONFIG_BYTES:
-        raise StoreCorrupt(f"{archive.path.name} is no backup of ours: its settings take {entry.size} bytes")
-    pieces: list[bytes] = []
-    archive.stream(entry, pieces.append)
-    return b"".join(pieces)
+        raise StoreCorrupt(f"it is no backup of ours: its settings take {entry.size} bytes")
+    return (folder / entry.path).read_bytes()
 
 
-def _texts(archive: Archive, home: Path) -> list[Change]:
-    names = {entry.path: entry for entry in archive.manifest.files}
+def _texts(names: Collection[str], home: Path) -> list[Change]:
     changes = []
     if "MEMORY.md" in names:
         before = "there is one" if (home / "MEMORY.md").is_file() else "there is none"
@@ -103,7 +105,7 @@ def _texts(archive: Archive, home: Path) -> list[Change]:
     return changes
 
 
-def _settings(content: bytes, home: Path, *, with_settings: bool) -> tuple[list[Change], bytes | None]:
+def _settings(content: bytes, home: Path, with_settings: Agreement) -> tuple[list[Change], bytes | None]:
     """Which guarded settings differ, and the file as it is to be written."""
     wanted, present = _document(content), _document(_present(home))
     if wanted is None:
@@ -112,11 +114,10 @@ def _settings(content: bytes, home: Path, *, with_settings: bool) -> tuple[list[
     present = present or {}
     keys = sorted((wanted.keys() | present.keys()) - HARMLESS)
     differing = [key for key in keys if _value(wanted, key) != _value(present, key)]
-    changes = [
-        Change("setting", key, _shown(present, key), _shown(wanted, key), taken=with_settings)
-        for key in differing
-    ]
-    if with_settings or not differing:
+    changes = [Change("setting", key, _shown(present, key), _shown(wanted, key)) for key in differing]
+    agreed = with_settings(changes) if callable(with_settings) and changes else with_settings is True
+    changes = [replace(change, taken=agreed) for change in changes]
+    if agreed or not differing:
         return changes, content or None
     return changes, _merged(content, {key: present.get(key) for key in differing})
 

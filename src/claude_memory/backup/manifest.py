@@ -24,10 +24,12 @@ DATABASE = "memory.db"
 MAX_FILES = 200_000
 MAX_MANIFEST_BYTES = 64 * 2**20
 MAX_TOTAL_BYTES = 256 * 2**30
+MAX_RATIO = 400  # deflate reaches 1,032 on zeros; what people write stays below 50
+RATIO_MATTERS_FROM = 64 * 2**20
 
 # What was installed where is true of one machine only.
 _EXCLUDED_TOPS = frozenset(
-    {"backups", "cache", "install", "install.json", "locks", "logs", "mcp-token", NAME}
+    {"backup.json", "backups", "cache", "install", "install.json", "locks", "logs", "mcp-token", NAME}
 )
 _TRANSIENT = (".lock", ".lock.owner", ".tmp", ".purge", "-wal", "-shm", "-journal")
 # What runs comes with the package: `install` puts it there.
@@ -42,6 +44,7 @@ _DEVICES = frozenset(
     ["con", "prn", "aux", "nul", "conin$", "conout$", "clock$"]
     + [f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789¹²³"]
 )
+_HOME = re.compile(r"[0-9a-f]{16}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -72,6 +75,7 @@ class Manifest:
     schema: int
     files: tuple[Entry, ...]
     skipped: tuple[Skipped, ...] = ()
+    home: str = ""  # which memory this is, whatever machine it was on
 
     @property
     def size_bytes(self) -> int:
@@ -85,6 +89,7 @@ class Manifest:
             "package_version": self.package_version,
             "created": self.created.isoformat(),
             "schema": self.schema,
+            "home": self.home,
             "files": [asdict(entry) for entry in self.files],
             "skipped": [asdict(skipped) for skipped in self.skipped],
         }
@@ -129,7 +134,14 @@ def _manifest(document: dict[str, Any]) -> Manifest:
             Skipped(str(item["path"])[:1000], str(item["reason"])[:200])
             for item in document.get("skipped", [])[:MAX_FILES]
         ),
+        home=_home(document.get("home", "")),
     )
+
+
+def _home(value: object) -> str:
+    if not isinstance(value, str) or (value and not _HOME.fullmatch(value)):
+        raise ValueError
+    return value
 
 
 def _entry(item: dict[str, Any]) -> Entry:

@@ -18,20 +18,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from claude_memory.backup import foreign, mirror, swap
-from claude_memory.backup.archive import Archive, BackupReport, check_database, damage_named
-from claude_memory.backup.manifest import DATABASE, Entry
+from claude_memory.backup import foreign, home_state, mirror, swap
+from claude_memory.backup.archive import BackupReport, BackupSource, check_database, damage_named
+from claude_memory.backup.manifest import DATABASE
 from claude_memory.errors import ConfigFault, Conflict, StoreFault
 from claude_memory.notes import erasing
 from claude_memory.platform import leftovers
-from claude_memory.platform.files import (
-    FILE_MODE,
-    FOLDER_MODE,
-    private_folder,
-    sync_file,
-    sync_folder,
-    write_atomically,
-)
+from claude_memory.platform.files import FOLDER_MODE, private_folder, sync_folder, write_atomically
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 
@@ -41,7 +34,9 @@ _NOT_MISSED = ("cache", "hooks", "install", "logs", "plugin")
 _RESERVE_BYTES = 16 * 2**20
 
 
-def restore(path: Path, home: Path, *, replace: bool = False, with_settings: bool = False) -> BackupReport:
+def restore(
+    source: BackupSource, home: Path, *, replace: bool = False, with_settings: foreign.Agreement = False
+) -> BackupReport:
     """Make a home of a backup. A home that holds something is replaced only on request, and kept aside.
 
     Programs in it are left out. So are settings that send text away, change trust or name commands, unless
@@ -50,18 +45,16 @@ def restore(path: Path, home: Path, *, replace: bool = False, with_settings: boo
     home = Path(os.path.realpath(home))  # a linked home stays a link; what it points to changes
     try:
         swap.recover(home)
-        with Archive(path) as archive:
-            _refuse_to_overwrite(home, replace=replace)
-            plan = foreign.examine(archive, home, with_settings=with_settings)
-            staging = _unpacked(archive, home, plan)
-            erased = _without_erased(staging, home)
-            told = foreign.of_database(staging / DATABASE)
+        _refuse_to_overwrite(home, replace=replace)
+        with _staged(source, home) as staging:
+            plan = _checked(source, staging, home, with_settings)
+            erased = carry_over(home, staging)
+            home_state.adopt(staging, source.manifest.home)
             aside = _put_in_place(staging, home)
-            report = archive.report()
     except OSError as fault:
         raise StoreFault(f"cannot restore to {home}: {fault.strerror or fault}") from fault
     notes = _notes(home, aside, erased)
-    return dataclasses.replace(report, home=home, previous=aside, notes=notes, changes=(*plan.changes, *told))
+    return dataclasses.replace(source.report(), home=home, previous=aside, notes=notes, changes=plan.changes)
 
 
 def recover(home: Path) -> Path | None:
@@ -76,6 +69,17 @@ def _refuse_to_overwrite(home: Path, *, replace: bool) -> None:
         raise Conflict(f"{home} is not empty; restoring there needs --yes, and keeps the old home beside it")
 
 
+def holds_memory(home: Path) -> bool:
+    """Whether anything was captured or remembered in a home; what an image brings along does not count."""
+    if any(mirror.paths(home)) or any((home / "spool" / "new").glob("*")):
+        return True
+    if not (home / DATABASE).is_file():
+        return False
+    with contextlib.closing(open_store(home, Settings())) as store:
+        stats = store.stats()
+        return bool(stats.memories or stats.events)
+
+
 def _is_empty(home: Path) -> bool:
     """Whether a home holds nothing that a person could miss."""
     for folder, folders, names in os.walk(home):
@@ -86,57 +90,45 @@ def _is_empty(home: Path) -> bool:
     return True
 
 
-def _unpacked(archive: Archive, home: Path, plan: foreign.Plan) -> Path:
-    """A complete, checked, private copy of the backup's home beside the real one."""
+@contextlib.contextmanager
+def _staged(source: BackupSource, home: Path) -> Iterator[Path]:
+    """A complete, private copy of the backup's home beside the real one; gone if not put in place."""
     private_folder(home.parent)
     leftovers.sweep_beside(home)
-    needed = archive.manifest.size_bytes + _RESERVE_BYTES
+    needed = source.manifest.size_bytes + _RESERVE_BYTES
     if shutil.disk_usage(home.parent).free < needed:
         raise StoreFault(f"{home.parent} has no room for {needed / 1e6:.0f} MB; nothing was changed")
     staging = home.with_name(f".{home.name}.restore-{secrets.token_hex(6)}.tmp")
     staging.mkdir(mode=FOLDER_MODE)
     try:
-        wanted = [entry for entry in archive.manifest.files if entry.path not in plan.left_out]
-        for entry in wanted:
-            _unpack(archive, entry, staging)
-        if plan.config is not None:
-            write_atomically(staging / foreign.CONFIG, plan.config)
-        with damage_named(archive.path):
-            check_database(staging / DATABASE)
-        for folder in {(staging / entry.path).parent for entry in wanted}:
-            sync_folder(folder)
-    except BaseException:
+        source.unpack(staging)
+        yield staging
+    finally:
         shutil.rmtree(staging, ignore_errors=True)
-        raise
-    return staging
 
 
-def _without_erased(staging: Path, home: Path) -> int:
-    try:
-        return carry_over(home, staging)
-    except BaseException:
-        shutil.rmtree(staging, ignore_errors=True)
-        raise
-
-
-def _unpack(archive: Archive, entry: Entry, staging: Path) -> None:
-    target = staging.joinpath(*entry.path.split("/"))
-    private_folder(target.parent)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    # Whatever the backup says: others get no rights, and nothing in a home is run.
-    with os.fdopen(os.open(target, flags, FILE_MODE), "wb") as handle:
-        archive.stream(entry, handle.write)
-        sync_file(handle)
+def _checked(
+    source: BackupSource, staging: Path, home: Path, with_settings: foreign.Agreement
+) -> foreign.Plan:
+    """Leave in the copy what may be put in place, and nothing else."""
+    with damage_named(source.name):
+        check_database(staging / DATABASE)
+        plan = foreign.examine(staging, source.manifest, home, with_settings=with_settings)
+    for name in plan.left_out:
+        (staging / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # until a folder holds something else
+            os.removedirs((staging / name).parent)
+    if plan.config is not None:
+        write_atomically(staging / foreign.CONFIG, plan.config)
+    for folder, _, _ in os.walk(staging):
+        sync_folder(Path(folder))
+    return plan
 
 
 def _put_in_place(staging: Path, home: Path) -> Path | None:
     """The step that counts; returns where the old home is now, if it held anything."""
-    try:
-        aside = _aside(home)
-        swap.put_in_place(staging, home, aside)
-    except OSError:
-        shutil.rmtree(staging, ignore_errors=True)
-        raise
+    aside = _aside(home)
+    swap.put_in_place(staging, home, aside)
     if not aside.exists():
         return None
     for name in _CARRIED_OVER:

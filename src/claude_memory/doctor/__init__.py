@@ -39,12 +39,13 @@ def check(home: Path, project_root: Path | None = None, *, deep: bool = False) -
             *probed("mirror", partial(capture.mirror_files, home, view, deep=deep)),
             *probed("search", partial(vectors.search, home, settings, view, deep=deep)),
             *probed("backups", partial(surroundings.backups, home, deep=deep)),
+            *probed("backup_to", partial(surroundings.place, home, settings)),
             *probed("logs", partial(surroundings.logs, home, settings)),
             *probed("conversations", partial(histories.histories, home, settings)),
             *probed("tasks", partial(surroundings.tasks, home, project_root)),
         ]
     if project_root is not None:
-        findings += probed("agents", partial(installation.agents, project_root))
+        findings += probed("agents", partial(installation.agents, project_root, home))
     return [*findings, *probed("retention", lambda: [_retention(home, settings)])]
 
 

@@ -35,10 +35,10 @@ def spool(home: Path, settings: Settings) -> Iterator[Check]:
     depth = place.depth()
     size = depth.size_bytes / _MB
     text = f"{depth.count} events wait ({size:.1f} MB)"
-    if depth.oldest is not None and datetime.now(UTC) - depth.oldest > _LONG_UNDRAINED:
+    if size > settings.spool_cap_mb:
+        yield fail("spool", f"{text}, more than the {settings.spool_cap_mb} MB of spool_cap_mb", _DRAIN)
+    elif depth.oldest is not None and datetime.now(UTC) - depth.oldest > _LONG_UNDRAINED:
         yield warn("spool", f"{text}, the oldest since {times.minute(depth.oldest)}", _DRAIN)
-    elif size > settings.spool_cap_mb:
-        yield warn("spool", f"{text}, more than the {settings.spool_cap_mb} MB of spool_cap_mb", _DRAIN)
     else:
         yield ok("spool", text)
     if depth.newer:

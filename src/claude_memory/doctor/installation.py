@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from claude_memory.install.plugin import HOOK_FILE, MARKETPLACE, PLUGIN, hook_pr
 _RENEW = "`claude-memory install` renews it"
 
 
-def agents(project_root: Path) -> Iterator[Check]:
+def agents(project_root: Path, home: Path) -> Iterator[Check]:
     """What is installed where, what runs twice, what is gone or old."""
     places = registrations(project_root)
     titles = ", ".join(place.title for place in places)
@@ -30,10 +31,19 @@ def agents(project_root: Path) -> Iterator[Check]:
             f"every event of {agent} is captured twice and stored once: {where}",
             "`claude-memory uninstall`, then `claude-memory install` for one scope",
         )
+    for other in {place.home for place in places} - {"", str(home.absolute())}:
+        titles = ", ".join(place.title for place in places if place.home == other)
+        yield warn(
+            "two homes",
+            f"{titles} keeps memories in {other}, this command in {home}",
+            f"choose one: `claude-memory --home {home} install`, or CLAUDE_MEMORY_HOME={other}",
+        )
     for place in missing_interpreters(places):
         yield fail("interpreter", f"{place.title} runs {place.interpreter}, which is gone", _RENEW)
     for place in missing_programs(places):
         yield fail("hook program", f"{place.title} runs {place.program}, which is gone", _RENEW)
+    for place in missing_packages(places):
+        yield fail("package", f"{place.title} looks for the package in {place.site}, which is gone", _RENEW)
     for place in outdated(places):
         yield warn("hook program", f"{place.title} runs the hook program of another release", _RENEW)
 
@@ -46,6 +56,8 @@ class Registration:
     path: Path
     interpreter: str
     program: str
+    home: str = ""
+    site: str = ""
     is_plugin: bool = False
 
     @property
@@ -59,8 +71,8 @@ def registrations(project_root: Path) -> list[Registration]:
     hook = _plugin_hook(project_root)
     if hook is not None:
         table = hook.parent / "hooks.json"
-        interpreter, _ = _command(table)
-        found.append(Registration("claude-code", table, interpreter, str(hook), is_plugin=True))
+        interpreter, _, home, site = _command(table)
+        found.append(Registration("claude-code", table, interpreter, str(hook), home, site, is_plugin=True))
     for agent, path in installed(project_root):
         found.append(Registration(agent, path, *_command(path)))
     return found
@@ -88,6 +100,16 @@ def missing_programs(places: list[Registration]) -> list[Registration]:
     return [place for place in places if place.program and _bytes(place.program) is None]
 
 
+def missing_packages(places: list[Registration]) -> list[Registration]:
+    """Places that capture, but find no package to store and answer with."""
+    return [
+        place
+        for place in places
+        if place.site
+        and not any(Path(site, "claude_memory").is_dir() for site in place.site.split(os.pathsep))
+    ]
+
+
 def _plugin_hook(project_root: Path) -> Path | None:
     """The hook program of the plugin, if the client has it switched on."""
     copies = plugin_installed(config_folder())
@@ -97,13 +119,20 @@ def _plugin_hook(project_root: Path) -> Path | None:
     return max(copies, key=lambda path: path.stat().st_mtime) if on and copies else None
 
 
-def _command(path: Path) -> tuple[str, str]:
-    """Interpreter and program of the first hook of ours in a settings file."""
+def _command(path: Path) -> tuple[str, str, str, str]:
+    """Interpreter, program, home and import folders of the first hook of ours in a settings file."""
     for words in _commands(_document(path)):
-        program = next((word for word in words if word.endswith(HOOK_FILE)), "")
-        if program:
-            return words[0], program if Path(program).is_absolute() else ""
-    return "", ""
+        number = next((number for number, word in enumerate(words) if word.endswith(HOOK_FILE)), 0)
+        if number:
+            # The interpreter's two options stand between; before it there may be the shell that looks for it.
+            interpreter, program = words[max(number - 3, 0)], words[number]
+            home, site = (_after(words, option) for option in ("--home", "--site"))
+            return interpreter, program if Path(program).is_absolute() else "", home, site
+    return "", "", "", ""
+
+
+def _after(words: list[str], option: str) -> str:
+    return "".join(words[words.index(option) + 1 :][:1]) if option in words else ""
 
 
 def _commands(value: Any) -> Iterator[list[str]]:

@@ -185,7 +185,7 @@ def backups(root: Path, *, deep: bool) -> Iterator[Check]:
     """How old the last backup is, and with `deep` whether it is whole."""
     from claude_memory.backup import backup
 
-    found = backup.list_backups(root)
+    found = backup.list_backups(root / "backups")
     if not found:
         yield ok("backups", "none in the home yet", "`claude-memory backup create` makes one")
         return
@@ -198,6 +198,22 @@ def backups(root: Path, *, deep: bool) -> Iterator[Check]:
             return
         text += ", verified now"
     yield ok("backups", text)
+
+
+def place(root: Path, settings: Settings) -> Iterator[Check]:
+    """Whether the backup after each conversation reaches its place."""
+    from claude_memory.backup import home_state
+
+    if not settings.backup_to:
+        return
+    state = home_state.load(root)
+    if state.fault:
+        yield fail("backup_to", state.fault[:300], "mend that, then run `claude-memory backup push`")
+    elif state.place == settings.backup_to:
+        moment = datetime.fromtimestamp(state.pushed_at, UTC)
+        yield ok("backup_to", f"{settings.backup_to}: {_ago(moment)}")
+    else:
+        yield warn("backup_to", f"nothing at {settings.backup_to} yet", "`claude-memory backup push`")
 
 
 def _ago(moment: datetime) -> str:

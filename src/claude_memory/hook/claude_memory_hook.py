@@ -163,7 +163,13 @@ def _follow(home: str, event: str, agent: str, raw: bytes, site: str) -> None:
 
     sys.path += site.split(os.pathsep)
     # Copies of this file outlive releases: the package keeps this name and these arguments.
-    from claude_memory.surfaces.hooks.after import follow
+    try:
+        from claude_memory.surfaces.hooks.after import follow
+    except ImportError:  # the next command tells the person how to mend it
+        os.makedirs(home + "/cache", 0o700, exist_ok=True)  # noqa: PTH103
+        with open(home + "/cache/hook-gone", "w") as mark:  # noqa: PTH123
+            mark.write(sys.executable)
+        raise
 
     follow(home, event, agent, raw, site)
 

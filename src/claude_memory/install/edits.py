@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +17,7 @@ from typing import Any
 
 from claude_memory.errors import InvalidInput
 from claude_memory.install import entries
-from claude_memory.install.plugin import hook_arguments, hooks_with_paths, server_command, texts_for_agents
+from claude_memory.install.plugin import hook_command, hooks_with_paths, server_command, texts_for_agents
 from claude_memory.platform.agents import BY_NAME, canonical
 
 _VERSIONED = b'{\n  "version": 1\n}\n'
@@ -55,7 +54,7 @@ class Place:
 
     def shell(self, event: str, agent: str) -> str:
         """The command line that runs our hook program."""
-        words = [sys.executable, *hook_arguments(self.hook_program, event, agent, home=self.memory_home)]
+        words = hook_command(self.hook_program, event, agent, home=self.memory_home)
         if os.name == "nt":
             return " ".join(f'"{word}"' if " " in word or "\\" in word else word for word in words)
         return shlex.join(words)

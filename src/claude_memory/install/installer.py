@@ -29,7 +29,7 @@ from claude_memory.install.plugin import (
 )
 from claude_memory.install.record import Record, check_writable, holds_secret, read_or_none, write_through
 from claude_memory.platform.agents import canonical
-from claude_memory.platform.files import private_folder, write_atomically
+from claude_memory.platform.files import HOOK_GONE, private_folder, write_atomically
 
 _CLIENT_SECONDS = 120
 
@@ -55,6 +55,9 @@ def install(
 ) -> list[Step]:
     """Give an agent the memory; returns what was changed."""
     place = Place(scope, Path.home(), project_root, str(home / "hooks" / HOOK_FILE), home)
+    if not dry_run:
+        private_folder((home / HOOK_GONE).parent)  # a shell that finds nothing else there can still leave it
+        (home / HOOK_GONE).unlink(missing_ok=True)
     client, agent = client if client is not None else shutil.which("claude"), canonical(agent)
     if agent == "claude-code" and client:
         return _install_plugin(home, place, client, dry_run=dry_run)

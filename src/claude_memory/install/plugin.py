@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import claude_memory
-from claude_memory.platform.files import FILE_MODE, FOLDER_MODE, private_folder, write_atomically
+from claude_memory.platform.files import FILE_MODE, FOLDER_MODE, HOOK_GONE, private_folder, write_atomically
 
 # The client reserves names that begin with "claude-" for its maker.
 MARKETPLACE = "lasting-memory-local"
@@ -26,6 +27,9 @@ HOOK_FILE = "claude_memory_hook.py"
 
 _PACKAGE = Path(claude_memory.__file__).parent
 _NEEDED = ("apsw", "Stemmer")
+# A virtual environment may be removed, an interpreter upgraded away. A hook would then fail for all
+# to see, and Python without its program even exits 2, by which a client blocks. So the shell looks first.
+_GUARD = '[ -x "$0" ] && [ -r "$3" ] && exec "$0" "$@"; {{ echo "$0" > {mark}; }} 2> /dev/null; exit 0'
 
 
 def source() -> Path:
@@ -58,6 +62,21 @@ def hook_arguments(
     return ["-I", "-S", program, event, *chosen, *_pinned(home), "--site", import_folders()]
 
 
+def hook_command(program: str, event: str, agent: str = "claude-code", *, home: Path) -> list[str]:
+    """The command that runs the hook program, and ends with 0 where that or the interpreter is gone."""
+    words = [sys.executable, *hook_arguments(program, event, agent, home=home)]
+    if os.name == "nt":
+        return words
+    return ["/bin/sh", "-c", _GUARD.format(mark=shlex.quote(str(home.absolute() / HOOK_GONE))), *words]
+
+
+def renew_hook_program(home: Path) -> None:
+    """After an upgrade: give the home the hook program of this release, if it has one."""
+    target, shipped = home / "hooks" / HOOK_FILE, hook_program().read_bytes()
+    if target.is_file() and target.read_bytes() != shipped:
+        write_atomically(target, shipped)
+
+
 def server_command(home: Path | None = None) -> list[str]:
     """The command that starts the MCP server, whatever the working directory holds; `home` pins it."""
     return [sys.executable, "-I", "-m", "claude_memory", "mcp", *_pinned(home)]
@@ -79,8 +98,7 @@ def hooks_with_paths(program: str, home: Path) -> dict[str, list[dict[str, Any]]
     table = shipped_hooks()
     for event, groups in table.items():
         for hook in (hook for group in groups for hook in group["hooks"]):
-            hook["command"] = sys.executable
-            hook["args"] = hook_arguments(program, event, home=home)
+            hook["command"], *hook["args"] = hook_command(program, event, home=home)
     return table
 
 

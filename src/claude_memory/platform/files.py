@@ -14,6 +14,8 @@ from typing import IO
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 REPLACES_OPEN_FILES = os.name != "nt"  # whether a file that somebody has open can be replaced
+# In the home: the mark of a hook that found its interpreter or this package gone.
+HOOK_GONE = "cache/hook-gone"
 
 
 def private_folder(path: Path) -> Path:

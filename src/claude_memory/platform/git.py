@@ -2,7 +2,8 @@
 
 A repository may come from a stranger, and its configuration names programs: filters, monitors, hooks,
 helpers. So git gets a folder of ours as its repository (`scratch_git`), with the stranger's objects,
-index and files beside it, an environment of ours, and nothing but plumbing and `diff` to do.
+index and files beside it, an environment of ours, and nothing but plumbing and `diff` to do. `OwnRepository`
+is the other case: a bare repository of ours, and remotes that the person chose.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import select
 import time
 from collections.abc import Mapping, Sequence
@@ -24,6 +26,9 @@ CHANGED_SECONDS = 0.15
 WALK_SECONDS = 5.0
 MAX_FILES = 50
 MOST_ROOTS = 4  # of a repository that joined several histories; the oldest
+PUBLIC_SECONDS = 20.0
+_OVER_SSH = re.compile(r"(?:ssh://)?(?:[^@/]+@)([\w.-]+)(?::\d+)?[:/](.+)")
+_PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE")
 _READ_BYTES = 1 << 16
 _MOST_OUTPUT = 4 << 20
 _SCRATCH = Path(__file__).parent / "scratch_git"
@@ -139,6 +144,72 @@ class ChangedFiles:
         finally:
             os.close(end)
             os.close(null)
+
+
+class OwnRepository:
+    """A bare repository of ours, which takes objects to a remote of the person's choice and back.
+
+    The person's own git settings hold here, because they know how to reach the remote. Nothing asks on a
+    terminal. OSError with one line for whatever fails.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        program = _program(folder)
+        if program is None:
+            raise OSError("there is no git on this machine")
+        self._program, self._folder = program, folder
+        if not (folder / "HEAD").is_file():
+            self.run("init", "--quiet", "--bare", "--template=", str(folder))
+
+    def run(self, *words: str, given: bytes = b"", seconds: float = 600.0) -> bytes:
+        """What one command prints."""
+        import subprocess
+
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        environment |= {"GIT_DIR": str(self._folder), "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+        environment |= dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), "claude-memory")
+        environment |= dict.fromkeys(("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), "claude-memory@localhost")
+        safe = ["-c", "protocol.ext.allow=never", "-c", "core.hooksPath=", "-c", "gc.auto=0"]
+        try:
+            done = subprocess.run(
+                [self._program, *safe, *words],
+                env=environment,
+                cwd=self._folder,
+                input=given,
+                capture_output=True,
+                timeout=seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise OSError("git got no answer in time") from None
+        if done.returncode:
+            told = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["git failed"]
+            raise OSError(told[-1][:200])
+        return done.stdout
+
+
+def anybody_can_read(url: str) -> bool:
+    """Whether a remote answers without any of the person's credentials."""
+    import subprocess
+
+    program = _program(_SCRATCH)
+    if url.startswith("git://"):
+        return True
+    found = _OVER_SSH.fullmatch(url)
+    if found:
+        url = f"https://{found.group(1)}/{found.group(2)}"
+    if program is None or not url.startswith(("http://", "https://")):
+        return False
+    passed = {name: os.environ[name] for name in (*_PASSED_ON, *_PROXIES) if name in os.environ}
+    alone = {"HOME": str(_SCRATCH), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": ""}
+    command = [program, "-c", "credential.helper=", "ls-remote", "--quiet", "--", url]
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        done = subprocess.run(
+            command, env=passed | alone | quiet, capture_output=True, timeout=PUBLIC_SECONDS, check=False
+        )
+        return done.returncode == 0
+    return False
 
 
 def _answer(repository: Repository, arguments: Sequence[str], given: str) -> bytes:

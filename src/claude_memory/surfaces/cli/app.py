@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from importlib import import_module
@@ -12,7 +13,8 @@ import typer
 from typer.main import get_command
 
 from claude_memory import __version__, settings
-from claude_memory.errors import MemoryFault
+from claude_memory.errors import ConfigFault, MemoryFault
+from claude_memory.platform.files import HOOK_GONE
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.request import WorkPlace
 
@@ -100,8 +102,18 @@ def globals_(
     if debug:
         os.environ["CLAUDE_MEMORY_DEBUG"] = "1"
     context.obj = WorkPlace(home.expanduser() if home else None, project.expanduser() if project else None)
+    _say_if_hooks_are_gone(context.obj, context.invoked_subcommand)
     if context.invoked_subcommand is None:
         output.lines([[(context.get_help(), "")]])
+
+
+def _say_if_hooks_are_gone(place: WorkPlace, command: str | None) -> None:
+    """Tell of hooks that found their interpreter or this package gone, and ended quietly."""
+    if command in ("install", "uninstall", "hook", "mcp"):
+        return
+    with contextlib.suppress(OSError, ConfigFault):
+        gone = (place.home_folder / HOOK_GONE).read_text("utf-8", "replace").strip()[:200]
+        output.note(f"nothing is captured: a hook could not run by {gone}; `claude-memory install` mends it")
 
 
 def run(arguments: list[str]) -> int:

@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, BinaryIO
 
 from claude_memory.errors import InvalidInput
 from claude_memory.surfaces.cli import documents
@@ -41,6 +41,14 @@ def document(value: Any) -> None:
     sys.stdout.flush()
     sys.stdout.buffer.write(content)
     sys.stdout.buffer.flush()
+
+
+def binary() -> BinaryIO:
+    """Standard output for bytes that no terminal should be given."""
+    if sys.stdout.isatty():
+        raise InvalidInput("a terminal cannot show a backup: send it on with `|` or `>`")
+    sys.stdout.flush()
+    return sys.stdout.buffer
 
 
 def lines(content: Iterable[Line]) -> None:

@@ -18,6 +18,7 @@ def drain_all(home: str) -> None:
     """The detached process's whole life. Failing is harmless: whoever comes by next drains."""
     from claude_memory.context.session_state import drop_old
     from claude_memory.errors import MemoryFault
+    from claude_memory.install.plugin import renew_hook_program
     from claude_memory.memory import Memory
     from claude_memory.platform.files import private_folder
     from claude_memory.platform.locks import try_lock
@@ -26,6 +27,7 @@ def drain_all(home: str) -> None:
         os.nice(10)
     root = Path(home)
     try:
+        renew_hook_program(root)
         with Memory.open(root, root) as memory:
             memory.drain()
             _summaries(memory)
@@ -36,6 +38,7 @@ def drain_all(home: str) -> None:
                     memory.upkeep.judge_pending(budget_seconds=JUDGE_SECONDS)
             memory.upkeep.prune()
             memory.upkeep.consolidate_in_slack()
+            memory.backups.push_if_changed(memory.store, memory.drain)
         drop_old(root)
     except (MemoryFault, OSError):
         return

@@ -1,0 +1,123 @@
+"""`memory.backups`: what a surface can ask of backups, whether they lie in a file or at a place."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from claude_memory.backup import automatic, backup, chunks, home_state
+from claude_memory.backup import restore as restoring
+from claude_memory.backup.archive import Archive, BackupReport
+from claude_memory.backup.foreign import Agreement
+from claude_memory.backup.manifest import Skipped
+from claude_memory.platform import leftovers
+from claude_memory.platform.files import FILE_MODE
+from claude_memory.settings import Settings
+
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Backups:
+    """The backups of one home."""
+
+    home: Path
+    settings: Settings
+
+    def create(
+        self, store: backup.Snapshots, target: Path | None = None, *, force: bool = False, keep: int = 0
+    ) -> tuple[Path, Sequence[Skipped]]:
+        """Write a backup to a file or into a folder: its path, and what it left out."""
+        made = backup.create(self.home, store, target, force=force, keep=keep)
+        return made, Archive(made).manifest.skipped
+
+    def stream(self, store: backup.Snapshots, sink: BinaryIO) -> None:
+        """Write a backup as a `.tar.gz` to something that takes bytes."""
+        backup.stream(self.home, store, sink)
+
+    def verify(self, named: str | None, given: BinaryIO, id_: str | None = None) -> BackupReport:
+        """Check every byte of a backup in a file, from standard input or at a place."""
+        if not _is_file(named):
+            return backup.verified(self._vault(named).source(id_), self.home)
+        with _file(str(named), given) as path:
+            return backup.verify(path, self.home)
+
+    def restore(
+        self, named: str, given: BinaryIO, *, replace: bool = False, with_settings: Agreement = False
+    ) -> BackupReport:
+        """Put the backup in a file, or from standard input, in the home's place."""
+        with _file(named, given) as path:
+            return backup.restore(path, self.home, replace=replace, with_settings=with_settings)
+
+    def list(self, named: str | None = None) -> Sequence[backup.StoredBackup | chunks.PlacedBackup]:
+        """Those in the home's own folder, or at a place, newest first."""
+        if named is None:
+            return backup.list_backups(self.home / "backups")
+        return [*backup.list_backups(Path(named)), *self._vault(named).listed()]
+
+    def push(
+        self,
+        store: backup.Snapshots,
+        named: str | None = None,
+        *,
+        keep: int | None = None,
+        force: bool = False,
+    ) -> chunks.Pushed:
+        """Bring a place up to date."""
+        to, wanted = self.settings.backup_to, self.settings.keep_backups if keep is None else keep
+        pushed = self._vault(named).push(self.home, store, keep=wanted, force=force)
+        if named in (None, to):
+            home_state.note(self.home, place=to, fault="", pushed_at=time.time())
+        return pushed
+
+    def push_if_changed(self, store: backup.Snapshots, drain: Callable[[], object]) -> None:
+        """The backup after each conversation, if the settings name a place."""
+        automatic.push_if_changed(self.home, store, self.settings, drain)
+
+    def nothing_to_pull(self, named: str | None = None) -> str:
+        """Why a fresh machine has nothing to pull; empty if it has."""
+        if restoring.holds_memory(self.home):
+            return f"there is a memory in {self.home} already"
+        vault = self._vault(named)
+        return "" if vault.ids() else f"{vault.place.name} holds no backup yet"
+
+    def pull(
+        self,
+        named: str | None = None,
+        id_: str | None = None,
+        *,
+        replace: bool = False,
+        with_settings: Agreement = False,
+    ) -> BackupReport:
+        """Put the backup at a place, the newest by default, in the home's place."""
+        source = self._vault(named).source(id_)
+        return restoring.restore(source, self.home, replace=replace, with_settings=with_settings)
+
+    def _vault(self, named: str | None) -> chunks.Vault:
+        return chunks.vault_at(named or self.settings.backup_to, self.home, self.settings.backup_key)
+
+
+def _is_file(named: str | None) -> bool:
+    return named is not None and (
+        named == STANDARD_INPUT or named.endswith(backup.ENDINGS) or Path(named).is_file()
+    )
+
+
+@contextlib.contextmanager
+def _file(named: str, given: BinaryIO) -> Iterator[Path]:
+    """The file that is meant, which standard input becomes for as long as it is needed."""
+    if named != STANDARD_INPUT:
+        yield Path(named)
+        return
+    with tempfile.TemporaryDirectory(prefix=leftovers.VERIFYING) as folder:
+        path = Path(folder) / "standard-input"
+        path.touch(FILE_MODE)
+        with path.open("wb") as handle:
+            shutil.copyfileobj(given, handle, 1 << 20)
+        yield path
