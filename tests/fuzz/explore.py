@@ -155,7 +155,7 @@ def samples(target: str) -> list[bytes]:
         by_agent = {
             "claude-code": histories.ordinary().lines,
             "codex": histories.codex_lines(),
-            "gemini": histories.gemini_lines(),
+            "gemini-cli": histories.gemini_lines(),
             "factory": histories.factory_lines(),
             "cursor": histories.cursor_lines(),
         }
