@@ -21,7 +21,7 @@ from pathlib import Path
 from claude_memory import Memory
 from claude_memory.graph.walk import activated, neighbourhood
 from claude_memory.model import Kind, StoredMemory, memory_id
-from claude_memory.store.graph_protocol import Entity, Mention, graph_of
+from claude_memory.store.lifecycle_model import Entity, Mention
 
 THINGS = 40_000
 EDGES_EACH = 8
@@ -45,8 +45,8 @@ def filled(memory: Memory, count: int) -> list[Entity]:
             )
             for n in range(start, min(start + 5_000, count))
         ]
-        memory.store.add([], made)
-        graph_of(memory.store).put(
+        memory.store.memories.add(made)
+        memory.store.graph.put(
             {
                 one.id: [
                     Mention(one.id, "mentions", things[int(THINGS * chance.random() ** 2.5)])
@@ -79,7 +79,7 @@ def main() -> None:
         base = Path(scratch)
         with Memory.open(base / "home", base, flags={"embedder": "none"}) as memory:
             things = filled(memory, wanted.memories)
-            graph, project = graph_of(memory.store), memory.project.id
+            graph, project = memory.store.graph, memory.project.id
             starts = [things[n] for n in (0, 1, 2, *random.Random(3).sample(range(THINGS), ROUNDS))]
             near = milliseconds(lambda start: neighbourhood(graph, project, start), starts)
             spread = milliseconds(lambda start: activated(graph, project, {start: 1.0}), starts)

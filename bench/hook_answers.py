@@ -75,11 +75,13 @@ def build(home: Path, root: Path, count: int) -> None:
     source = memories(store.project_for(identify(root)).id, count)
     passage = 1
     while batch := list(itertools.islice(source, BATCH)):
-        store.add((), batch)
+        store.memories.add(batch)
         made = vectors(len(batch), seed=passage)[:, :wide]
-        store.add_vectors(model, [(PassageId(passage + n), row.tobytes()) for n, row in enumerate(made)])
+        store.memories.add_vectors(
+            model, [(PassageId(passage + n), row.tobytes()) for n, row in enumerate(made)]
+        )
         passage += len(batch)
-        store.changes_mirrored(store.pending_changes(2 * BATCH)[-1].sequence)
+        store.changes_taken("memories.jsonl", store.changes_since("memories.jsonl", 2 * BATCH)[-1].sequence)
     store.close()
 
 

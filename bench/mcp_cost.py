@@ -252,10 +252,10 @@ def filled(folder: Path, home: Path, count: int) -> None:
             memory.remember_many([NewMemory(body) for body in bodies[at : at + 2_000]], embed=False)
         assert memory.embedder is not None
         model, dimensions = memory.embedder.model, memory.embedder.dimensions
-        while waiting := memory.store.unembedded(model, 2_000):
+        while waiting := memory.store.memories.unembedded(model, 2_000):
             rows = dice.standard_normal((len(waiting), dimensions))
             rows = np.round(rows / np.linalg.norm(rows, axis=1, keepdims=True) * 127).astype(np.int8)
-            memory.store.add_vectors(
+            memory.store.memories.add_vectors(
                 model, [(item.id, row.tobytes()) for item, row in zip(waiting, rows, strict=True)]
             )
 

@@ -74,7 +74,7 @@ class Set:
 
     def exchanges_of(self, hits: Sequence[Hit]) -> list[set[MemoryId]]:
         """For each hit the exchanges that it shows: its own, or those that a typed memory came from."""
-        found = self.memory.store.memories(EVERYWHERE, _ANY, ids=[hit.id for hit in hits])
+        found = self.memory.store.memories.find(EVERYWHERE, _ANY, ids=[hit.id for hit in hits])
         known = {memory.id: memory for memory in found}
         shown: list[set[MemoryId]] = []
         for hit in hits:

@@ -112,16 +112,16 @@ def build(home: Path, count: int) -> dict[str, float]:
     for start in range(0, count, BATCH):
         batch = list(itertools.islice(source, BATCH))
         began = time.perf_counter()
-        store.add((), batch)
+        store.memories.add(batch)
         spent_text += time.perf_counter() - began
         made = vectors(len(batch), seed=start)
         rows = [(PassageId(passage + place), vector.tobytes()) for place, vector in enumerate(made)]
         began = time.perf_counter()
-        store.add_vectors(MODEL, rows)
+        store.memories.add_vectors(MODEL, rows)
         spent_vectors += time.perf_counter() - began
         passage += len(batch)
-        last = store.pending_changes(2 * BATCH)
-        store.changes_mirrored(last[-1].sequence)
+        last = store.changes_since("memories.jsonl", 2 * BATCH)
+        store.changes_taken("memories.jsonl", last[-1].sequence)
     store.close()
     return {"memories_per_second": count / spent_text, "vectors_per_second": count / spent_vectors}
 
@@ -196,12 +196,15 @@ def _steps(
     return [
         ("bare scan", lambda: bare_scan(matrix, query.astype(np.float32))),
         ("bare scan in blocks", lambda: scan_in_blocks(matrix, query.astype(np.float32))),
-        ("vector_candidates", lambda: store.vector_candidates(scope, every, query.tobytes(), MODEL, 50)),
-        ("term_statistics", lambda: store.term_statistics(scope, asked)),
-        ("text_candidates", lambda: found.extend(store.text_candidates(scope, every, terms, 50))),
-        ("text_candidates, kind", lambda: store.text_candidates(scope, decisions, terms, 50)),
-        ("passages", lambda: store.passages(found, model=MODEL)),
-        ("memories, newest 20", lambda: store.memories(scope, every, limit=20)),
+        (
+            "vector_candidates",
+            lambda: store.memories.vector_candidates(scope, every, query.tobytes(), MODEL, 50),
+        ),
+        ("term_statistics", lambda: store.memories.term_statistics(scope, asked)),
+        ("text_candidates", lambda: found.extend(store.memories.text_candidates(scope, every, terms, 50))),
+        ("text_candidates, kind", lambda: store.memories.text_candidates(scope, decisions, terms, 50)),
+        ("passages", lambda: store.memories.passages(found)),
+        ("memories, newest 20", lambda: store.memories.find(scope, every, limit=20)),
     ]
 
 
@@ -243,7 +246,7 @@ def write_cost(home: Path, count: int) -> dict[str, list[tuple[float, float]]]:
             session=SessionId(f"write-cost-{run_id}"),
         )
         began, began_cpu = time.perf_counter(), time.process_time()
-        store.add((), [fresh])
+        store.memories.add([fresh])
         times.append((1000 * (time.perf_counter() - began), 1000 * (time.process_time() - began_cpu)))
     store.close()
     return {"one add": times}

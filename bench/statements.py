@@ -29,7 +29,7 @@ def main() -> None:
     verdicts = {line["id"]: line for line in map(json.loads, VERDICTS.read_text("utf-8").splitlines())}
     store = open_store(home, Settings())
     for status in (Status.ACTIVE, Status.PROPOSED):
-        found = store.memories(SearchScope(None), MemoryFilter(statuses=(status,)))
+        found = store.memories.find(SearchScope(None), MemoryFilter(statuses=(status,)))
         made = [memory for memory in found if memory.provenance.get("source") == "understood"]
         counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
         for memory in made:

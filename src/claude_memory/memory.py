@@ -33,7 +33,7 @@ from claude_memory.model import (
 from claude_memory.opening import Opened
 from claude_memory.platform.caller import inside_agent, require_person
 from claude_memory.platform.files import FILE_MODE, private_folder
-from claude_memory.store.archive_protocol import ANY_CONVERSATION, ConversationFilter
+from claude_memory.store.archive_model import ANY_CONVERSATION, ConversationFilter
 from claude_memory.upkeep import Reindexed, Upkeep
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from claude_memory.search.explain import Explanation
     from claude_memory.search.timeline import TimelineEntry
     from claude_memory.search.work import WorkBook
+    from claude_memory.store.model import Erased, StoreStats
     from claude_memory.store.project_book import ProjectBook
-    from claude_memory.store.protocol import Erased, StoreStats
     from claude_memory.summaries.summary_book import SummaryBook
     from claude_memory.tasks.api import MemoryAPI
 
@@ -125,10 +125,9 @@ class Memory(Opened):
     def intentions(self) -> IntentionBook:
         """What is to be done later in this project: set, check, list, complete, snooze, cancel."""
         from claude_memory.lifecycle.intentions import IntentionBook
-        from claude_memory.store.lifecycle_protocol import lifecycle_of
 
         return IntentionBook(
-            lifecycle_of(self.store),
+            self.store.lifecycle,
             self.project,
             clean=clean,
             codebase_of=lambda name: self.projects.named(name).id,
@@ -160,7 +159,7 @@ class Memory(Opened):
 
         now = datetime.now(UTC)
         memories = [self._reflected(self._drafted(item, now)) for item in new]
-        added = self.store.add([], memories)
+        added = self.store.memories.add(memories)
         if added.tombstoned:
             raise Conflict(f"{added.tombstoned} of {len(memories)} were erased for good and stay so")
         self.mirror()
@@ -210,7 +209,7 @@ class Memory(Opened):
     def inbox(self, *, limit: int | None = None) -> list[StoredMemory]:
         """What rules or agents propose and nobody has confirmed, newest first."""
         wanted = MemoryFilter(statuses=(Status.PROPOSED,))
-        return self.store.memories(self.scope(), wanted, limit=limit)
+        return self.store.memories.find(self.scope(), wanted, limit=limit)
 
     def accept(
         self, ids: Sequence[str], *, body: str | None = None, kind: Kind | str | None = None
@@ -224,12 +223,11 @@ class Memory(Opened):
 
     def reject(self, ids: Sequence[str]) -> int:
         """Refuse proposals: they are gone and never come back."""
-        from claude_memory.store.lifecycle_protocol import lifecycle_of
 
         self._require_person("rejecting a proposal")
         proposals = self.find(ids)
         _check_status(proposals, Status.PROPOSED, "no proposal")
-        gone = lifecycle_of(self.store).reject([memory.id for memory in proposals])
+        gone = self.store.lifecycle.reject([memory.id for memory in proposals])
         self.mirror()
         return gone
 
@@ -509,7 +507,7 @@ class Memory(Opened):
 
     def _updated(self, memory: StoredMemory) -> StoredMemory:
         changed = replace(memory, updated_at=datetime.now(UTC))
-        self.store.update(changed)
+        self.store.memories.update(changed)
         self.mirror()
         return changed
 
@@ -518,9 +516,8 @@ class Memory(Opened):
         if not self.settings.activation:
             return {}
         from claude_memory.graph.walk import activated, seeds
-        from claude_memory.store.graph_protocol import graph_of
 
-        graph, project = graph_of(self.store), self.project.id
+        graph, project = self.store.graph, self.project.id
         reached = activated(graph, project, seeds(graph, project, query, files))
         top = max(reached.values(), default=0.0) or 1.0
         return {memory: self.settings.activation * value / top for memory, value in reached.items()}

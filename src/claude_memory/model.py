@@ -14,6 +14,7 @@ from typing import Any, NewType
 EventId = NewType("EventId", str)
 MemoryId = NewType("MemoryId", str)
 PassageId = NewType("PassageId", int)
+PersonId = NewType("PersonId", str)
 ProjectId = NewType("ProjectId", str)
 SessionId = NewType("SessionId", str)
 
@@ -170,6 +171,7 @@ class StoredMemory:
     superseded_by: MemoryId | None = None
     forgotten_at: datetime | None = None
     pinned: bool = False
+    person: PersonId | None = None  # who owns it, of scope `user` only; the store fills it in
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +224,6 @@ class Passage:
     near: tuple[str, ...]
     far: tuple[str, ...]
     date: tuple[str, ...]
-    vector: bytes | None = None
-    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

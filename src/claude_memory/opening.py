@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from claude_memory.embed.process import EmbedderProcess
     from claude_memory.embed.protocol import Embedder
     from claude_memory.settings import Settings
-    from claude_memory.store.archive_protocol import Archive
-    from claude_memory.store.protocol import Store
+    from claude_memory.store.protocol import Archive, Store
 
 WHATEVER = MemoryFilter(statuses=tuple(Status))  # forgotten ones, too
 RETRY_SECONDS = 60.0  # after which an embedder that failed is tried again
@@ -118,9 +117,8 @@ class Opened:
     @property
     def archive(self) -> Archive:
         """The conversations kept in the store."""
-        from claude_memory.store import archive_of
 
-        return archive_of(self.store)
+        return self.store.archive
 
     @property
     def project(self) -> Project:
@@ -211,20 +209,20 @@ class Opened:
         """Memories by id or unique beginning of one, without counting as a use."""
         scope = self.scope(all_projects=all_projects)
         wanted = [MemoryId(id_.strip()) for id_ in ids]
-        exact = {memory.id: memory for memory in self.store.memories(scope, WHATEVER, ids=wanted)}
+        exact = {memory.id: memory for memory in self.store.memories.find(scope, WHATEVER, ids=wanted)}
         return [exact.get(id_) or self._beginning(scope, id_) for id_ in wanted]
 
     def _beginning(self, scope: SearchScope, id_: str) -> StoredMemory:
-        matches = self.store.complete_id(scope, id_) if id_ else []
+        matches = self.store.memories.complete_id(scope, id_) if id_ else []
         wanted = MemoryId(meant(id_, matches, f"memory {id_!r} in this project"))
-        memories = self.store.memories(scope, WHATEVER, ids=[wanted])
+        memories = self.store.memories.find(scope, WHATEVER, ids=[wanted])
         if not memories:
             raise NotFound(f"no memory {id_!r} in this project")
         return memories[0]
 
     def ids_beginning(self, start: str) -> list[str]:
         """The ids of this project's memories that begin so."""
-        return list(self.store.complete_id(self.scope(), start)) if start else []
+        return list(self.store.memories.complete_id(self.scope(), start)) if start else []
 
     def mirror(self) -> None:
         """Bring memories.jsonl up to date. What cannot be written now waits in the store; doctor says so.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from claude_memory.model import MemoryId, StoredMemory
     from claude_memory.notes.index import Synced
     from claude_memory.notes.keeping import Keeper
-    from claude_memory.store.protocol import Erased, Pruned
+    from claude_memory.store.model import Erased, Pruned
 
 EMBED_BATCH = 32
 FILES_SECONDS = 0.5  # a drain in more of a hurry leaves the plain files to the next
@@ -145,12 +145,12 @@ class Upkeep:
             )
             for text in wanted
         }
-        for old in opened.store.memories(opened.scope(), WHATEVER, ids=list(memories)):
+        for old in opened.store.memories.find(opened.scope(), WHATEVER, ids=list(memories)):
             new = memories.pop(old.id)
             if (new.body, new.trust) != (old.body, old.trust):
                 changed = replace(old, body=new.body, title=new.title, files=new.files, trust=new.trust)
-                opened.store.update(replace(changed, updated_at=now))
-        opened.store.add([], list(memories.values()))
+                opened.store.memories.update(replace(changed, updated_at=now))
+        opened.store.memories.add(list(memories.values()))
         marker.touch(mode=FILE_MODE)
         # A file system stamps by a coarser clock: what is written right now must not look older than this.
         seen = now.timestamp() - 1.0
@@ -185,10 +185,10 @@ class Upkeep:
         is_late = _deadline(budget_seconds)
         made = 0
         try:
-            while waiting := store.unembedded(embedder.model, EMBED_BATCH):
+            while waiting := store.memories.unembedded(embedder.model, EMBED_BATCH):
                 vectors = embedder.embed([passage.text for passage in waiting])
                 pairs = [(passage.id, vector) for passage, vector in zip(waiting, vectors, strict=True)]
-                made += store.add_vectors(embedder.model, pairs)
+                made += store.memories.add_vectors(embedder.model, pairs)
                 if progress is not None:
                     progress(made)
                 if is_late():
@@ -216,9 +216,8 @@ class Upkeep:
     @property
     def is_gate_behind(self) -> bool:
         """Whether memories wait for `judge_pending`."""
-        from claude_memory.store.lifecycle_protocol import lifecycle_of
 
-        return bool(lifecycle_of(self._opened.store).unjudged(1))
+        return bool(self._opened.store.lifecycle.unjudged(1))
 
     def derive_pending(self, *, limit: int = 500) -> int:
         """Note for the graph what new memories of this project mention; returns how many were read."""
@@ -236,16 +235,17 @@ class Upkeep:
         memories = 0
         if from_files:
             from claude_memory.backup import mirror
+            from claude_memory.store import set_damaged_aside
 
             opened.close()
-            mirror.set_damaged_store_aside(opened.home)
+            set_damaged_aside(opened.home, opened.settings)
             opened.mirror()  # a sound store may hold changes that the files lack
             memories = opened.store.replay(mirror.read(opened.home)).memories
-        passages = opened.store.rebuild_index()
+        passages = opened.store.memories.rebuild_index()
         index.drop_state(opened.home)
         passages += self.sync_files().added
         if opened.embedder is not None:
-            opened.store.drop_vectors(keep=opened.embedder.model)
+            opened.store.memories.drop_vectors(keep=opened.embedder.model)
         return Reindexed(memories, passages, self.embed_pending(progress=progress))
 
     def import_history(
@@ -377,7 +377,7 @@ class Upkeep:
         # Before, so that a mirror held by another process stops it while the ids are still known;
         # after, for what was mirrored in between.
         mirror.purge(home, records)
-        erased = store.erase(ids, texts=texts)
+        erased = store.memories.erase(ids, texts=texts)
         sentences = Sentences(texts)
         mirror.purge(home, (*erased.ids, *records), (lambda _: sentences) if texts else None)
         self._opened.mirror()

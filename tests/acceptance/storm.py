@@ -462,7 +462,7 @@ def check(storm: Round) -> Iterator[str]:
     from claude_memory.capture.parse import event_id
     from claude_memory.capture.spool import Spool
     from claude_memory.model import EventKind, MemoryFilter, SearchScope, Status
-    from claude_memory.store.protocol import EventFilter
+    from claude_memory.store.archive_model import EventFilter
 
     everything = SearchScope(None)
 
@@ -474,22 +474,22 @@ def check(storm: Round) -> Iterator[str]:
     os.chdir(storm.work)
     settle(storm)
     with Memory.open(storm.home, storm.work) as memory:
-        found = memory.store.events(everything, EventFilter(), limit=1_000_000)
+        found = memory.store.archive.events(everything, EventFilter(), limit=1_000_000)
         own = [event.id for event in found if event.session and not event.session.startswith("talk-")]
         lost = ids(storm.events) - set(own)
         if lost:
             yield f"{len(lost)} acknowledged events are lost"
         if len(own) != len(set(own)) or set(own) - ids(storm.events_tried):
             yield "events stand twice, or were never captured"
-        every = memory.store.memories(everything, MemoryFilter(statuses=tuple(Status)))
+        every = memory.store.memories.find(everything, MemoryFilter(statuses=tuple(Status)))
         notes = Counter(one.body for one in every if one.body in storm.notes_tried)
         gone = storm.erased | storm.perhaps_erased
         yield from (f"lost: {text}" for text in storm.notes.keys() - gone if not notes[text])
         yield from (f"kept {count} times: {text}" for text, count in notes.items() if count > 1)
         yield from (f"erased and there: {text}" for text in storm.erased if notes[text])
         yield from talks_that_differ(storm, memory)
-        yield from memory.store.integrity().problems
-        if memory.store.pending_changes(1):
+        yield from memory.store.check().problems
+        if memory.store.changes_since("memories.jsonl", 1):
             yield "changes wait for the mirror"
     depth = Spool(storm.home).depth()
     if depth.count or depth.rejected:
@@ -576,16 +576,19 @@ def restored_badly(storm: Round) -> Iterator[str]:
     """The restored home is whole, and has all that was stored when its backup began."""
     from claude_memory import Memory
     from claude_memory.model import SearchScope
-    from claude_memory.store.protocol import EventFilter
+    from claude_memory.store.archive_model import EventFilter
 
     if not storm.restored:
         return
     with Memory.open(storm.other, storm.work) as memory:
         memory.drain()
-        there = {event.id for event in memory.store.events(SearchScope(None), EventFilter(), limit=1_000_000)}
+        there = {
+            event.id
+            for event in memory.store.archive.events(SearchScope(None), EventFilter(), limit=1_000_000)
+        }
         if not storm.backups[-1][1] <= there:
             yield "the restored home lacks what was stored before its backup"
-        yield from memory.store.integrity().problems
+        yield from memory.store.check().problems
 
 
 def rebuilt_badly(storm: Round) -> Iterator[str]:
@@ -597,7 +600,7 @@ def rebuilt_badly(storm: Round) -> Iterator[str]:
         path.unlink()
     with Memory.open(storm.home, storm.work) as memory:
         memory.reindex(from_files=True)
-        every = memory.store.memories(SearchScope(None), MemoryFilter(statuses=tuple(Status)))
+        every = memory.store.memories.find(SearchScope(None), MemoryFilter(statuses=tuple(Status)))
         there = {one.body for one in every}
         missing = storm.notes.keys() - storm.erased - storm.perhaps_erased - there
         yield from (f"not in the mirror: {text}" for text in missing)

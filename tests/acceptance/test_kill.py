@@ -24,8 +24,8 @@ from claude_memory.capture.spool import Spool
 from claude_memory.hook import claude_memory_hook as hook
 from claude_memory.model import EventId, EventKind, SearchScope
 from claude_memory.settings import Settings
-from claude_memory.store import archive_of, open_store
-from claude_memory.store.protocol import EventFilter
+from claude_memory.store import open_store
+from claude_memory.store.archive_model import EventFilter
 
 FEW = 60  # a bounded share for every run of the tests
 MANY = int(os.environ.get("SOAK_KILLS", "5000")) // 5
@@ -39,15 +39,15 @@ from pathlib import Path
 from claude_memory.errors import StoreBusy
 from claude_memory.capture.drain import drain
 from claude_memory.settings import Settings
-from claude_memory.store import archive_of, open_store
+from claude_memory.store import open_store
 home = Path(sys.argv[1])
 while True:
     try:
         store = open_store(home, Settings())
         while True:
             drain(home, store, Settings(), now=datetime.now(UTC))
-            waiting = store.unembedded("test-model", 50)
-            store.add_vectors("test-model", [(passage.id, bytes(8)) for passage in waiting])
+            waiting = store.memories.unembedded("test-model", 50)
+            store.memories.add_vectors("test-model", [(passage.id, bytes(8)) for passage in waiting])
             time.sleep(0.005)
     except StoreBusy:
         pass
@@ -170,15 +170,15 @@ def test_acknowledged_events_survive_any_kill(tmp_path: Path, kills: int) -> Non
     store = open_store(home, Settings())
     try:
         assert not drain(home, store, Settings(), now=datetime.now(UTC)).busy
-        while waiting := store.unembedded("test-model", 500):
-            store.add_vectors("test-model", [(passage.id, bytes(8)) for passage in waiting])
-        events = store.events(SearchScope(None), EventFilter(), limit=10_000_000)
-        archive = archive_of(store)
+        while waiting := store.memories.unembedded("test-model", 500):
+            store.memories.add_vectors("test-model", [(passage.id, bytes(8)) for passage in waiting])
+        events = store.archive.events(SearchScope(None), EventFilter(), limit=10_000_000)
+        archive = store.archive
         told = [
             one for item in archive.conversations(SearchScope(None)) for one in archive.messages(item.number)
         ]
         waiting_still = archive.waiting(1)
-        integrity = store.integrity()
+        integrity = store.check()
     finally:
         store.close()
     stored = [event.id for event in events]

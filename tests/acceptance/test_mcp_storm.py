@@ -136,7 +136,7 @@ def settled(home: Path, folder: Path, before: int) -> None:
         time.sleep(0.1)
     assert left == []
     with Memory.open(home, folder, patience_ms=500) as memory:
-        assert memory.store.integrity().problems == ()
+        assert memory.store.check().problems == ()
         memory.remember(NewMemory("after the storm"))
         assert sum(memory.stats().memories.values()) > before
 

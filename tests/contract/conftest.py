@@ -99,7 +99,7 @@ class Make:
 
     def added(self, body: str, **changed: Any) -> StoredMemory:
         memory = self.memory(body, **changed)
-        self.store.add((), [memory])
+        self.store.memories.add([memory])
         return memory
 
     def find(
@@ -112,12 +112,12 @@ class Make:
     ) -> list[MemoryId]:
         """Ids of memories found by their words, best first."""
         terms = dict.fromkeys(text.query_terms(words), 1.0)
-        found = self.store.text_candidates(scope or self.scope, filter_, terms, limit)
-        return list(dict.fromkeys(passage.memory for passage in self.store.passages(found)))
+        found = self.store.memories.text_candidates(scope or self.scope, filter_, terms, limit)
+        return list(dict.fromkeys(passage.memory for passage in self.store.memories.passages(found)))
 
     def load(self, id_: str) -> StoredMemory | None:
         every = MemoryFilter(statuses=("active", "superseded", "forgotten"))  # type: ignore[arg-type]
-        found = self.store.memories(SearchScope(None), every, ids=[MemoryId(id_)])
+        found = self.store.memories.find(SearchScope(None), every, ids=[MemoryId(id_)])
         return found[0] if found else None
 
     def vector(self, seed: int) -> bytes:
@@ -126,17 +126,19 @@ class Make:
 
     def embed_all(self, model: str = "model-a") -> dict[MemoryId, bytes]:
         """Give every passage a vector; returns the vector of each memory's last passage."""
-        missing = self.store.unembedded(model, 100_000)
+        missing = self.store.memories.unembedded(model, 100_000)
         made = {passage.id: self.vector(passage.id) for passage in missing}
-        self.store.add_vectors(model, list(made.items()))
+        self.store.memories.add_vectors(model, list(made.items()))
         return {passage.memory: made[passage.id] for passage in missing}
 
     def near(
         self, vector: bytes, filter_: MemoryFilter = EVERYTHING, *, model: str = "model-a", limit: int = 5
     ) -> list[MemoryId]:
         """Ids of memories found by their vectors, nearest first."""
-        scan = self.store.vector_candidates(self.scope, filter_, vector, model, limit)
-        return [passage.memory for passage in self.store.passages([id_ for id_, _ in scan.candidates])]
+        scan = self.store.memories.vector_candidates(self.scope, filter_, vector, model, limit)
+        return [
+            passage.memory for passage in self.store.memories.passages([id_ for id_, _ in scan.candidates])
+        ]
 
 
 def identity(path: str, *names: str) -> ProjectIdentity:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from claude_memory.model import EventKind, SessionId
-from claude_memory.store import archive_of
 from claude_memory.store.protocol import Store
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -18,10 +17,10 @@ def _report(make: Any, id_: str, session: str, minutes: int, kind: EventKind = E
 
 
 def test_a_session_waits_until_its_reports_are_summed_up(store: Store, make: Any) -> None:
-    archive = archive_of(store)
+    archive = store.archive
     assert archive.waiting_compactions(10) == []
-    store.add([_report(make, "e1", "s1", 5, EventKind.COMPACTION_START), make.event("e2")], [])
-    store.add([_report(make, "e3", "s2", 1), _report(make, "e4", "s1", 2)], [])
+    store.archive.add(events=[_report(make, "e1", "s1", 5, EventKind.COMPACTION_START), make.event("e2")])
+    store.archive.add(events=[_report(make, "e3", "s2", 1), _report(make, "e4", "s1", 2)])
 
     first, second = archive.waiting_compactions(10)
     assert (first.session, [report.id for report in first.reports]) == ("s1", ["e4", "e1"])
@@ -33,10 +32,10 @@ def test_a_session_waits_until_its_reports_are_summed_up(store: Store, make: Any
 
 
 def test_a_later_report_lets_a_session_wait_again(store: Store, make: Any) -> None:
-    archive = archive_of(store)
-    store.add([_report(make, "e1", "s1", 5)], [])
+    archive = store.archive
+    store.archive.add(events=[_report(make, "e1", "s1", 5)])
     [waiting] = archive.waiting_compactions(10)
-    store.add([_report(make, "e2", "s1", 1)], [])  # came in while it was summed up
+    store.archive.add(events=[_report(make, "e2", "s1", 1)])  # came in while it was summed up
     archive.summed_up(waiting)
 
     [again] = archive.waiting_compactions(10)

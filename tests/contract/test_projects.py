@@ -72,12 +72,12 @@ def test_200_look_alike_projects_never_bleed(store, make_in):
     makers = [make_in(store, f"/srv/{number}/app") for number in range(200)]
     assert len({maker.project for maker in makers}) == 200
     memories = [maker.memory("we sign tokens with EdDSA", id=f"p{i}") for i, maker in enumerate(makers)]
-    store.add((), memories)
+    store.memories.add(memories)
     for place, maker in enumerate(makers):
         assert maker.find("sign tokens EdDSA") == [f"p{place}"]
-        assert store.term_statistics(maker.scope, ["token"]).document_frequency == {"token": 1}
-        assert [found.id for found in store.memories(maker.scope, MemoryFilter())] == [f"p{place}"]
-        assert store.complete_id(maker.scope, "p") == [f"p{place}"]
+        assert store.memories.term_statistics(maker.scope, ["token"]).document_frequency == {"token": 1}
+        assert [found.id for found in store.memories.find(maker.scope, MemoryFilter())] == [f"p{place}"]
+        assert store.memories.complete_id(maker.scope, "p") == [f"p{place}"]
 
 
 def test_vectors_never_bleed(store, make, make_in):
@@ -86,15 +86,18 @@ def test_vectors_never_bleed(store, make, make_in):
     other.added("theirs", id="theirs")
     vectors = make.embed_all()
     assert make.near(vectors["theirs"], limit=10) == ["m0001"]
-    assert store.vector_candidates(make.scope, MemoryFilter(), vectors["theirs"], "model-a", 10).scanned == 1
+    assert (
+        store.memories.vector_candidates(make.scope, MemoryFilter(), vectors["theirs"], "model-a", 10).scanned
+        == 1
+    )
 
 
 def test_every_project_is_seen_on_request_only(store, make, make_in):
     make.added("mine about tokens")
     make_in(store, "/srv/other").added("theirs about tokens", id="theirs")
     assert set(make.find("tokens", scope=SearchScope(None))) == {"m0001", "theirs"}
-    assert len(store.memories(SearchScope(None), MemoryFilter())) == 2
-    assert store.term_statistics(SearchScope(None), ["token"]).passages == 2
+    assert len(store.memories.find(SearchScope(None), MemoryFilter())) == 2
+    assert store.memories.term_statistics(SearchScope(None), ["token"]).passages == 2
 
 
 def test_what_travels_with_the_person_is_seen_everywhere(store, make, make_in):
@@ -103,7 +106,7 @@ def test_what_travels_with_the_person_is_seen_everywhere(store, make, make_in):
     vector = make.embed_all()["m0001"]
     assert other.find("tabs") == ["m0001"]
     assert other.near(vector) == ["m0001"]
-    assert [found.id for found in store.memories(other.scope, MemoryFilter())] == ["m0001"]
+    assert [found.id for found in store.memories.find(other.scope, MemoryFilter())] == ["m0001"]
 
 
 def test_a_memory_that_stops_travelling_is_seen_at_home_only(store, make, make_in):
@@ -113,7 +116,7 @@ def test_a_memory_that_stops_travelling_is_seen_at_home_only(store, make, make_i
     vector = make.embed_all()["m0001"]
     other = make_in(store, "/srv/other")
     assert other.near(vector) == ["m0001"]
-    store.update(replace(memory, scope=Scope.PROJECT))
+    store.memories.update(replace(memory, scope=Scope.PROJECT))
     make.embed_all()
     assert other.find("tabs") == []
     assert other.near(vector) == []

@@ -9,13 +9,13 @@ from claude_memory.text import words as text
 
 def passage(store, make, memory):
     terms = dict.fromkeys(text.index_terms(memory.body), 1.0)
-    found = store.text_candidates(make.scope, MemoryFilter(), terms, 10_000)
-    return next(one for one in store.passages(found) if one.memory == memory.id)
+    found = store.memories.text_candidates(make.scope, MemoryFilter(), terms, 10_000)
+    return next(one for one in store.memories.passages(found) if one.memory == memory.id)
 
 
 def turns(make, *bodies, session="s1"):
     memories = [make.memory(body, session=session, title="") for body in bodies]
-    make.store.add((), memories)
+    make.store.memories.add(memories)
     return memories
 
 
@@ -27,7 +27,7 @@ def test_any_term_finds_and_more_terms_rank_higher(make):
 
 
 def test_the_rarer_word_decides(store, make):
-    store.add((), [make.memory("common words here") for _ in range(50)])
+    store.memories.add([make.memory("common words here") for _ in range(50)])
     rare = make.added("unicorn words here")
     assert make.find("common unicorn", limit=1) == [rare.id]
 
@@ -36,15 +36,15 @@ def test_weights_shift_the_order(store, make):
     zebra, lion = make.added("zebra"), make.added("lion")
 
     def order(weights):
-        found = store.text_candidates(make.scope, MemoryFilter(), weights, 9)
-        return [one.memory for one in store.passages(found)]
+        found = store.memories.text_candidates(make.scope, MemoryFilter(), weights, 9)
+        return [one.memory for one in store.memories.passages(found)]
 
     assert order({"zebra": 2.0, "lion": 1.0}) == [zebra.id, lion.id]
     assert order({"zebra": 1.0, "lion": 2.0}) == [lion.id, zebra.id]
 
 
 def test_a_word_in_every_memory_still_finds(store, make):
-    store.add((), [make.memory("everywhere") for _ in range(20)])
+    store.memories.add([make.memory("everywhere") for _ in range(20)])
     assert len(make.find("everywhere")) == 20
 
 
@@ -74,7 +74,9 @@ def test_the_end_of_a_long_memory_is_found_with_its_title(store, make):
     long = make.added("filler text. " * 2000 + "zanzibar", title="Deployment plan")
     make.added("filler text")
     assert make.find("zanzibar") == [long.id]
-    [last] = store.passages(store.text_candidates(make.scope, MemoryFilter(), {"zanzibar": 1.0}, 9))
+    [last] = store.memories.passages(
+        store.memories.text_candidates(make.scope, MemoryFilter(), {"zanzibar": 1.0}, 9)
+    )
     assert last.ordinal > 0
     assert last.text.endswith("zanzibar")
     assert last.own[:2] == ("deploy", "plan")
@@ -83,7 +85,7 @@ def test_the_end_of_a_long_memory_is_found_with_its_title(store, make):
 def test_passages_leave_nothing_out(store, make):
     body = " ".join(f"word{number}" for number in range(3000))
     make.added(body, title="t")
-    found = sorted(store.unembedded("model-a", 99), key=lambda one: one.ordinal)
+    found = sorted(store.memories.unembedded("model-a", 99), key=lambda one: one.ordinal)
     rebuilt = ""
     for one in found:
         overlap = next(size for size in range(len(one.text), -1, -1) if rebuilt.endswith(one.text[:size]))
@@ -103,11 +105,11 @@ def test_one_by_one_or_at_once_gives_the_same_neighbours(store, make):
     at_once = turns(make, *bodies, session="batch")
     shuffled = [make.memory(body, session="single", title="") for body in bodies]
     for memory in [*shuffled[::2], *reversed(shuffled[1::2])]:
-        store.add((), [memory])
+        store.memories.add([memory])
     for one, other in zip(at_once, shuffled, strict=True):
         a, b = passage(store, make, one), passage(store, make, other)
         assert (a.own, a.near, a.far) == (b.own, b.near, b.far)
-    assert store.integrity().problems == ()
+    assert store.check().problems == ()
 
 
 def test_memories_without_session_have_no_neighbours(store, make):
@@ -119,26 +121,26 @@ def test_memories_without_session_have_no_neighbours(store, make):
 
 def test_neighbours_close_up_when_one_is_forgotten_and_open_when_it_returns(store, make):
     memories = turns(make, "alpha", "bravo", "charlie")
-    store.update(replace(memories[1], status=Status.FORGOTTEN, forgotten_at=memories[1].created_at))
+    store.memories.update(replace(memories[1], status=Status.FORGOTTEN, forgotten_at=memories[1].created_at))
     assert passage(store, make, memories[0]).near == ("charli",)
-    store.update(memories[1])
+    store.memories.update(memories[1])
     assert passage(store, make, memories[0]).near == ("bravo",)
     assert passage(store, make, memories[0]).far == ("charli",)
 
 
 def test_the_last_one_forgotten_leaves_no_word_behind(store, make):
     memories = turns(make, "alpha", "bravo")
-    store.update(replace(memories[1], status=Status.FORGOTTEN, forgotten_at=memories[1].created_at))
+    store.memories.update(replace(memories[1], status=Status.FORGOTTEN, forgotten_at=memories[1].created_at))
     assert make.find("bravo") == []
 
 
 def test_a_memory_that_changes_tells_its_neighbours(store, make):
     memories = turns(make, "alpha", "bravo", "charlie")
-    store.update(replace(memories[1], body="tango"))
+    store.memories.update(replace(memories[1], body="tango"))
     assert passage(store, make, memories[2]).near == ("tango",)
-    store.update(replace(memories[1], body="tango", session="s2"))
+    store.memories.update(replace(memories[1], body="tango", session="s2"))
     assert passage(store, make, memories[2]).near == ("alpha",)
-    assert store.integrity().problems == ()
+    assert store.check().problems == ()
 
 
 def test_the_month_and_year_find_what_is_from_then(make):
@@ -149,24 +151,24 @@ def test_the_month_and_year_find_what_is_from_then(make):
 
 def test_statistics_are_exact_and_follow_every_change(store, make):
     memories = turns(make, "alpha bravo", "bravo", "charlie")
-    counted = store.term_statistics(make.scope, ["alpha", "bravo", "nothing"])
+    counted = store.memories.term_statistics(make.scope, ["alpha", "bravo", "nothing"])
     assert counted.passages == 3
     assert counted.document_frequency == {"alpha": 3, "bravo": 3, "nothing": 0}
     # own + near + half of far: 2+1+.5, 1+3, 1+1+1
     assert counted.mean_length == (3.5 + 4 + 3) / 3
-    store.erase([memory.id for memory in memories])
-    emptied = store.term_statistics(make.scope, ["alpha"])
+    store.memories.erase([memory.id for memory in memories])
+    emptied = store.memories.term_statistics(make.scope, ["alpha"])
     assert (emptied.passages, emptied.mean_length, emptied.document_frequency) == (0, 0.0, {"alpha": 0})
 
 
 def test_no_terms_or_no_limit_give_nothing(store, make):
     make.added("alpha")
-    assert store.text_candidates(make.scope, MemoryFilter(), {}, 10) == []
-    assert store.text_candidates(make.scope, MemoryFilter(), {"alpha": 1.0}, 0) == []
+    assert store.memories.text_candidates(make.scope, MemoryFilter(), {}, 10) == []
+    assert store.memories.text_candidates(make.scope, MemoryFilter(), {"alpha": 1.0}, 0) == []
 
 
 def test_ten_thousand_terms_are_no_error(store, make):
     memory = make.added("alpha")
     terms = {"alpha": 1.0} | {f"t{number}": 1.0 for number in range(10_000)}
-    found = store.text_candidates(make.scope, MemoryFilter(), terms, 10)
-    assert [one.memory for one in store.passages(found)] == [memory.id]
+    found = store.memories.text_candidates(make.scope, MemoryFilter(), terms, 10)
+    assert [one.memory for one in store.memories.passages(found)] == [memory.id]

@@ -45,8 +45,7 @@ EVERYTHING = SearchScope(None)
 def remember(store: Store, *bodies: str) -> None:
     project = store.project_for(ProjectIdentity(("path:/somewhere",), "somewhere", "/somewhere"))
     now = datetime.now(UTC)
-    store.add(
-        (),
+    store.memories.add(
         [
             StoredMemory(
                 MemoryId(f"m{hashlib.md5(body.encode()).hexdigest()[:12]}"),
@@ -58,14 +57,14 @@ def remember(store: Store, *bodies: str) -> None:
                 now,
             )
             for body in bodies
-        ],
+        ]
     )
 
 
 def bodies(home: Path) -> set[str]:
     store = open_store(home, Settings())
     try:
-        return {memory.body for memory in store.memories(EVERYTHING, MemoryFilter())}
+        return {memory.body for memory in store.memories.find(EVERYTHING, MemoryFilter())}
     finally:
         store.close()
 
@@ -297,7 +296,7 @@ while not (home / "cache" / "stop").exists():
             opened = open_store(restored, Settings())
             waiting = {
                 change.record["memory"]["body"]
-                for change in opened.pending_changes(10_000)
+                for change in opened.changes_since("memories.jsonl", 10_000)
                 if "memory" in change.record
             }
             opened.close()
@@ -383,8 +382,8 @@ def test_what_was_erased_since_the_backup_stays_erased(home: Path, store: Store,
     remember(store, "the launch code is zebra", *(f"note {number}" for number in range(700)))
     mirror.flush(home, store)
     made = backup.create(home, store, tmp_path / "made.zip")
-    [secret] = [m for m in store.memories(EVERYTHING, MemoryFilter()) if "zebra" in m.body]
-    store.erase([secret.id])
+    [secret] = [m for m in store.memories.find(EVERYTHING, MemoryFilter()) if "zebra" in m.body]
+    store.memories.erase([secret.id])
     mirror.purge(home, [secret.id])
     mirror.flush(home, store)
     store.close()
@@ -726,7 +725,7 @@ def test_a_failing_step_leaves_the_home_and_nothing_beside_it(
     for place, name in [
         (archive.Archive, "unpack"),
         (archive, "sync_file"),
-        (restoring, "check_database"),
+        (restoring, "check_file"),
         (swap, "exchange"),
         (restoring, "_aside"),
         (restoring, "sync_folder"),

@@ -20,7 +20,8 @@ from claude_memory.hook import claude_memory_hook as hook
 from claude_memory.model import SearchScope
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
-from claude_memory.store.protocol import EventFilter, Store
+from claude_memory.store.archive_model import EventFilter
+from claude_memory.store.protocol import Store
 
 HOLD = """
 import apsw, sys
@@ -55,7 +56,7 @@ def run(home: Path, store: Store) -> Drained:
 
 
 def prompts(store: Store) -> list[str]:
-    events = store.events(SearchScope(None), EventFilter(), limit=100_000, newest_first=False)
+    events = store.archive.events(SearchScope(None), EventFilter(), limit=100_000, newest_first=False)
     return [event.payload["prompt_id"] for event in events]
 
 
@@ -125,7 +126,7 @@ def test_a_full_disk_harms_nothing_stored_and_loses_nothing_acknowledged(
         capture(home, 6)
         run(home, store)
         assert prompts(store) == ["p0", "p1", "p6"]
-        assert store.integrity().problems == ()
+        assert store.check().problems == ()
         assert Spool(home).depth().count == Spool(home).depth().rejected == 0
 
 

@@ -165,7 +165,7 @@ def test_what_was_understood_from_a_stretch_stands_in_its_summary(memory: Memory
         memory.remember(NewMemory(body="Money is Decimal.", kind="convention", session=SESSION)),
         provenance={"source": "understood", "places": places},
     )
-    memory.store.update(rule)
+    memory.store.memories.update(rule)
     session.compact()
     [kept] = compacted(memory)
     assert kept.summary["conventions"] == ["Money is Decimal."]
@@ -259,7 +259,7 @@ def test_a_kill_at_any_moment_leaves_the_same_files_in_the_end(
     kept = Shelf(memory.home).of(SESSION)
     assert [one.document["original_message_range"] for one in kept] == [[1, 12], [15, 18]]
     assert not list((memory.home / "sessions").rglob("*.tmp"))
-    stored = memory.store.memories(SearchScope(None), MemoryFilter(kinds=(Kind.SUMMARY,)))
+    stored = memory.store.memories.find(SearchScope(None), MemoryFilter(kinds=(Kind.SUMMARY,)))
     assert sorted(one.title[:12] for one in stored) == ["Compaction 1", "Compaction 2"]
 
 
@@ -313,7 +313,7 @@ def test_the_report_that_it_is_over_is_proof_enough(memory: Memory, session: Ses
     assert "half written" in better.executive
     assert better.summary["tasks_pending"][:2] == ["Mail the link", "Next: Write the mail."]
     assert any("OOM" in one["error"] for one in better.summary["error_solutions"])
-    stored = memory.store.memories(SearchScope(None), MemoryFilter(kinds=(Kind.SUMMARY,)))
+    stored = memory.store.memories.find(SearchScope(None), MemoryFilter(kinds=(Kind.SUMMARY,)))
     told = [one.body for one in stored if one.title.startswith("Compaction 1")]
     assert ["half written" in body for body in told] == [True]
     assert compacted(memory) == []

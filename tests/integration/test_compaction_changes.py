@@ -147,7 +147,7 @@ def test_what_is_left_of_a_list_points_to_its_own_messages(made: Compactions) ->
 
 
 def conventions(memory: Memory) -> list[StoredMemory]:
-    found = memory.store.memories(SearchScope((memory.project.id,)), MemoryFilter())
+    found = memory.store.memories.find(SearchScope((memory.project.id,)), MemoryFilter())
     return [one for one in found if one.kind is Kind.CONVENTION]
 
 

@@ -159,7 +159,7 @@ def upgraded(memory: Memory, provider: Provider, now: datetime = NOW) -> int:
 
 
 def stored(memory: Memory) -> list[StoredMemory]:
-    return memory.store.memories(SearchScope((memory.project.id,)), MemoryFilter())
+    return memory.store.memories.find(SearchScope((memory.project.id,)), MemoryFilter())
 
 
 @pytest.mark.parametrize("which", [0, 1])

@@ -13,7 +13,6 @@ from claude_memory import Memory, NewMemory
 from claude_memory.errors import NotFound
 from claude_memory.lifecycle.consolidate import consolidate
 from claude_memory.model import Kind, MemoryFilter, SearchScope, Status, StoredMemory, Trust, memory_id
-from claude_memory.store.lifecycle_protocol import lifecycle_of
 
 WORDS = {"embedder": "none"}
 # A memory fades from when it was stored, so the runs take place long after.
@@ -28,7 +27,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 
 def everything(memory: Memory) -> list[StoredMemory]:
-    return memory.store.memories(SearchScope(None), MemoryFilter(statuses=tuple(Status)))
+    return memory.store.memories.find(SearchScope(None), MemoryFilter(statuses=tuple(Status)))
 
 
 def tables(memory: Memory) -> dict[str, list[tuple[object, ...]]]:
@@ -62,7 +61,7 @@ def filled(memory: Memory, count: int) -> None:
             StoredMemory(memory_id(f"c{number}"), project, kind, body[:40], body, when, when, trust=trust)
         )
     for start in range(0, count, 2_000):
-        memory.store.add([], made[start : start + 2_000])
+        memory.store.memories.add(made[start : start + 2_000])
 
 
 def test_runs_reach_a_fixed_point_by_the_second_and_undo_restores_equality(memory: Memory) -> None:
@@ -84,7 +83,7 @@ def test_runs_reach_a_fixed_point_by_the_second_and_undo_restores_equality(memor
     assert first.complete
     memory.upkeep.undo_consolidation()
     assert tables(memory) == before
-    assert lifecycle_of(memory.store).last_run(memory.project.id) is None
+    assert memory.store.lifecycle.last_run(memory.project.id) is None
 
 
 def test_a_dry_run_changes_nothing(memory: Memory) -> None:
@@ -161,7 +160,7 @@ def test_history_that_was_just_imported_is_not_archived_and_fades_from_then_on(m
         )
         for number in range(20)
     ]  # fmt: skip
-    memory.store.add([], made)
+    memory.store.memories.add(made)
     assert consolidate(memory.store, memory.project, now=datetime.now(UTC)).archived == 0
     assert {standing.state for standing in memory.lifecycle.standing(made)} == {"active"}
     later = datetime.now(UTC) + timedelta(days=60)
@@ -174,15 +173,15 @@ def test_strength_and_uses_outlive_the_database(memory: Memory) -> None:
     gone = memory.remember(NewMemory("Alarms are tested in March.", kind=Kind.DECISION))
     memory.lifecycle.review([kept], "promoted")
     memory.lifecycle.review([kept, gone], "demoted")
-    before = lifecycle_of(memory.store).strengths([kept.id])
+    before = memory.store.lifecycle.strengths([kept.id])
     memory.erase([gone.id])
     memory.reindex(from_files=True)  # what waits for the files is written first
     memory.close()
     for name in ("memory.db", "memory.db-wal", "memory.db-shm"):
         (memory.home / name).unlink(missing_ok=True)
     memory.reindex(from_files=True)
-    assert lifecycle_of(memory.store).strengths([kept.id]) == before
-    assert [review.reason for review in lifecycle_of(memory.store).reviews(kept.id)] == [
+    assert memory.store.lifecycle.strengths([kept.id]) == before
+    assert [review.reason for review in memory.store.lifecycle.reviews(kept.id)] == [
         "promoted",
         "demoted",
     ]

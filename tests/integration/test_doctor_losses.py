@@ -60,7 +60,7 @@ def test_a_lost_log_is_noticed_and_the_mirror_repairs_it(memory: Memory, tmp_pat
 
 def test_an_older_copy_of_the_database_is_noticed(memory: Memory, tmp_path: Path) -> None:
     said(memory, "ledger rows are immutable")
-    memory.store.snapshot(tmp_path / "older.db")
+    memory.store.export(tmp_path / "older.db")
     said(memory, "invoices are kept for ten years")
     memory.close()
     shutil.copy(tmp_path / "older.db", memory.home / "memory.db")

@@ -20,9 +20,9 @@ from claude_memory.errors import StoreBusy
 from claude_memory.model import Event, Kind, MemoryFilter, SearchScope
 from claude_memory.platform import logs
 from claude_memory.settings import Settings
-from claude_memory.store import archive_of, open_store
-from claude_memory.store.archive_protocol import Archive, Archived, Message
-from claude_memory.store.protocol import EventFilter, Store
+from claude_memory.store import open_store
+from claude_memory.store.archive_model import Archived, EventFilter, Message
+from claude_memory.store.protocol import Archive, Store
 
 NOW = datetime.now(UTC)
 EVERYWHERE = SearchScope(None)
@@ -54,7 +54,7 @@ class Watched:
 
     @property
     def archive(self) -> WatchedArchive:
-        return WatchedArchive(self, archive_of(self.store))
+        return WatchedArchive(self, self.store.archive)
 
 
 class WatchedArchive:
@@ -89,11 +89,11 @@ def run(home: Path, store: Any, **more: Any) -> Drained:
 
 
 def stored(store: Store) -> list[Event]:
-    return store.events(EVERYWHERE, EventFilter(), limit=100_000)
+    return store.archive.events(EVERYWHERE, EventFilter(), limit=100_000)
 
 
 def messages(store: Store) -> list[Message]:
-    archive = archive_of(store)
+    archive = store.archive
     return [one for found in archive.conversations(EVERYWHERE) for one in archive.messages(found.number)]
 
 
@@ -106,7 +106,7 @@ def test_a_captured_prompt_becomes_an_event_a_message_and_an_exchange(home: Path
     assert run(home, store) == Drained(events=1, memories=2)  # the exchange, and its session's record
     [event] = stored(store)
     [message] = messages(store)
-    [exchange] = store.memories(EVERYWHERE, MemoryFilter(kinds=(Kind.OBSERVATION,)))
+    [exchange] = store.memories.find(EVERYWHERE, MemoryFilter(kinds=(Kind.OBSERVATION,)))
     assert event.payload["prompt"] == message.text == "Please look at invoice number 1"
     assert message.event == event.id
     assert message.text in exchange.body
@@ -191,7 +191,8 @@ def test_batches_hold_at_most_five_hundred_oldest_first(home: Path, store: Store
     assert run(home, watched).events == count
     assert watched.sizes == [BATCH_EVENTS, 20]
     times = [
-        event.timestamp for event in store.events(EVERYWHERE, EventFilter(), limit=count, newest_first=False)
+        event.timestamp
+        for event in store.archive.events(EVERYWHERE, EventFilter(), limit=count, newest_first=False)
     ]
     assert times == sorted(times)
 
@@ -272,7 +273,7 @@ def test_what_names_no_session_is_found_as_well(home: Path, store: Store) -> Non
     reply = {"hook_event_name": "Stop", "last_assistant_message": "Invoice number 1 was paid.", **shared}
     put(home, 2, **reply)
     assert run(home, store) == Drained(events=2, memories=2)
-    [exchange] = store.memories(EVERYWHERE, MemoryFilter(kinds=(Kind.OBSERVATION,)))
+    [exchange] = store.memories.find(EVERYWHERE, MemoryFilter(kinds=(Kind.OBSERVATION,)))
     assert "Please look at invoice number 1" in exchange.body
     assert "was paid" in exchange.body
     assert {event.session for event in stored(store)} == {None}

@@ -28,8 +28,8 @@ from claude_memory.model import BY_HAND, Kind, MemoryFilter, SearchScope, Status
 from claude_memory.notes import blocks
 from claude_memory.notes.places import project_files
 from claude_memory.redact.erasure import ERASED, Hashed, Sentences, holds, says, sentence_hash, without
-from claude_memory.store.lifecycle_protocol import Relation, lifecycle_of
-from claude_memory.store.protocol import EventFilter
+from claude_memory.store.archive_model import EventFilter
+from claude_memory.store.lifecycle_model import Relation
 from claude_memory.store.sqlite import schema, sweep
 
 SENTENCE = 'The launch codeword of Zanzibarine is "Blue Heron", said at the café'
@@ -138,7 +138,7 @@ def spread(world: World) -> str:
         other.upkeep.consolidate()
     memory.intentions.set(f"ask about this: {SENTENCE}")
     one, two = memory.remember_many([NewMemory("Alpha is first"), NewMemory("Beta is second")])
-    lifecycle_of(memory.store).relate([Relation(one, two, "similar", f"both know: {SENTENCE}", AT)])
+    memory.store.lifecycle.relate([Relation(one, two, "similar", f"both know: {SENTENCE}", AT)])
     world.captured("UserPromptSubmit", prompt_id="p1", prompt=f"note that {SENTENCE}")
     world.captured(
         "PostToolUse",
@@ -179,7 +179,7 @@ def write_files(world: World) -> None:
 
 def bodies(world: World) -> list[str]:
     every = MemoryFilter(statuses=tuple(Status))
-    return [one.body for one in world.memory.store.memories(EVERYTHING, every)]
+    return [one.body for one in world.memory.store.memories.find(EVERYTHING, every)]
 
 
 def said(world: World) -> list[str]:
@@ -231,7 +231,7 @@ def test_what_stands_beside_it_stays(world: World) -> None:
     assert json.loads((world.home / "sessions/2026-11-01.jsonl").read_text())["decisions"] == [OTHER]
     assert OTHER in (world.home / "reflections.jsonl").read_text()
     assert "another line" in (world.home / "logs/claude-memory.log").read_text()
-    assert world.memory.store.integrity().problems == ()
+    assert world.memory.store.check().problems == ()
     assert [hit.title for hit in world.memory.search("otter port 8443")]
 
 
@@ -264,7 +264,7 @@ def test_a_title_that_was_cut_within_the_sentence_goes_too(world: World) -> None
 
 def exchanges(world: World) -> list[StoredMemory]:
     every = MemoryFilter(kinds=(Kind.OBSERVATION,), statuses=tuple(Status))
-    return world.memory.store.memories(EVERYTHING, every)
+    return world.memory.store.memories.find(EVERYTHING, every)
 
 
 def test_an_exchange_that_said_it_beside_more_stays_as_a_person_left_it(world: World) -> None:
@@ -294,7 +294,7 @@ def test_a_later_exchange_that_quotes_the_end_of_it_is_made_anew(world: World) -
     world.import_all()
     assert sum("Ottoline" in one.body for one in exchanges(world)) == 2, "the later one quotes nothing"
     kept = world.memory.remember(NewMemory(question))
-    world.memory.store.erase([kept.id])  # a process that ends before it is made anew
+    world.memory.store.memories.erase([kept.id])  # a process that ends before it is made anew
     world.memory.close()
     database = list(world.home.glob("memory.db*"))
     assert database
@@ -315,7 +315,7 @@ def test_a_statement_that_was_a_part_of_it_goes_unless_it_was_said_elsewhere_too
     every = MemoryFilter(statuses=tuple(Status))
 
     def statements() -> set[str]:
-        found = world.memory.store.memories(EVERYTHING, every)
+        found = world.memory.store.memories.find(EVERYTHING, every)
         return {one.body for one in found if one.provenance.get("source") == "understood"}
 
     assert len(statements()) == 2
@@ -429,7 +429,7 @@ def test_forgetting_does_not_take_a_twin_away_when_its_time_is_over(world: World
     one = world.memory.remember(NewMemory(OTHER))
     twin = world.memory.remember(NewMemory(f"{OTHER} too"))
     world.memory.forget([one.id])
-    world.memory.store.prune(events_before=None, forgotten_before=datetime.now(UTC))
+    world.memory.store.memories.erase([one.id], texts=())
     assert [body for body in bodies(world) if "otter" in body] == [f"{OTHER} too"]
     assert world.memory.show([twin.id])
 
@@ -491,7 +491,7 @@ def test_what_was_made_from_the_same_event_does_not_take_others_words_with_it(wo
         world.captured("UserPromptSubmit", prompt_id=f"p{number}", prompt=everyday, session_id=f"s{number}")
     world.memory.drain()
     archive = world.memory.archive
-    first, _ = world.memory.store.events(EVERYTHING, EventFilter(), limit=9)
+    first, _ = world.memory.store.archive.events(EVERYTHING, EventFilter(), limit=9)
     told = world.memory.remember(NewMemory(SENTENCE, provenance={"event": first.id}))
     world.memory.erase([told.id])
     [(theirs, message)] = [
@@ -501,7 +501,7 @@ def test_what_was_made_from_the_same_event_does_not_take_others_words_with_it(wo
         if message.text != ERASED
     ]
     assert (theirs != first.session, message) == (True, everyday)
-    [left] = world.memory.store.memories(EVERYTHING, MemoryFilter(kinds=(Kind.OBSERVATION,)))
+    [left] = world.memory.store.memories.find(EVERYTHING, MemoryFilter(kinds=(Kind.OBSERVATION,)))
     assert (left.session, left.body) == (theirs, everyday)
 
 

@@ -43,7 +43,7 @@ def opened(home: Path, scratch_home: Path) -> Iterator[Memory]:
 
 
 def everything(memory: Memory) -> dict[str, StoredMemory]:
-    return {item.id: item for item in memory.store.memories(EVERYTHING, ALL)}
+    return {item.id: item for item in memory.store.memories.find(EVERYTHING, ALL)}
 
 
 def source(item: StoredMemory) -> str:

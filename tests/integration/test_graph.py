@@ -14,7 +14,7 @@ from claude_memory.errors import NotFound
 from claude_memory.graph.extract import named
 from claude_memory.graph.knowledge import write_mirrors
 from claude_memory.graph.walk import activated
-from claude_memory.store.graph_protocol import Entity, graph_of
+from claude_memory.store.lifecycle_model import Entity
 
 WORDS = {"embedder": "none"}
 
@@ -94,7 +94,7 @@ def test_activation_reaches_what_is_two_steps_away_and_less_so(memory: Memory) -
             NewMemory("third", topics=["tax"]),
         ]
     )
-    reached = activated(graph_of(memory.store), memory.project.id, {Entity("file", "src/a.py"): 1.0})
+    reached = activated(memory.store.graph, memory.project.id, {Entity("file", "src/a.py"): 1.0})
     assert reached[near] > reached[far] > 0
     assert alone not in reached
 
@@ -113,7 +113,7 @@ def test_what_is_erased_leaves_no_name_behind(memory: Memory) -> None:
     memory.erase([kept.id])
     with pytest.raises(NotFound):
         memory.graph.around("ZanzibarKeeper")
-    assert graph_of(memory.store).common(memory.project.id, ("topic", "symbol"), limit=9) == []
+    assert memory.store.graph.common(memory.project.id, ("topic", "symbol"), limit=9) == []
 
 
 def test_knowledge_tells_reasons_what_was_replaced_and_how_often(memory: Memory, tmp_path: Path) -> None:

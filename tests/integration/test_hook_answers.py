@@ -19,7 +19,7 @@ from claude_memory import Memory, NewMemory
 from claude_memory.capture.spool import Spool
 from claude_memory.install.plugin import hook_arguments, hook_program
 from claude_memory.model import EventKind, SearchScope
-from claude_memory.store.protocol import EventFilter
+from claude_memory.store.archive_model import EventFilter
 from claude_memory.summaries.shelf import Shelf
 
 DECISION = "Invoices are rendered by Typst because the LaTeX image is 4 GB"
@@ -99,7 +99,9 @@ def injections(agent: Agent) -> list[dict[str, Any]]:
     with Memory.open(agent.home, agent.project, flags={"embedder": "none"}) as memory:
         memory.drain()
         wanted = EventFilter(kinds=(EventKind.INJECTION,))
-        events = memory.store.events(SearchScope((memory.project.id,)), wanted, limit=100, newest_first=False)
+        events = memory.store.archive.events(
+            SearchScope((memory.project.id,)), wanted, limit=100, newest_first=False
+        )
         return [dict(event.payload) for event in events]
 
 
@@ -227,7 +229,9 @@ def test_the_context_in_a_prompt_is_not_captured_as_if_somebody_had_said_it(agen
     )
     with Memory.open(agent.home, agent.project, flags={"embedder": "none"}) as memory:
         memory.drain()
-        events = memory.store.events(SearchScope(None), EventFilter(kinds=(EventKind.TOOL_USE,)), limit=5)
+        events = memory.store.archive.events(
+            SearchScope(None), EventFilter(kinds=(EventKind.TOOL_USE,)), limit=5
+        )
     [event] = events
     assert QUESTION in event.payload["tool_input"]["prompt"]
     assert DECISION not in json.dumps(dict(event.payload))

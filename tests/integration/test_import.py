@@ -45,14 +45,14 @@ def run(memory: Memory, *paths: Path, **more: Any) -> Imported:
 
 def bodies(memory: Memory) -> list[str]:
     """The exchanges; what is made of them has its own tests."""
-    found = memory.store.memories(EVERYTHING, MemoryFilter(kinds=(Kind.OBSERVATION,)))
+    found = memory.store.memories.find(EVERYTHING, MemoryFilter(kinds=(Kind.OBSERVATION,)))
     return sorted(item.body for item in found)
 
 
 def shown(memory: Memory) -> str:
     """All that is kept of exchanges, records and statements."""
     records = memory.archive.session_records(EVERYTHING, 100)
-    found = memory.store.memories(EVERYTHING, MemoryFilter())
+    found = memory.store.memories.find(EVERYTHING, MemoryFilter())
     told = [(item.title, item.body, dict(item.provenance)) for item in found]
     return repr([told, [(known.title, record) for known, record in records]])
 
@@ -88,7 +88,7 @@ def test_all_agents_are_found_and_searchable(memory: Memory, scratch_home: Path)
         "rename billing module": "billing",
     }.items():
         ids = [hit.id for hit in memory.search(question, limit=2, all_projects=True)]
-        found = memory.store.memories(EVERYTHING, MemoryFilter(), ids=ids)
+        found = memory.store.memories.find(EVERYTHING, MemoryFilter(), ids=ids)
         assert any(answer in item.body for item in found), question
 
 
@@ -204,7 +204,7 @@ def test_one_agent_alone(memory: Memory, scratch_home: Path) -> None:
 def test_what_was_not_written_here_is_nobodys_own_words(memory: Memory, tmp_path: Path) -> None:
     ordinary().write(tmp_path)
     assert run(memory, tmp_path).messages == 11
-    assert {item.trust for item in memory.store.memories(EVERYTHING, MemoryFilter())} == {Trust.IMPORTED}
+    assert {item.trust for item in memory.store.memories.find(EVERYTHING, MemoryFilter())} == {Trust.IMPORTED}
 
 
 def test_a_named_file_that_is_nobodys_is_refused(memory: Memory, tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_copies_add_neither_messages_nor_memories(
     assert done.messages == 13
     assert done.duplicates == 22
     assert len(bodies(memory)) == len(set(bodies(memory))) == 3  # two requests, and the one in the fork
-    decided = memory.store.memories(EVERYTHING, MemoryFilter(kinds=(Kind.DECISION, Kind.FIX)))
+    decided = memory.store.memories.find(EVERYTHING, MemoryFilter(kinds=(Kind.DECISION, Kind.FIX)))
     assert len(decided) == len({item.body for item in decided})
     assert memory.conversations.named(fork.id).continues == session.id
     assert [item.text for item in memory.archive.messages(memory.conversations.named(fork.id).number)] == [
@@ -369,10 +369,10 @@ def test_what_is_erased_stays_away(memory: Memory, scratch_home: Path) -> None:
     run(memory)
     [gone] = [
         item
-        for item in memory.store.memories(EVERYTHING, MemoryFilter(kinds=(Kind.OBSERVATION,)))
+        for item in memory.store.memories.find(EVERYTHING, MemoryFilter(kinds=(Kind.OBSERVATION,)))
         if "Changed: every lookup" in item.body
     ]
-    memory.store.erase([gone.id])
+    memory.store.memories.erase([gone.id])
     # One exchange with all its messages, and what the session's record told of it; the other one stays.
     assert not [text for _, _, text in kept(memory) if "every lookup" in text]
     assert "every lookup" not in shown(memory)
@@ -391,9 +391,11 @@ def test_no_byte_of_what_was_erased_is_left(memory: Memory, scratch_home: Path) 
     session = ordinary().prompt("What is the code word?")
     session.says("The code word is quetzalcoatlish, keep it to yourself please.").write(scratch_home)
     run(memory)
-    gone = [item.id for item in memory.store.memories(EVERYTHING, MemoryFilter()) if "quetzal" in item.body]
+    gone = [
+        item.id for item in memory.store.memories.find(EVERYTHING, MemoryFilter()) if "quetzal" in item.body
+    ]
     assert gone
-    memory.store.erase(gone)
+    memory.store.memories.erase(gone)
     memory.store.close()
     stored = b"".join(path.read_bytes() for path in memory.home.glob("memory.db*"))
     assert b"quetzalcoatl" not in stored

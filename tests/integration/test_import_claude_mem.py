@@ -47,7 +47,7 @@ def database(tmp_path: Path) -> Path:
 
 
 def found(memory: Memory) -> list[StoredMemory]:
-    return memory.store.memories(SearchScope(None), MemoryFilter(), newest_first=False)
+    return memory.store.memories.find(SearchScope(None), MemoryFilter(), newest_first=False)
 
 
 def test_observations_summaries_and_prompts_become_memories(memory: Memory, database: Path) -> None:

@@ -21,7 +21,6 @@ from tests.integration.mcp_talk import words_only
 from claude_memory import Memory, NewMemory
 from claude_memory.capture.spool import Spool
 from claude_memory.model import MemoryId
-from claude_memory.store.lifecycle_protocol import lifecycle_of
 from claude_memory.surfaces.mcp.server import Server
 
 FOREIGN = "xylophonist"
@@ -252,7 +251,7 @@ def test_what_an_agent_opens_counts_as_a_use(fuzzed: Fuzzed) -> None:
     fuzzed.call("get_memories", {"ids": [own[:12]]})
     fuzzed.server.idle(time.monotonic())
     with fuzzed.server.access.memory() as memory:
-        assert [review.reason for review in lifecycle_of(memory.store).reviews(memory.find([own])[0].id)] == [
+        assert [review.reason for review in memory.store.lifecycle.reviews(memory.find([own])[0].id)] == [
             "opened"
         ]
 
@@ -262,4 +261,4 @@ def test_a_use_is_noted_at_the_latest_when_the_server_ends(fuzzed: Fuzzed) -> No
     fuzzed.call("get_memories", {"ids": [own]})
     fuzzed.server.close()
     with Memory.open(fuzzed.home, fuzzed.home.parent) as memory:
-        assert len(lifecycle_of(memory.store).reviews(MemoryId(own))) == 1
+        assert len(memory.store.lifecycle.reviews(MemoryId(own))) == 1

@@ -24,7 +24,6 @@ from claude_memory.capture.spool import Spool
 from claude_memory.embed import process as embedder_process
 from claude_memory.errors import EmbedderUnavailable
 from claude_memory.model import Status
-from claude_memory.store.lifecycle_protocol import lifecycle_of
 from claude_memory.surfaces.mcp.server import Server
 
 PATIENCE = 30.0
@@ -222,10 +221,10 @@ def test_what_came_without_a_model_is_judged_while_the_server_has_one(
         for text in ("Nothing is merged without a review.", "Nothing gets merged without a review."):
             memory.remember(NewMemory(text, kind="decision"), embed=False)
         running().search("when is a change reviewed")
-        assert until(lambda: not lifecycle_of(memory.store).unjudged(1), 20)
+        assert until(lambda: not memory.store.lifecycle.unjudged(1), 20)
         [decision] = memory.search("nothing is merged without a review", limit=1)
         # Close in meaning: linked as the newer one on the same subject, and both stay.
-        assert [one.kind for one in lifecycle_of(memory.store).relations([decision.id])] == ["newer"]
+        assert [one.kind for one in memory.store.lifecycle.relations([decision.id])] == ["newer"]
         assert decision.status is Status.ACTIVE
 
 

@@ -14,7 +14,6 @@ from claude_memory.model import Kind, MemoryFilter, MemoryId, ProjectIdentity, S
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.sqlite import schema
-from claude_memory.store.sqlite.store import SqliteStore
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -24,7 +23,7 @@ def home(tmp_path):
     """A home with one memory, written by the released schema."""
     store = open_store(tmp_path, Settings())
     project = store.project_for(ProjectIdentity(("path:/a",), "a", "/a")).id
-    store.add((), [StoredMemory(MemoryId("m1"), project, Kind.NOTE, "title", "zebra", NOW, NOW)])
+    store.memories.add([StoredMemory(MemoryId("m1"), project, Kind.NOTE, "title", "zebra", NOW, NOW)])
     store.close()
     return tmp_path
 
@@ -56,7 +55,7 @@ def test_a_new_store_has_the_current_schema_and_no_backup(home):
 def test_migrating_keeps_a_verified_backup_first(home, newer):
     store = open_store(home, Settings())
     assert store.stats().schema_version == schema.CURRENT
-    assert store.integrity().problems == ()
+    assert store.check().problems == ()
     store.close()
     assert moods(home) == ["calm"]
     [backup] = (home / "backups").iterdir()
@@ -73,8 +72,8 @@ def test_migrating_with_orphan_rows(home, newer):
     db.close()
     store = open_store(home, Settings())
     assert store.stats().schema_version == schema.CURRENT
-    store.rebuild_index()
-    assert len(store.memories(SearchScope(None), MemoryFilter())) == 1
+    store.memories.rebuild_index()
+    assert len(store.memories.find(SearchScope(None), MemoryFilter())) == 1
     store.close()
 
 
@@ -95,7 +94,7 @@ def test_a_failed_migration_changes_nothing(home, monkeypatch):
         open_store(home, Settings())
     monkeypatch.undo()
     store = open_store(home, Settings())
-    assert store.integrity().problems == ()
+    assert store.check().problems == ()
     store.close()
 
 
@@ -107,13 +106,6 @@ def test_without_a_backup_there_is_no_migration(home, newer):
     db = apsw.Connection(str(home / "memory.db"))
     assert db.pragma("user_version") == schema.CURRENT - 1
     db.close()
-
-
-def test_a_caller_may_make_its_own_backup(home, newer):
-    seen = []
-    SqliteStore.open(home / "memory.db", home, before_migration=seen.append).close()
-    assert seen == [home / "memory.db"]
-    assert not (home / "backups").exists()
 
 
 def test_many_processes_make_one_store(tmp_path):

@@ -23,7 +23,7 @@ from claude_memory.model import (
     memory_id,
 )
 from claude_memory.settings import Settings
-from claude_memory.store import open_store
+from claude_memory.store import open_store, set_damaged_aside
 from claude_memory.store.protocol import Store
 
 EVERYTHING = SearchScope(None)
@@ -51,7 +51,7 @@ def memory(store: Store, body: str, *, day: int = 0, **more: object) -> StoredMe
 
 
 def everything(store: Store) -> dict[str, StoredMemory]:
-    return {found.id: found for found in store.memories(EVERYTHING, ALL)}
+    return {found.id: found for found in store.memories.find(EVERYTHING, ALL)}
 
 
 def lost(home: Path, store: Store) -> Store:
@@ -66,10 +66,10 @@ def test_every_memory_in_its_last_state_comes_back(home: Path, store: Store) -> 
     first = memory(store, "use jwt", topics=("auth",), files=("src/auth.py",), provenance={"by": "ana"})
     second = memory(store, "数据库 in WAL mode", day=1, kind=Kind.DECISION, pinned=True)
     third = memory(store, "forgotten", day=2)
-    store.add((), [first, second, third])
+    store.memories.add([first, second, third])
     mirror.flush(home, store)
-    store.update(replace(first, body="use paseto", updated_at=START + timedelta(days=5)))
-    store.update(
+    store.memories.update(replace(first, body="use paseto", updated_at=START + timedelta(days=5)))
+    store.memories.update(
         replace(
             third,
             status=Status.FORGOTTEN,
@@ -84,13 +84,13 @@ def test_every_memory_in_its_last_state_comes_back(home: Path, store: Store) -> 
     assert rebuilt.replay(mirror.read(home)).memories == 3
     assert everything(rebuilt) == before
     assert {project.name for project in rebuilt.projects()} == {"p"}
-    rebuilt.rebuild_index()
-    assert rebuilt.integrity().problems == ()
+    rebuilt.memories.rebuild_index()
+    assert rebuilt.check().problems == ()
     rebuilt.close()
 
 
 def test_replaying_twice_or_over_a_sound_store_changes_nothing(home: Path, store: Store) -> None:
-    store.add((), [memory(store, f"note {number}") for number in range(20)])
+    store.memories.add([memory(store, f"note {number}") for number in range(20)])
     mirror.flush(home, store)
     before = everything(store)
     store.replay(mirror.read(home))
@@ -102,13 +102,13 @@ def test_replaying_twice_or_over_a_sound_store_changes_nothing(home: Path, store
 def test_a_crash_between_file_and_store_is_made_good_by_replay(
     home: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.add((), [memory(store, "one"), memory(store, "two")])
+    store.memories.add([memory(store, "one"), memory(store, "two")])
 
-    def crash(through: int) -> None:
+    def crash(cursor: str, through: int) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(store, "changes_mirrored", crash)
+        patched.setattr(store, "changes_taken", crash)
         with pytest.raises(KeyboardInterrupt):
             mirror.flush(home, store)
     mirror.flush(home, store)
@@ -121,10 +121,10 @@ def test_a_crash_between_file_and_store_is_made_good_by_replay(
 
 def test_what_was_erased_is_in_no_file_and_does_not_come_back(home: Path, store: Store) -> None:
     secret = memory(store, "the launch code is zebra")
-    store.add((), [secret, memory(store, "harmless")])
+    store.memories.add([secret, memory(store, "harmless")])
     mirror.flush(home, store)
     old_lines = (home / mirror.CURRENT).read_bytes()
-    store.erase([secret.id])
+    store.memories.erase([secret.id])
     mirror.purge(home, [secret.id])
     mirror.flush(home, store)
     store.close()
@@ -139,17 +139,17 @@ def test_what_was_erased_is_in_no_file_and_does_not_come_back(home: Path, store:
 
 
 def test_a_damaged_database_is_set_aside_and_a_sound_one_stays(home: Path, store: Store) -> None:
-    store.add((), [memory(store, f"note {number} " + "x" * 500) for number in range(200)])
+    store.memories.add([memory(store, f"note {number} " + "x" * 500) for number in range(200)])
     mirror.flush(home, store)
     store.close()
     database = home / "memory.db"
-    assert mirror.set_damaged_store_aside(home) is None
-    assert mirror.set_damaged_store_aside(home / "nowhere") is None
+    assert set_damaged_aside(home, Settings()) is None
+    assert set_damaged_aside(home / "nowhere", Settings()) is None
 
     content = bytearray(database.read_bytes())
     content[8192:60_000] = b"\xaa" * (60_000 - 8192)
     database.write_bytes(content)
-    aside = mirror.set_damaged_store_aside(home)
+    aside = set_damaged_aside(home, Settings())
     assert aside is not None
     assert aside.exists()
     assert not database.exists()
@@ -163,7 +163,7 @@ def test_what_is_no_database_at_all_is_set_aside(home: Path) -> None:
     home.mkdir()
     (home / "memory.db").write_bytes(b"hello" * 1000)
     (home / "memory.db-wal").write_bytes(b"log")
-    aside = mirror.set_damaged_store_aside(home)
+    aside = set_damaged_aside(home, Settings())
     assert aside is not None
     assert aside.read_bytes() == b"hello" * 1000
     assert aside.with_name(aside.name + "-wal").read_bytes() == b"log"
@@ -171,12 +171,12 @@ def test_what_is_no_database_at_all_is_set_aside(home: Path) -> None:
 
 
 def test_several_processes_flush_one_store_without_losing_or_tearing_a_line(home: Path, store: Store) -> None:
-    store.add((), [memory(store, f"note {number}") for number in range(600)])
+    store.memories.add([memory(store, f"note {number}") for number in range(600)])
     script = (
-        "import sys; from pathlib import Path; from claude_memory.store import open_store;"
+        "import sys; from pathlib import Path; from claude_memory.store import open_store, set_damaged_aside;"
         "from claude_memory.settings import Settings; from claude_memory.backup import mirror;"
         "home = Path(sys.argv[1]); store = open_store(home, Settings()); mirror.BATCH = 7;"
-        "exec('while store.pending_changes(1): mirror.flush(home, store)')"
+        "exec('while store.changes_since(mirror.CURRENT, 1): mirror.flush(home, store)')"
     )
     workers = [subprocess.Popen([sys.executable, "-c", script, home]) for _ in range(3)]
     assert [worker.wait(60) for worker in workers] == [0, 0, 0]
@@ -197,7 +197,7 @@ home = Path(sys.argv[1])
 store = open_store(home, Settings())
 print("ready", flush=True)
 for number in range(100_000):
-    store.add((), [memory(store, f"{sys.argv[3]} {number}")])
+    store.memories.add([memory(store, f"{sys.argv[3]} {number}")])
     mirror.flush(home, store)
 """
     command = [sys.executable, "-c", script, home, Path(__file__).parent]

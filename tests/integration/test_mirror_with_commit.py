@@ -15,7 +15,6 @@ from claude_memory import Memory, NewMemory
 from claude_memory.backup import mirror
 from claude_memory.capture import drain as drain_module
 from claude_memory.capture.spool import Spool
-from claude_memory.store.lifecycle_protocol import lifecycle_of
 from claude_memory.store.protocol import Store
 
 
@@ -58,8 +57,8 @@ def test_a_closed_intention_stays_closed(memory: Memory, change: str) -> None:
 def test_a_change_made_beside_the_verbs_is_mirrored_too(memory: Memory) -> None:
     """Whoever writes to the store, by whatever part of it, the mirror follows."""
     [id_] = memory.remember_many([NewMemory(body="ledger rows are immutable")])
-    lifecycle_of(memory.store).archive([id_])
-    assert memory.store.pending_changes(1) == []
+    memory.store.lifecycle.archive([id_])
+    assert memory.store.changes_since("memories.jsonl", 1) == []
     assert [record["change"] for record in mirror.read(memory.home)][-1] == "archive"
 
 
@@ -72,7 +71,7 @@ def test_every_batch_of_a_drain_is_mirrored_before_the_next(
     whole = drain_module._Run.batch
 
     def counted(run: drain_module._Run, *arguments: object) -> bool:
-        waiting.append(len(memory.store.pending_changes(10_000)))
+        waiting.append(len(memory.store.changes_since("memories.jsonl", 10_000)))
         return whole(run, *arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(drain_module._Run, "batch", counted)
@@ -105,11 +104,11 @@ def test_a_killed_drain_leaves_one_batch_and_the_next_question_repairs_it(tmp_pa
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=False)
     assert done.returncode == -signal.SIGKILL
     with Memory.open(home, project, flags={"embedder": "none"}) as memory:
-        assert 0 < len(memory.store.pending_changes(10_000)) <= 6  # one commit's
+        assert 0 < len(memory.store.changes_since("memories.jsonl", 10_000)) <= 6  # one commit's
         for path in Spool(home).pending():
             path.path.unlink()
         memory.search("invoice")
-        assert memory.store.pending_changes(1) == []
+        assert memory.store.changes_since("memories.jsonl", 1) == []
         mirrored = {record["memory"]["id"] for record in mirror.read(home) if "memory" in record}
         assert mirrored == ids(memory.store)
 
@@ -117,4 +116,4 @@ def test_a_killed_drain_leaves_one_batch_and_the_next_question_repairs_it(tmp_pa
 def ids(store: Store) -> set[str]:
     from claude_memory.model import MemoryFilter, SearchScope
 
-    return {found.id for found in store.memories(SearchScope(None), MemoryFilter())}
+    return {found.id for found in store.memories.find(SearchScope(None), MemoryFilter())}

@@ -56,7 +56,7 @@ def pull(memory: Memory, here: Spot, home: Path, key: str = "") -> None:
 
 def bodies(home: Path, project: Path) -> set[str]:
     with Memory.open(home, project, flags={"embedder": "none"}) as memory:
-        return {kept.body for kept in memory.store.memories(SearchScope(None), MemoryFilter())}
+        return {kept.body for kept in memory.store.memories.find(SearchScope(None), MemoryFilter())}
 
 
 def talk(number: int) -> list[str]:

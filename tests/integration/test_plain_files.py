@@ -22,7 +22,7 @@ from claude_memory.notes import danger_zone, reflections, session_log
 from claude_memory.notes.places import approve, bring_back
 from claude_memory.platform.layout import prepare
 from claude_memory.settings import Settings
-from claude_memory.store.lifecycle_protocol import Strength, lifecycle_of
+from claude_memory.store.lifecycle_model import Strength
 from claude_memory.surfaces.hooks.answers import respond
 
 NO_MODEL = {"embedder": "none"}
@@ -166,7 +166,7 @@ def test_reflections_come_by_strength_then_newest_first(home: Path, project: Pat
     memory.drain()
     found, _ = reflections.read(home)
     firm = Strength(stability=90.0, difficulty=5.0, reviewed_at=NOW)
-    lifecycle_of(memory.store).put_strengths({reflections.memory_of(home, found[0]): firm})
+    memory.store.lifecycle.put_strengths({reflections.memory_of(home, found[0]): firm})
     text = start(home, project)
     order = [text.index(f"insight number {number}") for number in (0, 2, 1)]
     assert order == sorted(order)

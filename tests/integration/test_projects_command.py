@@ -16,8 +16,7 @@ from claude_memory.capture.spool import Spool
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.lifecycle.intentions import Occasion, due
 from claude_memory.model import ProjectIdentity, SearchScope
-from claude_memory.store.lifecycle_protocol import lifecycle_of
-from claude_memory.store.protocol import EventFilter
+from claude_memory.store.archive_model import EventFilter
 from claude_memory.surfaces.cli import main
 from claude_memory.tasks.api import MemoryAPI
 
@@ -107,9 +106,9 @@ def test_a_shallow_clone_is_merged_once_and_stays_so(
         with Memory.open(home, folder) as memory:
             assert memory.project.id == target
             assert [one.text for one in memory.intentions.list()] == ["look at the runner"]
-            events = memory.store.events(SearchScope((memory.project.id,)), EventFilter(), limit=10)
+            events = memory.store.archive.events(SearchScope((memory.project.id,)), EventFilter(), limit=10)
             assert [event.cwd for event in events] == [str(shallow)]
-            assert memory.store.integrity().problems == ()
+            assert memory.store.check().problems == ()
     captured(home, shallow, "s1", "and what about the cache of the runner")
     with Memory.open(home, full) as memory:
         assert memory.store.stats(memory.project.id).events == 2
@@ -155,7 +154,7 @@ def test_a_clone_is_split_off_with_its_sessions(home: Path, full: Path, tmp_path
         assert own != whole
         memory.drain()
         assert memory.project.id == own
-        assert memory.store.integrity().problems == ()
+        assert memory.store.check().problems == ()
     assert found(home, tmp_path / "fork", "Typst") == []
     assert found(home, tmp_path / "fork", "language of our own") != []
     assert found(home, full, "language of our own") == []
@@ -238,7 +237,7 @@ def test_a_reminder_for_a_codebase_goes_to_that_project_and_no_other_of_its_name
         assert memory.project.name == "shop"
         assert memory.intentions.list() == []
         other = memory.store.project_for(named_like_it)
-        assert lifecycle_of(memory.store).intentions(other) == []
+        assert memory.store.lifecycle.intentions(other) == []
     with Memory.open(home, full) as memory:
         assert [one.intention.text for one in memory.intentions.check(now=NOW)] == [
             "rotate the key of the shop"

@@ -65,7 +65,7 @@ def test_events_after_a_deletion_are_in_a_new_store(memory: Memory, gone: tuple[
     capture(memory.home, "after")
     assert memory.drain().events == 1
     assert stored(memory.home) == {"after"}
-    assert memory.store.integrity().problems == ()
+    assert memory.store.check().problems == ()
 
 
 def test_a_log_that_another_process_made_meanwhile_is_left_alone(memory: Memory, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_commit_into_a_file_that_was_just_replaced_counts_for_nothing(
     memory.remember(NewMemory(body="first"))
     made = backup.create(memory.home, memory.store, tmp_path / "made.zip")
     capture(memory.home, "in between")
-    whole, times = write.add, []
+    whole, times = write.add_events, []
 
     def replaced_meanwhile(db: apsw.Connection, *arguments: object, **named: object) -> object:
         done = whole(db, *arguments, **named)  # type: ignore[arg-type]
@@ -134,7 +134,7 @@ def test_a_commit_into_a_file_that_was_just_replaced_counts_for_nothing(
             shutil.copytree(aside / "spool" / "new", waiting, dirs_exist_ok=True)
         return done
 
-    monkeypatch.setattr(write, "add", replaced_meanwhile)
+    monkeypatch.setattr(write, "add_events", replaced_meanwhile)
     assert memory.drain().busy
     assert memory.drain().events == 1
     assert stored(memory.home) == {"in between"}
@@ -147,7 +147,7 @@ def test_a_store_that_was_replaced_while_it_was_written_says_so(
 
     [id_] = memory.remember_many([NewMemory(body="first")])
     copy = tmp_path / "copy.db"
-    memory.store.snapshot(copy)
+    memory.store.export(copy)
     whole = erase.erase
 
     def replaced(db: apsw.Connection, ids: list[MemoryId], at: str, **named: object) -> object:
@@ -156,5 +156,5 @@ def test_a_store_that_was_replaced_while_it_was_written_says_so(
 
     monkeypatch.setattr(erase, "erase", replaced)
     with pytest.raises(StoreBusy, match="was replaced"):
-        memory.store.erase([id_])
+        memory.store.memories.erase([id_])
     assert [found.id for found in memory.find([id_])] == [id_]

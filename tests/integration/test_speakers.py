@@ -36,7 +36,7 @@ def memory(scratch_home: Path) -> Iterator[Memory]:
 
 
 def trusts(memory: Memory) -> set[Trust]:
-    found = memory.store.memories(SearchScope(None), MemoryFilter(), limit=100)
+    found = memory.store.memories.find(SearchScope(None), MemoryFilter(), limit=100)
     return {one.trust for one in found if "zebra" in one.body}
 
 

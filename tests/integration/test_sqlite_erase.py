@@ -65,7 +65,7 @@ def fill(store, count=400):
         )
         for n in range(count)
     ]
-    store.add((), memories)
+    store.memories.add(memories)
     secret = StoredMemory(
         MemoryId("secret"),
         project,
@@ -82,35 +82,38 @@ def fill(store, count=400):
     event = Event(
         EventId("e1"), EventKind.PROMPT, "a", SessionId("s0"), project, "/w", NOW, {"text": "zanzibarcode"}
     )
-    store.add([event], [secret])
-    store.update(replace(secret, title="quagmirekey again", updated_at=NOW + timedelta(days=1)))
-    passages = store.unembedded("model-a", 10_000)
+    store.archive.add(events=[event])
+    store.memories.add([secret])
+    store.memories.update(replace(secret, title="quagmirekey again", updated_at=NOW + timedelta(days=1)))
+    passages = store.memories.unembedded("model-a", 10_000)
     made = np.random.default_rng(1).integers(-100, 100, (len(passages), 32), dtype=np.int8)
-    store.add_vectors("model-a", [(one.id, row.tobytes()) for one, row in zip(passages, made, strict=True)])
+    store.memories.add_vectors(
+        "model-a", [(one.id, row.tobytes()) for one, row in zip(passages, made, strict=True)]
+    )
     scope = SearchScope((project,))
-    store.vector_candidates(scope, MemoryFilter(), made[0].tobytes(), "model-a", 5)
+    store.memories.vector_candidates(scope, MemoryFilter(), made[0].tobytes(), "model-a", 5)
     return scope, [row.tobytes() for one, row in zip(passages, made, strict=True) if one.memory == "secret"]
 
 
 def test_no_byte_is_left_in_any_file(home, store):
     scope, vectors = fill(store)
     assert files_with_markers(home) != []
-    store.erase([MemoryId("secret")])
+    store.memories.erase([MemoryId("secret")])
     assert files_with_markers(home) == []
     everything = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
     assert not any(vector in everything for vector in vectors)
-    assert store.integrity().problems == ()
-    assert len(store.text_candidates(scope, MemoryFilter(), {"word7": 1.0}, 9)) > 0
+    assert store.check().problems == ()
+    assert len(store.memories.text_candidates(scope, MemoryFilter(), {"word7": 1.0}, 9)) > 0
 
 
 def test_nor_when_others_had_the_store_open(home, store):
     scope, vectors = fill(store)
     other = open_store(home, Settings())
-    assert other.memories(scope, MemoryFilter(), limit=1)
-    other.vector_candidates(scope, MemoryFilter(), vectors[0], "model-a", 5)
-    store.erase([MemoryId("secret")])
+    assert other.memories.find(scope, MemoryFilter(), limit=1)
+    other.memories.vector_candidates(scope, MemoryFilter(), vectors[0], "model-a", 5)
+    store.memories.erase([MemoryId("secret")])
     assert files_with_markers(home) == []
-    scan = other.vector_candidates(scope, MemoryFilter(), vectors[0], "model-a", 5)
+    scan = other.memories.vector_candidates(scope, MemoryFilter(), vectors[0], "model-a", 5)
     assert scan.scanned == 400
     other.close()
 
@@ -121,10 +124,10 @@ def test_a_reader_in_the_middle_only_delays_it(home, store):
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM memories").fetchall()
     store._connections.get().set_busy_timeout(50)
-    store.erase([MemoryId("secret")])
-    assert store.memories(scope, MemoryFilter(), ids=[MemoryId("secret")]) == []
+    store.memories.erase([MemoryId("secret")])
+    assert store.memories.find(scope, MemoryFilter(), ids=[MemoryId("secret")]) == []
     assert files_with_markers(home) != []
     reader.execute("COMMIT")
-    store.prune(events_before=None, forgotten_before=None)
+    store.archive.prune(None)
     reader.close()
     assert files_with_markers(home) == []

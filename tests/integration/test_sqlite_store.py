@@ -83,7 +83,7 @@ def test_an_unknown_store_is_refused_without_telling_secrets(tmp_path, named):
 
 @pytest.mark.skipif(os.name == "nt", reason="modes are POSIX")
 def test_only_the_owner_can_read(home, store):
-    store.add((), [memory(store, "m1", "secret")])
+    store.memories.add([memory(store, "m1", "secret")])
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
     for path in home.iterdir():
         assert stat.S_IMODE(path.stat().st_mode) in (0o600, 0o700), path
@@ -115,8 +115,8 @@ def test_everything_is_read_while_another_process_holds_the_write_lock(home, sto
     began = time.monotonic()
     other = open_store(home, Settings())
     project = other.project_for(ProjectIdentity(("path:/never/seen",), "seen", "/never/seen"))
-    assert other.memories(SearchScope((project.id,)), MemoryFilter()) == []
-    assert other.text_candidates(SearchScope((project.id,)), MemoryFilter(), {"x": 1.0}, 5) == []
+    assert other.memories.find(SearchScope((project.id,)), MemoryFilter()) == []
+    assert other.memories.text_candidates(SearchScope((project.id,)), MemoryFilter(), {"x": 1.0}, 5) == []
     assert other.stats().events == 0
     assert time.monotonic() - began < 4
     other.close()
@@ -170,18 +170,18 @@ def test_a_newer_store_is_left_alone(home, store):
 
 
 def test_orphans_are_found_and_rebuilding_removes_them(store):
-    store.add((), [memory(store, f"m{n}", f"zebra {n}") for n in range(3)])
+    store.memories.add([memory(store, f"m{n}", f"zebra {n}") for n in range(3)])
     db = store._connections.get()
     db.pragma("foreign_keys", False)
     db.execute("DELETE FROM memories WHERE id = 'm1'")
     db.execute("DELETE FROM passages WHERE memory = (SELECT number FROM memories WHERE id = 'm2')")
-    problems = " ".join(store.integrity().problems)
+    problems = " ".join(store.check().problems)
     assert "passages without a memory" in problems
     assert "memories without a passage" in problems
     assert "text entries without a passage" in problems
-    store.rebuild_index()
-    assert store.integrity().problems == ()
-    assert len(store.text_candidates(scope(store), MemoryFilter(), {"zebra": 1.0}, 9)) == 2
+    store.memories.rebuild_index()
+    assert store.check().problems == ()
+    assert len(store.memories.text_candidates(scope(store), MemoryFilter(), {"zebra": 1.0}, 9)) == 2
 
 
 def test_a_closed_store_says_so(store):
@@ -195,7 +195,7 @@ def test_a_closed_store_says_so(store):
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root writes anywhere")
 def test_a_read_only_home_can_be_read(home, store):
-    store.add((), [memory(store, "m1", "zebra")])
+    store.memories.add([memory(store, "m1", "zebra")])
     store.close()
     for path in (*home.iterdir(), home):
         path.chmod(0o500 if path.is_dir() else 0o400)
@@ -206,7 +206,7 @@ def test_a_read_only_home_can_be_read(home, store):
 
 
 def test_a_read_only_file_system_can_be_read(home, store, monkeypatch):
-    store.add((), [memory(store, "m1", "zebra")])
+    store.memories.add([memory(store, "m1", "zebra")])
     store.close()
     real_open, real_connection = os.open, apsw.Connection
 
@@ -228,12 +228,12 @@ def test_a_read_only_file_system_can_be_read(home, store, monkeypatch):
 def _assert_readable_only(home):
     opened = open_store(home, Settings())
     where = scope(opened)
-    assert [found.id for found in opened.memories(where, MemoryFilter())] == ["m1"]
-    assert len(opened.text_candidates(where, MemoryFilter(), {"zebra": 1.0}, 9)) == 1
+    assert [found.id for found in opened.memories.find(where, MemoryFilter())] == ["m1"]
+    assert len(opened.memories.text_candidates(where, MemoryFilter(), {"zebra": 1.0}, 9)) == 1
     other = opened.project_for(ProjectIdentity(("path:/new",), "new", "/new"))
     assert other.name == "new"
     with pytest.raises(StoreFault, match="read-only"):
-        opened.add((), [memory(opened, "m2", "x")])
+        opened.memories.add([memory(opened, "m2", "x")])
     opened.close()
 
 
@@ -247,36 +247,35 @@ def test_no_store_can_be_made_where_nothing_can_be_written(tmp_path):
 
 
 def test_a_snapshot_is_whole_private_and_a_store(store, tmp_path, home):
-    store.add((), [memory(store, "m1", "zebra")])
+    store.memories.add([memory(store, "m1", "zebra")])
     target = tmp_path / "copy" / "memory.db"
-    store.snapshot(target)
-    store.add((), [memory(store, "m2", "later")])
+    store.export(target)
+    store.memories.add([memory(store, "m2", "later")])
     copy = open_store(tmp_path / "copy", Settings())
-    assert [found.id for found in copy.memories(scope(copy), MemoryFilter())] == ["m1"]
-    assert copy.integrity().problems == ()
+    assert [found.id for found in copy.memories.find(scope(copy), MemoryFilter())] == ["m1"]
+    assert copy.check().problems == ()
     copy.close()
     if os.name != "nt":
         assert stat.S_IMODE(target.stat().st_mode) == 0o600
 
 
 def test_damage_inside_the_text_index_is_reported_and_repaired(store):
-    store.add((), [memory(store, f"m{n}", f"zebra word{n}") for n in range(50)])
+    store.memories.add([memory(store, f"m{n}", f"zebra word{n}") for n in range(50)])
     store._connections.get().execute("DELETE FROM text_index_data WHERE id > 10")
-    assert any("text_index" in problem for problem in store.integrity().problems)
-    store.rebuild_index()
-    assert store.integrity().problems == ()
-    assert len(store.text_candidates(scope(store), MemoryFilter(), {"zebra": 1.0}, 99)) == 50
+    assert any("text_index" in problem for problem in store.check().problems)
+    store.memories.rebuild_index()
+    assert store.check().problems == ()
+    assert len(store.memories.text_candidates(scope(store), MemoryFilter(), {"zebra": 1.0}, 99)) == 50
 
 
 def test_500_projects_are_listed_together(store):
     ids = [store.project_for(ProjectIdentity((f"path:/p/{n}",), f"p{n}", f"/p/{n}")).id for n in range(500)]
-    store.add(
-        (),
-        [
-            StoredMemory(MemoryId(f"m{n}"), id_, Kind.NOTE, "t", "zebra", NOW, NOW)
-            for n, id_ in enumerate(ids)
-        ],
+    store.memories.add(
+        [StoredMemory(MemoryId(f"m{n}"), id_, Kind.NOTE, "t", "zebra", NOW, NOW) for n, id_ in enumerate(ids)]
     )
     everywhere = SearchScope(None)
-    assert len(store.memories(everywhere, MemoryFilter())) == 500
-    assert len(store.text_candidates(everywhere, MemoryFilter(), {"zebra": 1.0, "title": 1.0}, 1000)) == 500
+    assert len(store.memories.find(everywhere, MemoryFilter())) == 500
+    assert (
+        len(store.memories.text_candidates(everywhere, MemoryFilter(), {"zebra": 1.0, "title": 1.0}, 1000))
+        == 500
+    )

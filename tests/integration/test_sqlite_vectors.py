@@ -15,6 +15,7 @@ from claude_memory.store import open_store
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 IDENTITY = ProjectIdentity(("path:/srv/app",), "app", "/srv/app")
 COUNT = 700
+ROW_BYTES = 48 + 12  # a vector, and beside it its passage and length
 
 
 class Searched:
@@ -26,7 +27,7 @@ class Searched:
         self.store = open_store(home, Settings())
         self.scope = SearchScope((self.store.project_for(IDENTITY).id,))
         self.memories = [self._memory(number) for number in range(COUNT)]
-        self.store.add((), self.memories)
+        self.store.memories.add(self.memories)
         self.embed()
         self.expected = self.ask()
 
@@ -38,13 +39,15 @@ class Searched:
     def embed(self):
         added = [
             (one.id, np.random.default_rng(one.id).integers(-90, 90, 48, dtype=np.int8).tobytes())
-            for one in self.store.unembedded("model-a", 10_000)
+            for one in self.store.memories.unembedded("model-a", 10_000)
         ]
-        self.store.add_vectors("model-a", added)
+        self.store.memories.add_vectors("model-a", added)
 
     def ask(self, store=None):
         query = np.random.default_rng(10**6).integers(-90, 90, 48, dtype=np.int8).tobytes()
-        return (store or self.store).vector_candidates(self.scope, MemoryFilter(), query, "model-a", 20)
+        return (store or self.store).memories.vector_candidates(
+            self.scope, MemoryFilter(), query, "model-a", 20
+        )
 
     def ask_anew(self):
         store = open_store(self.home, Settings())
@@ -66,11 +69,11 @@ def searched(tmp_path):
 
 
 def test_the_cache_is_written_private_and_used(searched):
-    assert searched.file("*.i8").stat().st_size == COUNT * 48
+    assert searched.file("*.rows").stat().st_size == COUNT * ROW_BYTES
     assert searched.ask_anew() == searched.expected
 
 
-@pytest.mark.parametrize("pattern", ["*.i8", "*.rows", "*.json"])
+@pytest.mark.parametrize("pattern", ["*.rows", "*.json"])
 @pytest.mark.parametrize("how", ["missing", "empty", "half"])
 def test_damaged_files_are_rebuilt(searched, pattern, how):
     path = searched.file(pattern)
@@ -80,18 +83,18 @@ def test_damaged_files_are_rebuilt(searched, pattern, how):
     else:
         path.write_bytes(content[: len(content) // 2] if how == "half" else b"")
     assert searched.ask_anew() == searched.expected
-    assert searched.store.integrity().problems == ()
+    assert searched.store.check().problems == ()
 
 
 def test_flipped_bits_are_reported_and_text_search_goes_on(searched):
-    path = searched.file("*.i8")
+    path = searched.file("*.rows")
     content = bytearray(path.read_bytes())
     content[100] ^= 64
     path.write_bytes(content)
-    assert any("checksum" in problem for problem in searched.store.integrity().problems)
-    assert len(searched.store.text_candidates(searched.scope, MemoryFilter(), {"w7": 1.0}, 9)) == 1
-    searched.store.rebuild_index()
-    assert searched.store.integrity().problems == ()
+    assert any("differs from the table" in problem for problem in searched.store.check().problems)
+    assert len(searched.store.memories.text_candidates(searched.scope, MemoryFilter(), {"w7": 1.0}, 9)) == 1
+    searched.store.memories.rebuild_index()
+    assert searched.store.check().problems == ()
     assert searched.ask_anew() == searched.expected
 
 
@@ -123,28 +126,28 @@ def test_new_vectors_are_found_before_and_after_they_are_in_the_file(searched):
             replace(searched.memories[0], id=MemoryId(f"late{round_}-{n}"), body=f"late {n}")
             for n in range(200)
         ]
-        searched.store.add((), late)
+        searched.store.memories.add(late)
         searched.embed()
         assert searched.ask().scanned == COUNT + 200 * (round_ + 1)
         assert searched.ask() == searched.ask_anew()
-    assert searched.store.integrity().problems == ()
+    assert searched.store.check().problems == ()
 
 
 def test_a_cache_full_of_the_dead_is_written_anew(searched):
     for memory in searched.memories[:400]:
-        searched.store.update(replace(memory, body=f"changed {memory.id}"))
+        searched.store.memories.update(replace(memory, body=f"changed {memory.id}"))
     assert searched.ask().scanned == COUNT - 400
     searched.embed()
     assert searched.ask().scanned == COUNT
     assert searched.ask() == searched.ask_anew()
-    assert searched.file("*.i8").stat().st_size <= COUNT * 48
-    assert searched.store.integrity().problems == ()
+    assert searched.file("*.rows").stat().st_size <= COUNT * ROW_BYTES
+    assert searched.store.check().problems == ()
 
 
 def test_a_restored_copy_of_an_older_store_does_not_use_newer_files(searched, tmp_path):
-    searched.store.snapshot(tmp_path / "copy.db")
-    searched.store.add(
-        (), [replace(searched.memories[0], id=MemoryId(f"x{n}"), body=f"x {n}") for n in range(300)]
+    searched.store.export(tmp_path / "copy.db")
+    searched.store.memories.add(
+        [replace(searched.memories[0], id=MemoryId(f"x{n}"), body=f"x {n}") for n in range(300)]
     )
     searched.embed()
     searched.ask()

@@ -14,7 +14,6 @@ from claude_memory.context.quoting import line_for
 from claude_memory.lifecycle.staleness import changed_share, sketch
 from claude_memory.lifecycle.use import note_uses
 from claude_memory.model import Event, EventId, EventKind, SessionId
-from claude_memory.store.lifecycle_protocol import lifecycle_of
 
 WORDS = {"embedder": "none"}
 NOW = datetime.now(UTC)
@@ -74,7 +73,7 @@ def test_no_file_outside_the_project_is_read(memory: Memory, tmp_path: Path) -> 
     (tmp_path / "secret.txt").write_text("secret", "utf-8")
     (memory.project_root / "link.txt").symlink_to(tmp_path / "secret.txt")
     kept = memory.remember(NewMemory("x", files=["../secret.txt", "link.txt", "/etc/hostname"]))
-    assert lifecycle_of(memory.store).file_states(memory.scope(), [kept.id]) == []
+    assert memory.store.lifecycle.file_states(memory.scope(), [kept.id]) == []
 
 
 def event(memory: Memory, kind: EventKind, minute: int, **payload: object) -> Event:
@@ -91,8 +90,8 @@ def test_what_was_given_and_then_used_grows_stronger_once(memory: Memory) -> Non
             NewMemory("The moon landing was televised in colour somewhere", trust="agent"),
         ]
     )
-    memory.store.add(
-        [
+    memory.store.archive.add(
+        events=[
             event(memory, EventKind.TOOL_USE, 0, tool_input={"file_path": "/srv/shop/src/auth.py"}),
             event(memory, EventKind.INJECTION, 1, memories=[touched, spoken, ignored]),
             event(memory, EventKind.TOOL_USE, 2, tool_input={"file_path": "/srv/shop/src/auth.py"}),
@@ -102,20 +101,19 @@ def test_what_was_given_and_then_used_grows_stronger_once(memory: Memory) -> Non
                 3,
                 last_assistant_message="Since invoice numbers restart each January per country, I will …",
             ),
-        ],
-        [],
+        ]
     )
     since = NOW - timedelta(days=1)
     assert note_uses(memory.store, memory.project, since) == 2
     assert note_uses(memory.store, memory.project, since) == 0
-    known = lifecycle_of(memory.store).strengths([touched, spoken, ignored])
+    known = memory.store.lifecycle.strengths([touched, spoken, ignored])
     assert set(known) == {touched, spoken}
 
 
 def test_slack_tends_every_project_that_wants_it(memory: Memory) -> None:
     memory.remember(NewMemory("Scripts are plain sh.", kind="convention"))
     memory.upkeep.consolidate_in_slack()
-    assert lifecycle_of(memory.store).last_run(memory.project.id) is not None
+    assert memory.store.lifecycle.last_run(memory.project.id) is not None
     assert (memory.home / "projects" / memory.project.id / "conventions.json").exists()
 
 

@@ -109,7 +109,7 @@ def messages(memory: Memory) -> list[tuple[str, str]]:
 
 def of_kind(memory: Memory, *kinds: Kind) -> list[StoredMemory]:
     wanted = MemoryFilter(kinds=kinds, statuses=tuple(Status))
-    return memory.store.memories(EVERYTHING, wanted)
+    return memory.store.memories.find(EVERYTHING, wanted)
 
 
 def visible(memory: Memory) -> list[tuple[str, str, str]]:
@@ -259,7 +259,7 @@ def test_a_tools_output_makes_nobodys_rule(told: Told) -> None:
 
 def test_a_rule_in_typed_words_is_the_persons_and_waits_for_a_yes(told: Told) -> None:
     told.prompt(RULE).says("I will.").captured()
-    [rule] = told.memory.store.memories(EVERYTHING, MemoryFilter(kinds=SETTLED))
+    [rule] = told.memory.store.memories.find(EVERYTHING, MemoryFilter(kinds=SETTLED))
     assert (rule.trust, rule.status, rule.kind) == (Trust.USER, Status.PROPOSED, Kind.CONVENTION)
 
 

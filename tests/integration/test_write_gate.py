@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from claude_memory import Memory, NewMemory
 from claude_memory.lifecycle.entry import NEAR, Action, judged
 from claude_memory.model import Status
-from claude_memory.store.lifecycle_protocol import lifecycle_of
 
 WORDS = {"embedder": "none"}
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -57,7 +56,7 @@ def test_links_point_from_the_newer_to_the_older(memory: Memory) -> None:
     )
     first, second = memory.find([old, new])
     entry._apply(memory.store, second, first, entry.Verdict(first.id, Action.LINKED, second.id, "close"))
-    [relation] = lifecycle_of(memory.store).relations([old])
+    [relation] = memory.store.lifecycle.relations([old])
     assert (relation.source, relation.target, relation.kind) == (new, old, "newer")
 
 
@@ -65,7 +64,7 @@ def test_the_same_said_again_reinforces_and_both_can_be_found(memory: Memory) ->
     old = memory.remember(fact("Deploys happen on Wednesdays."))
     new = memory.remember(fact("deploys happen on  Wednesdays.", 1))
     assert memory.verdicts[new.id].action is Action.REINFORCED
-    assert lifecycle_of(memory.store).strengths([old.id])[old.id].reviews == 1
+    assert memory.store.lifecycle.strengths([old.id])[old.id].reviews == 1
     assert [item.status for item in memory.show([old.id, new.id])] == [Status.ACTIVE, Status.ACTIVE]
 
 

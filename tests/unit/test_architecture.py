@@ -25,7 +25,8 @@ ROWS = (
     {"capture"},
     {"lifecycle"},
     {"graph"},
-    {"store", "embed", "transcripts"},
+    {"transcripts"},
+    {"store", "embed"},
     {"understand"},
     {"platform", "sample"},
     {"text"},
@@ -127,6 +128,14 @@ def test_hooks_capture_with_the_standard_library_alone() -> None:
         assert foreign <= {ANSWER}, f"{path.name} imports {sorted(foreign - {ANSWER})}"
         program = path.read_text("utf-8")
         assert f"\nfrom {ANSWER.rpartition('.')[0]}" not in program, "only inside the function that answers"
+
+
+def test_only_the_sqlite_store_knows_its_database_library() -> None:
+    users = {path for path in modules() if any(name.split(".")[0] == "apsw" for name in imported(path))}
+    outside = {
+        str(path.relative_to(PACKAGE)) for path in users if PACKAGE / "store/sqlite" not in path.parents
+    }
+    assert not outside, f"go through the store: {sorted(outside)}"
 
 
 def loaded_by(statement: str) -> set[str]:

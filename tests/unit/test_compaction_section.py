@@ -131,8 +131,8 @@ def test_what_was_erased_does_not_come_back_from_the_agents_own_file(store: Stor
     said = StoredMemory(
         MemoryId("m1"), project.id, Kind.FACT, "t", "the launch code is heron seven", NOW, NOW
     )
-    store.add([], [said])
-    store.erase([said.id])
+    store.memories.add([said])
+    store.memories.erase([said.id])
     assert "heron" not in told(store, tmp_path, "compact", transcript=str(path))
 
 

@@ -144,8 +144,8 @@ def _check(dice: random.Random, home: Path) -> None:
     store = open_store(home, Settings())
     ours, theirs = project(store, "ours"), project(store, "theirs")
     count = dice.choice([0, 1, 5, 40])
-    store.add([], [random_memory(dice, n, ours, "OURS") for n in range(count)])
-    store.add([], [random_memory(dice, n, theirs, "THEIRS") for n in range(10)])
+    store.memories.add([random_memory(dice, n, ours, "OURS") for n in range(count)])
+    store.memories.add([random_memory(dice, n, theirs, "THEIRS") for n in range(10)])
     if dice.random() < 0.5:
         (home / "MEMORY.md").write_text("\n".join(dice.choices([*NASTY, *WORDS], k=40)), "utf-8")
     budget = dice.choice([0, 15, 40, 200, 2_000, 50_000])
@@ -257,7 +257,7 @@ def test_a_heading_never_stands_alone(store: Store, home: Path) -> None:
 
 def test_every_line_says_why_it_is_there_and_what_it_was_made_from(store: Store, home: Path) -> None:
     here = project(store, "ours")
-    store.add([], [memory(1, here, "Use tabs here", trust=Trust.USER)])
+    store.memories.add([memory(1, here, "Use tabs here", trust=Trust.USER)])
     (home / "MEMORY.md").write_text("Call me Ada.\n", "utf-8")
     built = build(START_SECTIONS, situation(store, home, here), max_tokens=2_000)
     assert "\n".join(line.text for line in built.lines) == built.text
@@ -273,13 +273,12 @@ SAID = "Sessions are kept in PostgreSQL, not in Redis"
 
 def test_one_statement_stands_once_whichever_section_has_it_first(store: Store, home: Path) -> None:
     here = project(store, "ours")
-    store.add(
-        [],
+    store.memories.add(
         [
             memory(1, here, SAID),
             memory(2, here, SAID + ".", kind=Kind.CONVENTION),
             memory(4, here, "Something new about the mailer queue"),
-        ],
+        ]
     )
     (home / "MEMORY.md").write_text(f"- {SAID}.\n", "utf-8")
     text = build(START_SECTIONS, situation(store, home, here), max_tokens=2_000).text
@@ -290,7 +289,7 @@ def test_one_statement_stands_once_whichever_section_has_it_first(store: Store, 
 
 def test_a_row_of_a_table_of_decisions_says_what_it_says(store: Store, home: Path) -> None:
     here = project(store, "ours")
-    store.add([], [memory(1, here, f"{SAID}\nWhy: one store is enough")])
+    store.memories.add([memory(1, here, f"{SAID}\nWhy: one store is enough")])
     row = f"| 2026-11-14 | {SAID} | one store is enough |"
     (home / "MEMORY.md").write_text(
         f"## Decisions\n| Date | Decision | Why |\n|---|---|---|\n{row}\n", "utf-8"
@@ -335,7 +334,7 @@ def test_what_concerns_the_changed_files_comes_before_what_is_merely_new(store: 
     here = project(store, "ours")
     old = memory(400, here, "Payments are retried thrice", files=("src/pay.py",))
     newer = [memory(n, here, f"Decision number {n} about nothing near") for n in range(1, 60)]
-    store.add([], [old, *newer])
+    store.memories.add([old, *newer])
     text = build(
         START_SECTIONS, situation(store, home, here, changed_files=("src/pay.py",)), max_tokens=2_000
     ).text
@@ -359,7 +358,7 @@ def test_memory_files_are_read_and_the_repositorys_own_is_quoted(store: Store, h
 
 def test_a_prompt_that_nothing_fits_gets_silence(store: Store, home: Path) -> None:
     here = project(store, "ours")
-    store.add([], [memory(1, here, "Invoices are rendered by Typst because the LaTeX image is 4 GB")])
+    store.memories.add([memory(1, here, "Invoices are rendered by Typst because the LaTeX image is 4 GB")])
     asked = at_prompt(place(home, here), "which program renders invoices, Typst or LaTeX?")
     assert "rendered by Typst" in asked.text
     assert at_prompt(place(home, here), "how do I boil an egg").text == ""
@@ -367,26 +366,25 @@ def test_a_prompt_that_nothing_fits_gets_silence(store: Store, home: Path) -> No
 
 def test_a_file_is_known_by_any_spelling_and_other_kinds_stay_out(store: Store, home: Path) -> None:
     here, path = project(store, "ours"), str(home / "work" / "src" / "auth.py")
-    store.add(
-        [],
+    store.memories.add(
         [
             memory(1, here, "Never cache tokens here", kind=Kind.LESSON, files=("src/auth.py",)),
             memory(2, here, "I looked at it", kind=Kind.OBSERVATION, files=("src/auth.py",)),
             memory(3, here, "Another file", kind=Kind.LESSON, files=("src/other.py",)),
-        ],
+        ]
     )
     text = at_file(place(home, here), path).text
     assert text.startswith("About “auth.py”, from earlier sessions:")
     assert "Never cache tokens" in text
     assert "looked at it" not in text
     assert "Another file" not in text
-    store.add([], [memory(4, here, "Absolute", kind=Kind.FIX, files=(path,), created_at=NOW)])
+    store.memories.add([memory(4, here, "Absolute", kind=Kind.FIX, files=(path,), created_at=NOW)])
     assert "Absolute" in at_file(place(home, here), path).text, "the newest stands for what was decided"
 
 
 def test_a_persons_preferences_travel_with_the_person(store: Store, home: Path) -> None:
     here, there = project(store, "ours"), project(store, "theirs")
-    store.add([], [memory(1, there, "Prefers tabs", kind=Kind.PREFERENCE, scope=Scope.USER)])
+    store.memories.add([memory(1, there, "Prefers tabs", kind=Kind.PREFERENCE, scope=Scope.USER)])
     assert "Prefers tabs" in build(START_SECTIONS, situation(store, home, here), max_tokens=2_000).text
 
 

@@ -18,11 +18,12 @@ import pytest
 from claude_memory import doctor
 from claude_memory.backup import backup, mirror
 from claude_memory.capture.spool import Spool
-from claude_memory.doctor import Check, database, surroundings, vectors
+from claude_memory.doctor import Check, surroundings, vectors
 from claude_memory.model import Kind, ProjectIdentity, StoredMemory, memory_id
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.protocol import Store
+from claude_memory.store.sqlite import inspection, schema
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +53,7 @@ def remember(store: Store, count: int, word: str = "note") -> list[StoredMemory]
         StoredMemory(memory_id(f"{word} {n}"), project.id, Kind.NOTE, f"{word} {n}", f"{word} {n}", now, now)
         for n in range(count)
     ]
-    store.add((), made)
+    store.memories.add(made)
     return made
 
 
@@ -193,7 +194,7 @@ def test_an_older_schema_is_not_migrated_by_looking(
     home: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.close()
-    monkeypatch.setattr(database.schema, "CURRENT", database.schema.CURRENT + 1)
+    monkeypatch.setattr(schema, "CURRENT", schema.CURRENT + 1)
     before = contents(home)
     assert found(home, "store").level == "warn"
     assert contents(home) == before
@@ -243,12 +244,12 @@ def test_a_store_too_large_to_check_in_time_is_said_to_be(
     home: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remember(store, 2000)
-    monkeypatch.setattr(database, "_CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(inspection, "_LOOK_SECONDS", 0.0)
     assert "deep" in found(home, "integrity").message
 
 
 def test_a_network_drive_warns(home: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "on_network", lambda path: True)
+    monkeypatch.setattr(inspection, "on_network", lambda path: True)
     assert found(home, "file system").level == "warn"
 
 
@@ -351,8 +352,8 @@ def test_missing_vectors_and_those_of_another_model_are_told(
     assert found(home, "vectors").message == "0 of 4 passages have one"
     monkeypatch.setattr(vectors, "_FEW", 1)
     assert found(home, "vectors").level == "warn"
-    waiting = store.unembedded("another", 10)
-    store.add_vectors("another", [(passage.id, bytes(384)) for passage in waiting])
+    waiting = store.memories.unembedded("another", 10)
+    store.memories.add_vectors("another", [(passage.id, bytes(384)) for passage in waiting])
     others = [item for item in doctor.check(home, None) if item.name == "vectors"]
     assert any("another model (another)" in item.message for item in others)
 
@@ -388,7 +389,7 @@ def test_large_logs_warn(home: Path) -> None:
 
 
 def test_an_old_sqlite_is_a_fault(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(surroundings, "_OLDEST_SQLITE", (99, 0, 0))
+    monkeypatch.setattr(inspection, "_OLDEST_LIBRARY", (99, 0, 0))
     assert found(home, "versions").level == "fail"
 
 

@@ -15,7 +15,7 @@ import pytest
 from claude_memory.backup import mirror
 from claude_memory.errors import Conflict, StoreFault
 from claude_memory.platform import locks
-from claude_memory.store.protocol import Change
+from claude_memory.store.model import Change
 
 
 class Ledger:
@@ -30,16 +30,19 @@ class Ledger:
     ):
         sequence = len(self.changes) + 1
         memory = {"id": id_ or f"m{sequence:012}", "body": body, **more}
-        self.changes.append(Change(sequence, {"change": "added", "at": at, "memory": memory}))
+        self.changes.append(
+            Change(sequence, {"change": "added", "at": at, "memory": memory}, "home", sequence)
+        )
 
     def tombstone(self, digest: str, at: str = "2026-11-15T10:00:00+00:00") -> None:
         record = {"change": "erased", "at": at, "tombstone": digest}
-        self.changes.append(Change(len(self.changes) + 1, record))
+        number = len(self.changes) + 1
+        self.changes.append(Change(number, record, "home", number))
 
-    def pending_changes(self, limit: int) -> list[Change]:
+    def changes_since(self, cursor: str, limit: int) -> list[Change]:
         return [change for change in self.changes if change.sequence > self.mirrored][:limit]
 
-    def changes_mirrored(self, through: int) -> None:
+    def changes_taken(self, cursor: str, through: int) -> None:
         self.mirrored = max(self.mirrored, through)
 
 
@@ -74,7 +77,8 @@ def test_a_line_says_what_the_store_recorded(tmp_path: Path, ledger: Ledger) -> 
     raw = (tmp_path / mirror.CURRENT).read_bytes()
     assert raw.count(b"\n") == 1
     assert "数据库".encode() in raw
-    assert list(mirror.read(tmp_path)) == [{"sequence": 1, **ledger.changes[0].record}]
+    told = {"sequence": 1, "home": "home", "clock": 1}
+    assert list(mirror.read(tmp_path)) == [{**told, **ledger.changes[0].record}]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes are POSIX")
@@ -98,11 +102,11 @@ def test_a_crash_before_the_store_knows_gives_the_line_twice_and_loses_none(
 ) -> None:
     ledger.record("one")
 
-    def crash(through: int) -> None:
+    def crash(cursor: str, through: int) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(ledger, "changes_mirrored", crash)
+        patched.setattr(ledger, "changes_taken", crash)
         with pytest.raises(KeyboardInterrupt):
             mirror.flush(tmp_path, ledger)
     ledger.record("two")
@@ -248,7 +252,7 @@ def test_purge_leaves_no_byte_of_the_erased_and_everything_else(tmp_path: Path, 
     os.utime(tmp_path / mirror.CURRENT, (0, 0))
     ledger.record("the secret plan, revised", id_="m0000000000aa")
     ledger.changes.append(
-        Change(4, {"change": "forgot", "at": "2026-10-01T00:00:00+00:00", "id": "m0000000000aa"})
+        Change(4, {"change": "forgot", "at": "2026-10-01T00:00:00+00:00", "id": "m0000000000aa"}, "home", 4)
     )
     ledger.tombstone("feed" * 8)
     mirror.flush(tmp_path, ledger)
@@ -294,7 +298,7 @@ def test_a_long_flush_lets_a_purge_in(
     flusher.start()
     try:
         assert mirror.purge(tmp_path, ["m0"], wait_seconds=30) == 1
-        assert ledger.pending_changes(1)  # it did not have to wait for the end
+        assert ledger.changes_since(mirror.CURRENT, 1)  # it did not have to wait for the end
     finally:
         ledger.mirrored = len(ledger.changes)
         flusher.join()
@@ -341,7 +345,7 @@ def test_purge_and_flush_at_the_same_time_lose_nothing(tmp_path: Path, ledger: L
     original, mirror.BATCH = mirror.BATCH, 5
     try:
         purger.start()
-        while ledger.pending_changes(1):
+        while ledger.changes_since(mirror.CURRENT, 1):
             mirror.flush(tmp_path, ledger)
         purger.join()
     finally:

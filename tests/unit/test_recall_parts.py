@@ -26,7 +26,7 @@ from claude_memory.search import search as priors
 from claude_memory.search.conversations import rank_sessions
 from claude_memory.search.excerpts import WIDTH, one_line, snippet
 from claude_memory.search.scoring import fused
-from claude_memory.store.protocol import TermStatistics
+from claude_memory.store.model import TermStatistics
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

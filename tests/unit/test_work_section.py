@@ -16,8 +16,8 @@ from claude_memory.model import Project, ProjectIdentity, SessionId
 from claude_memory.notes import blocks, session_log
 from claude_memory.notes.session_log import SessionLine
 from claude_memory.settings import Settings
-from claude_memory.store import archive_of, open_store
-from claude_memory.store.archive_protocol import NewMessage
+from claude_memory.store import open_store
+from claude_memory.store.archive_model import NewMessage
 from claude_memory.store.protocol import Store
 from claude_memory.understand.model import Command, Commit, SessionRecord, TaskItem
 from claude_memory.understand.sessions import to_json
@@ -58,7 +58,7 @@ def session(
     message = NewMessage(
         SessionId(name), "claude", "user", ended, "hi", (hash(name),), cwd=folder, parent=parent
     )
-    archive = archive_of(store)
+    archive = store.archive
     archive.add([message], {folder: here(store, project).id})
     [kept] = archive.by_sessions(_everywhere(), [name])
     archive.understood(kept.number, 1, [], record=to_json(record))

@@ -21,8 +21,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-import apsw
-
 from claude_memory.backup import tarball
 from claude_memory.backup.manifest import (
     MAX_FILES,
@@ -42,7 +40,6 @@ CHUNK = tarball.CHUNK
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 0x1
-_READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -264,23 +261,3 @@ def _check_kind(info: zipfile.ZipInfo) -> None:
 def _check_ratio(unpacked: int, packed: int) -> None:
     if unpacked > RATIO_MATTERS_FROM and unpacked > packed * MAX_RATIO:
         raise StoreCorrupt("it would unpack to far more than any home holds")
-
-
-def check_database(path: Path) -> None:
-    """SQLite's own full check of a database file; raises StoreCorrupt, or SchemaTooNew for a newer one."""
-    from claude_memory.store.sqlite import schema
-
-    # immutable: look at the file alone, whatever lies beside it, and write nothing.
-    uri = f"{path.absolute().as_uri()}?immutable=1"
-    try:
-        with contextlib.closing(apsw.Connection(uri, flags=_READ_ONLY)) as connection:
-            schema.version(connection)
-            foreign = schema.foreign_objects(connection)
-            rows = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(3)")]
-    except apsw.Error as fault:
-        raise StoreCorrupt(f"its database cannot be read: {fault}") from None
-    if foreign:
-        raise StoreCorrupt(f"its database holds what no store of ours has: {', '.join(foreign)[:200]}")
-    if rows != ["ok"]:
-        found = " ".join("; ".join(rows).split())[:200]  # SQLite tells some damage over several lines
-        raise StoreCorrupt(f"its database fails the integrity check: {found}")

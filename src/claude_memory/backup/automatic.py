@@ -13,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from claude_memory.backup import home_state
-from claude_memory.backup.backup import Snapshots
 from claude_memory.backup.chunks import vault_at
 from claude_memory.backup.manifest import DATABASE, belongs
 from claude_memory.errors import MemoryFault
@@ -21,12 +20,13 @@ from claude_memory.platform import logs
 from claude_memory.platform.files import private_folder
 from claude_memory.platform.locks import try_lock
 from claude_memory.settings import Settings
+from claude_memory.store.protocol import Store
 
 QUIET_SECONDS = 30.0
 LOCK = "push.lock"
 
 
-def push_if_changed(home: Path, store: Snapshots, settings: Settings, drain: Callable[[], object]) -> None:
+def push_if_changed(home: Path, store: Store, settings: Settings, drain: Callable[[], object]) -> None:
     """Push until nothing changed since; a fault is kept for `doctor`, and the next drain tries again."""
     if not settings.backup_to:
         return
@@ -46,7 +46,7 @@ def _changed(home: Path, settings: Settings) -> bool:
     return (state.place, state.seen) != (settings.backup_to, _fingerprint(home))
 
 
-def _pushed(home: Path, store: Snapshots, settings: Settings) -> bool:
+def _pushed(home: Path, store: Store, settings: Settings) -> bool:
     log = logs.logger("backup")
     seen = _fingerprint(home)  # before the copy: what is written during it counts as new
     try:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from claude_memory import __version__
 from claude_memory.backup import foreign, home_state, mirror, tarball
@@ -29,7 +29,6 @@ from claude_memory.backup.archive import (
     Archive,
     BackupReport,
     BackupSource,
-    check_database,
     damage_named,
 )
 from claude_memory.backup.manifest import (
@@ -49,14 +48,13 @@ from claude_memory.backup.manifest import (
 from claude_memory.backup.restore import recover
 from claude_memory.capture.spool import Spool
 from claude_memory.errors import Conflict, InvalidInput, MemoryFault, NotFound, StoreFault
-from claude_memory.model import ProjectId
 from claude_memory.platform import leftovers
 from claude_memory.platform.files import FILE_MODE, FOLDER_MODE, private_folder, sync_file, sync_folder
-from claude_memory.store.protocol import StoreStats
+from claude_memory.store import check_file
+from claude_memory.store.protocol import Store
 
 __all__ = [
     "BackupReport",
-    "Snapshots",
     "StoredBackup",
     "create",
     "list_backups",
@@ -69,14 +67,6 @@ ENDINGS = (".zip", ".tar.gz", ".tar.zst")
 _PREFIX = "claude-memory-"
 _INSTALLED = ("hooks/", "plugin/")
 _SQLITE_MAGIC = b"SQLite format 3\x00"
-
-
-class Snapshots(Protocol):
-    """The part of a store that a backup needs."""
-
-    def snapshot(self, target: Path) -> None: ...
-
-    def stats(self, project: ProjectId | None = None) -> StoreStats: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +85,7 @@ class StoredBackup:
 
 
 def create(
-    home: Path, store: Snapshots, target: Path | None = None, *, force: bool = False, keep: int = 0
+    home: Path, store: Store, target: Path | None = None, *, force: bool = False, keep: int = 0
 ) -> Path:
     """Write a backup to a file or into a folder, the home's own by default; returns where it is.
 
@@ -118,7 +108,7 @@ def create(
     return target
 
 
-def stream(home: Path, store: Snapshots, sink: BinaryIO) -> Manifest:
+def stream(home: Path, store: Store, sink: BinaryIO) -> Manifest:
     """Write a backup as a `.tar.gz` to something that takes bytes, such as standard output."""
     try:
         with staged(home, store) as (manifest, staging):
@@ -130,7 +120,7 @@ def stream(home: Path, store: Snapshots, sink: BinaryIO) -> Manifest:
 
 
 @contextlib.contextmanager
-def staged(home: Path, store: Snapshots) -> Iterator[tuple[Manifest, Path]]:
+def staged(home: Path, store: Store) -> Iterator[tuple[Manifest, Path]]:
     """Copies of everything that lasts in a folder of ours, and the manifest that names them."""
     # Always in the home, where the sweep finds it: a copy of everything must not stay if we are killed.
     staging = private_folder(home / "cache") / f".backup.{secrets.token_hex(6)}.tmp"
@@ -140,7 +130,7 @@ def staged(home: Path, store: Snapshots) -> Iterator[tuple[Manifest, Path]]:
         collected.take_folder("spool/rejected")  # redacted before it was written
         collected.leave_waiting()
         # The database before the mirror: what is written meanwhile is in the mirror at least.
-        store.snapshot(staging / DATABASE)
+        store.export(staging / DATABASE)
         collected.add_staged(DATABASE)
         with mirror.locked(home):
             collected.take_all_but({"spool", DATABASE})
@@ -184,7 +174,7 @@ def verified(source: BackupSource, home: Path | None = None) -> BackupReport:
         with tempfile.TemporaryDirectory(prefix=leftovers.VERIFYING) as folder:
             source.unpack(Path(folder))
             with damage_named(source.name):
-                check_database(Path(folder) / DATABASE)
+                check_file(Path(folder) / DATABASE)
                 if home is not None:
                     plan = foreign.examine(Path(folder), source.manifest, home)
                     report = replace(report, changes=plan.changes)

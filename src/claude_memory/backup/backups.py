@@ -19,6 +19,7 @@ from claude_memory.backup.manifest import Skipped
 from claude_memory.platform import leftovers
 from claude_memory.platform.files import FILE_MODE
 from claude_memory.settings import Settings
+from claude_memory.store.protocol import Store
 
 STANDARD_INPUT = "-"
 
@@ -31,13 +32,13 @@ class Backups:
     settings: Settings
 
     def create(
-        self, store: backup.Snapshots, target: Path | None = None, *, force: bool = False, keep: int = 0
+        self, store: Store, target: Path | None = None, *, force: bool = False, keep: int = 0
     ) -> tuple[Path, Sequence[Skipped]]:
         """Write a backup to a file or into a folder: its path, and what it left out."""
         made = backup.create(self.home, store, target, force=force, keep=keep)
         return made, Archive(made).manifest.skipped
 
-    def stream(self, store: backup.Snapshots, sink: BinaryIO) -> None:
+    def stream(self, store: Store, sink: BinaryIO) -> None:
         """Write a backup as a `.tar.gz` to something that takes bytes."""
         backup.stream(self.home, store, sink)
 
@@ -63,7 +64,7 @@ class Backups:
 
     def push(
         self,
-        store: backup.Snapshots,
+        store: Store,
         named: str | None = None,
         *,
         keep: int | None = None,
@@ -76,7 +77,7 @@ class Backups:
             home_state.note(self.home, place=to, fault="", pushed_at=time.time())
         return pushed
 
-    def push_if_changed(self, store: backup.Snapshots, drain: Callable[[], object]) -> None:
+    def push_if_changed(self, store: Store, drain: Callable[[], object]) -> None:
         """The backup after each conversation, if the settings name a place."""
         automatic.push_if_changed(self.home, store, self.settings, drain)
 

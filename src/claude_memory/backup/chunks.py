@@ -24,13 +24,14 @@ from pathlib import Path
 
 from claude_memory.backup import tarball
 from claude_memory.backup.archive import BackupReport, damage_named, reported
-from claude_memory.backup.backup import Snapshots, staged
+from claude_memory.backup.backup import staged
 from claude_memory.backup.home_state import home_id
 from claude_memory.backup.locations import BackupPlace, place_at
 from claude_memory.backup.manifest import MAX_MANIFEST_BYTES, Entry, Manifest, decode
 from claude_memory.backup.sealing import Seal, seal_for
 from claude_memory.errors import Conflict, NotFound, StoreCorrupt, StoreFault
 from claude_memory.platform.files import FILE_MODE, private_folder, sync_file
+from claude_memory.store.protocol import Store
 
 HEADS, PACKS, KEY = "heads", "packs", "key.age"
 PACK_BYTES = 4 << 20
@@ -152,7 +153,7 @@ class Vault:
 
     # --- writing
 
-    def push(self, home: Path, store: Snapshots, *, keep: int, force: bool = False) -> Pushed:
+    def push(self, home: Path, store: Store, *, keep: int, force: bool = False) -> Pushed:
         """Bring the place up to date. What was the newest backup there stays until `keep` later ones."""
         base = self._newest_sound()
         own = home_id(home)

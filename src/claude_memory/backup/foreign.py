@@ -7,19 +7,17 @@ trust, names a command or a place, or lets things be deleted sooner.
 
 from __future__ import annotations
 
-import contextlib
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-import apsw
-
 from claude_memory import settings
 from claude_memory.backup.archive import Change
 from claude_memory.backup.manifest import DATABASE, Entry, Manifest, is_program
 from claude_memory.errors import StoreCorrupt
+from claude_memory.store import own_words
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
@@ -65,16 +63,9 @@ def examine(folder: Path, manifest: Manifest, home: Path, *, with_settings: Agre
 
 def of_database(path: Path) -> list[Change]:
     """What the database of a backup holds that agents are told as the person's own words."""
-    uri = f"{path.absolute().as_uri()}?immutable=1"
-    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    with contextlib.suppress(apsw.Error), contextlib.closing(apsw.Connection(uri, flags=flags)) as db:
-        own, everywhere = next(
-            db.execute("SELECT count(*), coalesce(sum(space = 0), 0) FROM memories WHERE trust = 'user'")
-        )
-        if own:
-            told = f"{own} count as the person's own words, {everywhere} of them in every project"
-            return [Change("memories", "memory.db", after=told, taken=True)]
-    return []
+    own, everywhere = own_words(path)
+    told = f"{own} count as the person's own words, {everywhere} of them in every project"
+    return [Change("memories", "memory.db", after=told, taken=True)] if own else []
 
 
 def _is_program(folder: Path, name: str) -> bool:

@@ -17,16 +17,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from claude_memory import settings
 from claude_memory.errors import StoreFault
 from claude_memory.model import ProjectId
 from claude_memory.platform.files import FILE_MODE, private_folder, sync_folder
 from claude_memory.platform.locks import held, try_lock
 from claude_memory.redact.erasure import Holder, holds
-from claude_memory.store import database_path
-from claude_memory.store.protocol import Change
+from claude_memory.store.model import Change
+from claude_memory.store.protocol import Store
 
 CURRENT = "memories.jsonl"
 BATCH = 500
@@ -42,14 +41,6 @@ _ARCHIVE = re.compile(r"memories-(\d{4}-\d{2})(?:-(\d+))?\.jsonl")
 
 
 Erasure = Callable[[ProjectId | None], Holder]
-
-
-class ChangeSource(Protocol):
-    """The part of a store that the mirror needs."""
-
-    def pending_changes(self, limit: int) -> list[Change]: ...
-
-    def changes_mirrored(self, through: int) -> None: ...
 
 
 class Records(Iterator[Mapping[str, Any]]):
@@ -101,7 +92,7 @@ def last_sequence(home: Path) -> int:
     return latest
 
 
-def flush(home: Path, store: ChangeSource, *, now: datetime | None = None) -> int:
+def flush(home: Path, store: Store, *, now: datetime | None = None) -> int:
     """Append what the store has not mirrored yet; returns the lines written, 0 if another stays at it.
 
     Raises StoreFault when the file cannot be written; the changes then stay pending in the store.
@@ -109,7 +100,7 @@ def flush(home: Path, store: ChangeSource, *, now: datetime | None = None) -> in
     written = 0
     deadline = time.monotonic() + _FLUSH_WAIT_SECONDS
     try:
-        while store.pending_changes(1):
+        while store.changes_since(CURRENT, 1):
             lines = _flush_turn(home, store, now or datetime.now(UTC))
             written += lines
             if not lines:
@@ -124,7 +115,7 @@ def flush(home: Path, store: ChangeSource, *, now: datetime | None = None) -> in
     return written
 
 
-def _flush_turn(home: Path, store: ChangeSource, now: datetime) -> int:
+def _flush_turn(home: Path, store: Store, now: datetime) -> int:
     written = 0
     with try_lock(private_folder(home) / LOCK) as free:
         if not free:
@@ -132,11 +123,11 @@ def _flush_turn(home: Path, store: ChangeSource, now: datetime) -> int:
         _rotate(home, now)
         for _ in range(_TURN_BATCHES):
             # Read under the lock: what `purge` has removed cannot be appended after it.
-            changes = store.pending_changes(BATCH)
+            changes = store.changes_since(CURRENT, BATCH)
             if not changes:
                 break
-            append(home, [{"sequence": change.sequence, **change.record} for change in changes])
-            store.changes_mirrored(changes[-1].sequence)
+            append(home, map(_told, changes))
+            store.changes_taken(CURRENT, changes[-1].sequence)
             written += len(changes)
     return written
 
@@ -163,35 +154,6 @@ def purge(
         return sum(_purge_file(path, gone, erased) for path in paths(home))
 
 
-def set_damaged_store_aside(home: Path) -> Path | None:
-    """Before a rebuild: move a database that fails its check out of the way; returns its new path.
-
-    A sound one stays, because it also holds events, which the mirror does not.
-    """
-    path = database_path(home, settings.load(home).store)
-    if not path.exists() or _is_sound(path):
-        return None
-    aside = path.with_name(f"{path.name}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}")
-    for suffix in ("-wal", "-shm", ""):  # the main file last: a new one must never meet an old log
-        with contextlib.suppress(FileNotFoundError):
-            path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
-    sync_folder(path.parent)
-    return aside
-
-
-def _is_sound(path: Path) -> bool:
-    import apsw
-
-    try:
-        with contextlib.closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
-            connection.set_busy_timeout(5_000)
-            return [row[0] for row in connection.execute("PRAGMA integrity_check(1)")] == ["ok"]
-    except (apsw.CorruptError, apsw.NotADBError):
-        return False
-    except apsw.Error as fault:
-        raise StoreFault(f"cannot check {path}: {fault}") from None
-
-
 def locked(home: Path, *, wait_seconds: float = LOCK_WAIT_SECONDS) -> AbstractContextManager[None]:
     """Hold the mirror still; waits for another process for a bounded time, then raises Conflict."""
     conflict = f"another process is writing {home / CURRENT}; try again"
@@ -201,6 +163,11 @@ def locked(home: Path, *, wait_seconds: float = LOCK_WAIT_SECONDS) -> AbstractCo
 def append(home: Path, records: Iterable[Mapping[str, Any]]) -> None:
     """Write records at the end, all on the disk on return. The caller holds the lock."""
     _append(home / CURRENT, b"".join(map(_line, records)))
+
+
+def _told(change: Change) -> dict[str, Any]:
+    """A change as the mirror tells it: its number, the home it was made in, and when."""
+    return {"sequence": change.sequence, "home": change.home, "clock": change.clock, **change.record}
 
 
 def _line(record: Mapping[str, Any]) -> bytes:

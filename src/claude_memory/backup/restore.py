@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.backup import foreign, home_state, mirror, swap
-from claude_memory.backup.archive import BackupReport, BackupSource, check_database, damage_named
+from claude_memory.backup.archive import BackupReport, BackupSource, damage_named
 from claude_memory.backup.manifest import DATABASE
 from claude_memory.errors import ConfigFault, Conflict, StoreFault
 from claude_memory.notes import erasing
 from claude_memory.platform import leftovers
 from claude_memory.platform.files import FOLDER_MODE, private_folder, sync_folder, write_atomically
 from claude_memory.settings import Settings
-from claude_memory.store import open_store
+from claude_memory.store import check_file, open_store
 
 # No part of a backup, and still wanted after a restore. Other caches belong to the old database.
 _CARRIED_OVER = ("backups", "cache/models", "hooks", "install", "install.json", "logs", "plugin")
@@ -112,7 +112,7 @@ def _checked(
 ) -> foreign.Plan:
     """Leave in the copy what may be put in place, and nothing else."""
     with damage_named(source.name):
-        check_database(staging / DATABASE)
+        check_file(staging / DATABASE)
         plan = foreign.examine(staging, source.manifest, home, with_settings=with_settings)
     for name in plan.left_out:
         (staging / name).unlink(missing_ok=True)
@@ -185,10 +185,10 @@ def carry_over(old: Path, new: Path) -> int:
         return 0
     with contextlib.closing(open_store(new, Settings())) as store:
         store.replay(unknown)
-        done = store.apply_tombstones()
-        mirror.purge(new, done.ids, cache(store.erased_sentences))
+        done = store.memories.apply_tombstones()
+        mirror.purge(new, done.ids, cache(store.memories.erased_sentences))
         mirror.flush(new, store)
-        erasing.purge(new, store.erased_sentences())
+        erasing.purge(new, store.memories.erased_sentences())
     with mirror.locked(new):
         # Without their numbers, which count the changes of another store.
         mirror.append(new, [{key: record[key] for key in record if key != "sequence"} for record in unknown])

@@ -12,7 +12,7 @@ from typing import Any
 from claude_memory.capture.parse import bound_text
 from claude_memory.capture.prepare import CALL_CHARACTERS, RESULT_CHARACTERS, keys, packed_text
 from claude_memory.model import Event, EventKind, SessionId
-from claude_memory.store.archive_protocol import NewMessage
+from claude_memory.store.archive_model import NewMessage
 from claude_memory.transcripts.model import Role
 from claude_memory.understand.speaker import Manner, Speaker, Verdict, of_hook, of_result
 from claude_memory.understand.tools import rendered

@@ -25,7 +25,6 @@ from claude_memory.model import Event, EventId, ProjectId
 from claude_memory.platform import logs, project
 from claude_memory.redact import redact
 from claude_memory.settings import Settings
-from claude_memory.store import archive_of
 from claude_memory.store.protocol import Store
 from claude_memory.text.times import deadline
 
@@ -192,7 +191,7 @@ class _Run:
         told = list(once.values())
         messages = [message for event in told for message in messages_of(event)]
         projects = {event.cwd: event.project for event in told}
-        added = archive_of(self.store).add(messages, projects, events=told)
+        added = self.store.archive.add(messages, projects, events=told)
         self.done = replace(
             self.done,
             events=self.done.events + added.events,
@@ -202,12 +201,12 @@ class _Run:
     def understand(self, *, at_once: bool) -> None:
         """Make exchanges and memories of what went on, or leave it to a drain that has the time."""
         if not at_once:
-            left = len(archive_of(self.store).waiting(1))
+            left = len(self.store.archive.waiting(1))
             self.done = replace(self.done, waiting=left)
             return
         from claude_memory.capture.understanding import understand_waiting
 
-        new, left = understand_waiting(self.store, archive_of(self.store), self.out_of_time)
+        new, left = understand_waiting(self.store, self.store.archive, self.out_of_time)
         self.done = replace(self.done, memories=self.done.memories + new, waiting=left)
 
     def project_of(self, cwd: str) -> ProjectId:

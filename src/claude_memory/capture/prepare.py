@@ -15,8 +15,9 @@ from claude_memory.capture.withhold import WITHHELD, withhold
 from claude_memory.model import Event, ProjectId, SessionId
 from claude_memory.redact import is_plain, redact, redact_document
 from claude_memory.settings import Settings
-from claude_memory.store.archive_protocol import NewMessage
+from claude_memory.store.archive_model import NewMessage
 from claude_memory.store.packing import packed
+from claude_memory.text.characters import clean
 from claude_memory.transcripts.claude import AGENT as CLAUDE
 from claude_memory.transcripts.model import Role, Turn
 from claude_memory.understand.speaker import MANNER, SPEAKER, Speaker
@@ -230,9 +231,5 @@ def _is_tool_use(anchor: str) -> bool:
 
 def packed_text(text: str) -> bytes | None:
     """The text compressed; None if it is shorter as it is."""
-    body = packed(text if text.isascii() else _whole_characters(text))
+    body = packed(clean(text))
     return body if isinstance(body, bytes) else None
-
-
-def _whole_characters(text: str) -> str:
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -22,8 +22,8 @@ from claude_memory.model import (
     Trust,
     memory_id,
 )
-from claude_memory.store.archive_protocol import Archive, Conversation, Message, Understood
-from claude_memory.store.protocol import EventFilter, Store
+from claude_memory.store.archive_model import Conversation, EventFilter, Message, Understood
+from claude_memory.store.protocol import Archive, Store
 from claude_memory.understand import exchanges as understanding
 from claude_memory.understand import sessions, statements, titles
 from claude_memory.understand.agent_summary import feedback_and_fixes, read
@@ -77,7 +77,7 @@ def move_events(store: Store, archive: Archive, out_of_time: Callable[[], bool])
     """
     wanted, seen = EventFilter(kinds=_TOLD), set[str]()
     while not out_of_time():
-        page = store.events(SearchScope(None), wanted, limit=PAGE, newest_first=False)
+        page = store.archive.events(SearchScope(None), wanted, limit=PAGE, newest_first=False)
         fresh = [event for event in page if event.id not in seen]
         sessions = {event.session for event in fresh if event.session}
         known = {item.session for item in archive.by_sessions(SearchScope(None), list(sessions)) if item.path}
@@ -197,7 +197,7 @@ def _settled(
     made = [_statement_memory(conversation, statement) for statement in statements.merged(told)]
     ids = [memory.id for memory in made]
     scope = SearchScope((conversation.project,))
-    known = {memory.id: memory for memory in store.memories(scope, _ALL, ids=ids)} if ids else {}
+    known = {memory.id: memory for memory in store.memories.find(scope, _ALL, ids=ids)} if ids else {}
     return [_with_places(memory, known.get(memory.id)) for memory in made]
 
 
@@ -263,7 +263,9 @@ def kin(store: Store, asked: Sequence[StoredMemory]) -> list[StoredMemory]:
     for memory in asked:
         wanted = replace(_ALL, session=memory.session)
         places = places_of(memory)
-        others = store.memories(SearchScope((memory.project,)), wanted) if places and memory.session else []
+        others = (
+            store.memories.find(SearchScope((memory.project,)), wanted) if places and memory.session else []
+        )
         for other in others:
             if other.kind is not Kind.SUMMARY and any(
                 _meet(one, two) for one in places for two in places_of(other)
@@ -276,7 +278,7 @@ def kin(store: Store, asked: Sequence[StoredMemory]) -> list[StoredMemory]:
 
 def records_with(store: Store, ids: Sequence[MemoryId]) -> list[MemoryId]:
     """The records of the sessions that these were understood from: they tell of them, and are made anew."""
-    found = store.memories(SearchScope(None), _ALL, ids=ids)
+    found = store.memories.find(SearchScope(None), _ALL, ids=ids)
     named = ((memory.project, session) for memory in found for session, _, _ in places_of(memory))
     return [_record_id(project, session) for project, session in named]
 

@@ -178,7 +178,9 @@ def _from_transcript(situation: Situation, summed_up: str) -> Mapping[str, Any] 
         summary = open_summary(path, situation.settings)["summary"]
     except (InvalidInput, OSError):
         return None
-    erased = situation.store.erased_sentences(situation.project.id)  # an agent's own file may still say it
+    erased = situation.store.memories.erased_sentences(
+        situation.project.id
+    )  # an agent's own file may still say it
     return {name: without(value, erased, pieces=True) for name, value in summary.items()}
 
 

@@ -18,7 +18,6 @@ from claude_memory.model import SearchScope
 from claude_memory.notes import blocks, reflections
 from claude_memory.notes.places import INVITATION, PersonFiles, ProjectFiles, project_files
 from claude_memory.notes.reading import read_lines
-from claude_memory.store import archive_of
 from claude_memory.text.quotation import clipped, named, plain, quoted
 from claude_memory.text.tokens import tokens
 
@@ -48,11 +47,10 @@ def identity(situation: Situation) -> list[Line]:
 
 def insights(situation: Situation) -> list[Line]:
     """The last thirty reflections: those held most firmly first, then the newest."""
-    from claude_memory.store.lifecycle_protocol import lifecycle_of
 
     found, _ = reflections.read(situation.home)
     last = {reflections.memory_of(situation.home, item): item for item in reversed(found[-MAX_REFLECTIONS:])}
-    held = lifecycle_of(situation.store).strengths(list(last)) if last else {}
+    held = situation.store.lifecycle.strengths(list(last)) if last else {}
     firmness = {id_: -1.0 if state.demoted else state.stability for id_, state in held.items()}
     ordered = sorted(last, key=lambda id_: firmness.get(id_, 0.0), reverse=True)
     return [Line(_insight(last[id_], situation), source="reflections.jsonl") for id_ in ordered]
@@ -107,7 +105,7 @@ def _told_by_records(situation: Situation) -> Sequence[str]:
 def _last_record(situation: Situation) -> str:
     """The minute at which the last session ended that a record tells of; empty if there is none."""
     scope = SearchScope((situation.project.id,))
-    found = archive_of(situation.store).session_records(scope, 1)
+    found = situation.store.archive.session_records(scope, 1)
     return str(found[0][1]["ended"])[:16] if found else ""
 
 

@@ -10,7 +10,6 @@ from claude_memory.context.hints import Hint
 from claude_memory.context.moments import Offer
 from claude_memory.context.quoting import DUE_HEADING, intention_line
 from claude_memory.lifecycle.intentions import Occasion, due
-from claude_memory.store.lifecycle_protocol import lifecycle_of
 
 if TYPE_CHECKING:
     from claude_memory.opening import Opened
@@ -29,7 +28,7 @@ def due_now(
     """Those that were not given yet."""
     named = (*files, *(word for word in words.split() if "/" in word or "." in word[1:-1]))
     occasion = Occasion(memory.project, now, named, words)
-    waiting = due(lifecycle_of(memory.store).intentions(memory.project), occasion, given=given)
+    waiting = due(memory.store.lifecycle.intentions(memory.project), occasion, given=given)
     hints = [Hint(intention_line(one), one.intention.id, one.reason) for one in waiting[:DUE_AT_ONCE]]
     text = "\n".join([DUE_HEADING, *(hint.text for hint in hints)]) if hints else ""
     return Offer(text, hints, ("intentions",) if hints else ())

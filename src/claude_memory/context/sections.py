@@ -26,19 +26,18 @@ _CHARACTERS = 220
 
 def due(situation: Situation) -> list[Line]:
     """Intentions whose time has come; a session that goes on is not told again what it was told."""
-    if not situation.store.has_open_intentions():
+    if not situation.store.lifecycle.has_open_intentions():
         return []
     from claude_memory.context.session_state import SessionState
     from claude_memory.lifecycle.intentions import Occasion
     from claude_memory.lifecycle.intentions import due as due_now
-    from claude_memory.store.lifecycle_protocol import lifecycle_of
 
     given: set[str] = set()
     if situation.session and situation.source in ("resume", "fork"):
         given = SessionState(situation.home, situation.session).given()
     words = situation.branch.replace("/", " ")
     occasion = Occasion(situation.project, situation.now, situation.changed_files, words)
-    found = due_now(lifecycle_of(situation.store).intentions(situation.project), occasion, given=given)
+    found = due_now(situation.store.lifecycle.intentions(situation.project), occasion, given=given)
     return [Line(intention_line(one), MemoryId(one.intention.id), "its time has come") for one in found]
 
 
@@ -46,9 +45,9 @@ def told(situation: Situation) -> list[Line]:
     """What holds: told by the person, kept on purpose by agents; what concerns the changed files first."""
     scope = SearchScope((situation.project.id,))
     live = MemoryFilter(kinds=NOTED_KINDS, statuses=(Status.ACTIVE,))
-    found = situation.store.memories(scope, live, limit=_LOOKED_AT)
+    found = situation.store.memories.find(scope, live, limit=_LOOKED_AT)
     tied = (
-        situation.store.memories(scope, replace(live, files=situation.changed_files[:20]), limit=3)
+        situation.store.memories.find(scope, replace(live, files=situation.changed_files[:20]), limit=3)
         if situation.changed_files
         else []
     )
@@ -75,7 +74,7 @@ def _memory(memory: StoredMemory, reason: str) -> Line:
 def further(situation: Situation) -> list[Line]:
     """How to find more, and what an agent can leave for later."""
     # Kept ready for ranking; counting memories would read them all.
-    if not situation.store.term_statistics(SearchScope((situation.project.id,)), ()).passages:
+    if not situation.store.memories.term_statistics(SearchScope((situation.project.id,)), ()).passages:
         return []
     search = 'search_memory, or `claude-memory search "…"`; `claude-memory conversation ID` opens a session'
     keep = "`claude-memory remember`, `decide`, `lesson`, `reflect`, `buffer`, `notes add`"

@@ -17,7 +17,6 @@ from claude_memory.context.lines import Line
 from claude_memory.model import SearchScope
 from claude_memory.notes import session_log
 from claude_memory.notes.places import PersonFiles
-from claude_memory.store import archive_of
 from claude_memory.text.quotation import clipped, inner, named, plain, quoted
 
 DAYS = 3  # on which there were sessions
@@ -103,7 +102,7 @@ def _logged(line: session_log.SessionLine) -> str:
 def _sessions(situation: Situation) -> list[Worked]:
     """The latest sessions of the project in which something was asked or done, newest first."""
     scope = SearchScope((situation.project.id,))
-    found = archive_of(situation.store).session_records(scope, RECORDS)
+    found = situation.store.archive.session_records(scope, RECORDS)
     sessions = [
         _worked(record, situation.branch)
         for conversation, record in found

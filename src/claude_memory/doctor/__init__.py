@@ -31,10 +31,10 @@ def check(home: Path, project_root: Path | None = None, *, deep: bool = False) -
         *found,
     ]
     if home.is_dir():
-        view = database.View()
+        stored, view = database.look(home, settings, deep=deep)
         findings += [
             *probed("locks", partial(surroundings.locking, home)),
-            *probed("store", partial(database.store, home, settings, view, deep=deep)),
+            *stored,
             *probed("spool", partial(capture.spool, home, settings)),
             *probed("mirror", partial(capture.mirror_files, home, view, deep=deep)),
             *probed("search", partial(vectors.search, home, settings, view, deep=deep)),

@@ -11,10 +11,10 @@ from typing import Any
 
 from claude_memory.backup import mirror
 from claude_memory.capture.spool import Spool
-from claude_memory.doctor.database import View, digest
 from claude_memory.doctor.report import Check, fail, ok, warn
 from claude_memory.settings import Settings
-from claude_memory.store.sqlite import rows
+from claude_memory.store.model import Inspection
+from claude_memory.store.records import digest
 from claude_memory.text import times
 
 _MB = 1 << 20
@@ -63,7 +63,7 @@ def _is_closed(folder: Path) -> bool:
         return True
 
 
-def mirror_files(home: Path, view: View, *, deep: bool) -> Iterator[Check]:
+def mirror_files(home: Path, view: Inspection, *, deep: bool) -> Iterator[Check]:
     """Whether memories.jsonl keeps up with the store, can be read, and says the same."""
     paths = mirror.paths(home)
     copy = _Copy()
@@ -111,7 +111,7 @@ class _Copy:
     def note(self, record: Mapping[str, Any]) -> None:
         memory = record.get("memory")
         if isinstance(memory, dict) and isinstance(memory.get("id"), str):
-            title, body = (rows.clean(str(memory.get(name, ""))) for name in ("title", "body"))
+            title, body = (str(memory.get(name, "")) for name in ("title", "body"))
             self.texts[memory["id"]] = digest(title, body)
 
 

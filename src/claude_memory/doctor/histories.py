@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
-
 from claude_memory.doctor.report import Check, ok, warn
 from claude_memory.settings import Settings
-from claude_memory.store import database_path
-from claude_memory.store.sqlite.connection import open_read_only
+from claude_memory.store import files_read
 from claude_memory.transcripts import places
 from claude_memory.transcripts.model import SourceFile
 
@@ -29,7 +25,7 @@ def histories(home: Path, settings: Settings, *, user_home: Path | None = None) 
     if not found:
         yield ok("conversations", "no agent keeps any here")
         return
-    kept = _read_through(database_path(home, settings.store))
+    kept = files_read(home, settings)
     waiting = [source for source in found if not _is_kept(source, kept)]
     days = cleanup_days()
     ending = [
@@ -63,15 +59,3 @@ def _age_days(source: SourceFile) -> float:
 
 def _is_kept(source: SourceFile, kept: dict[str, tuple[int, int]]) -> bool:
     return kept.get(str(source.path)) == (source.size, source.modified_ns)
-
-
-def _read_through(path: Path) -> dict[str, tuple[int, int]]:
-    """Size and time of each source when it was last read to its end."""
-    if not path.exists():
-        return {}
-    try:
-        with contextlib.closing(open_read_only(path)) as db:
-            rows = db.execute("SELECT path, size, modified_ns FROM import_files").fetchall()
-    except apsw.SQLError:  # a store from before there were conversations
-        return {}
-    return {str(name): (int(size), int(modified)) for name, size, modified in rows}  # type: ignore[arg-type]

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-import apsw
-
 from claude_memory.errors import MemoryFault
 
 Level = Literal["ok", "warn", "fail"]
@@ -44,5 +42,5 @@ def probed(name: str, probe: Callable[[], Iterable[Check]]) -> list[Check]:
         return list(probe())
     except MemoryFault as fault:
         return [fail(name, str(fault))]
-    except (OSError, ValueError, apsw.Error) as fault:
+    except (OSError, ValueError) as fault:
         return [fail(name, f"cannot be checked: {fault}")]

@@ -12,35 +12,33 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-import apsw
-
 from claude_memory import __version__
 from claude_memory.doctor.report import Check, fail, ok, warn
 from claude_memory.platform import leftovers, locks
 from claude_memory.settings import Settings
+from claude_memory.store import library
 
 _MB = 1 << 20
 _FREE_WARN_MB = 500
 _FREE_FAIL_MB = 50
-_OLDEST_SQLITE = (3, 51, 3)  # before it, two connections that write can lose a WAL's head
 _MOST_FILES = 5000
 
 
 def sqlite_version() -> str:
     """Of the SQLite that the store runs on."""
-    return str(apsw.sqlite_lib_version())
+    return library()[0]
 
 
 def versions() -> Iterator[Check]:
     """This package, Python and SQLite."""
     from claude_memory.hook.claude_memory_hook import FORMAT_VERSION
 
-    sqlite = apsw.sqlite_lib_version()
+    sqlite, safe = library()
     text = (
         f"claude-memory {__version__}, events of format {FORMAT_VERSION}, "
         f"Python {platform.python_version()}, SQLite {sqlite}"
     )
-    if tuple(int(part) for part in sqlite.split(".")[:3]) < _OLDEST_SQLITE:
+    if not safe:
         yield fail("versions", f"{text}: this SQLite can damage a store", "pip install --upgrade apsw")
     else:
         yield ok("versions", text)

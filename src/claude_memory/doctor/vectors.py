@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from claude_memory.doctor.database import View
 from claude_memory.doctor.report import Check, fail, ok, warn
 from claude_memory.embed import open_embedder
 from claude_memory.embed.protocol import Embedder
 from claude_memory.errors import ConfigFault, EmbedderUnavailable
 from claude_memory.settings import Settings
+from claude_memory.store.model import Inspection
 
 _NEEDED = ("numpy", "onnxruntime", "tokenizers")  # asked for by name only: loading them takes a second
 _FEW = 100
@@ -19,7 +19,7 @@ _SHARE = 0.05
 _EMBED = "`claude-memory reindex` makes them; so does every search and drain, a few at a time"
 
 
-def search(home: Path, settings: Settings, view: View, *, deep: bool) -> Iterator[Check]:
+def search(home: Path, settings: Settings, view: Inspection, *, deep: bool) -> Iterator[Check]:
     """The model in use, and passages that it has not seen."""
     try:
         embedder = open_embedder(settings, home / "cache" / "models")
@@ -58,7 +58,7 @@ def _tried(embedder: Embedder, model: str) -> Iterator[Check]:
         yield ok("search", f"words and meaning ({model}, tried now, {len(vector)} dimensions)")
 
 
-def _coverage(model: str, view: View) -> Iterator[Check]:
+def _coverage(model: str, view: Inspection) -> Iterator[Check]:
     if view.passages is None:
         return
     others = {name: count for name, count in view.vectors.items() if name != model}

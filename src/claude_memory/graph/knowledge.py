@@ -26,9 +26,7 @@ from claude_memory.model import (
     StoredMemory,
 )
 from claude_memory.platform.files import private_folder, write_atomically
-from claude_memory.store import archive_of
-from claude_memory.store.graph_protocol import Entity, graph_of
-from claude_memory.store.lifecycle_protocol import Relation, lifecycle_of
+from claude_memory.store.lifecycle_model import Entity, Relation
 from claude_memory.store.protocol import Store
 from claude_memory.text.words import query_terms
 
@@ -93,8 +91,8 @@ def knowledge(store: Store, project: Project, topic: str | None = None) -> Knowl
     """What is known of a project, or of one topic in it; what came up most often first."""
     scope = SearchScope((project.id,))
     wanted = MemoryFilter(kinds=(Kind.DECISION, *RULE_KINDS), statuses=(Status.ACTIVE,))
-    found = [memory for memory in store.memories(scope, wanted, limit=_MOST) if _about(memory, topic)]
-    kept = lifecycle_of(store)
+    found = [memory for memory in store.memories.find(scope, wanted, limit=_MOST) if _about(memory, topic)]
+    kept = store.lifecycle
     related: dict[MemoryId, list[Relation]] = {}
     for relation in kept.relations([memory.id for memory in found]):
         for end in (relation.source, relation.target):
@@ -111,7 +109,7 @@ def knowledge(store: Store, project: Project, topic: str | None = None) -> Knowl
         for memory in found
         if memory.kind is not Kind.DECISION and memory.id not in repeating
     ]
-    things = graph_of(store).common(project.id, _THINGS, limit=20) if topic is None else []
+    things = store.graph.common(project.id, _THINGS, limit=20) if topic is None else []
     return Knowledge(
         tuple(
             _decision(memory, related.get(memory.id, []))
@@ -128,7 +126,7 @@ def recurring(store: Store, scope: SearchScope) -> list[Recurring]:
     """How the project is checked, and which files change together, as its sessions show it."""
     checks: defaultdict[str, list[SessionId]] = defaultdict(list)
     pairs: defaultdict[tuple[str, str], list[SessionId]] = defaultdict(list)
-    for conversation, record in archive_of(store).session_records(scope, _SESSIONS):
+    for conversation, record in store.archive.session_records(scope, _SESSIONS):
         for command in record.get("checks", ()):
             checks[str(command)].append(conversation.session)
         files = [str(path) for path, edits in record.get("files", ()) if edits][:_FILES_A_SESSION]
@@ -173,7 +171,7 @@ def _decision(memory: StoredMemory, related: Sequence[Relation]) -> Decision:
 
 def _rule(store: Store, scope: SearchScope, memory: StoredMemory, related: Sequence[Relation]) -> Rule:
     again = [item.source for item in related if item.kind == "repeats" and item.target == memory.id]
-    repeats = store.memories(scope, MemoryFilter(statuses=tuple(Status)), ids=again) if again else []
+    repeats = store.memories.find(scope, MemoryFilter(statuses=tuple(Status)), ids=again) if again else []
     sessions = {item.session or item.id for item in (memory, *repeats)} | _shown_in(memory)
     since = min(item.created_at for item in (memory, *repeats))
     times = max(1 + len(repeats), len(sessions))
@@ -228,12 +226,12 @@ def write_mirrors(home: Path, store: Store, project: Project) -> list[Path]:
 def _edges(store: Store, found: Knowledge) -> list[dict[str, str]]:
     """What decisions and rules bear on, and how they bear on each other."""
     ids = [decision.memory.id for decision in found.decisions] + [rule.memory.id for rule in found.rules]
-    mentions = graph_of(store).of_memories(ids, limit=_MOST_EDGES) if ids else []
+    mentions = store.graph.of_memories(ids, limit=_MOST_EDGES) if ids else []
     edges = [
         {"from": item.memory, "relation": item.relation, "to": f"{item.entity.kind}:{item.entity.name}"}
         for item in mentions
     ]
-    related = lifecycle_of(store).relations(ids) if ids else []
+    related = store.lifecycle.relations(ids) if ids else []
     return edges + [{"from": item.source, "relation": item.kind, "to": item.target} for item in related]
 
 

@@ -23,9 +23,8 @@ from claude_memory.model import (
     Status,
     StoredMemory,
 )
-from claude_memory.store.graph_protocol import Entity, GraphStore, graph_of
-from claude_memory.store.lifecycle_protocol import lifecycle_of
-from claude_memory.store.protocol import Store
+from claude_memory.store.lifecycle_model import Entity
+from claude_memory.store.protocol import Graph, Store
 from claude_memory.text.quotation import plain, unquoted
 from claude_memory.text.words import is_stop_term, query_terms
 
@@ -103,7 +102,7 @@ class ProjectGraph:
         self._project = project.id
         self._find = find
         self._session_id = session_id
-        self._graph = graph_of(store)
+        self._graph = store.graph
         self._ties: dict[Entity, Ties] = {}
         self._named: set[Entity] = set()  # lead to their newest memories, however many there are
 
@@ -219,7 +218,7 @@ class ProjectGraph:
         """Those of the nodes that are memories of this project one may see."""
         ids = [MemoryId(node.name) for node in nodes if node.kind == "memory"]
         wanted = MemoryFilter(statuses=statuses) if statuses else MemoryFilter()
-        found = self._store.memories(SearchScope((self._project,)), wanted, ids=ids) if ids else []
+        found = self._store.memories.find(SearchScope((self._project,)), wanted, ids=ids) if ids else []
         return {memory_entity(item.id): item for item in found if item.project == self._project}
 
     def _of_memories(self, memories: Mapping[Entity, StoredMemory]) -> Iterator[tuple[Entity, Entity, str]]:
@@ -231,7 +230,7 @@ class ProjectGraph:
             for link, how in ((item.supersedes, "supersedes"), (item.superseded_by, "superseded by")):
                 if link:
                     links.append((node, memory_entity(link), how))
-        for relation in lifecycle_of(self._store).relations(ids):
+        for relation in self._store.lifecycle.relations(ids):
             ends = memory_entity(relation.source), memory_entity(relation.target)
             links += [(one, other, relation.kind) for one, other in (ends, ends[::-1]) if one in memories]
         visible = self._memories([other for _, other, _ in links])
@@ -314,9 +313,7 @@ def _back(came: Mapping[Entity, Entity | None], node: Entity) -> list[Entity]:
     return path
 
 
-def seeds(
-    graph: GraphStore, project: ProjectId, words: str, files: Sequence[str] = ()
-) -> dict[Entity, float]:
+def seeds(graph: Graph, project: ProjectId, words: str, files: Sequence[str] = ()) -> dict[Entity, float]:
     """Where activation starts: the files in play, and every topic or name that the words speak of."""
     found = {Entity("file", plain_path(file)): _FILE_SEED for file in files[:_MOST_SEEDS]}
     for entity in named(words):
@@ -334,7 +331,7 @@ def seeds(
 
 
 def activated(
-    graph: GraphStore, project: ProjectId, seeds: Mapping[Entity, float], *, hops: int = HOPS
+    graph: Graph, project: ProjectId, seeds: Mapping[Entity, float], *, hops: int = HOPS
 ) -> dict[MemoryId, float]:
     """Memories by how much activation reaches them from the seeds; each hop and each crowd weakens it."""
     reached: dict[MemoryId, float] = {}
@@ -352,7 +349,7 @@ def activated(
     return reached
 
 
-def _onward(graph: GraphStore, gained: Mapping[MemoryId, float], known: set[Entity]) -> dict[Entity, float]:
+def _onward(graph: Graph, gained: Mapping[MemoryId, float], known: set[Entity]) -> dict[Entity, float]:
     """What the activated memories mention besides the seeds."""
     strongest = sorted(gained, key=lambda memory: (-gained[memory], memory))[:EACH]
     energy: dict[Entity, float] = {}

@@ -12,18 +12,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import apsw
-
 from claude_memory.capture.prepare import cut_clean
-from claude_memory.errors import InvalidInput
+from claude_memory.errors import InvalidInput, StoreFault
 from claude_memory.model import Kind, ProjectId, ProjectIdentity, SessionId, StoredMemory, Trust, memory_id
 from claude_memory.store.protocol import Store
+from claude_memory.store.sqlite.reader import ForeignDatabase, foreign_database
 from claude_memory.text.words import shorten
 from claude_memory.transcripts.model import moment_of
 
 TEXT_CHARACTERS = 60_000
 BATCH = 500
 TABLES = ("observations", "session_summaries", "user_prompts")
+SESSION_IDS = ("content_session_id", "claude_session_id", "memory_session_id", "sdk_session_id")
 _KINDS = {
     "decision": Kind.DECISION,
     "bugfix": Kind.FIX,
@@ -56,79 +56,61 @@ def import_databases(store: Store, paths: Sequence[Path]) -> Read:
 
 def import_database(store: Store, path: Path) -> Read:
     """Every observation, summary and prompt as a memory; reading it again adds nothing."""
-    db = _opened(path)
+    if not path.is_file():
+        raise InvalidInput(f"no such file: {path}")
+    try:
+        with foreign_database(path) as database:
+            return _read(store, database, path)
+    except StoreFault as fault:
+        raise InvalidInput(f"{path} is no database that can be read: {fault}") from None
+
+
+def _read(store: Store, database: ForeignDatabase, path: Path) -> Read:
+    tables = database.tables()
+    if not tables.intersection(TABLES):
+        raise InvalidInput(f"{path} holds no memories of claude-mem: none of the tables {', '.join(TABLES)}")
     sessions: set[str] = set()
     read = Read()
-    try:
-        found = _rows(db, path, store)
-        while batch := [item for _, item in zip(range(BATCH), found, strict=False)]:
-            good = [item for item in batch if item is not None]
-            sessions.update(item.session for item in good if item.session)
-            added = store.add([], good)
-            read = Read(
-                len(sessions),
-                0,
-                read.duplicates + added.duplicates + added.tombstoned,
-                read.skipped + len(batch) - len(good),
-                read.memories + added.memories,
-            )
-    except apsw.Error as fault:
-        raise InvalidInput(f"{path} cannot be read: {fault}") from None
-    finally:
-        db.close()
+    found = _rows(database, tables, path, store)
+    while batch := [item for _, item in zip(range(BATCH), found, strict=False)]:
+        good = [item for item in batch if item is not None]
+        sessions.update(item.session for item in good if item.session)
+        added = store.memories.add(good)
+        read = Read(
+            len(sessions),
+            0,
+            read.duplicates + added.duplicates + added.tombstoned,
+            read.skipped + len(batch) - len(good),
+            read.memories + added.memories,
+        )
     return read
 
 
-def _opened(path: Path) -> apsw.Connection:
-    if not path.is_file():
-        raise InvalidInput(f"no such file: {path}")
-    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    try:
-        db = apsw.Connection(path.absolute().as_uri() + "?mode=ro", flags=flags)
-        names = {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    except apsw.Error as fault:
-        raise InvalidInput(f"{path} is no database that can be read: {fault}") from None
-    if not names.intersection(TABLES):
-        db.close()
-        raise InvalidInput(f"{path} holds no memories of claude-mem: none of the tables {', '.join(TABLES)}")
-    return db
-
-
-def _rows(db: apsw.Connection, path: Path, store: Store) -> Iterator[StoredMemory | None]:
+def _rows(
+    database: ForeignDatabase, tables: set[str], path: Path, store: Store
+) -> Iterator[StoredMemory | None]:
     """A memory per row of each table that is there; None for a row that says nothing."""
     projects = _Projects(store)
-    sessions = _session_facts(db)
+    sessions = _session_facts(database) if "sdk_sessions" in tables else {}
     for table in TABLES:
-        if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (table,)).get:
+        if table not in tables:
             continue
-        cursor = db.execute(f"SELECT rowid AS rowid_, * FROM {table} ORDER BY rowid")
-        names: list[str] = []
-        for row in cursor:
-            names = names or [column[0] for column in cursor.getdescription()]
-            facts = dict(zip(names, row, strict=True))
-            for key, value in sessions.get(_session_key(facts), {}).items():
-                if facts.get(key) is None:
-                    facts[key] = value
+        for row in database.rows(f"SELECT rowid AS rowid_, * FROM {table} ORDER BY rowid"):
+            shared = sessions.get(_session_key(row), {})
+            facts = {**row, **{key: value for key, value in shared.items() if row.get(key) is None}}
             yield _memory(table, facts, path, projects.of(str(facts.get("project") or "claude-mem")))
 
 
 def _session_key(facts: Mapping[str, Any]) -> str:
-    names = ("content_session_id", "claude_session_id", "memory_session_id", "sdk_session_id")
-    return next((str(facts[name]) for name in names if facts.get(name)), "")
+    return next((str(facts[name]) for name in SESSION_IDS if facts.get(name)), "")
 
 
-def _session_facts(db: apsw.Connection) -> dict[str, dict[str, Any]]:
+def _session_facts(database: ForeignDatabase) -> dict[str, dict[str, Any]]:
     """What sdk_sessions knows, by every id that other tables may use for a session."""
-    if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'sdk_sessions'").get:
-        return {}
     known: dict[str, dict[str, Any]] = {}
-    cursor = db.execute("SELECT * FROM sdk_sessions")
-    for row in cursor:
-        facts = dict(zip([column[0] for column in cursor.getdescription()], row, strict=True))
+    for facts in database.rows("SELECT * FROM sdk_sessions"):
         shared = {"project": facts.get("project"), "agent_session": _session_key(facts)}
-        for name in ("content_session_id", "claude_session_id", "memory_session_id", "sdk_session_id"):
-            if facts.get(name):
-                known[str(facts[name])] = shared
+        known.update({str(facts[name]): shared for name in SESSION_IDS if facts.get(name)})
     return known
 
 

@@ -22,8 +22,8 @@ from claude_memory.platform.agents import canonical
 from claude_memory.platform.files import private_folder
 from claude_memory.platform.locks import held
 from claude_memory.settings import Settings
-from claude_memory.store.archive_protocol import Archive, NewMessage
-from claude_memory.store.protocol import Store
+from claude_memory.store.archive_model import NewMessage
+from claude_memory.store.protocol import Archive, Store
 from claude_memory.transcripts import places
 from claude_memory.transcripts.model import SourceFile
 

@@ -25,7 +25,7 @@ from claude_memory.errors import StoreFault
 from claude_memory.imports.reading import Batch, Task, batches
 from claude_memory.model import Event, StoredMemory
 from claude_memory.settings import Settings
-from claude_memory.store.archive_protocol import NewMessage
+from claude_memory.store.archive_model import NewMessage
 
 AHEAD_BYTES = 12 << 20  # that each worker may be ahead, so that it goes on while the writer commits
 # Messages make no cycles, and thousands of them wait: looking through them for garbage is for nothing.

@@ -17,7 +17,7 @@ from claude_memory.capture.prepare import Preparer
 from claude_memory.platform import project
 from claude_memory.redact import redact_document
 from claude_memory.settings import Settings
-from claude_memory.store.archive_protocol import ImportFile, NewMessage
+from claude_memory.store.archive_model import ImportFile, NewMessage
 from claude_memory.transcripts import documents, lines
 from claude_memory.transcripts.claude import AGENT as CLAUDE
 from claude_memory.transcripts.model import Reader, Role, SourceFile, Turn

@@ -21,7 +21,7 @@ from claude_memory.lifecycle.staleness import refreshed
 from claude_memory.lifecycle.strength import State
 from claude_memory.lifecycle.use import note_uses
 from claude_memory.model import Kind, MemoryFilter, MemoryId, Project, SearchScope, Status, StoredMemory
-from claude_memory.store.lifecycle_protocol import Relation, Step, lifecycle_of
+from claude_memory.store.lifecycle_model import Relation, Step
 from claude_memory.store.protocol import Store
 from claude_memory.text.times import deadline
 from claude_memory.text.words import index_terms, is_stop_term
@@ -64,7 +64,7 @@ def consolidate(
     scope = SearchScope((project.id,))
     memories = [
         memory
-        for memory in store.memories(scope, _COMPARED, newest_first=False)
+        for memory in store.memories.find(scope, _COMPARED, newest_first=False)
         if memory.project == project.id
     ]
     links = [] if out_of_time() else list(_fresh(store, _alike(memories, out_of_time), now))
@@ -84,7 +84,7 @@ def consolidate(
 
 def undo(store: Store, project: Project) -> int:
     """Take back the last run that stands."""
-    kept = lifecycle_of(store)
+    kept = store.lifecycle
     last = kept.last_run(project.id)
     if last is None:
         raise NotFound("there is no consolidation to undo here")
@@ -99,7 +99,7 @@ def undo(store: Store, project: Project) -> int:
 
 def is_wanted(store: Store, project: Project, now: datetime) -> bool:
     """Whether a run in slack is worth it: a day has passed, or fifty memories have come."""
-    last = lifecycle_of(store).last_run(project.id)
+    last = store.lifecycle.last_run(project.id)
     if last is None:
         return True
     _, at, fresh = last
@@ -117,7 +117,7 @@ def _carried_out(
     store: Store, project: Project, links: Sequence[Relation], faded: Sequence[MemoryId], now: datetime
 ) -> int | None:
     """Do and note the steps; a run that changes nothing leaves no trace."""
-    kept = lifecycle_of(store)
+    kept = store.lifecycle
     if not links and not faded:
         last = kept.last_run(project.id)
         return last[0] if last else kept.consolidated(project.id, now, [])
@@ -194,7 +194,7 @@ def _fresh(
     known: set[tuple[MemoryId, MemoryId]] = set()
     for start in range(0, len(pairs), 1_000):
         sources = [source for source, _, _ in pairs[start : start + 1_000]]
-        known.update((item.source, item.target) for item in lifecycle_of(store).relations(sources))
+        known.update((item.source, item.target) for item in store.lifecycle.relations(sources))
     words = {"repeats": "says the same, word for word", "similar": "shares nine words of ten"}
     for source, target, kind in pairs:
         if (source, target) not in known and (target, source) not in known:
@@ -203,7 +203,7 @@ def _fresh(
 
 def _faded(store: Store, memories: Sequence[StoredMemory], now: datetime) -> list[MemoryId]:
     """What has become silent and is nobody's own."""
-    kept = lifecycle_of(store)
+    kept = store.lifecycle
     found = []
     for start in range(0, len(memories), 1_000):
         batch = [item for item in memories[start : start + 1_000] if item.status is Status.ACTIVE]
@@ -220,7 +220,7 @@ def _patterns(store: Store, memories: Sequence[StoredMemory]) -> Iterator[Memory
     again: defaultdict[MemoryId, set[str]] = defaultdict(set)
     ids = list(sessions)
     for start in range(0, len(ids), 1_000):
-        for item in lifecycle_of(store).relations(ids[start : start + 1_000], kinds=("repeats",)):
+        for item in store.lifecycle.relations(ids[start : start + 1_000], kinds=("repeats",)):
             again[item.target].update((sessions.get(item.source, item.source), sessions.get(item.target, "")))
     yield from sorted(id_ for id_, found in again.items() if len(found - {""}) >= _PATTERN_SESSIONS)
 
@@ -237,7 +237,7 @@ def tend(store: Store, *, now: datetime, budget_seconds: float = 2.0) -> list[Pr
         if left <= 0:
             break
         if is_wanted(store, project, now):
-            last = lifecycle_of(store).last_run(project.id)
+            last = store.lifecycle.last_run(project.id)
             note_uses(store, project, last[1] if last else now - timedelta(days=7))
             if Path(project.path).is_dir():
                 refreshed(store, project, Path(project.path))

@@ -20,14 +20,12 @@ from claude_memory.model import (
     Kind,
     MemoryFilter,
     MemoryId,
-    Passage,
     ProjectId,
     SearchScope,
     Status,
     StoredMemory,
 )
-from claude_memory.store.graph_protocol import graph_of
-from claude_memory.store.lifecycle_protocol import Relation, Review, lifecycle_of
+from claude_memory.store.lifecycle_model import Relation, Review
 from claude_memory.store.protocol import Store
 from claude_memory.text.words import query_terms
 
@@ -78,7 +76,7 @@ def admit_new(store: Store, memories: Sequence[StoredMemory], root: Path, model:
     _link_proposals(store, memories, datetime.now(UTC))
     derive(store, memories)
     if any(memory.files for memory in memories):
-        lifecycle_of(store).put_file_states(tied(memories, root))
+        store.lifecycle.put_file_states(tied(memories, root))
     return admit(store, memories, model)
 
 
@@ -91,7 +89,7 @@ def _link_proposals(store: Store, memories: Sequence[StoredMemory], now: datetim
         if isinstance(other, str)
     ]
     if relations:
-        lifecycle_of(store).relate(relations)
+        store.lifecycle.relate(relations)
 
 
 def admit(store: Store, memories: Sequence[StoredMemory], model: str | None) -> list[Verdict]:
@@ -106,13 +104,13 @@ def admit(store: Store, memories: Sequence[StoredMemory], model: str | None) -> 
     for memory in memories:
         verdicts.append(_admitted(store, memory, model, frozenset(later)))
         later.discard(memory.id)
-    lifecycle_of(store).judged([one.memory for one in verdicts if one.other is not None or model is not None])
+    store.lifecycle.judged([one.memory for one in verdicts if one.other is not None or model is not None])
     return verdicts
 
 
 def admit_waiting(store: Store, model: str | None, out_of_time: Callable[[], bool]) -> list[Verdict]:
     """Judge what came in without vectors at hand, oldest first, as long as the time lasts."""
-    kept = lifecycle_of(store)
+    kept = store.lifecycle
     verdicts: list[Verdict] = []
     while not out_of_time() and (waiting := kept.unjudged(BATCH)):
         for memory in waiting:
@@ -151,38 +149,25 @@ def neighbours(
     """The nearest memories of the same project by words, and by meaning where vectors are at hand."""
     scope = SearchScope((memory.project,))
     terms = dict.fromkeys(query_terms(memory.body), 1.0)
-    ids = store.text_candidates(scope, _ACTIVE, terms, NEIGHBOURS + 1)
-    passages = store.passages(ids, model=model)
-    own = next((item for item in passages if item.memory == memory.id and item.vector), None)
-    if own is not None and own.vector and model:
-        scan = store.vector_candidates(scope, _ACTIVE, own.vector, model, NEIGHBOURS // 2)
+    ids = store.memories.text_candidates(scope, _ACTIVE, terms, NEIGHBOURS + 1)
+    passages = store.memories.passages(ids)
+    own = next((item.id for item in passages if item.memory == memory.id), None)
+    cosines: dict[MemoryId, float] = {}
+    if own is not None and model is not None:
+        scan = store.memories.vector_candidates(scope, _ACTIVE, own, model, NEIGHBOURS // 2)
         known = {passage.id for passage in passages}
-        more = [id_ for id_, _ in scan.candidates if id_ not in known]
-        passages = [*passages, *store.passages(more, model=model)]
-    cosines = _cosines(own, passages)
+        passages += store.memories.passages([id_ for id_, _ in scan.candidates if id_ not in known])
+        near = store.memories.cosines(own, model, [passage.id for passage in passages])
+        for item in passages:
+            if item.id in near:
+                cosines[item.memory] = max(cosines.get(item.memory, -1.0), near[item.id])
     wanted = [item.memory for item in passages if item.memory != memory.id and item.memory not in left_out]
-    found = store.memories(scope, _ACTIVE, ids=wanted)
+    found = store.memories.find(scope, _ACTIVE, ids=wanted)
     return [
         (other, cosines.get(other.id))
         for other in found
         if other.project == memory.project and other.scope is memory.scope and _is_statement(other)
     ]
-
-
-def _cosines(own: Passage | None, passages: Sequence[Passage]) -> dict[MemoryId, float]:
-    if own is None or not own.vector:
-        return {}
-    import numpy as np  # a vector is there, so it was loaded already
-
-    ours = np.frombuffer(own.vector, np.int8).astype(np.float32)
-    found: dict[MemoryId, float] = {}
-    for item in passages:
-        if item.vector and len(item.vector) == len(own.vector):
-            theirs = np.frombuffer(item.vector, np.int8).astype(np.float32)
-            norms = float(np.linalg.norm(ours) * np.linalg.norm(theirs))
-            cosine = float(ours @ theirs) / max(norms, 1e-9)
-            found[item.memory] = max(found.get(item.memory, -1.0), cosine)
-    return found
 
 
 def _is_statement(memory: StoredMemory) -> bool:
@@ -195,7 +180,7 @@ def _is_statement(memory: StoredMemory) -> bool:
 
 
 def _apply(store: Store, old: StoredMemory, new: StoredMemory, verdict: Verdict) -> None:
-    kept = lifecycle_of(store)
+    kept = store.lifecycle
     now = datetime.now(UTC)
     newer, older = (new, old) if new.created_at >= old.created_at else (old, new)
     kept.relate([Relation(newer.id, older.id, RELATION[verdict.action], verdict.words, now)])
@@ -220,11 +205,11 @@ def _plain(text: str) -> str:
 def derive(store: Store, memories: Sequence[StoredMemory]) -> None:
     """Note at once what new memories mention, if they are few."""
     if len(memories) <= AT_ONCE:
-        graph_of(store).put({memory.id: mentions(memory) for memory in memories})
+        store.graph.put({memory.id: mentions(memory) for memory in memories})
 
 
 def derive_pending(store: Store, project: ProjectId, *, limit: int = 500) -> int:
     """Catch up with memories that came by other ways or changed; returns how many were read."""
-    waiting = graph_of(store).unread(project, limit)
-    graph_of(store).put({memory.id: mentions(memory) for memory in waiting})
+    waiting = store.graph.unread(project, limit)
+    store.graph.put({memory.id: mentions(memory) for memory in waiting})
     return len(waiting)

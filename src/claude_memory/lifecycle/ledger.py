@@ -34,9 +34,9 @@ class LedgerLine:
 
 def ledger(store: Store, scope: SearchScope, *, since: datetime | None = None) -> list[LedgerLine]:
     """The injections of a project, newest day first."""
-    from claude_memory.store.protocol import EventFilter
+    from claude_memory.store.archive_model import EventFilter
 
-    events = store.events(scope, EventFilter(kinds=_WANTED, since=since), limit=_READ_AT_MOST)[::-1]
+    events = store.archive.events(scope, EventFilter(kinds=_WANTED, since=since), limit=_READ_AT_MOST)[::-1]
     return _added_up(events, _files(store, scope, events))
 
 
@@ -51,16 +51,16 @@ class Given:
 
 def given(store: Store, scope: SearchScope, memory: str, *, limit: int = 5) -> list[Given]:
     """The last times one memory was given, newest first."""
-    from claude_memory.store.protocol import EventFilter
+    from claude_memory.store.archive_model import EventFilter
 
-    events = store.events(scope, EventFilter(kinds=(EventKind.INJECTION,)), limit=2_000)
+    events = store.archive.events(scope, EventFilter(kinds=(EventKind.INJECTION,)), limit=2_000)
     mine = [event for event in events if memory in (event.payload.get("memories") or ())]
     return [Given(e.timestamp, e.session, str(e.payload.get("given_at", "?"))) for e in mine[:limit]]
 
 
 def _files(store: Store, scope: SearchScope, events: Iterable[Event]) -> dict[str, tuple[str, ...]]:
     ids = {MemoryId(id_) for event in events for id_ in _memories(event)}
-    found = store.memories(scope, MemoryFilter(), ids=sorted(ids)) if ids else []
+    found = store.memories.find(scope, MemoryFilter(), ids=sorted(ids)) if ids else []
     return {memory.id: memory.files for memory in found}
 
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import MemoryFilter, MemoryId, SearchScope, Status
 from claude_memory.platform.files import private_folder, write_atomically
-from claude_memory.store.protocol import EventFilter, Pruned
+from claude_memory.store.archive_model import EventFilter
+from claude_memory.store.model import Pruned
 
 if TYPE_CHECKING:
     from claude_memory.settings import Settings
@@ -78,24 +79,22 @@ def prune(
     if before is None or state.jumped_from is not None:
         save(home, state)
         return Pruned()
-    hidden = store.memories(SearchScope(None), MemoryFilter(statuses=(Status.FORGOTTEN,)))
+    hidden = store.memories.find(SearchScope(None), MemoryFilter(statuses=(Status.FORGOTTEN,)))
     state = state.seen_forgotten([item.id for item in hidden])
     due = state.events_before if settings.keep_events_days else None
     save(home, replace(state, events_before=_events_to_go(store, settings, now)))
-    events = Pruned()
-    if due is not None:
-        events = store.prune(events_before=datetime.fromtimestamp(due, UTC), forgotten_before=None)
+    events = store.archive.prune(datetime.fromtimestamp(due, UTC)) if due is not None else 0
     undo_until = now - timedelta(days=settings.forget_undo_days)
     past = set(state.past_undoing(settings.forget_undo_days))
     ids = [
         item.id for item in hidden if item.id in past and item.forgotten_at and item.forgotten_at < undo_until
     ]
-    return Pruned(events.events, erase(ids) if ids else 0)
+    return Pruned(events, erase(ids) if ids else 0)
 
 
 def _events_to_go(store: Store, settings: Settings, now: datetime) -> float | None:
     """Events from before this moment are too old, by the newest that is stored and not by the clock."""
-    newest = store.events(SearchScope(None), EventFilter(), limit=1)
+    newest = store.archive.events(SearchScope(None), EventFilter(), limit=1)
     if not settings.keep_events_days or not newest:
         return None
     return (min(now, newest[0].timestamp) - timedelta(days=settings.keep_events_days)).timestamp()

@@ -16,7 +16,7 @@ from pathlib import Path
 from claude_memory.lifecycle.claims import read_inside
 from claude_memory.model import MemoryFilter, MemoryId, Project, SearchScope, StoredMemory
 from claude_memory.platform import repository
-from claude_memory.store.lifecycle_protocol import FileState, lifecycle_of
+from claude_memory.store.lifecycle_model import FileState
 from claude_memory.store.protocol import Store
 
 # From this share of lines on a file counts as changed a lot: below it, most of what was said of it holds.
@@ -57,7 +57,7 @@ def tied(memories: Iterable[StoredMemory], root: Path) -> list[FileState]:
 
 def refreshed(store: Store, project: Project, root: Path) -> int:
     """Compare files with what they were, and mark their memories; returns how many changed their standing."""
-    kept = lifecycle_of(store)
+    kept = store.lifecycle
     scope = SearchScope((project.id,))
     words: defaultdict[MemoryId, list[str]] = defaultdict(list)
     changed = []
@@ -68,8 +68,8 @@ def refreshed(store: Store, project: Project, root: Path) -> int:
             changed.append(replace(state, stale=now))
     if changed:
         kept.put_file_states(changed)
-        for memory in store.memories(scope, MemoryFilter(), ids=[state.memory for state in changed]):
-            store.update(marked(memory, "; ".join(words[memory.id])))
+        for memory in store.memories.find(scope, MemoryFilter(), ids=[state.memory for state in changed]):
+            store.memories.update(marked(memory, "; ".join(words[memory.id])))
     return len({state.memory for state in changed})
 
 

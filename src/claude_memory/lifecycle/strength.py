@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from claude_memory.model import Kind, MemoryId, Project, StoredMemory, Trust
-from claude_memory.store.lifecycle_protocol import Lifecycle, Relation, Review, Strength, lifecycle_of
-from claude_memory.store.protocol import Store
+from claude_memory.store.lifecycle_model import Relation, Review, Strength
+from claude_memory.store.protocol import Lifecycle, Store
 
 # FSRS-6's default decay; the factor follows from the definition that recall is 90% after one stability.
 DECAY = -0.1542
@@ -153,7 +153,7 @@ class Life:
     """Strength and relations of memories, over any store that keeps them."""
 
     def __init__(self, store: Store, project: Project) -> None:
-        self._kept = lifecycle_of(store)
+        self._kept = store.lifecycle
         self._project = project
 
     def review(

@@ -11,8 +11,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from claude_memory.model import Event, EventKind, MemoryFilter, MemoryId, Project, SearchScope, StoredMemory
-from claude_memory.store.lifecycle_protocol import Review, lifecycle_of
-from claude_memory.store.protocol import EventFilter, Store
+from claude_memory.store.archive_model import EventFilter
+from claude_memory.store.lifecycle_model import Review
+from claude_memory.store.protocol import Store
 from claude_memory.text.words import query_terms, strings_in
 
 MOST_EVENTS = 2_000
@@ -28,12 +29,12 @@ def note_uses(store: Store, project: Project, since: datetime) -> int:
     from claude_memory.lifecycle import strength
 
     scope = SearchScope((project.id,))
-    events = store.events(scope, EventFilter(kinds=_WANTED, since=since), limit=MOST_EVENTS)[::-1]
+    events = store.archive.events(scope, EventFilter(kinds=_WANTED, since=since), limit=MOST_EVENTS)[::-1]
     given = _given(events)
     ids = list(dict.fromkeys(MemoryId(id_) for found in given.values() for id_ in found))
-    memories = {memory.id: memory for memory in store.memories(scope, MemoryFilter(), ids=ids)}
+    memories = {memory.id: memory for memory in store.memories.find(scope, MemoryFilter(), ids=ids)}
     reviews = list(used(events, given, memories))
-    kept = lifecycle_of(store)
+    kept = store.lifecycle
     known = strength.held(kept, [memories[id_] for id_ in dict.fromkeys(item.memory for item in reviews)])
     noted = []
     for review in reviews:

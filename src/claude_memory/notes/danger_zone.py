@@ -19,8 +19,8 @@ from claude_memory.notes.journal import exchanges_of
 from claude_memory.notes.places import project_files
 from claude_memory.platform.project import root_of
 from claude_memory.settings import Settings
-from claude_memory.store import archive_of
-from claude_memory.store.protocol import EventFilter, Store
+from claude_memory.store.archive_model import EventFilter
+from claude_memory.store.protocol import Store
 from claude_memory.understand.model import Exchange
 
 DEFAULT_WINDOW = 200_000
@@ -87,7 +87,7 @@ def is_near(found: Usage | None, settings: Settings) -> bool:
 
 def watch(home: Path, store: Store, settings: Settings, *, now: datetime) -> int:
     """Condense the exchanges of every session at work whose window is nearly full; else they may go."""
-    replies = store.events(
+    replies = store.archive.events(
         SearchScope(None), EventFilter(kinds=(EventKind.REPLY,), since=now - RECENTLY), limit=50
     )
     latest = {str(event.session): event for event in reversed(replies) if event.session}
@@ -98,7 +98,7 @@ def watch(home: Path, store: Store, settings: Settings, *, now: datetime) -> int
             continue
         lines: list[str] = []
         if is_near(used, settings):
-            for conversation in archive_of(store).by_sessions(SearchScope((event.project,)), [session]):
+            for conversation in store.archive.by_sessions(SearchScope((event.project,)), [session]):
                 lines += condensed(exchanges_of(store, conversation))
         files = project_files(home, event.project, root_of(event.cwd) if event.cwd else home)
         written += buffer.set_block(files, home, buffer.EXCHANGES, lines)

@@ -260,7 +260,7 @@ class _Run:
         self.pending = []
         there = {memory.id: memory for memory in self.stored(list(wanted))}
         new = [memory for id_, memory in wanted.items() if id_ not in there]
-        self.done.added += self.store.add([], new).memories
+        self.done.added += self.store.memories.add(new).memories
         for id_, old in there.items():
             self.refresh(old, wanted[id_])
         if self.progress is not None:
@@ -283,14 +283,14 @@ class _Run:
             pinned=old.pinned,
         )
         if changed != old:
-            self.store.update(replace(changed, updated_at=self.now))
+            self.store.memories.update(replace(changed, updated_at=self.now))
             self.done.changed += 1
 
     def hide(self, ids: set[str]) -> None:
         for memory in self.stored([MemoryId(id_) for id_ in ids]):
             if memory.status is not Status.FORGOTTEN:
                 provenance = {**memory.provenance, "gone": True}
-                self.store.update(
+                self.store.memories.update(
                     replace(
                         memory,
                         status=Status.FORGOTTEN,
@@ -302,7 +302,7 @@ class _Run:
                 self.done.hidden += 1
 
     def stored(self, ids: Sequence[MemoryId]) -> list[StoredMemory]:
-        return self.store.memories(SearchScope(None), _ANY, ids=ids) if ids else []
+        return self.store.memories.find(SearchScope(None), _ANY, ids=ids) if ids else []
 
     def forget_the_gone(self, sources: Sequence[FileSource]) -> None:
         """Only of folders that are there: one that is not mounted took nothing back."""

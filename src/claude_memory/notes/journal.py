@@ -21,8 +21,7 @@ from claude_memory.notes.session_log import SessionLine
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
 from claude_memory.platform.project import root_of
-from claude_memory.store import archive_of
-from claude_memory.store.archive_protocol import Conversation
+from claude_memory.store.archive_model import Conversation
 from claude_memory.store.protocol import Store
 from claude_memory.text.words import query_terms, shorten
 from claude_memory.understand import commands, sessions, tools
@@ -83,7 +82,7 @@ def keep_up(home: Path, store: Store, *, now: datetime, on_command: bool = False
         if not mine:
             return []
         state = _State.load(home)
-        found = archive_of(store).session_records(SearchScope(None), SESSIONS)
+        found = store.archive.session_records(SearchScope(None), SESSIONS)
         newest = max((conversation.last for conversation, _ in found), default=now)
         since = min(now, newest) - LOOK_BACK
         grown = [
@@ -153,7 +152,7 @@ def _write_project(home: Path, store: Store, conversation: Conversation, *, on_c
 
 def exchanges_of(store: Store, conversation: Conversation) -> list[Exchange]:
     """A conversation's exchanges, oldest first."""
-    return [sessions.from_json(parts) for *_, parts in archive_of(store).exchanges(conversation.number)]
+    return [sessions.from_json(parts) for *_, parts in store.archive.exchanges(conversation.number)]
 
 
 def is_meaningful(exchanges: Sequence[Exchange]) -> bool:
@@ -306,7 +305,7 @@ def _settled(store: Store, conversation: Conversation, *, session: bool = False)
         statuses=(Status.ACTIVE,),
         session=conversation.session if session else None,
     )
-    found = store.memories(SearchScope((conversation.project,)), wanted, limit=5 * MOST_ROWS)
+    found = store.memories.find(SearchScope((conversation.project,)), wanted, limit=5 * MOST_ROWS)
     own = [
         item
         for item in found
@@ -327,7 +326,7 @@ def _day(item: StoredMemory) -> date:
 
 
 def _records(store: Store, project: ProjectId) -> list[SessionRecord]:
-    found = archive_of(store).session_records(SearchScope((project,)), SESSIONS)
+    found = store.archive.session_records(SearchScope((project,)), SESSIONS)
     return [sessions.record_from_json(parts) for conversation, parts in found if not conversation.parent]
 
 

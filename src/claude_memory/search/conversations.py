@@ -16,14 +16,8 @@ from claude_memory.model import Hit, MemoryFilter, ProjectId, SearchScope, Sessi
 from claude_memory.search import excerpts
 from claude_memory.search.excerpts import Question, quote
 from claude_memory.search.search import recency, search
-from claude_memory.store.archive_protocol import (
-    ANY_CONVERSATION,
-    Archive,
-    Conversation,
-    ConversationFilter,
-    Message,
-)
-from claude_memory.store.protocol import Store
+from claude_memory.store.archive_model import ANY_CONVERSATION, Conversation, ConversationFilter, Message
+from claude_memory.store.protocol import Archive, Store
 from claude_memory.text.words import STOP_WORDS, stem
 
 CANDIDATES = 400
@@ -149,14 +143,7 @@ def _alike(archive: Archive, word: str) -> list[str]:
 
 
 def _newest(archive: Archive, scope: SearchScope, within: ConversationFilter, limit: int) -> list[Recalled]:
-    found = archive.conversations(
-        scope,
-        agent=within.agent,
-        since=within.since,
-        until=within.until,
-        folder=within.folder,
-        limit=4 * limit + 20,
-    )
+    found = archive.conversations(scope, within, limit=4 * limit + 20)
     # Sub-agents work for a conversation that is listed itself.
     return [Recalled(item, 0.0) for item in found if not item.parent and item.messages][:limit]
 
@@ -216,7 +203,7 @@ def _add_memories(
         boost_files=[part for part in query.split() if "/" in part or "." in part.strip(".")],
     )
     by_id = {hit.id: hit for hit in hits}
-    stored = store.memories(SearchScope(None), MemoryFilter(), ids=list(by_id)) if by_id else []
+    stored = store.memories.find(SearchScope(None), MemoryFilter(), ids=list(by_id)) if by_id else []
     events = {memory.id: str(memory.provenance.get("event") or "") for memory in stored}
     messages = _by_event(archive, events.values())
     sessions = _by_session(archive, scope, [hit.session for hit in hits if hit.session])

@@ -44,7 +44,7 @@ def explain(
 ) -> Explanation:
     """The place of one memory among the answers, and what put it there."""
     filter_ = MemoryFilter(statuses=tuple(Status))
-    if not store.memories(scope, filter_, ids=[memory_id]):
+    if not store.memories.find(scope, filter_, ids=[memory_id]):
         raise NotFound(f"no memory {memory_id} here")
     ranking = rank(store, ask(query, scope, MemoryFilter(), embedder), depth=_DEPTH)
     judged = judged_by(store, ranking, now, (), keep=_DEPTH)

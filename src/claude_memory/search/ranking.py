@@ -16,7 +16,8 @@ from claude_memory.embed.protocol import Embedder
 from claude_memory.errors import EmbedderUnavailable
 from claude_memory.model import MemoryFilter, Passage, PassageId, SearchScope
 from claude_memory.search import scoring
-from claude_memory.store.protocol import Store, TermStatistics, VectorScan
+from claude_memory.store.model import TermStatistics, VectorScan
+from claude_memory.store.protocol import Store
 from claude_memory.text.words import QUERY_CHARACTERS, query_terms
 
 if TYPE_CHECKING:
@@ -81,10 +82,10 @@ def rank(store: Store, question: Question, *, depth: int = 0) -> Ranking:
     statistics, weights = found.statistics, found.weights
     known = {passage.id for passage in found.passages}
     near = [id_ for id_, _ in scan.candidates if id_ not in known] if scan is not None else []
-    others = store.passages(near) if near else []  # their cosines are known: no vectors
+    others = store.memories.passages(near) if near else []
     passages = [*found.passages, *others]
     plain = found.scores + [scoring.score(passage, weights, statistics.mean_length) for passage in others]
-    cosines = _cosines(question, passages, scan)
+    cosines = _cosines(store, question, passages, scan)
     fuse = partial(
         scoring.fused,
         cosines=_slices_lowered(passages, cosines),
@@ -128,22 +129,15 @@ class _Found:
 
 
 def _by_words(store: Store, question: Question, limit: int) -> _Found:
-    statistics = store.term_statistics(question.scope, question.terms)
+    statistics = store.memories.term_statistics(question.scope, question.terms)
     weights = scoring.term_weights(dict.fromkeys(question.terms, 1.0), statistics)
     known = {term: 1.0 for term in question.terms if statistics.document_frequency.get(term)}
     filters = _filters(question) if known else ()
-    lists = [store.text_candidates(question.scope, filter_, known, limit) for filter_ in filters]
+    lists = [store.memories.text_candidates(question.scope, filter_, known, limit) for filter_ in filters]
     ids = list(dict.fromkeys(chain.from_iterable(lists)))
-    passages = store.passages(ids, model=_model_of(question)) if ids else []
+    passages = store.memories.passages(ids) if ids else []
     scores = [scoring.score(passage, weights, statistics.mean_length) for passage in passages]
     return _Found(statistics, weights, passages, scores, set(lists[0]) if lists else set())
-
-
-def _model_of(question: Question) -> str | None:
-    try:
-        return question.embedder.model if question.embedder is not None else None
-    except EmbedderUnavailable:
-        return None
 
 
 def _beside(question: Question, look_up: Callable[[], _Found]) -> Callable[[], _Found]:
@@ -182,7 +176,7 @@ def _with_feedback(
 
     No new candidates are fetched for them: on all sets that changed no figure.
     """
-    statistics = store.term_statistics(question.scope, scoring.feedback_sources(best))
+    statistics = store.memories.term_statistics(question.scope, scoring.feedback_sources(best))
     more = scoring.feedback_terms(dict.fromkeys(question.terms, 1.0), best, statistics)
     weights = scoring.term_weights(more, statistics)
     return [
@@ -197,7 +191,7 @@ def _scan(store: Store, question: Question, limit: int) -> tuple[VectorScan | No
         return None, set()
     vector, model = question.vector, question.model
     scans = [
-        store.vector_candidates(question.scope, filter_, vector, model, limit)
+        store.memories.vector_candidates(question.scope, filter_, vector, model, limit)
         for filter_ in _filters(question)
     ]
     own = scans[0]
@@ -207,13 +201,13 @@ def _scan(store: Store, question: Question, limit: int) -> tuple[VectorScan | No
 
 
 def _cosines(
-    question: Question, passages: list[Passage], scan: VectorScan | None
+    store: Store, question: Question, passages: list[Passage], scan: VectorScan | None
 ) -> list[float | None] | None:
-    if scan is None or question.vector is None:
+    if scan is None or question.vector is None or question.model is None:
         return None
     known = dict(scan.candidates)
-    missing = [passage for passage in passages if passage.id not in known and passage.vector is not None]
-    known.update(_exact(question.vector, missing))
+    missing = [passage.id for passage in passages if passage.id not in known]
+    known.update(store.memories.cosines(question.vector, question.model, missing))
     return [known.get(passage.id) for passage in passages]
 
 
@@ -224,18 +218,3 @@ def _slices_lowered(passages: list[Passage], cosines: list[float | None] | None)
         cosine - scoring.LATER_SLICE if cosine is not None and passage.ordinal else cosine
         for passage, cosine in zip(passages, cosines, strict=True)
     ]
-
-
-def _exact(asked: bytes, passages: list[Passage]) -> dict[PassageId, float]:
-    import numpy as np  # the scan needed both already; without an embedder nobody comes here
-    import simsimd
-
-    usable = [passage for passage in passages if passage.vector and len(passage.vector) == len(asked)]
-    if not usable:
-        return {}
-    query = np.frombuffer(asked, np.int8).reshape(1, -1)
-    rows = np.frombuffer(b"".join(p.vector or b"" for p in usable), np.int8).reshape(len(usable), -1)
-    products = np.asarray(simsimd.cdist(query, rows, "dot"))[0]
-    norms = np.sqrt((rows.astype(np.float32) ** 2).sum(axis=1) * (query.astype(np.float32) ** 2).sum())
-    cosines = products / np.maximum(norms, 1e-9)
-    return {passage.id: float(cosine) for passage, cosine in zip(usable, cosines, strict=True)}

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from claude_memory.model import Passage
-from claude_memory.store.protocol import TermStatistics
+from claude_memory.store.model import TermStatistics
 from claude_memory.text.words import is_stop_term
 
 # Notes and turns are short and of like length, so repeated words and length say little: against the

@@ -126,7 +126,7 @@ def judged_by(
     for item in ranking.scored:
         best.setdefault(item.passage.memory, item)
     question = ranking.question
-    found = store.memories(question.scope, question.filter_, ids=list(best)[:keep])
+    found = store.memories.find(question.scope, question.filter_, ids=list(best)[:keep])
     judged = [
         _judged(memory, best[memory.id], now, boost_files, boosts.get(memory.id, 0.0)) for memory in found
     ]
@@ -150,7 +150,7 @@ def _successors(store: Store, question: Question, judged: list[Judged]) -> list[
     while latest and len(added) < _JUDGED:
         replaced = {item.memory.superseded_by: item for item in latest if item.memory.superseded_by}
         missing = [id_ for id_ in replaced if id_ not in known]
-        found = store.memories(question.scope, question.filter_, ids=missing) if missing else []
+        found = store.memories.find(question.scope, question.filter_, ids=missing) if missing else []
         latest = [Judged(memory, _standing_for(memory, replaced[memory.id].best), 0.0) for memory in found]
         known.update((item.memory.id, item) for item in latest)
         added += latest

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from claude_memory.model import Event, EventKind, MemoryFilter, SearchScope, SessionId, StoredMemory
-from claude_memory.store import archive_of
 
 if TYPE_CHECKING:
     from claude_memory.store.protocol import Store
@@ -69,12 +68,12 @@ def _entries(
     *,
     newest_first: bool,
 ) -> list[TimelineEntry]:
-    from claude_memory.store.protocol import EventFilter
+    from claude_memory.store.archive_model import EventFilter
 
     since, until = span or (None, None)
     wanted = MemoryFilter(session=session, since=since, until=until)
-    memories = store.memories(scope, wanted, limit=count, newest_first=newest_first)
-    events = store.events(
+    memories = store.memories.find(scope, wanted, limit=count, newest_first=newest_first)
+    events = store.archive.events(
         scope,
         EventFilter(session=session, kinds=SHOWN_EVENTS, since=since, until=until),
         limit=2 * count,
@@ -89,7 +88,7 @@ def _entries(
 
 def _in_exchanges(store: Store, events: Sequence[Event]) -> set[str]:
     """Events that an exchange tells of already: their messages were understood."""
-    archive = archive_of(store)
+    archive = store.archive
     messages = archive.of_events([event.id for event in events])
     understood = {
         one.number: one.understood for one in archive.by_numbers([one.conversation for one in messages])

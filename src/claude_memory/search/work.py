@@ -14,8 +14,8 @@ from claude_memory.model import Kind, MemoryFilter, MemoryId, SearchScope
 from claude_memory.search import excerpts
 from claude_memory.search.conversations import asked_of
 from claude_memory.search.excerpts import one_line
-from claude_memory.store.archive_protocol import Archive, ConversationFilter, Message
-from claude_memory.store.protocol import Store
+from claude_memory.store.archive_model import ConversationFilter, Message
+from claude_memory.store.protocol import Archive, Store
 from claude_memory.text.words import STOP_WORDS, index_terms, shorten
 from claude_memory.understand.commands import checks_of, segments
 from claude_memory.understand.model import Command, Exchange
@@ -92,7 +92,7 @@ def blame(
 ) -> list[Shaped]:
     """Exchanges that edited a file, newest first; those that wrote the line before all others."""
     wanted = MemoryFilter(kinds=(Kind.OBSERVATION,), files=(file,))
-    memories = store.memories(scope, wanted, limit=NARROWED)
+    memories = store.memories.find(scope, wanted, limit=NARROWED)
     parts = archive.exchange_parts([memory.id for memory in memories])
     writers = _writers(archive, scope, file, line) if line is not None else set()
     shaped = [

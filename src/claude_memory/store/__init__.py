@@ -1,4 +1,9 @@
-"""Where memories are kept: picks the backend that the settings name."""
+"""Where memories are kept: one `Store` in four parts, SQLite its first backend.
+
+Only what reads or writes a store's own data belongs here: no ranking, no judging, no files that people edit.
+The functions below are for whoever has a home and no open store: they look at a file that may be old,
+newer or damaged, and never make or migrate one.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from claude_memory.settings import Settings
-    from claude_memory.store.archive_protocol import Archive
+    from claude_memory.store.model import Inspection
     from claude_memory.store.protocol import Store
 
 _SQLITE = "sqlite:///"
@@ -23,12 +28,51 @@ def open_store(home: Path, settings: Settings, *, patience_ms: int | None = None
     return SqliteStore.open(path, home, keep_backups=settings.keep_backups, patience_ms=patience_ms)
 
 
-def archive_of(store: Store) -> Archive:
-    """The conversations that a store keeps."""
-    archive: Archive | None = getattr(store, "archive", None)
-    if archive is None:
-        raise ConfigFault("this store keeps no conversations")
-    return archive
+def inspect(home: Path, settings: Settings, *, deep: bool = False) -> Inspection:
+    """What can be seen of a home's store, which must be there; `deep` verifies all of it."""
+    from claude_memory.store.sqlite import inspection
+
+    return inspection.inspect(database_path(home, settings.store), home / "cache" / "vectors", deep=deep)
+
+
+def files_read(home: Path, settings: Settings) -> dict[str, tuple[int, int]]:
+    """Size and time of each source when it was last read to its end; nothing where there is no store."""
+    from claude_memory.store.sqlite import inspection
+
+    path = database_path(home, settings.store)
+    return inspection.files_read(path) if path.exists() else {}
+
+
+def check_file(path: Path) -> None:
+    """Verify the database of a backup, that it is a store and nothing more: StoreCorrupt, SchemaTooNew."""
+    from claude_memory.store.sqlite import inspection
+
+    inspection.check_file(path)
+
+
+def own_words(path: Path) -> tuple[int, int]:
+    """How many memories of a backup count as the person's own words, and how many of those everywhere."""
+    from claude_memory.store.sqlite import inspection
+
+    return inspection.own_words(path)
+
+
+def set_damaged_aside(home: Path, settings: Settings) -> Path | None:
+    """Move a database that fails its check out of the way; returns its new path.
+
+    A sound one stays, because it also holds events, which no mirror does.
+    """
+    from claude_memory.store.sqlite import inspection
+
+    path = database_path(home, settings.store)
+    return inspection.set_aside(path) if path.exists() and not inspection.is_sound(path) else None
+
+
+def library() -> tuple[str, bool]:
+    """The version of SQLite in use, and whether it is safe: older ones can damage a store."""
+    from claude_memory.store.sqlite import inspection
+
+    return inspection.library()
 
 
 def database_path(home: Path, named: str) -> Path:

@@ -1,171 +1,77 @@
-"""What a store must do. Every backend keeps the same promises, and one test suite proves it.
+"""What a store must do, in four parts. Every backend keeps the same promises, and one test suite proves it.
 
-A store keeps rows and finds candidates; it never ranks. Methods take and return values of
-`model`; each call is one transaction; every query is scoped to projects.
+A store keeps rows and finds candidates; it never ranks, judges, redacts or reads files. Each call is one
+transaction; every query is scoped to projects. What a method promises is said here and nowhere else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from datetime import datetime
-from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from claude_memory.model import (
-    Event,
-    EventId,
-    EventKind,
-    MemoryFilter,
-    MemoryId,
-    Passage,
-    PassageId,
-    Project,
-    ProjectId,
-    ProjectIdentity,
-    SearchScope,
-    SessionId,
-    StoredMemory,
-)
-from claude_memory.redact.erasure import Holder
+if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
 
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """What a write did: known ids and erased content are passed over, never stored twice."""
-
-    events: int = 0
-    memories: int = 0
-    duplicates: int = 0
-    tombstoned: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One change of a memory's state, waiting for the mirror or read back from it.
-
-    `record` is what a line of memories.jsonl says: {"change", "at", "memory": {...}} for a state,
-    {"change", "at", "tombstone": hash} for an erasure, {"change", "at", "project": {...}}.
-    """
-
-    sequence: int
-    record: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class TermStatistics:
-    """The figures BM25 needs of one scope."""
-
-    passages: int
-    mean_length: float
-    document_frequency: Mapping[str, int]
+    from claude_memory.model import (
+        Event,
+        MemoryFilter,
+        MemoryId,
+        Passage,
+        PassageId,
+        PersonId,
+        Project,
+        ProjectId,
+        ProjectIdentity,
+        SearchScope,
+        StoredMemory,
+    )
+    from claude_memory.redact.erasure import Holder
+    from claude_memory.store.archive_model import (
+        Archived,
+        Conversation,
+        ConversationFilter,
+        EventFilter,
+        ImportFile,
+        Message,
+        NewMessage,
+        Understood,
+        WaitingCompactions,
+    )
+    from claude_memory.store.lifecycle_model import (
+        Entity,
+        FileState,
+        Intention,
+        Mention,
+        Relation,
+        Review,
+        Step,
+        Strength,
+    )
+    from claude_memory.store.model import (
+        Added,
+        Change,
+        Erased,
+        Integrity,
+        StoreStats,
+        TermStatistics,
+        VectorScan,
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class VectorScan:
-    """The nearest passages and the distribution of all cosines in the scope, by exact scan."""
+class Memories(Protocol):
+    """What is worth recalling, with its passages, words and vectors."""
 
-    candidates: tuple[tuple[PassageId, float], ...]
-    scanned: int
-    minimum: float
-    mean: float
-    deviation: float
+    def add(self, memories: Sequence[StoredMemory]) -> Added:
+        """Store a batch with its text entries; known ids and erased content are passed over.
 
-
-@dataclass(frozen=True, slots=True)
-class Integrity:
-    """What a full check found. `problems` is empty in a healthy store."""
-
-    problems: tuple[str, ...]
-    memories: int
-    passages: int
-    text_entries: int
-    vectors: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class StoreStats:
-    """Counts for `stats` and `doctor`."""
-
-    schema_version: int
-    events: int
-    memories: Mapping[str, int]
-    projects: int
-    sessions: int
-    passages: int
-    vectors: Mapping[str, int]
-    size_bytes: int
-    oldest: datetime | None = None
-    newest: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Erased:
-    """What `erase` removed, for the person who asked."""
-
-    memories: int
-    events: int
-    passages: int
-    vectors: int
-    cut: int = field(default=0, compare=False)  # other texts that held it, and lost it
-    # Of the memories, also of those that nobody named but that said the same, or are made anew without it.
-    ids: tuple[MemoryId, ...] = field(default=(), compare=False)
-    transcripts: tuple[str, ...] = field(default=(), compare=False)  # agents' own files that it was read from
-    left: tuple[str, ...] = ()  # places where it still stands and that only the person may change
-
-
-@dataclass(frozen=True, slots=True)
-class Pruned:
-    """What retention removed."""
-
-    events: int = 0
-    memories: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class EventFilter:
-    """Which events a timeline wants."""
-
-    session: SessionId | None = None
-    kinds: tuple[EventKind, ...] = ()
-    since: datetime | None = None
-    until: datetime | None = None
-    ids: tuple[EventId, ...] = field(default=())
-
-
-class Store(Protocol):
-    """The persistent half of the memory."""
-
-    def close(self) -> None: ...
-
-    # --- projects
-    def project_for(self, identity: ProjectIdentity) -> Project:
-        """Find, join by alias, or create the project of a folder; a partial identity makes none: NotFound."""
-        ...
-
-    def projects(self) -> list[Project]: ...
-
-    def merge_projects(self, source: ProjectId, target: ProjectId) -> Project:
-        """Let all of one project belong to another, which is given back; only its names are left."""
-        ...
-
-    def split_project(self, identity: ProjectIdentity) -> Project:
-        """Make a folder a project of its own, with the sessions that were held in it."""
-        ...
-
-    def move_folder(self, identity: ProjectIdentity, target: ProjectId) -> Project:
-        """Let a folder belong to a known project from now on."""
-        ...
-
-    # --- writing
-    def add(self, events: Sequence[Event], memories: Sequence[StoredMemory]) -> Added:
-        """Store a batch in one transaction, with its text entries; ids already there are skipped."""
-        ...
+        One that says what it supersedes lets that one sink, within the project. A memory of scope `user`
+        belongs to the person it names, else to the person of this store.
+        """
 
     def update(self, memory: StoredMemory) -> None:
-        """Replace a memory's row; its passages are rebuilt if title or body changed."""
-        ...
+        """Replace a memory, and its passages if title or body changed. NotFound if there is none."""
 
     def erase(self, ids: Sequence[MemoryId], *, texts: Sequence[str] | None = None) -> Erased:
         """Remove memories, the events they came from, text, vectors and file pages; leave tombstones.
@@ -179,14 +85,8 @@ class Store(Protocol):
 
     def erased_sentences(self, project: ProjectId | None = None) -> Holder:
         """What was erased from a project, or from any, by its hashes: tells which texts hold it."""
-        ...
 
-    def prune(self, *, events_before: datetime | None, forgotten_before: datetime | None) -> Pruned:
-        """Retention: drop old events and memories whose time for undoing has passed."""
-        ...
-
-    # --- reading
-    def memories(
+    def find(
         self,
         scope: SearchScope,
         filter_: MemoryFilter,
@@ -195,78 +95,334 @@ class Store(Protocol):
         limit: int | None = None,
         newest_first: bool = True,
     ) -> list[StoredMemory]:
-        """The memories that fit; with `ids`, only those, in that order."""
-        ...
+        """The memories that fit, by time; with `ids`, only those, in that order."""
 
     def complete_id(self, scope: SearchScope, prefix: str) -> list[MemoryId]:
-        """Ids that begin with what a person typed."""
-        ...
+        """Ids that begin with what a person typed, at most 20; nothing typed names nothing."""
 
-    def events(
-        self, scope: SearchScope, filter_: EventFilter, *, limit: int, newest_first: bool = True
-    ) -> list[Event]: ...
-
-    # --- finding candidates
-    def term_statistics(self, scope: SearchScope, terms: Iterable[str]) -> TermStatistics: ...
+    def term_statistics(self, scope: SearchScope, terms: Iterable[str]) -> TermStatistics:
+        """How many passages there are, how long they are, and how many hold each term."""
 
     def text_candidates(
         self, scope: SearchScope, filter_: MemoryFilter, terms: Mapping[str, float], limit: int
     ) -> list[PassageId]:
         """Passages that hold at least one term, likeliest first. Never fails, whatever the terms."""
-        ...
 
     def vector_candidates(
-        self, scope: SearchScope, filter_: MemoryFilter, vector: bytes, model: str, limit: int
+        self, scope: SearchScope, filter_: MemoryFilter, near: bytes | PassageId, model: str, limit: int
     ) -> VectorScan:
-        """The nearest passages by exact cosine over int8 vectors of this very model."""
-        ...
+        """The nearest passages to a vector, or to a passage, by exact cosine over vectors of this model.
 
-    def passages(self, ids: Sequence[PassageId], *, model: str | None = None) -> list[Passage]:
-        """Whole passages, with their vector of `model` where there is one."""
-        ...
+        The figures are of all vectors in scope, the candidates pass the filter.
+        """
 
-    def has_open_intentions(self) -> bool:
-        """Whether any reminder waits; cheap, because every prompt asks."""
-        ...
+    def cosines(
+        self, near: bytes | PassageId, model: str, ids: Sequence[PassageId]
+    ) -> Mapping[PassageId, float]:
+        """How near passages are to a vector, or to a passage; those without a vector are left out."""
 
-    # --- vectors
+    def passages(self, ids: Sequence[PassageId]) -> list[Passage]:
+        """Whole passages in the order asked for; one that is gone is left out."""
+
     def unembedded(self, model: str, limit: int, *, project: ProjectId | None = None) -> list[Passage]:
         """Passages that have no vector of this model yet, newest memories first."""
-        ...
 
     def add_vectors(self, model: str, vectors: Sequence[tuple[PassageId, bytes]]) -> int:
-        """Attach vectors; a passage that is gone by now is skipped."""
-        ...
+        """Attach vectors; a passage that is gone by now, or has one, is passed over."""
 
     def drop_vectors(self, *, keep: str | None) -> int:
         """Remove vectors of every other model (after a change of model)."""
-        ...
 
-    # --- mirror and upkeep
-    def hurried(self, patience_ms: int) -> AbstractContextManager[None]:
-        """Wait no longer than this for another writer, in this thread, for as long as it is open."""
-        ...
+    def rebuild_index(self) -> int:
+        """Make passages and text entries anew from the memories; returns the passages there are."""
+
+
+class Archive(Protocol):
+    """What happened: events, and whole conversations, which outlive the agents' own files."""
+
+    def add(
+        self,
+        messages: Sequence[NewMessage] = (),
+        projects: Mapping[str, ProjectId] | None = None,
+        files: Sequence[ImportFile] = (),
+        events: Sequence[Event] = (),
+    ) -> Archived:
+        """Keep what is new, the events, and how far files were read: all or nothing.
+
+        `projects` names the project of every folder that a message is from. What was erased stays away.
+        """
+
+    def events(
+        self, scope: SearchScope, filter_: EventFilter, *, limit: int, newest_first: bool = True
+    ) -> list[Event]:
+        """The events that fit, by time."""
+
+    def prune(self, events_before: datetime | None) -> int:
+        """Retention: drop old events; and bring erasures to their end that a reader held up."""
+
+    def file(self, path: str) -> ImportFile | None:
+        """How far a source was read."""
+
+    def files(self) -> list[ImportFile]:
+        """Every source that was read."""
+
+    def conversations(
+        self,
+        scope: SearchScope,
+        within: ConversationFilter = ...,
+        *,
+        prefix: str = "",
+        limit: int | None = None,
+    ) -> list[Conversation]:
+        """The conversations that fit and whose id begins so, newest first."""
+
+    def session_ids(self, scope: SearchScope, prefix: str) -> list[str]:
+        """Ids of sessions that begin so, of events and memories as well as of conversations; at most 20."""
+
+    def by_sessions(self, scope: SearchScope, sessions: Sequence[str]) -> list[Conversation]:
+        """Conversations by their agents' own ids, newest first."""
+
+    def by_numbers(self, numbers: Sequence[int]) -> list[Conversation]:
+        """Conversations by their numbers, in that order."""
+
+    def messages(
+        self, conversation: int, *, first: int = 1, last: int | None = None, failed_only: bool = False
+    ) -> list[Message]:
+        """A conversation's messages in order, or a range of them."""
+
+    def candidates(
+        self, scope: SearchScope, words: Sequence[str], limit: int, within: ConversationFilter = ...
+    ) -> list[Message]:
+        """Messages of all roles that hold the rarest of the words together, newest first."""
+
+    def matching(
+        self,
+        scope: SearchScope,
+        words: Sequence[str],
+        within: ConversationFilter,
+        accept: Callable[[str], bool],
+        *,
+        limit: int,
+        depth: int,
+    ) -> list[Message]:
+        """Messages with all the words whose text is accepted, newest first; `depth` are looked at at most."""
+
+    def of_events(self, events: Sequence[str]) -> list[Message]:
+        """The messages that left these events."""
+
+    def word_counts(self, words: Sequence[str]) -> tuple[int, Mapping[str, int]]:
+        """About how many messages there are, and in how many of them each word stands."""
+
+    def words_beginning(self, start: str, limit: int) -> list[str]:
+        """Words of messages that begin so, the most common first."""
+
+    def upgrade_stage(self) -> int:
+        """1 while events of an earlier release wait to be messages, 2 until all is understood, else 0."""
+
+    def reach_upgrade_stage(self, stage: int) -> None:
+        """Note how far the upgrade is; 0 when it is done."""
+
+    def waiting(self, limit: int) -> list[Conversation]:
+        """Conversations with messages that were not understood yet, oldest first."""
+
+    def understood(
+        self,
+        conversation: int,
+        through: int,
+        exchanges: Sequence[Understood],
+        *,
+        since: int = 1,
+        record: Mapping[str, Any] | None = None,
+        memories: Sequence[StoredMemory] = (),
+    ) -> int:
+        """Keep what was understood of messages from `since` to `through`; returns how many memories are new.
+
+        Exchanges that were known from `since` on and are not among these are gone. What a person did to a
+        memory (worded, pinned, forgot, rejected, used it) stays.
+        """
+
+    def exchanges(self, conversation: int) -> list[tuple[MemoryId, int, int, Mapping[str, Any]]]:
+        """A conversation's exchanges in order: memory, first and last message, parts."""
+
+    def exchanges_at(
+        self, places: Sequence[tuple[int, int]]
+    ) -> list[tuple[MemoryId, int, int, int, Mapping[str, Any]] | None]:
+        """For each conversation and message the visible exchange that holds it: memory, conversation, first,
+        last, parts."""
+
+    def exchange_parts(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Mapping[str, Any]]:
+        """The parts of those memories that are exchanges."""
+
+    def session_records(self, scope: SearchScope, limit: int) -> list[tuple[Conversation, Mapping[str, Any]]]:
+        """The records of sessions, newest first."""
+
+    def unasked(self, *, before: datetime, limit: int) -> list[Conversation]:
+        """Sessions, silent since `before`, that no model was asked about since they grew; newest first."""
+
+    def asked(self, conversation: int, through: int) -> None:
+        """A language model was asked about so many messages of a conversation."""
+
+    def waiting_compactions(self, limit: int) -> list[WaitingCompactions]:
+        """Sessions with reports that came in since the last `summed_up`; the latest first."""
+
+    def summed_up(self, waiting: WaitingCompactions) -> None:
+        """These need no more look, until another report of the session comes in."""
+
+    def agents(self) -> list[str]:
+        """Whose conversations are kept."""
+
+    def totals(self) -> Mapping[str, int]:
+        """How many `conversations`, `messages` and `files` read there are."""
+
+
+class Graph(Protocol):
+    """What memories mention, one project at a time, walked in bounded steps."""
+
+    def put(self, mentions: Mapping[MemoryId, Sequence[Mention]]) -> None:
+        """Replace what memories mention; an empty list notes that they were looked at."""
+
+    def unread(self, project: ProjectId, limit: int) -> list[StoredMemory]:
+        """Memories not looked at yet, or changed since, oldest first."""
+
+    def find(self, project: ProjectId, name: str, *, limit: int = 20) -> list[Entity]:
+        """Things by their name, or a path by its end."""
+
+    def of_memories(self, ids: Sequence[MemoryId], *, limit: int) -> list[Mention]:
+        """What memories mention."""
+
+    def of_entities(
+        self, project: ProjectId, entities: Sequence[Entity], *, each: int
+    ) -> list[tuple[Mention, int]]:
+        """Visible memories that mention things, the newest of each, and how many mention it in all."""
+
+    def common(self, project: ProjectId, kinds: Sequence[str], *, limit: int) -> list[tuple[Entity, int]]:
+        """What is mentioned most, and by how many memories."""
+
+
+class Lifecycle(Protocol):
+    """What memories are worth and how they hang together; what a person wants to be reminded of."""
+
+    def put_intention(self, intention: Intention) -> None:
+        """Keep a new one or the new state of a known one; Conflict if what it says was erased."""
+
+    def intentions(self, project: Project, *, open_only: bool = True) -> list[Intention]:
+        """Those of the project, and those of anywhere that name its codebase; oldest first."""
+
+    def has_open_intentions(self) -> bool:
+        """Whether any reminder waits, of whatever project; cheap, because every prompt asks."""
+
+    def strengths(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Strength]:
+        """Known states; a memory that was never reviewed has none."""
+
+    def put_strengths(self, strengths: Mapping[MemoryId, Strength], reviews: Sequence[Review] = ()) -> None:
+        """Keep states and the reviews that led to them; an older state changes nothing."""
+
+    def reviews(self, memory: MemoryId) -> list[Review]:
+        """Every use of one memory, oldest first."""
+
+    def arrivals(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, datetime]:
+        """When memories came to this store, of those that were made long before."""
+
+    def unjudged(self, limit: int) -> list[StoredMemory]:
+        """Memories that have not met their neighbours yet, of any project, oldest first."""
+
+    def judged(self, ids: Sequence[MemoryId]) -> None:
+        """These have met their neighbours."""
+
+    def relate(self, relations: Sequence[Relation]) -> int:
+        """Keep relations between memories of one project; returns how many are new."""
+
+    def relations(self, ids: Sequence[MemoryId], *, kinds: Sequence[str] = ()) -> list[Relation]:
+        """Those that begin or end at one of the memories, oldest first."""
+
+    def unrelate(self, source: MemoryId, target: MemoryId, kind: str) -> None:
+        """Take a relation back."""
+
+    def archive(self, ids: Sequence[MemoryId]) -> int:
+        """Let active memories rest; nothing else of them changes."""
+
+    def unarchive(self, ids: Sequence[MemoryId]) -> int:
+        """Bring archived memories back as they were."""
+
+    def reject(self, ids: Sequence[MemoryId]) -> int:
+        """Take proposals out for good: what rules find again is not proposed again."""
+
+    def put_file_states(self, states: Sequence[FileState]) -> None:
+        """Keep what files held, or how they differ by now."""
+
+    def file_states(self, scope: SearchScope, ids: Sequence[MemoryId] | None = None) -> list[FileState]:
+        """Files that memories of the scope are tied to."""
+
+    def consolidated(self, project: ProjectId, at: datetime, steps: Sequence[Step]) -> int:
+        """Note a run and its steps; returns its number."""
+
+    def steps(self, run: int) -> list[Step]:
+        """What a run did, in order."""
+
+    def last_run(self, project: ProjectId) -> tuple[int, datetime, int] | None:
+        """Number and time of the last run that stands, and how many memories came since."""
+
+    def undone(self, run: int) -> None:
+        """This run was taken back."""
+
+
+class Store(Protocol):
+    """The persistent half of the memory; safe to use from several threads and processes."""
+
+    @property
+    def memories(self) -> Memories: ...
+
+    @property
+    def archive(self) -> Archive: ...
+
+    @property
+    def graph(self) -> Graph: ...
+
+    @property
+    def lifecycle(self) -> Lifecycle: ...
+
+    @property
+    def person(self) -> PersonId:
+        """Who owns what has scope `user` here, unless it says otherwise."""
+
+    def project_for(self, identity: ProjectIdentity) -> Project:
+        """Find, join by alias, or create the project of a folder; a partial identity makes none: NotFound."""
+
+    def projects(self) -> list[Project]:
+        """Every project, by name."""
+
+    def merge_projects(self, source: ProjectId, target: ProjectId) -> Project:
+        """Let all of one project belong to another, which is given back; only its names are left."""
+
+    def split_project(self, identity: ProjectIdentity) -> Project:
+        """Make a folder a project of its own, with the sessions that were held in it."""
+
+    def move_folder(self, identity: ProjectIdentity, target: ProjectId) -> Project:
+        """Let a folder belong to a known project from now on."""
+
+    def changes_since(self, mirror: str, limit: int) -> list[Change]:
+        """The oldest changes that a mirror has not taken yet; a new one begins with the oldest there is."""
+
+    def changes_taken(self, mirror: str, through: int) -> None:
+        """A mirror has all changes up to this number; those that every mirror has may go."""
+
+    def replay(self, records: Iterable[Mapping[str, Any]]) -> Added:
+        """Bring memories to the last state that a mirror's records tell; what was erased stays away."""
 
     def after_write(self, notify: Callable[[], None]) -> None:
         """Call `notify` after every commit of this process, outside the transaction."""
-        ...
 
-    def pending_changes(self, limit: int) -> list[Change]: ...
+    def hurried(self, patience_ms: int) -> AbstractContextManager[None]:
+        """Wait no longer than this for another writer, in this thread, for as long as it is open."""
 
-    def changes_mirrored(self, through: int) -> None: ...
+    def check(self) -> Integrity:
+        """Verify everything that can be verified; takes seconds on a large store."""
 
-    def replay(self, records: Iterable[Mapping[str, Any]]) -> Added:
-        """Rebuild from mirror records; tombstones in them are honoured."""
-        ...
+    def stats(self, project: ProjectId | None = None) -> StoreStats:
+        """Counts, of one project or of all."""
 
-    def rebuild_index(self) -> int:
-        """Make passages and text entries anew from the memories; returns the passages made."""
-        ...
+    def export(self, target: Path) -> None:
+        """Write a consistent copy while others read and write; it can be opened as a store."""
 
-    def integrity(self) -> Integrity: ...
-
-    def stats(self, project: ProjectId | None = None) -> StoreStats: ...
-
-    def snapshot(self, target: Path) -> None:
-        """Write a consistent copy while others read and write."""
-        ...
+    def close(self) -> None:
+        """Let go of the store, in all threads."""

@@ -18,8 +18,8 @@ from claude_memory.imports.reading import Start, Task, batches
 from claude_memory.model import Event, EventKind, ProjectId, SearchScope, SessionId
 from claude_memory.platform import logs
 from claude_memory.settings import Settings
-from claude_memory.store.archive_protocol import Archive, Message, NewMessage
-from claude_memory.store.protocol import EventFilter, Store
+from claude_memory.store.archive_model import EventFilter, Message, NewMessage
+from claude_memory.store.protocol import Archive, Store
 from claude_memory.summaries.keeping import LATE, Keeper, Material, material
 from claude_memory.summaries.model import OPEN, RULES, KeptSummary, Stretch
 from claude_memory.summaries.stretches import figures, open_end, stretches
@@ -223,7 +223,7 @@ class Compactions:
     def _reports(self, session: str) -> Sequence[Event]:
         """A session's reports by time."""
         wanted = EventFilter(session=SessionId(session), kinds=KINDS)
-        return self.store.events(SearchScope(None), wanted, limit=MAX_REPORTS)[::-1]
+        return self.store.archive.events(SearchScope(None), wanted, limit=MAX_REPORTS)[::-1]
 
 
 def _warn(fault: Exception) -> None:

@@ -30,7 +30,7 @@ from claude_memory.model import (
 )
 from claude_memory.redact import redact_document
 from claude_memory.redact.erasure import without
-from claude_memory.store.archive_protocol import Message
+from claude_memory.store.archive_model import Message
 from claude_memory.store.protocol import Store
 from claude_memory.summaries.making import OPEN_STATES, budget, summarise
 from claude_memory.summaries.model import (
@@ -177,7 +177,7 @@ class Keeper:
         cwd: str = "",
     ) -> list[KeptSummary]:
         """Sum up compactions of a conversation; gives back what is new or better than before."""
-        erased = self.store.erased_sentences(project)  # an agent's own file may still say it
+        erased = self.store.memories.erased_sentences(project)  # an agent's own file may still say it
         messages = [replace(message, text=str(without(message.text, erased))) for message in messages]
         taken = [replace(one, agent_summary=str(without(one.agent_summary, erased))) for one in taken]
         took = [material(messages, one, project, kind=kind, cwd=cwd) for one in taken]
@@ -201,7 +201,7 @@ class Keeper:
         session, first, last = took.stretch.session, took.stretch.first, took.stretch.last
         wanted = MemoryFilter(TYPED, session=session, statuses=(Status.ACTIVE,))
         typed = []
-        for memory in self.store.memories(SearchScope((took.project,)), wanted):
+        for memory in self.store.memories.find(SearchScope((took.project,)), wanted):
             ends = [(begin, end) for named, begin, end in places_of(memory) if named == session]
             here = [end for end in ends if first <= end[0] <= end[1] <= last]
             if here:
@@ -212,12 +212,12 @@ class Keeper:
     def remember(self, kept: KeptSummary, project: ProjectId) -> None:
         """The memories of a summary, those that are stored already with the text of a better one."""
         made = {memory.id: memory for memory in memories(kept, project)}
-        self.store.add([], list(made.values()))
+        self.store.memories.add(list(made.values()))
         scope, standing = SearchScope((project,)), MemoryFilter(statuses=(Status.ACTIVE,))
-        for old in self.store.memories(scope, standing, ids=list(made)):
+        for old in self.store.memories.find(scope, standing, ids=list(made)):
             now = made[old.id]
             if old.body != now.body and old.provenance.get("source") == "compaction":
-                self.store.update(replace(old, title=now.title, body=now.body, topics=now.topics))
+                self.store.memories.update(replace(old, title=now.title, body=now.body, topics=now.topics))
 
     def save(self, project: Project, session: str, raw: bytes, *, now: datetime) -> tuple[KeptSummary, bool]:
         """Keep what an agent wrote under the session's next number; the same text is kept once.
@@ -249,7 +249,7 @@ class Keeper:
             {"project": project.id, "cwd": project.path},
             instead_of=lambda earlier: _exactly(earlier, source["boundary"]),
         )
-        self.store.add([], memories(kept, project.id))
+        self.store.memories.add(memories(kept, project.id))
         return kept, new
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.model import SessionId
-from claude_memory.store.archive_protocol import Message
+from claude_memory.store.archive_model import Message
 from claude_memory.summaries.model import Stretch
 from claude_memory.text.tokens import about_tokens
 from claude_memory.transcripts.model import list_of, mapping_of, moment_of, text_of

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from claude_memory.errors import NotFound, StoreBusy
 from claude_memory.model import MemoryFilter, Project, SearchScope, SessionId
-from claude_memory.store.archive_protocol import Archive
-from claude_memory.store.protocol import EventFilter, Store
+from claude_memory.store.archive_model import EventFilter
+from claude_memory.store.protocol import Archive, Store
 from claude_memory.summaries.shelf import Shelf, place_of
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class SummaryBook:
         if noted:
             return noted in {self.project.id, *(name.removeprefix("id:") for name in self.project.identities)}
         scope, wanted = SearchScope((self.project.id,)), SessionId(session)
-        memories = self.store.memories(scope, MemoryFilter(session=wanted), limit=1)
+        memories = self.store.memories.find(scope, MemoryFilter(session=wanted), limit=1)
         if any(item.project == self.project.id for item in memories):
             return True
-        return bool(self.store.events(scope, EventFilter(session=wanted), limit=1))
+        return bool(self.store.archive.events(scope, EventFilter(session=wanted), limit=1))

@@ -20,7 +20,8 @@ from claude_memory.model import Status, StoredMemory, Trust, memory_id
 from claude_memory.platform import logs
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
-from claude_memory.store.archive_protocol import Archive, Conversation
+from claude_memory.store.archive_model import Conversation
+from claude_memory.store.protocol import Archive
 from claude_memory.summaries.asking import Asker, OverBudget, TokenLedger, Unusable
 from claude_memory.summaries.keeping import Keeper, Material, written_entries
 from claude_memory.summaries.making import summarise
@@ -185,7 +186,7 @@ class SessionAsking:
                 if not isinstance(answer, Unusable):  # else asking again would cost and give the same
                     continue
             body = {} if isinstance(answer, ProviderDown) else answer
-            proposed += self.keeper.store.add([], list(_proposed(conversation, body))).memories
+            proposed += self.keeper.store.memories.add(list(_proposed(conversation, body))).memories
             self.archive.asked(conversation.number, conversation.messages)
         return proposed
 

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from claude_memory.errors import StoreFault
 from claude_memory.transcripts import lines
 from claude_memory.transcripts.model import SourceFile, mapping_of, text_of
 
+if TYPE_CHECKING:
+    from claude_memory.store.sqlite.reader import ForeignDatabase
+
 DOCUMENT_BYTES = 64 << 20
 _SESSIONS = "SELECT * FROM session ORDER BY time_created, id"
-_PARTS = """SELECT m.id, m.data, p.id, p.data FROM message m JOIN part p ON p.message_id = m.id
+_PARTS = """SELECT m.id AS message_id, m.data AS message, p.id AS part_id, p.data AS part
+    FROM message m JOIN part p ON p.message_id = m.id
     WHERE m.session_id = ? ORDER BY m.time_created, m.id, p.id"""
 
 
@@ -79,33 +84,27 @@ def _each(*folders: Path) -> Iterator[dict[str, Any]]:
 
 
 def _database(path: Path) -> Iterator[Mapping[str, Any]]:
-    import apsw
+    from claude_memory.store.sqlite.reader import foreign_database
 
     try:
-        db = apsw.Connection(
-            path.absolute().as_uri() + "?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        )
-        db.set_busy_timeout(500)
-        yield from _sessions(db)
-    except apsw.Error as fault:
-        raise ValueError(f"not a readable database: {type(fault).__name__}") from None
+        with foreign_database(path) as database:
+            yield from _sessions(database)
+    except StoreFault as fault:
+        raise ValueError(f"not a readable database: {fault}") from None
 
 
-def _sessions(db: Any) -> Iterator[Mapping[str, Any]]:
-    cursor = db.execute(_SESSIONS)
-    names = [column[0] for column in cursor.getdescription()] if cursor else []
-    for row in cursor.fetchall():
-        facts = dict(zip(names, row, strict=True))
+def _sessions(database: ForeignDatabase) -> Iterator[Mapping[str, Any]]:
+    for facts in list(database.rows(_SESSIONS)):
         session = {
             "id": facts.get("id"),
             "directory": facts.get("directory"),
             "parentID": facts.get("parent_id"),
         }
-        for message_id, message, part_id, part in db.execute(_PARTS, (facts.get("id"),)):
+        for row in database.rows(_PARTS, (facts.get("id"),)):
             yield {
                 "session": session,
-                "message": {"id": message_id, **_data(message)},
-                "part": {"id": part_id, **_data(part)},
+                "message": {"id": row["message_id"], **_data(row["message"])},
+                "part": {"id": row["part_id"], **_data(row["part"])},
             }
 
 

@@ -1,21 +1,26 @@
-"""Conversations in SQLite: messages once each, a light text index over all of them, how far files were read.
+"""The part `archive` in SQLite: events, messages once each, and a light text index over all of them.
 
-Every method is one transaction. What a message leaves as event and memory commits with it.
+What each method promises stands in `store.protocol`. Tool output is large, so the index of messages has
+words only, no stems, places or frequencies: it gives candidates, and who asks ranks them by their text.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+import apsw
+
 from claude_memory.model import Event, EventId, MemoryId, ProjectId, SearchScope, SessionId, StoredMemory
-from claude_memory.store.archive_protocol import (
+from claude_memory.store.archive_model import (
     ANY_CONVERSATION,
     Archived,
     Conversation,
     ConversationFilter,
+    EventFilter,
     ImportFile,
     Message,
     NewMessage,
@@ -23,27 +28,57 @@ from claude_memory.store.archive_protocol import (
     WaitingCompactions,
 )
 from claude_memory.store.packing import unpacked
-from claude_memory.store.sqlite import archive_search, rows
-from claude_memory.store.sqlite.archive_write import FILE_COLUMNS, Addition
+from claude_memory.store.records import kept, to_json
+from claude_memory.store.sqlite import rows
 from claude_memory.store.sqlite.connection import Connections
+from claude_memory.text.characters import clean
 
+MAX_WORDS = 24
+_TRIES = 6
+_WORD = re.compile(r"[A-Za-z0-9_\u0080-\U0010ffff]+")
+_RANGE_READ = 2_000  # words looked at that begin alike
 _CACHE_KB = 65_536  # random keys: the tree of a large history must stay in memory while it grows
-_CONVERSATION_COLUMNS = """c.number, c.session, c.agent, p.id, c.cwd, c.branch, c.first_at, c.last_at,
+FILE_COLUMNS = "path, agent, inode, size, modified_ns, offset, head, tail, skipped, state"
+_MESSAGES = """SELECT m.number, m.conversation, m.ordinal, m.role, m.at, m.body, m.tool, m.call, m.failed,
+    m.event, m.speaker, m.manner, m.branch FROM messages m"""
+_COLUMNS = """c.number, c.session, c.agent, p.id, c.cwd, c.branch, c.first_at, c.last_at,
     c.messages, c.title, c.parent, coalesce((SELECT o.session FROM conversations o
     WHERE o.number = c.continues), ''), c.path, c.distilled, c.imported"""
-_CONVERSATION_TABLES = "conversations c JOIN projects p ON p.number = c.project"
-MESSAGE_COLUMNS = (
-    "m.number, m.conversation, m.ordinal, m.role, m.at, m.body, m.tool, m.call, m.failed, m.event,"
-    " m.speaker, m.manner, m.branch"
-)
-
+_TABLES = "FROM conversations c JOIN projects p ON p.number = c.project"
+_CONVERSATIONS = f"SELECT {_COLUMNS} {_TABLES}"
+_IN_SCOPE = "(:projects IS NULL OR p.id IN (SELECT value FROM json_each(:projects)))"
+# By agent, and in the folder itself or one below it, as either kind of system writes it.
+_WITHIN = """(:agent IS NULL OR c.agent = :agent) AND (:folder = '' OR c.cwd = :folder
+    OR substr(c.cwd, 1, length(:folder) + 1) IN (:folder || '/', :folder || char(92)))"""
+_FITTING = f"""{_CONVERSATIONS} WHERE {_IN_SCOPE} AND {_WITHIN}
+      AND (:prefix = '' OR (c.session >= :prefix AND c.session < :prefix || char(1114111)))
+      AND (:since IS NULL OR c.last_at >= :since) AND (:until IS NULL OR c.first_at <= :until)
+    ORDER BY c.last_at DESC, c.number DESC LIMIT :limit"""
+_BY_SESSIONS = f"""{_CONVERSATIONS} WHERE c.session IN (SELECT value FROM json_each(:sessions))
+      AND {_IN_SCOPE} ORDER BY c.last_at DESC, c.number DESC"""
+_RECORDS = f"""SELECT {_COLUMNS}, c.record {_TABLES} WHERE c.record IS NOT NULL AND {_IN_SCOPE}
+    ORDER BY c.last_at DESC LIMIT :limit"""
+_UNASKED = f"""{_CONVERSATIONS} WHERE c.asked < c.messages AND c.distilled >= c.messages AND c.parent = ''
+    AND c.last_at < ? AND NOT c.imported ORDER BY c.last_at DESC LIMIT ?"""
 _SESSION_IDS = """SELECT id FROM (
         SELECT id, project FROM sessions UNION SELECT session, project FROM conversations) s
     WHERE s.id >= :prefix AND s.id < :prefix || char(1114111)
       AND (:projects IS NULL OR s.project IN (
           SELECT number FROM projects WHERE id IN (SELECT value FROM json_each(:projects))))
     GROUP BY id ORDER BY id LIMIT 20"""
-
+_RANGE = f"""{_MESSAGES} WHERE m.conversation = :of AND m.ordinal >= :first
+    AND (:last IS NULL OR m.ordinal <= :last) AND (NOT :failed OR m.failed) ORDER BY m.ordinal"""
+_HOLDING = f"""SELECT m.number FROM message_index i JOIN messages m ON m.number = i.rowid
+    JOIN conversations c ON c.number = m.conversation JOIN projects p ON p.number = c.project
+    WHERE i.message_index MATCH :question AND {_IN_SCOPE} AND {_WITHIN}
+      AND (:roles = '[]' OR m.role IN (SELECT value FROM json_each(:roles))) AND (NOT :failed OR m.failed)
+      AND (:since IS NULL OR m.at >= :since) AND (:until IS NULL OR m.at <= :until)
+    ORDER BY i.rowid DESC LIMIT :limit"""
+_BEGINNING = """SELECT term FROM (SELECT term, doc FROM message_terms
+      WHERE term >= :first AND term < :first || char(1114111) LIMIT :read) ORDER BY doc DESC LIMIT :limit"""
+_EXCHANGE_AT = """SELECT m.id, e.first, e.last, e.record FROM exchanges e
+    JOIN memories m ON m.number = e.memory
+    WHERE e.conversation = ? AND e.first <= ? AND m.status <> 'forgotten' ORDER BY e.first DESC LIMIT 1"""
 _REPORTED = "kind IN ('compaction_start', 'compaction')"
 _WAITING_COMPACTIONS = f"""SELECT w.session, e.id FROM (SELECT s.id AS session, max(e.number) AS latest
         FROM events e JOIN sessions s ON s.number = e.session WHERE e.{_REPORTED} GROUP BY s.id) w
@@ -54,121 +89,91 @@ _REPORTS = f"""SELECT {rows.EVENT_COLUMNS} FROM {rows.EVENT_TABLES}
     ORDER BY e.timestamp, e.number"""
 
 
-_EXCHANGE_AT = """SELECT m.id, e.first, e.last, e.record FROM exchanges e
-    JOIN memories m ON m.number = e.memory
-    WHERE e.conversation = ? AND e.first <= ? AND m.status <> 'forgotten' ORDER BY e.first DESC LIMIT 1"""
-
-
 class SqliteArchive:
-    """The conversations of one store file."""
+    """Events and conversations in one SQLite file."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, scrub: Callable[[], None]) -> None:
         self._connections = connections
+        self._scrub = scrub
 
     def add(
         self,
-        messages: Sequence[NewMessage],
-        projects: Mapping[str, ProjectId],
+        messages: Sequence[NewMessage] = (),
+        projects: Mapping[str, ProjectId] | None = None,
         files: Sequence[ImportFile] = (),
         events: Sequence[Event] = (),
     ) -> Archived:
-        """Keep what is new, the events, and how far files were read."""
+        from claude_memory.store.sqlite.archive_write import Addition
+
         with self._connections.writing() as db:
             db.pragma("cache_size", -_CACHE_KB)
-            return Addition(db, projects).run(messages, files, events)
+            return Addition(db, projects or {}).run(messages, files, events)
+
+    def events(
+        self, scope: SearchScope, filter_: EventFilter, *, limit: int, newest_first: bool = True
+    ) -> list[Event]:
+        condition, values = _event_condition(scope, filter_)
+        order = "DESC" if newest_first else "ASC"
+        statement = f"""SELECT {rows.EVENT_COLUMNS} FROM {rows.EVENT_TABLES} WHERE {condition}
+            ORDER BY e.timestamp {order}, e.number {order} LIMIT :limit"""
+        with self._connections.reading() as db:
+            return [rows.event_from_row(row) for row in db.execute(statement, {**values, "limit": limit})]
+
+    def prune(self, events_before: datetime | None) -> int:
+        from claude_memory.store.sqlite import erase
+
+        with self._connections.writing() as db:
+            pruned = erase.prune(db, events_before)
+        with self._connections.reading() as db:
+            unfinished = erase.is_unfinished(db)
+        if unfinished:
+            self._scrub()
+        return pruned
 
     def file(self, path: str) -> ImportFile | None:
-        """How far a source was read."""
+        statement = f"SELECT {FILE_COLUMNS} FROM import_files WHERE path = ?"
         with self._connections.reading() as db:
-            statement = f"SELECT {FILE_COLUMNS} FROM import_files WHERE path = ?"
-            row = next(db.execute(statement, (rows.kept(path),)), None)
-            return _file(row) if row else None
+            return next((_file(row) for row in db.execute(statement, (kept(path),))), None)
 
     def files(self) -> list[ImportFile]:
-        """Every source that was read."""
         with self._connections.reading() as db:
             return [_file(row) for row in db.execute(f"SELECT {FILE_COLUMNS} FROM import_files")]
 
     def conversations(
         self,
         scope: SearchScope,
+        within: ConversationFilter = ANY_CONVERSATION,
         *,
         prefix: str = "",
-        agent: str | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        folder: str = "",
         limit: int | None = None,
     ) -> list[Conversation]:
-        """The conversations that fit, newest first."""
-        values = {
-            "projects": None if scope.projects is None else rows.to_json(list(scope.projects)),
-            "prefix": rows.clean(prefix),
-            "agent": agent,
-            "since": rows.stamp(since) if since else None,
-            "until": rows.stamp(until) if until else None,
-            "folder": rows.clean(folder),
-            "limit": -1 if limit is None else limit,
-        }
+        more = {"prefix": clean(prefix), "limit": -1 if limit is None else limit}
+        return self._conversations(_FITTING, {**_values(scope, within), **more})
+
+    def _conversations(self, statement: str, values: Mapping[str, Any] | Sequence[Any]) -> list[Conversation]:
         with self._connections.reading() as db:
-            found = db.execute(
-                f"""SELECT {_CONVERSATION_COLUMNS} FROM {_CONVERSATION_TABLES}
-                    WHERE (:projects IS NULL OR p.id IN (SELECT value FROM json_each(:projects)))
-                      AND (:prefix = '' OR (c.session >= :prefix AND c.session < :prefix || char(1114111)))
-                      AND (:agent IS NULL OR c.agent = :agent)
-                      AND (:since IS NULL OR c.last_at >= :since) AND (:until IS NULL OR c.first_at <= :until)
-                      AND {archive_search.IN_FOLDER}
-                    ORDER BY c.last_at DESC, c.number DESC LIMIT :limit""",
-                values,
-            )
-            return [_conversation(row) for row in found]
+            return [_conversation(row) for row in rows.fetch(db, statement, values)]
 
     def session_ids(self, scope: SearchScope, prefix: str) -> list[str]:
-        """Ids of sessions that begin so, with or without an archived conversation; at most 20."""
-        values = {
-            "projects": None if scope.projects is None else rows.to_json(list(scope.projects)),
-            "prefix": rows.clean(prefix),
-        }
+        values = {"projects": _projects(scope), "prefix": clean(prefix)}
         with self._connections.reading() as db:
             return [id_ for (id_,) in db.execute(_SESSION_IDS, values)]
 
     def by_numbers(self, numbers: Sequence[int]) -> list[Conversation]:
-        """Conversations by their numbers, in that order."""
-        with self._connections.reading() as db:
-            found = db.execute(
-                f"""SELECT {_CONVERSATION_COLUMNS} FROM {_CONVERSATION_TABLES}
-                    WHERE c.number IN (SELECT value FROM json_each(?))""",
-                (rows.id_list(numbers),),
-            )
-            known = {row[0]: _conversation(row) for row in found}
+        statement = f"{_CONVERSATIONS} WHERE c.number IN (SELECT value FROM json_each(?))"
+        known = {item.number: item for item in self._conversations(statement, (rows.id_list(numbers),))}
         return [known[number] for number in dict.fromkeys(numbers) if number in known]
 
     def by_sessions(self, scope: SearchScope, sessions: Sequence[str]) -> list[Conversation]:
-        """Conversations by their agents' own ids, newest first."""
-        projects = None if scope.projects is None else rows.to_json(list(scope.projects))
-        with self._connections.reading() as db:
-            found = db.execute(
-                f"""SELECT {_CONVERSATION_COLUMNS} FROM {_CONVERSATION_TABLES}
-                    WHERE c.session IN (SELECT value FROM json_each(?1))
-                      AND (?2 IS NULL OR p.id IN (SELECT value FROM json_each(?2)))
-                    ORDER BY c.last_at DESC, c.number DESC""",
-                (rows.to_json([rows.clean(session) for session in sessions]), projects),
-            )
-            return [_conversation(row) for row in found]
+        values = {"projects": _projects(scope), "sessions": to_json([clean(session) for session in sessions])}
+        return self._conversations(_BY_SESSIONS, values)
 
     def messages(
         self, conversation: int, *, first: int = 1, last: int | None = None, failed_only: bool = False
     ) -> list[Message]:
-        """A conversation's messages in order, or a range of them."""
+        values = {"of": conversation, "first": first, "last": last, "failed": failed_only}
         with self._connections.reading() as db:
-            found = db.execute(
-                f"""SELECT {MESSAGE_COLUMNS} FROM messages m
-                    WHERE m.conversation = :of AND m.ordinal >= :first
-                      AND (:last IS NULL OR m.ordinal <= :last) AND (NOT :failed OR m.failed)
-                    ORDER BY m.ordinal""",
-                {"of": conversation, "first": first, "last": last, "failed": failed_only},
-            )
-            return [message_from_row(row) for row in found]
+            return [_message(row) for row in db.execute(_RANGE, values)]
 
     def candidates(
         self,
@@ -177,11 +182,16 @@ class SqliteArchive:
         limit: int,
         within: ConversationFilter = ANY_CONVERSATION,
     ) -> list[Message]:
-        """Messages that hold the rarest of the words together, newest first."""
+        numbers: dict[int, None] = {}
         with self._connections.reading() as db:
-            numbers = archive_search.candidates(db, scope, words, limit, within)
-            statement = f"SELECT {MESSAGE_COLUMNS} FROM messages m WHERE m.number = ?"
-            return [message_from_row(row) for number in numbers for row in db.execute(statement, (number,))]
+            known = _rarest_first(db, _words_of(" ".join(words))[: 4 * MAX_WORDS])
+            size = min(len(known), MAX_WORDS)
+            for _ in range(_TRIES):  # all words together, then the rarest of them
+                if not size or len(numbers) >= limit:
+                    break
+                numbers.update(dict.fromkeys(_holding(db, scope, known[:size], limit, within)))
+                size = size * 2 // 3
+            return [message for number in list(numbers)[:limit] for message in _by_number(db, number)]
 
     def matching(
         self,
@@ -193,61 +203,46 @@ class SqliteArchive:
         limit: int,
         depth: int,
     ) -> list[Message]:
-        """Messages with all the words whose text is accepted, newest first."""
-        found: list[Message] = []
+        accepted: list[Message] = []
         with self._connections.reading() as db:
-            statement = f"SELECT {MESSAGE_COLUMNS} FROM messages m WHERE m.number = ?"
-            for number in archive_search.with_all(db, scope, words, depth, within):
-                message = next((message_from_row(row) for row in db.execute(statement, (number,))), None)
-                if message is not None and accept(message.text):
-                    found.append(message)
-                    if len(found) >= limit:
-                        break
-        return found
+            known = _rarest_first(db, _words_of(" ".join(words)))[:MAX_WORDS]
+            for number in _holding(db, scope, known, depth, within) if known else ():
+                accepted += [message for message in _by_number(db, number) if accept(message.text)]
+                if len(accepted) >= limit:
+                    break
+        return accepted
 
     def of_events(self, events: Sequence[str]) -> list[Message]:
-        """The messages that left these events."""
+        statement = f"{_MESSAGES} WHERE m.event IN (SELECT value FROM json_each(?))"
         with self._connections.reading() as db:
-            found = db.execute(
-                f"""SELECT {MESSAGE_COLUMNS} FROM messages m
-                    WHERE m.event IN (SELECT value FROM json_each(?))""",
-                (rows.to_json(list(events)),),
-            )
-            return [message_from_row(row) for row in found]
+            return [_message(row) for row in db.execute(statement, (to_json(list(events)),))]
 
     def word_counts(self, words: Sequence[str]) -> tuple[int, Mapping[str, int]]:
-        """About how many messages there are, and in how many of them each word stands."""
         with self._connections.reading() as db:
             total = int(db.execute("SELECT max(number) FROM messages").get or 0)
-            return total, archive_search.frequencies(db, words)
+            return total, _frequencies(db, _words_of(" ".join(words)))
 
     def words_beginning(self, start: str, limit: int) -> list[str]:
-        """Words of messages that begin so, the most common first."""
+        first = next(iter(_words_of(start)), "")
+        if not first:
+            return []
         with self._connections.reading() as db:
-            return archive_search.beginning(db, start, limit)
+            values = {"first": first, "read": _RANGE_READ, "limit": limit}
+            return [term for (term,) in db.execute(_BEGINNING, values)]
 
     def upgrade_stage(self) -> int:
-        """How far the upgrade from an earlier release is; 0 if there is nothing to do."""
         with self._connections.reading() as db:
             return int(db.execute("SELECT value FROM meta WHERE key = 'move'").get or 0)
 
     def reach_upgrade_stage(self, stage: int) -> None:
-        """Note how far the upgrade is."""
         with self._connections.writing() as db:
+            db.execute("DELETE FROM meta WHERE key = 'move'")
             if stage:
-                db.execute("INSERT OR REPLACE INTO meta VALUES ('move', ?)", (str(stage),))
-            else:
-                db.execute("DELETE FROM meta WHERE key = 'move'")
+                db.execute("INSERT INTO meta VALUES ('move', ?)", (str(stage),))
 
     def waiting(self, limit: int) -> list[Conversation]:
-        """Conversations with messages that were not understood yet."""
-        with self._connections.reading() as db:
-            found = db.execute(
-                f"""SELECT {_CONVERSATION_COLUMNS} FROM {_CONVERSATION_TABLES}
-                    WHERE c.distilled < c.messages ORDER BY c.last_at LIMIT ?""",
-                (limit,),
-            )
-            return [_conversation(row) for row in found]
+        statement = f"{_CONVERSATIONS} WHERE c.distilled < c.messages ORDER BY c.last_at LIMIT ?"
+        return self._conversations(statement, (limit,))
 
     def understood(
         self,
@@ -259,31 +254,27 @@ class SqliteArchive:
         record: Mapping[str, Any] | None = None,
         memories: Sequence[StoredMemory] = (),
     ) -> int:
-        """Keep what was understood, and note up to where."""
-        from claude_memory.store.sqlite import exchanges as kept
+        from claude_memory.store.sqlite import understood
 
         with self._connections.writing() as db:
-            return kept.keep(db, conversation, through, exchanges, since, record, memories)
+            return understood.keep(db, conversation, through, exchanges, since, record, memories)
 
     def exchanges(self, conversation: int) -> list[tuple[MemoryId, int, int, Mapping[str, Any]]]:
-        """A conversation's exchanges in order, without those that an erasure emptied."""
+        # Without those that an erasure emptied.
+        statement = """SELECT m.id, e.first, e.last, e.record FROM exchanges e
+            JOIN memories m ON m.number = e.memory
+            WHERE e.conversation = ? AND e.record <> '{}' ORDER BY e.first"""
         with self._connections.reading() as db:
-            found = db.execute(
-                """SELECT m.id, e.first, e.last, e.record FROM exchanges e
-                   JOIN memories m ON m.number = e.memory
-                   WHERE e.conversation = ? AND e.record <> '{}' ORDER BY e.first""",
-                (conversation,),
-            )
-            return [(MemoryId(id_), first, last, json.loads(record)) for id_, first, last, record in found]
+            found = rows.fetch(db, statement, (conversation,))
+        return [(MemoryId(id_), first, last, json.loads(record)) for id_, first, last, record in found]
 
     def exchanges_at(
         self, places: Sequence[tuple[int, int]]
     ) -> list[tuple[MemoryId, int, int, int, Mapping[str, Any]] | None]:
-        """For each conversation and message the exchange that holds it."""
         found: list[tuple[MemoryId, int, int, int, Mapping[str, Any]] | None] = []
         with self._connections.reading() as db:
             for conversation, ordinal in places:
-                row = next(db.execute(_EXCHANGE_AT, (conversation, ordinal)), None)
+                row: Any = next(db.execute(_EXCHANGE_AT, (conversation, ordinal)), None)
                 if row is None or row[2] < ordinal or row[3] == "{}":
                     found.append(None)
                 else:
@@ -291,46 +282,25 @@ class SqliteArchive:
         return found
 
     def exchange_parts(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Mapping[str, Any]]:
-        """The parts of those memories that are exchanges."""
+        statement = """SELECT m.id, e.record FROM exchanges e JOIN memories m ON m.number = e.memory
+            WHERE m.id IN (SELECT value FROM json_each(?)) AND e.record <> '{}'"""
         with self._connections.reading() as db:
-            found = db.execute(
-                """SELECT m.id, e.record FROM exchanges e JOIN memories m ON m.number = e.memory
-                   WHERE m.id IN (SELECT value FROM json_each(?)) AND e.record <> '{}'""",
-                (rows.to_json(list(ids)),),
-            )
-            return {MemoryId(id_): json.loads(record) for id_, record in found}
+            found = rows.fetch(db, statement, (to_json(list(ids)),))
+        return {MemoryId(id_): json.loads(record) for id_, record in found}
 
     def session_records(self, scope: SearchScope, limit: int) -> list[tuple[Conversation, Mapping[str, Any]]]:
-        """The records of sessions, newest first."""
-        projects = None if scope.projects is None else rows.to_json(list(scope.projects))
         with self._connections.reading() as db:
-            found = db.execute(
-                f"""SELECT {_CONVERSATION_COLUMNS}, c.record FROM {_CONVERSATION_TABLES}
-                    WHERE c.record IS NOT NULL
-                      AND (:projects IS NULL OR p.id IN (SELECT value FROM json_each(:projects)))
-                    ORDER BY c.last_at DESC LIMIT :limit""",
-                {"projects": projects, "limit": limit},
-            )
-            return [(_conversation(row[:-1]), json.loads(row[-1])) for row in found]
+            found = rows.fetch(db, _RECORDS, {"projects": _projects(scope), "limit": limit})
+        return [(_conversation(row[:-1]), json.loads(row[-1])) for row in found]
 
     def unasked(self, *, before: datetime, limit: int) -> list[Conversation]:
-        """Sessions that no language model was asked about since they grew, newest first."""
-        with self._connections.reading() as db:
-            found = db.execute(
-                f"""SELECT {_CONVERSATION_COLUMNS} FROM {_CONVERSATION_TABLES}
-                    WHERE c.asked < c.messages AND c.distilled >= c.messages AND c.parent = ''
-                      AND c.last_at < ? AND NOT c.imported ORDER BY c.last_at DESC LIMIT ?""",
-                (rows.stamp(before), limit),
-            )
-            return [_conversation(row) for row in found]
+        return self._conversations(_UNASKED, (rows.stamp(before), limit))
 
     def asked(self, conversation: int, through: int) -> None:
-        """A language model was asked about so many messages."""
         with self._connections.writing() as db:
             db.execute("UPDATE conversations SET asked = ? WHERE number = ?", (through, conversation))
 
     def waiting_compactions(self, limit: int) -> list[WaitingCompactions]:
-        """Sessions with reports that came in since they were summed up; the latest first."""
         with self._connections.reading() as db:
             return [
                 WaitingCompactions(
@@ -342,26 +312,103 @@ class SqliteArchive:
             ]
 
     def summed_up(self, waiting: WaitingCompactions) -> None:
-        """Note up to which report a session's compactions are summed up."""
         with self._connections.writing() as db:
             note = "INSERT OR REPLACE INTO summed_up VALUES (?, ?)"
-            db.execute(note, (rows.clean(waiting.session), waiting.latest))
+            db.execute(note, (clean(waiting.session), waiting.latest))
 
     def agents(self) -> list[str]:
-        """Whose conversations are kept."""
         with self._connections.reading() as db:
             return [name for (name,) in db.execute("SELECT DISTINCT agent FROM conversations ORDER BY agent")]
 
     def totals(self) -> Mapping[str, int]:
-        """Conversations, messages, files read."""
+        tables = {"conversations": "conversations", "messages": "messages", "files": "import_files"}
         with self._connections.reading() as db:
-            counted = {name: f"SELECT count(*) FROM {name}" for name in ("conversations", "messages")}
-            counted["files"] = "SELECT count(*) FROM import_files"
-            return {name: int(db.execute(statement).get) for name, statement in counted.items()}
+            counts = {name: f"SELECT count(*) FROM {table}" for name, table in tables.items()}
+            return {name: int(db.execute(statement).get) for name, statement in counts.items()}
 
 
-def message_from_row(row: Sequence[Any]) -> Message:
-    """A row of MESSAGE_COLUMNS."""
+def indexed(tool: str, text: str) -> str:
+    """What is searched of a message."""
+    return clean(f"{tool}\n{text}" if tool else text)
+
+
+def _words_of(text: str) -> list[str]:
+    """Words as the index splits them, each once; only ASCII letters lose their case."""
+    found = _WORD.findall(clean(text))
+    return list(dict.fromkeys(word.lower() if word.isascii() else _lowered(word) for word in found))
+
+
+def _lowered(word: str) -> str:
+    return "".join(letter.lower() if letter.isascii() else letter for letter in word)
+
+
+def _frequencies(db: apsw.Connection, words: Iterable[str]) -> dict[str, int]:
+    statement = "SELECT doc FROM message_terms WHERE term = ?"
+    return {word: int(db.execute(statement, (word,)).get or 0) for word in words}
+
+
+def _rarest_first(db: apsw.Connection, words: Iterable[str]) -> list[str]:
+    """Those of the words that any message holds."""
+    counts = _frequencies(db, words)
+    return sorted((word for word, count in counts.items() if count), key=lambda word: counts[word])
+
+
+def _holding(
+    db: apsw.Connection, scope: SearchScope, words: Sequence[str], limit: int, within: ConversationFilter
+) -> list[int]:
+    """Numbers of messages that hold all of some words, newest first."""
+    question = " AND ".join(f'"{word}"' for word in words)
+    which = {"roles": to_json(within.roles), "failed": within.failed}
+    values = {**_values(scope, within), **which, "question": question, "limit": limit}
+    return [number for (number,) in rows.fetch(db, _HOLDING, values)]
+
+
+def _projects(scope: SearchScope) -> str | None:
+    return None if scope.projects is None else to_json(list(scope.projects))
+
+
+def _values(scope: SearchScope, within: ConversationFilter) -> dict[str, Any]:
+    return {
+        "projects": _projects(scope),
+        "agent": clean(within.agent) if within.agent else within.agent,
+        "folder": clean(within.folder),
+        "since": rows.stamp(within.since) if within.since else None,
+        "until": rows.stamp(within.until) if within.until else None,
+    }
+
+
+def _event_condition(scope: SearchScope, filter_: EventFilter) -> tuple[str, dict[str, Any]]:
+    conditions: list[str] = ["1"]
+    values: dict[str, Any] = {}
+
+    def want(condition: str, name: str, value: Any) -> None:
+        conditions.append(condition)
+        values[name] = value
+
+    if scope.projects is not None:
+        # Equality where it can be: then the index gives the order, and only `limit` rows are read.
+        numbers = "(SELECT number FROM projects WHERE id IN (SELECT value FROM json_each(:projects)))"
+        relation = "=" if len(scope.projects) == 1 else "IN"
+        want(f"e.project {relation} {numbers}", "projects", to_json(scope.projects))
+    if filter_.session is not None:
+        in_session = "e.session IN (SELECT number FROM sessions WHERE id = :session)"
+        want(in_session, "session", clean(filter_.session))
+    if filter_.kinds:
+        want("e.kind IN (SELECT value FROM json_each(:kinds))", "kinds", to_json(filter_.kinds))
+    if filter_.since is not None:
+        want("e.timestamp >= :since", "since", rows.stamp(filter_.since))
+    if filter_.until is not None:
+        want("e.timestamp <= :until", "until", rows.stamp(filter_.until))
+    if filter_.ids:
+        want("e.id IN (SELECT value FROM json_each(:ids))", "ids", to_json(filter_.ids))
+    return " AND ".join(conditions), values
+
+
+def _by_number(db: apsw.Connection, number: int) -> list[Message]:
+    return [_message(row) for row in db.execute(f"{_MESSAGES} WHERE m.number = ?", (number,))]
+
+
+def _message(row: Sequence[Any]) -> Message:
     number, conversation, ordinal, role, at, body, tool, call, failed, event, speaker, manner, branch = row
     return Message(
         number, conversation, ordinal, role, rows.moment(at), unpacked(body), tool or "", call or "",

@@ -11,15 +11,16 @@ import apsw
 from claude_memory import redact
 from claude_memory.model import Event, ProjectId
 from claude_memory.redact.erasure import ERASED
-from claude_memory.store.archive_protocol import Archived, ImportFile, NewMessage
+from claude_memory.store.archive_model import Archived, ImportFile, NewMessage
 from claude_memory.store.packing import packed
-from claude_memory.store.sqlite import archive_search, rows, write
-from claude_memory.store.sqlite.tombstones import Tombstones
+from claude_memory.store.records import kept, to_json
+from claude_memory.store.sqlite import rows, write
+from claude_memory.store.sqlite.archive import FILE_COLUMNS, indexed
+from claude_memory.text.characters import clean
 from claude_memory.text.words import shorten
 from claude_memory.understand.speaker import Speaker
 
 TITLE_CHARACTERS = 80
-FILE_COLUMNS = "path, agent, inode, size, modified_ns, offset, head, tail, skipped, state"
 
 _CONVERSATION = """SELECT number, messages, title, first_at, last_at FROM conversations
     WHERE session = ? AND agent = ?"""
@@ -59,7 +60,7 @@ class Addition:
         self._rows: list[tuple[Any, ...]] = []
         self._texts: list[tuple[int, str]] = []
         self._sessions = 0
-        self._tombstones = Tombstones(db)
+        self._tombstones = rows.tombstones(db)
         last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'messages'").get
         self._last = int(last or 0)
 
@@ -72,10 +73,11 @@ class Addition:
         self._settle()
         given = {event.id for event in events}
         told = [message.event for message in new if message.event is not None]
-        stored = write.add(self._db, [*events, *(event for event in told if event.id not in given)], ())
+        fresh = [*events, *(event for event in told if event.id not in given)]
+        stored = write.add_events(self._db, fresh)
         for file in files:
             self._file(file)
-        return Archived(len(new), len(messages) - len(new), self._sessions, stored.events)
+        return Archived(len(new), len(messages) - len(new), self._sessions, stored)
 
     def _look_up(self, messages: Sequence[NewMessage]) -> None:
         wanted = rows.id_list(sorted(key for message in messages for key in message.keys))
@@ -102,7 +104,7 @@ class Addition:
             growing.title = _title(message.text)
         self._last += 1
         self._rows.append(self._row(message, growing, at))
-        self._texts.append((self._last, archive_search.indexed(message.tool, message.text)))
+        self._texts.append((self._last, indexed(message.tool, message.text)))
         for key in message.keys:
             self._keys[key] = self._new_keys[key] = growing.number
         return True
@@ -117,17 +119,17 @@ class Addition:
         return message if text == message.text else replace(message, text=text, packed=None)
 
     def _row(self, message: NewMessage, growing: _Growing, at: int) -> tuple[Any, ...]:
-        body = message.packed if message.packed is not None else packed(rows.kept(message.text))
+        body = message.packed if message.packed is not None else packed(kept(message.text))
         event = message.event.id if message.event else None
-        tool = rows.kept(message.tool) or None
-        call = rows.kept(message.call) or None
+        tool = kept(message.tool) or None
+        call = kept(message.call) or None
         place = (self._last, growing.number, growing.messages)
-        branch = rows.kept(message.branch) or None
+        branch = kept(message.branch) or None
         ways = (message.speaker or None, message.manner or None, branch)
         return (*place, message.role, at, message.failed, tool, call, event, body, *ways)
 
     def _conversation(self, message: NewMessage) -> _Growing:
-        name = (rows.kept(message.session), message.agent)
+        name = (kept(message.session), message.agent)
         if name not in self._growing:
             found = next(self._db.execute(_CONVERSATION, name), None)
             if found is None:
@@ -146,12 +148,12 @@ class Addition:
     def _values(self, message: NewMessage, at: int) -> dict[str, Any]:
         return {
             "agent": message.agent,
-            "session": rows.kept(message.session),
+            "session": kept(message.session),
             "project": self._places.project(self._projects[message.cwd]),
-            "cwd": rows.kept(message.cwd),
-            "branch": rows.kept(message.branch),
-            "parent": rows.kept(message.parent),
-            "path": rows.kept(message.path),
+            "cwd": kept(message.cwd),
+            "branch": kept(message.branch),
+            "parent": kept(message.parent),
+            "path": kept(message.path),
             "at": at,
             "imported": message.imported,
         }
@@ -172,12 +174,12 @@ class Addition:
 
     def _file(self, file: ImportFile) -> None:
         row = (
-            rows.kept(file.path), file.agent, str(file.inode), file.size, file.modified_ns, file.offset,
-            file.head, file.tail, file.skipped, rows.to_json(redact.kept_document(file.state)),
+            kept(file.path), file.agent, str(file.inode), file.size, file.modified_ns, file.offset,
+            file.head, file.tail, file.skipped, to_json(redact.kept_document(file.state)),
         )  # fmt: skip
         self._db.execute(f"INSERT OR REPLACE INTO import_files ({FILE_COLUMNS}) VALUES ({'?, ' * 9}?)", row)
 
 
 def _title(text: str) -> str:
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return "" if line.startswith(("<", "/")) else rows.clean(shorten(line, TITLE_CHARACTERS))
+    return "" if line.startswith(("<", "/")) else clean(shorten(line, TITLE_CHARACTERS))

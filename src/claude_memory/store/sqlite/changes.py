@@ -1,6 +1,6 @@
-"""The mirror's outbox: every change of a memory's state waits here until it stands in the files.
+"""The numbered changes: every change of a memory's state waits here until each mirror has taken it.
 
-Also the way back: `replay` rebuilds rows from the records of the mirror.
+Also the way back: `replay` brings rows to what the records of a mirror tell.
 """
 
 from __future__ import annotations
@@ -14,14 +14,21 @@ import apsw
 
 from claude_memory.model import MemoryId, Project, StoredMemory
 from claude_memory.store import records
-from claude_memory.store.lifecycle_protocol import Review, Strength
-from claude_memory.store.protocol import Added, Change
-from claude_memory.store.sqlite import projects, rows, tombstones
+from claude_memory.store.model import Added, Change
+from claude_memory.store.sqlite import projects, rows
+from claude_memory.text.characters import clean
 
-_INSERT = """INSERT INTO changes (record, home, clock)
-    VALUES (?, (SELECT value FROM meta WHERE key = 'store'),
-    coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'clock'), 0))"""
+_INSERT = "INSERT INTO changes (record, home, clock) VALUES (?, ?, ?)"
+_SINCE = """SELECT sequence, record, home, clock FROM changes
+    WHERE sequence > coalesce((SELECT through FROM cursors WHERE mirror = ?), 0) ORDER BY sequence LIMIT ?"""
+_TAKEN = """INSERT INTO cursors VALUES (?, ?)
+    ON CONFLICT DO UPDATE SET through = max(through, excluded.through)"""
 _LARGEST = 1 << 53  # a line of a damaged file must not use the numbers up
+
+
+def store_id(db: apsw.Connection) -> str:
+    """The store's own random id: the home that changes come from, and the salt of its hashes."""
+    return str(db.execute("SELECT value FROM meta WHERE key = 'store'").get)
 
 
 def tick(db: apsw.Connection, at_least: int = 0) -> int:
@@ -35,182 +42,133 @@ def tick(db: apsw.Connection, at_least: int = 0) -> int:
     return now
 
 
-def record_states(db: apsw.Connection, change: str, memories: Iterable[StoredMemory]) -> None:
-    """Write down the state of memories as they are now, and when and where they became so."""
-    memories = list(memories)
+def record(db: apsw.Connection, lines: Sequence[Mapping[str, Any]]) -> int:
+    """Write changes down, with the home they are made in and the moment, which is given back."""
+    clock, home = tick(db), store_id(db)
+    db.executemany(_INSERT, [(records.to_json(line), home, clock) for line in lines])
+    return clock
+
+
+def record_states(db: apsw.Connection, change: str, memories: Sequence[tuple[int, StoredMemory]]) -> None:
+    """Write down the state of memories, given by number, and when and where they became so."""
     if not memories:
         return
-    moment = tick(db)
-    db.execute(
-        """UPDATE memories SET clock = ?, home = (SELECT value FROM meta WHERE key = 'store')
-           WHERE id IN (SELECT value FROM json_each(?))""",
-        (moment, rows.to_json([memory.id for memory in memories])),
-    )
-    db.executemany(
-        _INSERT,
-        (
-            (
-                rows.to_json(
-                    {
-                        "change": change,
-                        "at": records.moment_text(memory.updated_at),
-                        "memory": records.memory_record(memory),
-                    }
-                ),
-            )
-            for memory in memories
-        ),
-    )
+    lines = [
+        {
+            "change": change,
+            "at": records.moment_text(memory.updated_at),
+            "memory": records.memory_record(memory),
+        }
+        for _, memory in memories
+    ]
+    statement = "UPDATE memories SET clock = ?, home = ? WHERE number IN (SELECT value FROM json_each(?))"
+    db.execute(statement, (record(db, lines), store_id(db), rows.id_list(number for number, _ in memories)))
+
+
+def record_new_states(db: apsw.Connection, change: str, numbers: Iterable[int]) -> None:
+    """Write down the state of memories as it is by now."""
+    where = "WHERE m.number IN (SELECT value FROM json_each(?))"
+    record_states(db, change, rows.memories(db, where, rows.id_list(numbers)))
 
 
 def record_project(db: apsw.Connection, project: Project, at: str, *, merged: Sequence[str] = ()) -> None:
     """Write down a project that is new, has a new name, or took others in."""
-    tick(db)
-    record = {"change": "project", "at": at, "project": records.project_record(project)}
-    db.execute(_INSERT, (rows.to_json({**record, "merged": list(merged)} if merged else record),))
+    line = {"change": "project", "at": at, "project": records.project_record(project)}
+    record(db, [{**line, "merged": list(merged)} if merged else line])
 
 
-def record_intention(db: apsw.Connection, record: Mapping[str, Any], at: str) -> None:
-    """Write down an intention: a reminder must outlive the database."""
-    tick(db)
-    db.execute(_INSERT, (rows.to_json({"change": "intention", "at": at, "intention": dict(record)}),))
+def bury(db: apsw.Connection, hashes: Iterable[str], at: str) -> None:
+    """Leave hashes of what was erased, here and for the mirrors; the salt goes along, so that another store
+    can honour them."""
+    salt, new = store_id(db), list(hashes)
+    db.executemany("INSERT OR IGNORE INTO tombstones VALUES (?, ?)", [(salt, hash_) for hash_ in new])
+    record(db, [{"change": "erase", "at": at, "tombstone": hash_, "salt": salt} for hash_ in new])
 
 
-def record_tombstone(db: apsw.Connection, salt: str, hash_: str, at: str) -> None:
-    """Write down an erasure; the salt goes along, so that another store can honour it."""
-    tick(db)
-    record = {"change": "erase", "at": at, "tombstone": hash_, "salt": salt}
-    db.execute(_INSERT, (rows.to_json(record),))
+def drop(db: apsw.Connection, ids: Sequence[MemoryId]) -> None:
+    """Let derived memories go from the mirrors, too: a rebuild must not bring them back."""
+    retract(db, ids)
+    record(db, [{"change": "drop", "drop": id_} for id_ in ids])
 
 
-def record_dropped(db: apsw.Connection, ids: Sequence[MemoryId]) -> None:
-    """Write down that derived memories are gone: a rebuild must not bring them back."""
-    db.executemany(_INSERT, [(rows.to_json({"change": "drop", "drop": id_}),) for id_ in ids])
-
-
-def record_rejected(db: apsw.Connection, ids: Sequence[MemoryId]) -> None:
-    """Write down that proposals were refused by a person."""
-    db.executemany(_INSERT, [(rows.to_json({"change": "reject", "reject": id_}),) for id_ in ids])
-
-
-def record_strength(
-    db: apsw.Connection, memory: MemoryId, state: Strength, reviews: Sequence[Review]
-) -> None:
-    """Write down how firmly a memory is held after a use, and the use."""
-    told = {
-        "memory": memory,
-        "stability": state.stability,
-        "difficulty": state.difficulty,
-        "reviewed_at": records.moment_text(state.reviewed_at),
-        "reviews": state.reviews,
-        "lapses": state.lapses,
-        "demoted": state.demoted,
-        "uses": [{"at": records.moment_text(item.at), "reason": rows.kept(item.reason)} for item in reviews],
-    }
-    record = {"change": "strength", "at": records.moment_text(state.reviewed_at), "strength": told}
-    db.execute(_INSERT, (rows.to_json(record),))
-
-
-def pending(db: apsw.Connection, limit: int) -> list[Change]:
-    """The oldest changes that are not mirrored yet."""
-    found = db.execute("SELECT sequence, record FROM changes ORDER BY sequence LIMIT ?", (limit,))
-    return [Change(sequence, json.loads(record)) for sequence, record in found]
-
-
-def mirrored(db: apsw.Connection, through: int) -> None:
-    """Forget changes that stand in the files."""
-    db.execute("DELETE FROM changes WHERE sequence <= ?", (through,))
-
-
-def drop_for(db: apsw.Connection, ids: Sequence[MemoryId]) -> None:
-    """Remove what waits for the mirror about erased memories."""
+def retract(db: apsw.Connection, ids: Sequence[MemoryId]) -> None:
+    """Remove what waits for the mirrors about memories."""
     db.execute(
         """DELETE FROM changes WHERE coalesce(record ->> '$.memory.id', record ->> '$.strength.memory')
         IN (SELECT value FROM json_each(?))""",
-        (rows.to_json(list(ids)),),
+        (records.to_json(list(ids)),),
     )
+
+
+def since(db: apsw.Connection, mirror: str, limit: int) -> list[Change]:
+    """The oldest changes that a mirror has not taken."""
+    waiting = db.execute(_SINCE, (mirror, limit))
+    return [Change(sequence, json.loads(line), home, clock) for sequence, line, home, clock in waiting]
+
+
+def taken(db: apsw.Connection, mirror: str, through: int) -> None:
+    """Move a mirror's cursor on; what lies behind all of them goes, because it would double the store."""
+    db.execute(_TAKEN, (mirror, through))
+    db.execute("DELETE FROM changes WHERE sequence <= (SELECT min(through) FROM cursors)")
 
 
 def replay(db: apsw.Connection, lines: Iterable[Mapping[str, Any]]) -> Added:
     """Bring rows to the last state that the records tell; what was erased stays away."""
-    from claude_memory.store.sqlite import write
+    from claude_memory.store.sqlite import lifecycle, write
 
-    last: dict[str, StoredMemory] = {}
+    last: dict[str, tuple[StoredMemory, Mapping[str, Any]]] = {}
     strengths: list[Mapping[str, Any]] = []
-    latest = 0
+    sequence = clock = 0
     for line in lines:
-        sequence = line.get("sequence")
-        latest = max(latest, sequence) if isinstance(sequence, int) else latest
+        sequence, clock = max(sequence, _number(line, "sequence")), max(clock, _number(line, "clock"))
         if "memory" in line:
             memory = records.memory_from_record(line["memory"])
-            last[memory.id] = memory
+            last[memory.id] = (memory, line)
         elif "reject" in line:
             db.execute("INSERT OR IGNORE INTO rejected VALUES (?)", (str(line["reject"]),))
         elif "drop" in line:
             last.pop(str(line["drop"]), None)
         elif "tombstone" in line:
-            own = line.get("salt") or tombstones.salt(db)
-            tombstones.add(db, [(str(own), str(line["tombstone"]))])
+            grave = (str(line.get("salt") or store_id(db)), str(line["tombstone"]))
+            db.execute("INSERT OR IGNORE INTO tombstones VALUES (?, ?)", grave)
         elif isinstance(line.get("strength"), dict):
             strengths.append(line["strength"])
         elif isinstance(line.get("intention"), dict):
-            _replay_intention(db, line["intention"])
+            lifecycle.put_intention(db, records.intention_from_record(line["intention"]))
         elif "project" in line:
-            _replay_project(db, records.project_from_record(line["project"]), line.get("merged", ()))
-    added = write.add(db, (), list(last.values()), mirrored=False)
-    _bring_forward(db, last)
+            merged = line.get("merged")
+            named = [str(source) for source in merged] if isinstance(merged, list) else []
+            projects.replay(db, records.project_from_record(line["project"]), named)
+    added = write.add(db, [memory for memory, _ in last.values()], mirrored=False)
+    for memory, line in last.values():
+        _bring_forward(db, memory, line)
     for told in strengths:
-        _replay_strength(db, told)
-    _count_on(db, latest)
+        lifecycle.put_strength(db, *records.strength_from_record(told))
+    _count_on(db, sequence)
+    tick(db, clock)
     return added
+
+
+def _number(line: Mapping[str, Any], name: str) -> int:
+    value = line.get(name)
+    return min(value, _LARGEST) if isinstance(value, int) else 0
+
+
+def _bring_forward(db: apsw.Connection, memory: StoredMemory, line: Mapping[str, Any]) -> None:
+    """A row that was there before, or was superseded on the way, gets the state of its last record."""
+    from claude_memory.store.sqlite import write
+
+    present = rows.memory(db, memory.id)
+    if present is None:
+        return  # erased
+    if present != memory and present.updated_at <= memory.updated_at:
+        write.update(db, memory, mirrored=False)
+    statement = "UPDATE memories SET home = ?, clock = ? WHERE id = ? AND clock <= ?2"
+    db.execute(statement, (clean(str(line.get("home") or "")), _number(line, "clock"), memory.id))
 
 
 def _count_on(db: apsw.Connection, latest: int) -> None:
     """Go on counting behind the files: a database whose count is lower has lost what they tell."""
-    latest = min(latest, _LARGEST)
     db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'changes'", (latest,))
     if not db.changes():
         db.execute("INSERT INTO sqlite_sequence VALUES ('changes', ?)", (latest,))
-
-
-def _replay_project(db: apsw.Connection, project: Project, merged: object) -> None:
-    from claude_memory.store.sqlite import regroup
-
-    number = projects.ensure(db, project)
-    for place, identity in enumerate(project.identities):  # a later line tells who has a name by now
-        db.execute("INSERT OR REPLACE INTO project_aliases VALUES (?, ?, ?)", (identity, number, place))
-    if project.path:
-        db.execute("INSERT OR IGNORE INTO project_paths VALUES (?, ?)", (project.path, number))
-    for source in merged if isinstance(merged, list) else ():
-        regroup.absorb(db, str(source), number)
-
-
-def _replay_strength(db: apsw.Connection, told: Mapping[str, Any]) -> None:
-    from claude_memory.store.sqlite import lifecycle
-
-    at = records.moment(told["reviewed_at"])
-    figures = (float(told["stability"]), float(told["difficulty"]), at)
-    state = Strength(*figures, int(told["reviews"]), int(told["lapses"]), bool(told["demoted"]))
-    id_ = MemoryId(str(told["memory"]))
-    uses = [Review(id_, records.moment(use["at"]), str(use["reason"])) for use in told.get("uses", ())]
-    lifecycle.put_strength(db, id_, state, uses)
-
-
-def _replay_intention(db: apsw.Connection, record: Mapping[str, Any]) -> None:
-    from claude_memory.store.sqlite import lifecycle
-
-    lifecycle.put_intention(db, lifecycle.intention_from_record(record))
-
-
-def _bring_forward(db: apsw.Connection, last: Mapping[str, StoredMemory]) -> None:
-    """Rows that were there before, or were superseded on the way, get the state of their last record."""
-    from claude_memory.store.sqlite import write
-
-    statement = f"SELECT {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES} WHERE m.id = ?"
-    for id_, memory in last.items():
-        row = next(db.execute(statement, (id_,)), None)
-        if row is None:
-            continue  # erased
-        present = rows.memory_from_row(row)
-        if present != memory and present.updated_at <= memory.updated_at:
-            write.update(db, memory, mirrored=False)

@@ -1,4 +1,4 @@
-"""Removing for good: rows, text entries, vectors, events and what waits for the mirror.
+"""Removing for good: memories, what they came from, text entries, vectors, what waits for mirrors.
 
 Deleting overwrites rows (`secure_delete`); `scrub` then rewrites text index and file, so that no page,
 separator or log frame keeps a word. FTS5's own `secure-delete` would do the same for every change of a
@@ -8,21 +8,27 @@ neighbour too, and made one write cost ten times more at 100,000 memories.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 
 import apsw
 
-from claude_memory.model import EventId, MemoryId, StoredMemory
-from claude_memory.redact.erasure import Sentences
-from claude_memory.store.protocol import Erased, Pruned
-from claude_memory.store.sqlite import changes, rows, sources, sweep, text_index, tombstones
+from claude_memory.model import BY_HAND, EventId, MemoryId, StoredMemory
+from claude_memory.redact.erasure import ERASED, Sentences, title_without, without
+from claude_memory.store import tombstones
+from claude_memory.store.model import Erased
+from claude_memory.store.packing import unpacked
+from claude_memory.store.records import to_json
+from claude_memory.store.sqlite import changes, rows, sweep, text_index
 from claude_memory.store.sqlite.connection import transaction
-from claude_memory.store.sqlite.text_index import IndexWriter
 from claude_memory.text.words import strings_in
+from claude_memory.understand.model import places_of
 
 _FIRST_REAL_MOMENT = datetime(2020, 1, 1, tzinfo=UTC)  # an earlier event tells of a clock that was not set
 _AHEAD = timedelta(days=1)
+_LISTED = "(SELECT value FROM json_each(?))"
 
 # Numbers grow as events come in. What came in after one that is young enough is young enough, too,
 # whatever the clock said when it was captured; what says 1970 goes with what came in after it.
@@ -34,107 +40,251 @@ _PRUNE_EVENTS = """WITH kept AS MATERIALIZED (SELECT coalesce((SELECT number FRO
     DELETE FROM events WHERE timestamp < :before AND number < (SELECT first FROM kept)
         AND (timestamp >= :real OR number < (SELECT last FROM old))"""
 
+_CONVERSATIONS = """SELECT c.number FROM conversations c JOIN projects p ON p.number = c.project
+    WHERE c.session = ? AND p.id = ?"""
+_MESSAGES = """SELECT number, event, at FROM messages
+    WHERE conversation = ? AND ordinal BETWEEN ? AND ? AND at <= ? ORDER BY at"""
+# A tool use that went well is an event, but its messages do not name it.
+_EVENTS_AROUND = """SELECT e.id FROM events e JOIN sessions s ON s.number = e.session
+    JOIN conversations c ON s.project = c.project AND s.id = iif(c.parent = '', c.session, c.parent)
+    WHERE c.number = ? AND e.timestamp BETWEEN ? AND ?
+      AND (c.parent = '' OR 'agent-' || (e.payload ->> '$.agent_id') = c.session)"""
+_OWN_EVENTS = f"""DELETE FROM events WHERE project = (SELECT number FROM projects WHERE id = ?)
+    AND id IN {_LISTED} RETURNING id"""
+
+# A later exchange may quote an earlier one: a question it answers, tasks that still stand.
+_EXCHANGES = """JOIN exchanges e ON e.memory = m.number WHERE e.conversation = ?1 AND (e.last >= ?2
+    OR m.updated_at >= (SELECT at FROM messages WHERE conversation = ?1 AND ordinal = ?2))"""
+_SESSION_RECORDS = """JOIN conversations c ON c.project = m.project
+    AND c.session = m.provenance ->> '$.conversation'
+    WHERE c.number = ? AND m.provenance ->> '$.source' = 'session'"""
+_STATEMENTS = """JOIN conversations c ON c.project = m.project WHERE c.number = ?
+    AND m.provenance ->> '$.source' = 'understood' AND NOT m.pinned
+    AND m.provenance ->> '$.by_hand' IS NULL
+    AND c.session IN (SELECT value ->> '$.conversation' FROM json_each(m.provenance, '$.places'))"""
+
 
 def erase(
     db: apsw.Connection, ids: Sequence[MemoryId], at: str, *, texts: Sequence[str] | None = None
 ) -> Erased:
-    """Remove memories and the events they came from, and leave hashes that keep them away.
+    """Remove memories and what they came from, and leave hashes that keep them away.
 
     Whatever else holds one of `texts`, by default what the memories say, loses it, in every project.
     """
-    asked = _load(db, ids)
+    asked = dict(rows.memories(db, f"WHERE m.id IN {_LISTED}", to_json(list(ids))))
     if not asked:
         return Erased(0, 0, 0, 0)
-    grave = _Grave(db, at)
-    swept = sweep.Swept()
-    changes.drop_for(db, [memory.id for _, memory in asked])
-    events = _erase_origins(db, grave, [memory for _, memory in asked], swept)
-    known = sources.of(db, [memory for _, memory in asked])
-    events += _erase_named(db, grave, known.events)
-    sweep.blank_messages(db, known.messages, swept)
-    gone = dict(asked)
+    salt, swept = changes.store_id(db), sweep.Swept()
+    memories = list(asked.values())
+    changes.retract(db, [memory.id for memory in memories])
+    events = _erase_origins(db, memories, at, swept)
+    events += _erase_sources(db, memories, at, swept)
     swept.changed = 0  # those were asked for
-    said = [memory.body for _, memory in asked] if texts is None else texts
+    said = [memory.body for memory in memories] if texts is None else list(texts)
     if said:
         sentences = Sentences(said)
         sweep.sweep(db, lambda _: sentences, swept)
-        for project in {*swept.projects, *(memory.project for _, memory in asked)}:
-            for text in said:
-                grave.bury(tombstones.of_sentence(grave.salt, project, text))
-        gone.update(swept.memories)
-        swept.derived = {number: id_ for number, id_ in swept.derived.items() if number not in gone}
-        for id_, _ in swept.events:
-            grave.bury([tombstones.of_event(grave.salt, id_)])
-        events += len(swept.events)
-    anew = sources.understand_anew(db, swept.touched, gone, said)
-    changes.drop_for(db, [memory.id for memory in gone.values()])
-    for memory in gone.values():
-        grave.bury(tombstones.of_memory(grave.salt, memory))
-    grave.bury(tombstones.of_id(grave.salt, piece) for piece in anew.pieces.values())
-    passages, vectors = remove(db, [*gone, *_dropped(db, anew, swept.derived)])
-    db.execute("INSERT OR REPLACE INTO meta VALUES ('unscrubbed', '1')")
-    ids_gone = (*(memory.id for memory in gone.values()), *anew.ids, *swept.derived.values())
-    said_in = tuple(sorted(swept.transcripts))
-    return Erased(len(gone), events, passages, vectors, swept.changed, ids_gone, said_in)
+        where = {*swept.projects, *(memory.project for memory in memories)}
+        hashes = (tombstones.of_sentence(salt, project, text) for project in where for text in said)
+        changes.bury(db, chain.from_iterable(hashes), at)
+        changes.bury(db, [tombstones.of_event(salt, id_) for id_ in swept.events], at)
+    gone = {**asked, **swept.memories}
+    swept.derived = {number: id_ for number, id_ in swept.derived.items() if number not in gone}
+    anew = _understand_anew(db, swept.touched, gone, said)
+    changes.retract(db, [memory.id for memory in gone.values()])
+    hashes = (tombstones.of_memory(salt, memory) for memory in gone.values())
+    changes.bury(db, chain.from_iterable(hashes), at)
+    changes.bury(db, [tombstones.of_id(salt, piece) for piece in anew.pieces.values()], at)
+    return _finish(db, gone, gone, anew, swept, events + len(swept.events))
 
 
 def apply_tombstones(db: apsw.Connection, at: str) -> Erased:
     """Take out what the tombstones tell, after they came from elsewhere: rows, events, messages, texts."""
-    known = tombstones.Tombstones(db)
-    doomed = {number: memory for number, memory in _all(db) if known.hold_memory(memory)}
-    grave = _Grave(db, at)
-    swept = sweep.Swept()
-    events = _erase_origins(db, grave, list(doomed.values()), swept)
-    named = [EventId(id_) for (id_,) in db.execute("SELECT id FROM events")]
-    dead = [id_ for id_ in named if known.hold_event(id_)]
-    db.execute("DELETE FROM events WHERE id IN (SELECT value FROM json_each(?))", (rows.to_json(dead),))
-    left = [id_ for (id_,) in db.execute("SELECT DISTINCT event FROM messages WHERE event IS NOT NULL")]
-    sweep.blank_messages_of(db, [id_ for id_ in left if known.hold_event(EventId(id_))], swept)
+    known, swept = rows.tombstones(db), sweep.Swept()
+    doomed = {number: memory for number, memory in rows.memories(db, "") if known.hold_memory(memory)}
+    events = _erase_origins(db, list(doomed.values()), at, swept)
+    dead = [id_ for (id_,) in rows.fetch(db, "SELECT id FROM events") if known.hold_event(id_)]
+    db.execute(f"DELETE FROM events WHERE id IN {_LISTED}", (to_json(dead),))
+    left = rows.fetch(db, "SELECT DISTINCT event FROM messages WHERE event IS NOT NULL")
+    sweep.blank_messages_of(db, [id_ for (id_,) in left if known.hold_event(id_)], swept)
     remove(db, list(doomed))
     swept.changed = 0
     sweep.sweep(db, known.sentences, swept)
-    gone = dict(swept.memories)
-    anew = sources.understand_anew(db, swept.touched, gone, ())
-    passages, vectors = remove(db, [*gone, *_dropped(db, anew, swept.derived)])
+    anew = _understand_anew(db, swept.touched, swept.memories, ())
+    gone = {**doomed, **swept.memories}
+    return _finish(db, gone, swept.memories, anew, swept, events + len(dead) + len(swept.events))
+
+
+def _finish(
+    db: apsw.Connection,
+    gone: Mapping[int, StoredMemory],
+    standing: Mapping[int, StoredMemory],
+    anew: _Anew,
+    swept: sweep.Swept,
+    events: int,
+) -> Erased:
+    """Remove the rows that are still there, and say what is gone."""
+    # What is made anew leaves no tombstone, and no mirror must bring its old words back. Of an exchange
+    # whose messages are not here, nothing can be made anew.
+    lone = {number: id_ for number, id_ in swept.derived.items() if id_ not in anew.emptied}
+    dropped = {**lone, **anew.dropped, **anew.pieces}
+    changes.drop(db, list(dropped.values()))
+    passages, vectors = remove(db, [*standing, *sorted(dropped)])
     db.execute("INSERT OR REPLACE INTO meta VALUES ('unscrubbed', '1')")
-    doomed.update(gone)
-    ids = (*(memory.id for memory in doomed.values()), *anew.ids, *swept.derived.values())
-    count = events + len(dead) + len(swept.events)
+    ids = (*(memory.id for memory in gone.values()), *anew.ids, *swept.derived.values())
     said_in = tuple(sorted(swept.transcripts))
-    return Erased(len(doomed), count, passages, vectors, swept.changed, ids, said_in)
+    return Erased(len(gone), events, passages, vectors, swept.changed, ids, said_in)
 
 
-class _Grave:
-    """Where hashes are left, here and in the mirror."""
+def _erase_origins(db: apsw.Connection, memories: Sequence[StoredMemory], at: str, swept: sweep.Swept) -> int:
+    """Events that memories name as their origin, and their messages; how many events."""
+    gone: list[str] = []
+    named: list[str] = []
+    for memory in memories:
+        own = list(strings_in(memory.provenance))
+        named += own
+        gone += [id_ for (id_,) in rows.fetch(db, _OWN_EVENTS, (memory.project, to_json(own)))]
+    archived = f"SELECT DISTINCT event FROM messages WHERE event IN {_LISTED}"
+    events = [id_ for (id_,) in rows.fetch(db, archived, (to_json(named),))]
+    salt = changes.store_id(db)
+    changes.bury(db, [tombstones.of_event(salt, EventId(id_)) for id_ in {*gone, *events}], at)
+    sweep.blank_messages_of(db, events, swept)
+    return len(gone)
 
-    def __init__(self, db: apsw.Connection, at: str) -> None:
-        self._db, self._at = db, at
-        self.salt = tombstones.salt(db)
 
-    def bury(self, hashes: Iterable[str]) -> None:
-        for hash_ in hashes:
-            tombstones.add(self._db, [(self.salt, hash_)])
-            changes.record_tombstone(self._db, self.salt, hash_, self._at)
+def _erase_sources(db: apsw.Connection, memories: Sequence[StoredMemory], at: str, swept: sweep.Swept) -> int:
+    """The messages that memories were understood from, and the events of that time; how many events."""
+    messages: set[int] = set()
+    events: set[EventId] = set()
+    for memory in memories:
+        for session, first, last in places_of(memory):
+            for (number,) in rows.fetch(db, _CONVERSATIONS, (session, memory.project)):
+                told = rows.fetch(db, _MESSAGES, (number, first, last, rows.stamp(memory.updated_at)))
+                messages.update(message for message, *_ in told)
+                events.update(EventId(event) for _, event, _ in told if event)
+                if told:
+                    around = rows.fetch(db, _EVENTS_AROUND, (number, told[0][2], told[-1][2]))
+                    events.update(EventId(id_) for (id_,) in around)
+    db.execute(f"DELETE FROM events WHERE id IN {_LISTED}", (to_json(sorted(events)),))
+    gone = db.changes()
+    salt = changes.store_id(db)
+    changes.bury(db, [tombstones.of_event(salt, id_) for id_ in sorted(events)], at)
+    sweep.blank_messages(db, messages, swept)
+    return gone
 
 
-def prune(
-    db: apsw.Connection, events_before: datetime | None, forgotten_before: datetime | None, at: str
-) -> Pruned:
-    """Drop events by age, and erase memories that were forgotten long enough ago."""
-    events = memories = 0
-    if events_before is not None:
-        values = {"before": rows.stamp(events_before), "real": rows.stamp(_FIRST_REAL_MOMENT)}
-        db.execute(_PRUNE_EVENTS, {**values, "latest": rows.stamp(datetime.fromisoformat(at) + _AHEAD)})
-        events = db.changes()
-    if forgotten_before is not None:
-        old = rows.fetch(
-            db,
-            "SELECT id FROM memories WHERE forgotten_at < ? AND status = 'forgotten'",
-            (rows.stamp(forgotten_before),),
+@dataclass(slots=True)
+class _Anew:
+    """Memories that are made anew: those to be dropped until then, by number, and those that are emptied.
+
+    `pieces`: statements that say nothing but a part of a sentence; they go, and do not come again.
+    """
+
+    dropped: dict[int, MemoryId] = field(default_factory=dict)
+    pieces: dict[int, MemoryId] = field(default_factory=dict)
+    emptied: list[MemoryId] = field(default_factory=list)
+
+    @property
+    def ids(self) -> tuple[MemoryId, ...]:
+        return (*self.dropped.values(), *self.pieces.values(), *self.emptied)
+
+
+def _understand_anew(
+    db: apsw.Connection,
+    touched: Mapping[int, set[int]],
+    gone: Mapping[int, StoredMemory],
+    said: Sequence[str],
+) -> _Anew:
+    """Let go of all that was understood from messages that changed, so that it is made of what is left.
+
+    An exchange stays, emptied, because a person may have pinned or forgotten it. `touched`: ordinals by
+    conversation; `gone`: memories that go anyway; `said`: the sentences, where they are known.
+    """
+    anew, sentences = _Anew(), Sentences(said)
+    for conversation, ordinals in touched.items():
+        statement = "UPDATE conversations SET record = NULL, title = '', distilled = 0 WHERE number = ?"
+        db.execute(statement, (conversation,))
+        for number, memory in rows.memories(db, _SESSION_RECORDS, conversation):
+            if number not in gone:
+                anew.dropped[number] = memory.id
+        for number, memory in rows.memories(db, _EXCHANGES, conversation, min(ordinals)):
+            if number in gone:
+                continue
+            if not memory.provenance.get(BY_HAND) and _says_nothing(db, number):
+                anew.dropped[number] = memory.id
+            else:
+                _empty(db, number, _spared(memory, sentences))
+                anew.emptied.append(memory.id)
+        for number, memory in rows.memories(db, _STATEMENTS, conversation):
+            only_here = all(_is_touched(db, memory, place, touched) for place in places_of(memory))
+            if number not in gone and only_here and sentences.is_piece(memory.body):
+                anew.pieces[number] = memory.id
+    return anew
+
+
+def _is_touched(
+    db: apsw.Connection,
+    memory: StoredMemory,
+    place: tuple[str, int, int],
+    touched: Mapping[int, set[int]],
+) -> bool:
+    session, first, last = place
+    held = rows.fetch(db, _CONVERSATIONS, (session, memory.project))
+    return any(first <= ordinal <= last for (number,) in held for ordinal in touched.get(number, ()))
+
+
+def _says_nothing(db: apsw.Connection, exchange: int) -> bool:
+    """Whether every message of an exchange was erased."""
+    statement = """SELECT m.body FROM messages m JOIN exchanges e ON e.conversation = m.conversation
+        AND m.ordinal BETWEEN e.first AND e.last WHERE e.memory = ?"""
+    return all(unpacked(body) == ERASED for (body,) in db.execute(statement, (exchange,)))
+
+
+def _spared(memory: StoredMemory, sentences: Sentences) -> StoredMemory:
+    """An exchange without its words. Those that somebody wrote are left alone but for pieces of a sentence,
+    because understanding would not write them again."""
+    if not memory.provenance.get(BY_HAND):
+        return replace(memory, title=ERASED, body=ERASED, files=())
+    body = str(without(memory.body, sentences, pieces=True))
+    return replace(memory, body=body, title=title_without(memory.title, memory.body, body, sentences))
+
+
+def _empty(db: apsw.Connection, number: int, memory: StoredMemory) -> None:
+    sweep.rewrite_memory(db, number, memory)
+    db.execute("UPDATE exchanges SET record = '{}' WHERE memory = ?", (number,))
+
+
+def remove(db: apsw.Connection, numbers: Sequence[int]) -> tuple[int, int]:
+    """Delete memories with all that hangs on them, then let their neighbours close the gaps; returns how
+    many passages and vectors went."""
+    writer = text_index.IndexWriter(db)
+    gaps: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    passages = vectors = 0
+    for number in numbers:
+        session, created_at, space = next(
+            db.execute("SELECT session, created_at, space FROM memories WHERE number = ?", (number,))
         )
-        ids = [MemoryId(id_) for (id_,) in old]
-        memories = erase(db, ids, at, texts=()).memories if old else 0
-    return Pruned(events, memories)
+        dropped = text_index.drop_passages(db, writer, number)
+        passages += dropped.passages
+        vectors += dropped.vectors
+        db.execute("DELETE FROM memories WHERE number = ?", (number,))
+        db.execute("UPDATE spaces SET epoch = epoch + 1 WHERE number = ?", (space,))
+        db.execute("DELETE FROM dead_vectors WHERE space = ?", (space,))
+        if session is not None:
+            gaps[session].append((created_at, number))
+    for session, places in gaps.items():
+        text_index.refresh_session(db, writer, session, sorted(places), set())
+    writer.flush()
+    return passages, vectors
+
+
+def prune(db: apsw.Connection, events_before: datetime | None) -> int:
+    """Drop events by age; returns how many."""
+    if events_before is None:
+        return 0
+    moments = {"before": events_before, "real": _FIRST_REAL_MOMENT, "latest": datetime.now(UTC) + _AHEAD}
+    db.execute(_PRUNE_EVENTS, {name: rows.stamp(moment) for name, moment in moments.items()})
+    return db.changes()
 
 
 def is_unfinished(db: apsw.Connection) -> bool:
@@ -167,85 +317,3 @@ def _rewrite_text_index(db: apsw.Connection) -> None:
         db.execute(f"INSERT INTO text_index ({columns}) VALUES (?, ?, ?, ?, ?)", entry)
         db.execute("INSERT INTO text_index (text_index) VALUES ('optimize')")
         db.execute(f"INSERT INTO text_index (text_index, {columns}) VALUES ('delete', ?, ?, ?, ?, ?)", entry)
-
-
-_MEMORIES = f"SELECT m.number, {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES}"
-
-
-def _load(db: apsw.Connection, ids: Sequence[MemoryId]) -> list[tuple[int, StoredMemory]]:
-    statement = f"{_MEMORIES} WHERE m.id IN (SELECT value FROM json_each(?))"
-    found = rows.fetch(db, statement, (rows.to_json(list(ids)),))
-    return [(row[0], rows.memory_from_row(row[1:])) for row in found]
-
-
-def _all(db: apsw.Connection) -> list[tuple[int, StoredMemory]]:
-    return [(row[0], rows.memory_from_row(row[1:])) for row in db.execute(_MEMORIES)]
-
-
-def _dropped(db: apsw.Connection, anew: sources.Anew, emptied: Mapping[int, MemoryId]) -> list[int]:
-    """What is made anew leaves no tombstone, and the mirror must not bring its old words back."""
-    # Of an exchange whose messages are not here, nothing can be made anew.
-    lone = {number: id_ for number, id_ in emptied.items() if id_ not in anew.emptied}
-    dropped = {**lone, **anew.dropped, **anew.pieces}
-    ids = list(dropped.values())
-    changes.drop_for(db, ids)
-    changes.record_dropped(db, ids)
-    return sorted(dropped)
-
-
-def _erase_named(db: apsw.Connection, grave: _Grave, events: set[EventId]) -> int:
-    gone = 0
-    for id_ in sorted(events):
-        db.execute("DELETE FROM events WHERE id = ?", (id_,))
-        gone += db.changes()
-        grave.bury([tombstones.of_event(grave.salt, id_)])
-    return gone
-
-
-def _erase_origins(
-    db: apsw.Connection, grave: _Grave, memories: Sequence[StoredMemory], swept: sweep.Swept
-) -> int:
-    """Events that memories name as their origin, and their messages; how many events."""
-    gone: list[str] = []
-    named: list[str] = []
-    for memory in memories:
-        own = list(strings_in(memory.provenance))
-        named += own
-        gone += [
-            id_
-            for (id_,) in rows.fetch(
-                db,
-                """DELETE FROM events WHERE project = (SELECT number FROM projects WHERE id = ?)
-                   AND id IN (SELECT value FROM json_each(?)) RETURNING id""",
-                (memory.project, rows.to_json(own)),
-            )
-        ]
-    archived = "SELECT DISTINCT event FROM messages WHERE event IN (SELECT value FROM json_each(?))"
-    events = [id_ for (id_,) in rows.fetch(db, archived, (rows.to_json(named),))]
-    for id_ in {*gone, *events}:
-        grave.bury([tombstones.of_event(grave.salt, EventId(id_))])
-    sweep.blank_messages_of(db, events, swept)
-    return len(gone)
-
-
-def remove(db: apsw.Connection, numbers: Sequence[int]) -> tuple[int, int]:
-    """Delete memories with all that hangs on them, then let their neighbours close the gaps."""
-    writer = IndexWriter(db)
-    gaps: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    passages = vectors = 0
-    for number in numbers:
-        session, created_at, space = next(
-            db.execute("SELECT session, created_at, space FROM memories WHERE number = ?", (number,))
-        )
-        dropped = text_index.drop_passages(db, writer, number)
-        passages += dropped.passages
-        vectors += dropped.vectors
-        db.execute("DELETE FROM memories WHERE number = ?", (number,))
-        db.execute("UPDATE spaces SET epoch = epoch + 1 WHERE number = ?", (space,))
-        db.execute("DELETE FROM dead_vectors WHERE space = ?", (space,))
-        if session is not None:
-            gaps[session].append((created_at, number))
-    for session, places in gaps.items():
-        text_index.refresh_session(db, writer, session, sorted(places), set())
-    writer.flush()
-    return passages, vectors

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 PATIENCE_MS = 50
+_NOWHERE = -(1 << 62)  # the space of a project that is not known
 PASSAGES = 2_000
 FILE_ROWS = 40
 COMMAND_ROWS = 25
@@ -70,7 +71,7 @@ class Glance:
             number = self._db.execute("SELECT number FROM projects WHERE id = ?", (project,)).get
         except apsw.Error as fault:
             raise StoreFault(f"{path} cannot be read: {fault}") from None
-        self._space = int(number or -1)
+        self._space = int(number or _NOWHERE)
 
     def close(self) -> None:
         """Give the file back."""

@@ -1,4 +1,4 @@
-"""The knowledge graph in the SQLite file: entities, and which memories mention them."""
+"""The part `graph` in SQLite: entities, and which memories mention them. See `store.protocol`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 import apsw
 
 from claude_memory.model import MemoryId, ProjectId, StoredMemory
-from claude_memory.store.graph_protocol import Entity, Mention
+from claude_memory.store.lifecycle_model import Entity, Mention
+from claude_memory.store.records import kept, to_json
 from claude_memory.store.sqlite import rows
 from claude_memory.store.sqlite.connection import Connections
+from claude_memory.text.characters import clean
 
 _ENTITY = """INSERT INTO entities (project, kind, name)
     SELECT m.project, ?2, ?3 FROM memories m WHERE m.id = ?1
@@ -48,7 +50,6 @@ class SqliteGraph:
         self._connections = connections
 
     def put(self, mentions: Mapping[MemoryId, Sequence[Mention]]) -> None:
-        """Replace what memories mention."""
         if not mentions:
             return
         with self._connections.writing() as db:
@@ -62,26 +63,22 @@ class SqliteGraph:
                 db.execute(_READ, (memory,))
 
     def unread(self, project: ProjectId, limit: int) -> list[StoredMemory]:
-        """Memories not looked at yet, or changed since."""
         with self._connections.reading() as db:
             return [rows.memory_from_row(row) for row in db.execute(_UNREAD, (project, limit))]
 
     def find(self, project: ProjectId, name: str, *, limit: int = 20) -> list[Entity]:
-        """Things by their name, or a path by its end."""
-        values = {"project": project, "name": rows.clean(name), "limit": limit}
+        values = {"project": project, "name": clean(name), "limit": limit}
         with self._connections.reading() as db:
             return [Entity(kind, found) for kind, found in db.execute(_FIND, values)]
 
     def of_memories(self, ids: Sequence[MemoryId], *, limit: int) -> list[Mention]:
-        """What memories mention."""
         with self._connections.reading() as db:
-            found = rows.fetch(db, _OF_MEMORIES, (rows.to_json(list(ids)), limit))
+            found = rows.fetch(db, _OF_MEMORIES, (to_json(list(ids)), limit))
         return [Mention(MemoryId(id_), relation, Entity(kind, name)) for id_, relation, kind, name in found]
 
     def of_entities(
         self, project: ProjectId, entities: Sequence[Entity], *, each: int
     ) -> list[tuple[Mention, int]]:
-        """Visible memories that mention things, the newest of each, and how many mention it in all."""
         found: list[tuple[Mention, int]] = []
         with self._connections.reading() as db:
             for entity in entities:
@@ -94,13 +91,12 @@ class SqliteGraph:
         return found
 
     def common(self, project: ProjectId, kinds: Sequence[str], *, limit: int) -> list[tuple[Entity, int]]:
-        """What is mentioned most."""
-        values = {"project": project, "kinds": rows.to_json(list(kinds)), "limit": limit}
+        values = {"project": project, "kinds": to_json(list(kinds)), "limit": limit}
         with self._connections.reading() as db:
             return [(Entity(kind, name), count) for kind, name, count in db.execute(_COMMON, values)]
 
 
 def _put(db: apsw.Connection, item: Mention) -> None:
-    number = db.execute(_ENTITY, (item.memory, item.entity.kind, rows.kept(item.entity.name))).get
+    number = db.execute(_ENTITY, (item.memory, item.entity.kind, kept(item.entity.name))).get
     if number is not None:
         db.execute(_MENTION, (item.memory, item.relation, number))

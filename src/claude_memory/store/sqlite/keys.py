@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import re
 
+from claude_memory.text.characters import clean
+
 # All of ASCII but a-z, 0-9 and the space; said so, because a set of all of Unicode takes 10 ms to compile.
 _UNSAFE = re.compile(r"[\x00-\x1f!-/:-`{-\x7f]")
 _CODES = {chr(code): f"_{code:02x}" for code in range(128)}
 
 
-def clean(text: str) -> str:
-    """Text that can be stored: halves of a surrogate pair that lost the other half are replaced."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
 def key(space: int, term: str) -> str:
     """One term as it stands in index and lexicon."""
-    return f"{space}_" + escaped(term).replace(" ", "_20")
+    return head(space) + escaped(term).replace(" ", "_20")
+
+
+def head(space: int) -> str:
+    """What a term of a space begins with: `12_`, or `p2_` for what is another person's."""
+    return f"{space}_" if space >= 0 else f"p{-space}_"
 
 
 def escaped(terms: str) -> str:

@@ -1,32 +1,26 @@
-"""Intentions, strength, relations, file states and consolidation runs in the SQLite file."""
+"""The part `lifecycle` in SQLite: intentions, strength, relations, file states, runs. See `store.protocol`.
+
+What most calls do without is imported where it is used: every prompt asks whether a reminder waits.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
 import apsw
 
 from claude_memory.errors import Conflict
 from claude_memory.model import MemoryId, Project, ProjectId, SearchScope, StoredMemory
-from claude_memory.redact.erasure import holds, without
-from claude_memory.store.lifecycle_protocol import (
-    FileState,
-    Intention,
-    IntentionStatus,
-    Priority,
-    Relation,
-    Review,
-    Step,
-    Strength,
-)
-from claude_memory.store.records import moment_text
-from claude_memory.store.sqlite import changes, rows
+from claude_memory.store import records
+from claude_memory.store.records import kept, to_json
+from claude_memory.store.sqlite import rows
 from claude_memory.store.sqlite.connection import Connections
-from claude_memory.store.sqlite.tombstones import Tombstones
-from claude_memory.store.sqlite.write import Places
+
+if TYPE_CHECKING:
+    from claude_memory.store.lifecycle_model import FileState, Intention, Relation, Review, Step, Strength
 
 _BATCH = 1_000
 _LISTED = "SELECT value FROM json_each(?)"
@@ -71,93 +65,94 @@ class SqliteLifecycle:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    # --- intentions
-
     def put_intention(self, intention: Intention) -> None:
-        """Keep it, and leave a line for the mirror: a reminder must outlive the database."""
-        record = intention_record(intention)
+        from claude_memory.store.sqlite import changes
+
         with self._connections.writing() as db:
             if not put_intention(db, intention):
                 raise Conflict("this was erased for good and stays so")
-            line = {"change": "intention", "at": moment_text(datetime.now(UTC)), "intention": record}
-            db.execute("INSERT INTO changes (record) VALUES (?)", (rows.to_json(line),))
+            at, record = records.moment_text(datetime.now(UTC)), records.intention_record(intention)
+            changes.record(db, [{"change": "intention", "at": at, "intention": record}])
 
     def intentions(self, project: Project, *, open_only: bool = True) -> list[Intention]:
-        """Those of the project, and those of anywhere that name its codebase."""
         ids = [project.id, *(name[3:] for name in project.identities if name.startswith("id:"))]
         values = {
             "project": project.id,
-            "ids": rows.to_json(ids),
+            "ids": to_json(ids),
             "name": project.name.casefold(),  # as 0.1.0 kept it; it counts where only one has it
             "open": open_only,
         }
         with self._connections.reading() as db:
-            return [intention_from_record(json.loads(row)) for (row,) in db.execute(_INTENTIONS, values)]
+            found = rows.fetch(db, _INTENTIONS, values)
+        return [records.intention_from_record(json.loads(record)) for (record,) in found]
 
-    # --- strength
+    def has_open_intentions(self) -> bool:
+        with self._connections.reading() as db:
+            return bool(db.execute("SELECT EXISTS (SELECT 1 FROM intentions WHERE status = 'open')").get)
 
     def strengths(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Strength]:
-        """Known states; a memory that was never reviewed has none."""
+        from claude_memory.store.lifecycle_model import Strength
+
         with self._connections.reading() as db:
-            found = rows.fetch(db, _STRENGTHS, (rows.to_json(list(ids)),))
+            found = rows.fetch(db, _STRENGTHS, (to_json(list(ids)),))
         return {
             MemoryId(id_): Strength(stability, difficulty, rows.moment(at), reviews, lapses, bool(demoted))
             for id_, stability, difficulty, at, reviews, lapses, demoted in found
         }
 
     def put_strengths(self, strengths: Mapping[MemoryId, Strength], reviews: Sequence[Review] = ()) -> None:
-        """Keep states and the reviews that led to them."""
-        uses: dict[MemoryId, list[Review]] = {id_: [] for id_ in strengths}
-        for item in reviews:
-            uses.setdefault(item.memory, []).append(item)
+        from claude_memory.store.sqlite import changes
+
+        lines = []
         with self._connections.writing() as db:
             for id_, state in strengths.items():
-                put_strength(db, id_, state, uses[id_])
-                changes.record_strength(db, id_, state, uses[id_])
+                uses = [item for item in reviews if item.memory == id_]
+                put_strength(db, id_, state, uses)
+                record = records.strength_record(id_, state, uses)
+                lines.append({"change": "strength", "at": record["reviewed_at"], "strength": record})
+            changes.record(db, lines)
 
     def arrivals(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, datetime]:
-        """When memories came, of those that were made long before."""
         with self._connections.reading() as db:
-            found = rows.fetch(db, _ARRIVALS, (rows.to_json(list(ids)),))
+            found = rows.fetch(db, _ARRIVALS, (to_json(list(ids)),))
         return {MemoryId(id_): rows.moment(at) for id_, at in found}
 
     def unjudged(self, limit: int) -> list[StoredMemory]:
-        """Memories that have not met their neighbours yet, oldest first."""
         with self._connections.reading() as db:
             return [rows.memory_from_row(row) for row in db.execute(_UNJUDGED, (limit,))]
 
     def judged(self, ids: Sequence[MemoryId]) -> None:
-        """These have met their neighbours."""
         if not ids:
             return
         with self._connections.writing() as db:
             db.executemany(f"DELETE FROM unjudged WHERE memory = {_NUMBER}", [(id_,) for id_ in ids])
 
     def reviews(self, memory: MemoryId) -> list[Review]:
-        """Every use of one memory, oldest first."""
+        from claude_memory.store.lifecycle_model import Review
+
         statement = f"SELECT at, reason FROM reviews WHERE memory = {_NUMBER} ORDER BY at, number"
         with self._connections.reading() as db:
             return [
                 Review(memory, rows.moment(at), reason) for at, reason in db.execute(statement, (memory,))
             ]
 
-    # --- relations
-
     def relate(self, relations: Sequence[Relation]) -> int:
-        """Keep relations between memories of one project."""
+        from claude_memory.redact.erasure import without
+
         made = 0
         with self._connections.writing() as db:
-            erased = Tombstones(db).sentences(None)
+            erased = rows.tombstones(db).sentences(None)
             for item in relations:
-                evidence = str(without(rows.kept(item.evidence), erased))
+                evidence = str(without(kept(item.evidence), erased))
                 values = (item.source, item.target, item.kind, evidence, rows.stamp(item.at))
                 db.execute(_RELATE, values)
                 made += db.changes()
         return made
 
     def relations(self, ids: Sequence[MemoryId], *, kinds: Sequence[str] = ()) -> list[Relation]:
-        """Those that begin or end at one of the memories, oldest first."""
-        values = {"ids": rows.to_json(list(ids)), "any": not kinds, "kinds": rows.to_json(list(kinds))}
+        from claude_memory.store.lifecycle_model import Relation
+
+        values = {"ids": to_json(list(ids)), "any": not kinds, "kinds": to_json(list(kinds))}
         statement = f"{_RELATIONS.format(end='r.source')} UNION {_RELATIONS.format(end='r.target')}"
         with self._connections.reading() as db:
             found = rows.fetch(db, f"{statement} ORDER BY 5, 1, 2, 3", values)
@@ -167,7 +162,6 @@ class SqliteLifecycle:
         ]
 
     def unrelate(self, source: MemoryId, target: MemoryId, kind: str) -> None:
-        """Take a relation back."""
         with self._connections.writing() as db:
             db.execute(
                 f"DELETE FROM relations WHERE source = {_NUMBER} AND target = {_NUMBER} AND kind = ?",
@@ -175,72 +169,52 @@ class SqliteLifecycle:
             )
 
     def archive(self, ids: Sequence[MemoryId]) -> int:
-        """Let active memories rest."""
         return self._restate(ids, "active", "archived", "archive")
 
     def unarchive(self, ids: Sequence[MemoryId]) -> int:
-        """Bring archived memories back."""
         return self._restate(ids, "archived", "active", "restore")
 
     def _restate(self, ids: Sequence[MemoryId], before: str, after: str, change: str) -> int:
-        """Change nothing but the status, so that undoing restores equality; the mirror is told."""
+        """Change nothing but the status, so that undoing restores equality; the mirrors are told."""
+        from claude_memory.store.sqlite import changes
+
         done = 0
-        statement = f"SELECT {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES} WHERE m.id IN ({_LISTED})"
+        statement = f"UPDATE memories SET status = ? WHERE status = ? AND id IN ({_LISTED}) RETURNING number"
         for start in range(0, len(ids), _BATCH):
-            batch = rows.to_json(list(ids[start : start + _BATCH]))
+            batch = to_json(list(ids[start : start + _BATCH]))
             with self._connections.writing() as db:
-                changed = rows.fetch(
-                    db,
-                    f"UPDATE memories SET status = ? WHERE status = ? AND id IN ({_LISTED}) RETURNING id",
-                    (after, before, batch),
-                )
-                moved = rows.to_json([id_ for (id_,) in changed])
-                changes.record_states(
-                    db, change, [rows.memory_from_row(row) for row in db.execute(statement, (moved,))]
-                )
-                done += len(changed)
+                moved = rows.fetch(db, statement, (after, before, batch))
+                changes.record_new_states(db, change, [number for (number,) in moved])
+                done += len(moved)
         return done
 
-    # --- proposals
-
     def reject(self, ids: Sequence[MemoryId]) -> int:
-        """Take proposals out for good."""
-        from claude_memory.store.sqlite import exchanges
+        from claude_memory.store.sqlite import understood
 
         with self._connections.writing() as db:
-            found = rows.fetch(
-                db,
-                f"SELECT number, id FROM memories WHERE status = 'proposed' AND id IN ({_LISTED})",
-                (rows.to_json(list(ids)),),
-            )
-            gone = [(number, MemoryId(id_)) for number, id_ in found]
-            exchanges.reject(db, gone)
-            return len(gone)
-
-    # --- files
+            return understood.reject(db, ids)
 
     def put_file_states(self, states: Sequence[FileState]) -> None:
-        """Keep what files held, or how they differ by now."""
-        values = [(s.memory, rows.kept(s.path), s.sketch, s.revision, rows.kept(s.stale)) for s in states]
+        values = [(s.memory, kept(s.path), s.sketch, s.revision, kept(s.stale)) for s in states]
         with self._connections.writing() as db:
             db.executemany(_PUT_FILE_STATE, values)
 
     def file_states(self, scope: SearchScope, ids: Sequence[MemoryId] | None = None) -> list[FileState]:
-        """Files that memories of the scope are tied to."""
+        from claude_memory.store.lifecycle_model import FileState
+
         with self._connections.reading() as db:
             values = {
                 "spaces": rows.id_list(rows.spaces_of(db, scope)),
                 "all": ids is None,
-                "ids": rows.to_json(list(ids or ())),
+                "ids": to_json(list(ids or ())),
             }
             return [FileState(MemoryId(row[0]), *row[1:]) for row in rows.fetch(db, _FILE_STATES, values)]
 
-    # --- consolidation
-
     def consolidated(self, project: ProjectId, at: datetime, steps: Sequence[Step]) -> int:
-        """Note a run and its steps."""
+        from claude_memory.store.sqlite import projects
+
         with self._connections.writing() as db:
-            number = Places(db).project(project)
+            number = projects.number_of(db, project)
             through = int(db.execute("SELECT coalesce(max(number), 0) FROM memories").get)
             run = db.execute(
                 "INSERT INTO consolidations (project, at, through) VALUES (?, ?, ?) RETURNING number",
@@ -253,7 +227,8 @@ class SqliteLifecycle:
         return int(run)
 
     def steps(self, run: int) -> list[Step]:
-        """What a run did, in order."""
+        from claude_memory.store.lifecycle_model import Step
+
         statement = """SELECT c.action, a.id, b.id FROM consolidation_steps c
             JOIN memories a ON a.number = c.memory LEFT JOIN memories b ON b.number = c.other
             WHERE c.run = ? ORDER BY c.rowid"""
@@ -264,7 +239,6 @@ class SqliteLifecycle:
         ]
 
     def last_run(self, project: ProjectId) -> tuple[int, datetime, int] | None:
-        """Number and time of the last run that stands, and how many memories came since."""
         statement = """SELECT c.number, c.at,
               (SELECT count(*) FROM memories m WHERE m.number > c.through AND m.space = c.project)
             FROM consolidations c WHERE c.project = (SELECT number FROM projects WHERE id = ?)
@@ -274,7 +248,6 @@ class SqliteLifecycle:
         return (int(row[0]), rows.moment(row[1]), int(row[2])) if row else None
 
     def undone(self, run: int) -> None:
-        """This run was taken back."""
         with self._connections.writing() as db:
             db.execute("UPDATE consolidations SET undone = 1 WHERE number = ?", (run,))
 
@@ -284,61 +257,18 @@ def put_strength(db: apsw.Connection, memory: MemoryId, state: Strength, uses: S
     at = rows.stamp(state.reviewed_at)
     figures = (state.stability, state.difficulty, at, state.reviews, state.lapses, int(state.demoted))
     db.execute(_PUT_STRENGTH, (memory, *figures))
-    db.executemany(_PUT_REVIEW, [(memory, rows.stamp(use.at), rows.kept(use.reason)) for use in uses])
+    db.executemany(_PUT_REVIEW, [(memory, rows.stamp(use.at), kept(use.reason)) for use in uses])
 
 
 def put_intention(db: apsw.Connection, intention: Intention) -> bool:
     """Insert or replace the row, unless what it says was erased; returns whether it stands now."""
-    if holds(intention.text, Tombstones(db).sentences(intention.project)):
+    from claude_memory.redact.erasure import holds
+    from claude_memory.store.sqlite import projects
+
+    if holds(intention.text, rows.tombstones(db).sentences(intention.project)):
         return False
-    project = Places(db).project(intention.project)
-    codebase = rows.kept(intention.codebase).casefold() if intention.codebase else None
-    record = rows.to_json(intention_record(intention))
+    project = projects.number_of(db, intention.project)
+    codebase = kept(intention.codebase).casefold() if intention.codebase else None
+    record = to_json(records.intention_record(intention))
     db.execute(_PUT_INTENTION, (intention.id, project, codebase, intention.status.value, record))
     return True
-
-
-def intention_record(intention: Intention) -> dict[str, Any]:
-    """An intention as plain JSON values, as it stands in the row and in the mirror."""
-    return {
-        "id": intention.id,
-        "project": intention.project,
-        "text": rows.kept(intention.text),
-        "created_at": moment_text(intention.created_at),
-        "at": _text(intention.at),
-        "deadline": _text(intention.deadline),
-        "files": [*map(rows.kept, intention.files)],
-        "topics": [*map(rows.kept, intention.topics)],
-        "codebase": rows.kept(intention.codebase) if intention.codebase else intention.codebase,
-        "priority": intention.priority.value,
-        "status": intention.status.value,
-        "snoozed_until": _text(intention.snoozed_until),
-        "closed_at": _text(intention.closed_at),
-    }
-
-
-def intention_from_record(record: Mapping[str, Any]) -> Intention:
-    """The intention that a record describes."""
-    return Intention(
-        id=str(record["id"]),
-        project=ProjectId(str(record["project"])),
-        text=str(record["text"]),
-        created_at=datetime.fromisoformat(record["created_at"]),
-        at=_moment(record.get("at")),
-        deadline=_moment(record.get("deadline")),
-        files=tuple(record.get("files") or ()),
-        topics=tuple(record.get("topics") or ()),
-        codebase=record.get("codebase"),
-        priority=Priority(record.get("priority", "normal")),
-        status=IntentionStatus(record.get("status", "open")),
-        snoozed_until=_moment(record.get("snoozed_until")),
-        closed_at=_moment(record.get("closed_at")),
-    )
-
-
-def _text(moment: datetime | None) -> str | None:
-    return moment_text(moment) if moment else None
-
-
-def _moment(value: str | None) -> datetime | None:
-    return datetime.fromisoformat(value) if value else None

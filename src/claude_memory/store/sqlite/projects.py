@@ -1,7 +1,12 @@
-"""Projects: found by any name they ever had, made when no name is known."""
+"""Projects: found by any name they ever had, made when no name is known, joined and parted by a person.
+
+Memories are moved one by one through the ordinary update, so that the text index, whose terms carry their
+project's number, and the mirrors follow.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
@@ -9,8 +14,11 @@ import apsw
 
 from claude_memory.model import Project, ProjectId, ProjectIdentity
 from claude_memory.platform.project import birth_of, split_root, still_stands
+from claude_memory.store.records import intention_from_record, intention_record, kept, to_json
 from claude_memory.store.sqlite import rows
+from claude_memory.text.characters import clean
 
+_ID_NAME = "id:"  # a name that says which project was merged into this one
 _REPOSITORY = ("remote:", "repo:")
 _KEEP_NAME = "INSERT OR IGNORE INTO project_aliases VALUES (?, ?, ?)"
 _TAKE_NAME = "INSERT OR REPLACE INTO project_aliases VALUES (?, ?, ?)"
@@ -18,6 +26,9 @@ _BORN = "SELECT identity, project FROM project_aliases WHERE identity LIKE ?"
 # 0.1.0 noted a remote without its root commit; a folder of the person's own told both.
 _NOTED_APART = """SELECT r.project FROM project_aliases r JOIN project_aliases h ON h.project = r.project
     WHERE r.identity = ?1 AND h.identity LIKE 'repo:%#' || ?2"""
+_UNDER = "(cwd = :folder OR substr(cwd, 1, length(:folder) + 1) = :folder || :slash)"
+_HELD_THERE = f"SELECT DISTINCT session FROM events WHERE project = :old AND session IS NOT NULL AND {_UNDER}"
+_TWIN = "SELECT number FROM sessions WHERE project = ? AND id = (SELECT id FROM sessions WHERE number = ?)"
 
 
 def lookup(db: apsw.Connection, identity: ProjectIdentity) -> int | None:
@@ -28,7 +39,7 @@ def lookup(db: apsw.Connection, identity: ProjectIdentity) -> int | None:
     proven = [name for name in identity.identities if not name.startswith("remote:") or split_root(name)[1]]
     names = sorted(proven, key=lambda name: not birth_of(name, exact=False))
     for name in names:
-        found = db.execute("SELECT project FROM project_aliases WHERE identity = ?", (rows.clean(name),)).get
+        found = db.execute("SELECT project FROM project_aliases WHERE identity = ?", (clean(name),)).get
         # A template's root commit at a path that was known says little: another remote, another project.
         by_root = name.startswith("repo:") and split_root(name)[1]
         if found is not None and not (by_root and _other_remote(db, found, identity)):
@@ -42,10 +53,10 @@ def lookup(db: apsw.Connection, identity: ProjectIdentity) -> int | None:
 
 def is_complete(db: apsw.Connection, number: int, identity: ProjectIdentity) -> bool:
     """Whether nothing about this folder is left to write down."""
-    names = {rows.clean(name) for name in identity.identities}
+    names = {clean(name) for name in identity.identities}
     noted = "SELECT count(*) FROM project_aliases WHERE identity IN (SELECT value FROM json_each(?))"
-    path = db.execute("SELECT project FROM project_paths WHERE path = ?", (rows.clean(identity.path),)).get
-    return bool(path == number and db.execute(noted, (rows.to_json(list(names)),)).get == len(names))
+    path = db.execute("SELECT project FROM project_paths WHERE path = ?", (clean(identity.path),)).get
+    return bool(path == number and db.execute(noted, (to_json(list(names)),)).get == len(names))
 
 
 def join(db: apsw.Connection, identity: ProjectIdentity) -> Project:
@@ -76,10 +87,10 @@ def separate(db: apsw.Connection, identity: ProjectIdentity) -> Project:
 def _note(db: apsw.Connection, identity: ProjectIdentity, number: int, statement: str) -> None:
     place = db.execute("SELECT count(*) FROM project_aliases WHERE project = ?", (number,)).get
     for offset, name in enumerate(identity.identities):
-        db.execute(statement, (rows.kept(name), number, place + offset))
+        db.execute(statement, (kept(name), number, place + offset))
     db.execute(
         "INSERT INTO project_paths VALUES (?, ?) ON CONFLICT DO UPDATE SET project = excluded.project",
-        (rows.kept(identity.path), number),
+        (kept(identity.path), number),
     )
 
 
@@ -95,7 +106,7 @@ def provisional(identity: ProjectIdentity, *, digest_size: int = 5) -> Project:
     import hashlib
     import re
 
-    slug = re.sub(r"[^a-z0-9]+", "-", rows.kept(identity.name).lower()).strip("-")[:40] or "project"
+    slug = re.sub(r"[^a-z0-9]+", "-", kept(identity.name).lower()).strip("-")[:40] or "project"
     strongest = identity.identities[0].encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(strongest, digest_size=digest_size).hexdigest()
     return Project(ProjectId(f"{slug}-{digest}"), identity.name, identity.path, identity.identities)
@@ -106,7 +117,7 @@ def ensure(db: apsw.Connection, project: Project) -> int:
     db.execute(
         """INSERT INTO projects (id, name, path) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE
            SET name = excluded.name, path = excluded.path WHERE projects.path = ''""",
-        (project.id, rows.kept(project.name), rows.kept(project.path)),
+        (project.id, kept(project.name), kept(project.path)),
     )
     return int(db.execute("SELECT number FROM projects WHERE id = ?", (project.id,)).get)
 
@@ -116,7 +127,9 @@ def number_of(db: apsw.Connection, id_: ProjectId) -> int:
     is taken in by its id."""
     found = db.execute("SELECT number FROM projects WHERE id = ?", (id_,)).get
     if found is None:
-        found = db.execute("SELECT project FROM project_aliases WHERE identity = ?", (f"id:{id_}",)).get
+        found = db.execute(
+            "SELECT project FROM project_aliases WHERE identity = ?", (f"{_ID_NAME}{id_}",)
+        ).get
     return int(found) if found is not None else ensure(db, Project(id_, id_, "", ()))
 
 
@@ -137,7 +150,7 @@ def _noted_apart(db: apsw.Connection, identity: ProjectIdentity) -> int | None:
     for name in identity.identities:
         remote, root = split_root(name)
         if root and remote.startswith("remote:"):
-            found = db.execute(_NOTED_APART, (rows.clean(remote), root)).get
+            found = db.execute(_NOTED_APART, (clean(remote), root)).get
             if found is not None:
                 return int(found)
     return None
@@ -166,7 +179,7 @@ def _moved(db: apsw.Connection, identity: ProjectIdentity) -> int | None:
 
 def _at_known_path(db: apsw.Connection, identity: ProjectIdentity) -> int | None:
     """The project that stood here before, unless the two name different remotes."""
-    path = rows.clean(identity.path)
+    path = clean(identity.path)
     number = db.execute("SELECT project FROM project_paths WHERE path = ?", (path,)).get
     return None if number is None or _other_remote(db, number, identity) else int(number)
 
@@ -174,7 +187,7 @@ def _at_known_path(db: apsw.Connection, identity: ProjectIdentity) -> int | None
 def _other_remote(db: apsw.Connection, number: int, identity: ProjectIdentity) -> bool:
     names = {split_root(name)[0] for name in load(db, number).identities}
     remotes = {name for name in names if name.startswith("remote:")}
-    return bool(identity.remote and remotes and rows.clean(f"remote:{identity.remote}") not in remotes)
+    return bool(identity.remote and remotes and clean(f"remote:{identity.remote}") not in remotes)
 
 
 def _by_path(db: apsw.Connection, path: str) -> int | None:
@@ -183,9 +196,7 @@ def _by_path(db: apsw.Connection, path: str) -> int | None:
     A plain folder claims nothing below itself: else work in the home folder would swallow all others.
     """
     for place, folder in enumerate((PurePath(path), *PurePath(path).parents)):
-        number = db.execute(
-            "SELECT project FROM project_paths WHERE path = ?", (rows.clean(str(folder)),)
-        ).get
+        number = db.execute("SELECT project FROM project_paths WHERE path = ?", (clean(str(folder)),)).get
         if number is not None and (place == 0 or _has_repository(db, number)):
             return int(number)
     return None
@@ -193,3 +204,118 @@ def _by_path(db: apsw.Connection, path: str) -> int | None:
 
 def _has_repository(db: apsw.Connection, number: int) -> bool:
     return any(name.startswith(_REPOSITORY) for name in load(db, number).identities)
+
+
+def merge(db: apsw.Connection, source: ProjectId, target: ProjectId, at: str) -> Project:
+    """Let all of one project belong to another, which keeps its id; the first is gone but for its names."""
+    from claude_memory.store.sqlite import changes
+
+    old, new = number_of(db, source), number_of(db, target)
+    held = rows.fetch(db, "SELECT number FROM sessions WHERE project = ?", (old,))
+    _move_sessions(db, [number for (number,) in held], new)
+    _move_memories(db, old, target, None)
+    for table in ("events", "conversations", "consolidations"):
+        db.execute(f"UPDATE {table} SET project = ? WHERE project = ?", (new, old))
+    _move_intentions(db, old, target, at)
+    _absorb(db, old, new, source)
+    merged = load(db, new)
+    changes.record_project(db, merged, at, merged=(source,))
+    return merged
+
+
+def replay(db: apsw.Connection, project: Project, merged: Sequence[str]) -> None:
+    """Bring a project to what a mirror's record tells; later lines tell who has a name by now."""
+    number = ensure(db, project)
+    for place, identity in enumerate(project.identities):
+        db.execute(_TAKE_NAME, (identity, number, place))
+    if project.path:
+        db.execute("INSERT OR IGNORE INTO project_paths VALUES (?, ?)", (project.path, number))
+    for source in merged:
+        old = db.execute("SELECT number FROM projects WHERE id = ?", (source,)).get
+        if old is not None and old != number:
+            _absorb(db, int(old), number, ProjectId(source))
+
+
+def split(db: apsw.Connection, identity: ProjectIdentity, at: str) -> Project:
+    """Make a folder a project of its own, with its sessions and what they left."""
+    from claude_memory.store.sqlite import changes
+
+    old = lookup(db, identity)
+    made = separate(db, identity)
+    new = number_of(db, made.id)
+    if old is not None and old != new:
+        slash = "\\" if "\\" in identity.path else "/"
+        where = {"folder": clean(identity.path), "slash": slash, "old": old, "new": new}
+        held = {name: where[name] for name in ("folder", "slash", "old")}
+        sessions = [number for (number,) in rows.fetch(db, _HELD_THERE, held)]
+        _move_sessions(db, sessions, new)
+        listed = rows.id_list(sessions)
+        moved = "UPDATE events SET project = ? WHERE session IN (SELECT value FROM json_each(?))"
+        db.execute(moved, (new, listed))
+        db.execute(f"UPDATE conversations SET project = :new WHERE project = :old AND {_UNDER}", where)
+        _move_memories(db, old, made.id, listed)
+        changes.record_project(db, load(db, old), at)
+    done = load(db, new)
+    changes.record_project(db, done, at)
+    return done
+
+
+def attach(db: apsw.Connection, identity: ProjectIdentity, target: ProjectId, at: str) -> Project:
+    """Let a folder belong to a project from now on; what it left elsewhere stays there."""
+    from claude_memory.store.sqlite import changes
+
+    number = number_of(db, target)
+    claim(db, identity, number)
+    joined = load(db, number)
+    changes.record_project(db, joined, at)
+    return joined
+
+
+def _move_sessions(db: apsw.Connection, sessions: Sequence[int], new: int) -> None:
+    """A session of the same id on the other side takes the events over; memories find it by its id."""
+    for number in sessions:
+        twin = db.execute(_TWIN, (new, number)).get
+        if twin is None:
+            db.execute("UPDATE sessions SET project = ? WHERE number = ?", (new, number))
+        elif twin != number:
+            for table in ("events", "memories"):
+                db.execute(f"UPDATE {table} SET session = ? WHERE session = ?", (twin, number))
+            db.execute("DELETE FROM sessions WHERE number = ?", (number,))
+
+
+def _move_memories(db: apsw.Connection, old: int, target: ProjectId, sessions: str | None) -> None:
+    from claude_memory.store.sqlite import write
+
+    only = "" if sessions is None else " AND m.session IN (SELECT value FROM json_each(?))"
+    values = (old,) if sessions is None else (old, sessions)
+    for number, memory in rows.memories(db, f"WHERE m.project = ?{only}", *values):
+        for table in ("mentions", "graphed"):  # the graph is of one project: it is read anew there
+            db.execute(f"DELETE FROM {table} WHERE memory = ?", (number,))
+        write.update(db, replace(memory, project=target))
+
+
+def _move_intentions(db: apsw.Connection, old: int, target: ProjectId, at: str) -> None:
+    import json
+
+    from claude_memory.store.sqlite import changes, lifecycle
+
+    for (record,) in rows.fetch(db, "SELECT record FROM intentions WHERE project = ?", (old,)):
+        moved = replace(intention_from_record(json.loads(record)), project=target)
+        db.execute("DELETE FROM intentions WHERE id = ?", (moved.id,))
+        lifecycle.put_intention(db, moved)
+        line = {"change": "intention", "at": at, "intention": intention_record(moved)}
+        changes.record(db, [line])
+
+
+def _absorb(db: apsw.Connection, old: int, new: int, source: ProjectId) -> None:
+    place = db.execute("SELECT count(*) FROM project_aliases WHERE project = ?", (new,)).get
+    db.execute(
+        "UPDATE project_aliases SET project = ?, place = place + ? WHERE project = ?", (new, place, old)
+    )
+    db.execute("UPDATE project_paths SET project = ? WHERE project = ?", (new, old))
+    db.execute(
+        "INSERT OR REPLACE INTO project_aliases VALUES (?, ?, ?)", (f"{_ID_NAME}{source}", new, place + 1_000)
+    )
+    used = ("sessions", "events", "memories", "conversations", "intentions", "entities", "consolidations")
+    if not any(db.execute(f"SELECT 1 FROM {table} WHERE project = ? LIMIT 1", (old,)).get for table in used):
+        db.execute("DELETE FROM projects WHERE number = ?", (old,))

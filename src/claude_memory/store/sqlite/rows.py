@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from claude_memory import redact
 from claude_memory.model import (
     Event,
     EventId,
@@ -19,6 +17,7 @@ from claude_memory.model import (
     Kind,
     MemoryFilter,
     MemoryId,
+    PersonId,
     ProjectId,
     Scope,
     SearchScope,
@@ -27,16 +26,21 @@ from claude_memory.model import (
     StoredMemory,
     Trust,
 )
-from claude_memory.store.sqlite import keys
+from claude_memory.store.records import to_json
+from claude_memory.text.characters import clean
 
-clean = keys.clean
-USER_SPACE = 0  # memories that travel with the person; projects count from 1
+if TYPE_CHECKING:
+    from claude_memory.store.tombstones import Tombstones
+
+# What travels with the person of this store. Projects count from 1; what is another person's stands in the
+# space below zero that has the person's number, where no query looks.
+USER_SPACE = 0
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 MEMORY_COLUMNS = """m.id, p.id, m.kind, m.title, m.body, m.created_at, m.updated_at, m.trust, m.space,
     m.status, s.id, m.task, m.topics, m.files, m.provenance, m.supersedes, m.superseded_by, m.forgotten_at,
-    m.pinned"""
+    m.pinned, (SELECT o.id FROM people o WHERE o.number = m.person)"""
 MEMORY_TABLES = """memories m JOIN projects p ON p.number = m.project
     LEFT JOIN sessions s ON s.number = m.session"""
 EVENT_COLUMNS = "e.id, e.kind, e.agent, s.id, p.id, e.cwd, e.timestamp, e.payload"
@@ -51,51 +55,6 @@ def fetch(
     return db.execute(statement, values).fetchall()
 
 
-def kept(text: str) -> str:
-    """Text that may be stored: nothing secret, nothing broken."""
-    return clean(redact.kept(text))
-
-
-def kept_memory(memory: StoredMemory) -> StoredMemory:
-    """The memory as it may be stored, whichever field a secret was put in."""
-    words = {"title": memory.title, "body": memory.body, "session": memory.session, "task": memory.task}
-    lists = {"topics": "\n".join(memory.topics), "files": "\n".join(memory.files)}
-    if redact.is_plain({**words, **lists}) and redact.is_plain(memory.provenance):
-        return memory
-    return replace(
-        memory,
-        title=kept(memory.title),
-        body=kept(memory.body),
-        session=SessionId(kept(memory.session)) if memory.session else memory.session,
-        task=kept(memory.task) if memory.task else memory.task,
-        topics=tuple(map(kept, memory.topics)),
-        files=tuple(map(kept, memory.files)),
-        provenance=redact.kept_mapping(memory.provenance),
-    )
-
-
-def kept_event(event: Event) -> Event:
-    """The event as it may be stored."""
-    if redact.is_plain(
-        {**event.payload, "agent ": event.agent, "session ": event.session, "cwd ": event.cwd}
-    ):
-        return event
-    return replace(
-        event,
-        agent=kept(event.agent),
-        session=SessionId(kept(event.session)) if event.session else event.session,
-        cwd=kept(event.cwd),
-        payload=redact.kept_mapping(event.payload),
-    )
-
-
-def to_json(value: Any) -> str:
-    """A value as compact JSON that can be stored."""
-    if not value and isinstance(value, tuple):  # most memories have no topics or files
-        return "[]"
-    return clean(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str))
-
-
 def stamp(moment: datetime) -> int:
     """Microseconds since 1970, so that times compare and index as numbers."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -105,6 +64,30 @@ def stamp(moment: datetime) -> int:
 def moment(stamped: int) -> datetime:
     """The time that was stamped."""
     return _EPOCH + timedelta(microseconds=stamped)
+
+
+def memories(db: apsw.Connection, where: str, *values: Any) -> list[tuple[int, StoredMemory]]:
+    """Memories with their numbers; `where` is what follows the tables of the statement."""
+    statement = f"SELECT m.number, {MEMORY_COLUMNS} FROM {MEMORY_TABLES} {where}"
+    return [(row[0], memory_from_row(row[1:])) for row in fetch(db, statement, values)]
+
+
+def memory(db: apsw.Connection, id_: MemoryId) -> StoredMemory | None:
+    """One memory by its id."""
+    return next((item for _, item in memories(db, "WHERE m.id = ?", id_)), None)
+
+
+def tombstones(db: apsw.Connection) -> Tombstones:
+    """What was erased, as one transaction sees it."""
+    from claude_memory.store.tombstones import Tombstones  # readers do without
+
+    def has(salt: str, hash_: str) -> bool:
+        statement = "SELECT 1 FROM tombstones WHERE salt = ? AND hash = ?"
+        return db.execute(statement, (salt, hash_)).get is not None
+
+    salts = [salt for (salt,) in db.execute("SELECT DISTINCT salt FROM tombstones")]
+    sentences = "SELECT salt, hash FROM tombstones WHERE hash GLOB 's*-*'"
+    return Tombstones(salts, has, lambda: fetch(db, sentences))
 
 
 def memory_from_row(row: Sequence[Any]) -> StoredMemory:
@@ -118,7 +101,7 @@ def memory_from_row(row: Sequence[Any]) -> StoredMemory:
         created_at=moment(row[5]),
         updated_at=moment(row[6]),
         trust=Trust(row[7]),
-        scope=Scope.USER if row[8] == USER_SPACE else Scope.PROJECT,
+        scope=Scope.USER if row[8] <= USER_SPACE else Scope.PROJECT,
         status=Status(row[9]),
         session=SessionId(row[10]) if row[10] is not None else None,
         task=row[11],
@@ -129,6 +112,7 @@ def memory_from_row(row: Sequence[Any]) -> StoredMemory:
         superseded_by=MemoryId(row[16]) if row[16] else None,
         forgotten_at=moment(row[17]) if row[17] is not None else None,
         pinned=bool(row[18]),
+        person=PersonId(row[19]) if row[19] is not None else None,
     )
 
 
@@ -150,12 +134,11 @@ def event_from_row(row: Sequence[Any]) -> Event:
     )
 
 
-def memory_values(memory: StoredMemory, project: int, session: int | None) -> dict[str, Any]:
-    """A memory's columns, by name."""
+def memory_values(memory: StoredMemory, places: Mapping[str, int | None]) -> dict[str, Any]:
+    """A memory's columns, by name; `places` has the numbers of project, session, person and space."""
     return {
+        **places,
         "id": memory.id,
-        "project": project,
-        "space": USER_SPACE if memory.scope is Scope.USER else project,
         "kind": memory.kind.value,
         "title": clean(memory.title),
         "body": clean(memory.body),
@@ -163,7 +146,6 @@ def memory_values(memory: StoredMemory, project: int, session: int | None) -> di
         "updated_at": stamp(memory.updated_at),
         "trust": memory.trust.value,
         "status": memory.status.value,
-        "session": session,
         "task": clean(memory.task) if memory.task is not None else None,
         "topics": to_json(memory.topics),
         "files": to_json(memory.files),
@@ -191,10 +173,9 @@ def filter_sql(filter_: MemoryFilter) -> tuple[str, dict[str, Any]]:
     """Conditions on `memories m`, and their values. Only values come from the caller, never SQL."""
     conditions = ["m.status IN (SELECT value FROM json_each(:statuses))"]
     values: dict[str, Any] = {"statuses": to_json(filter_.statuses)}
-    for column, wanted in (("kind", filter_.kinds),):
-        if wanted:
-            conditions.append(f"m.{column} IN (SELECT value FROM json_each(:{column}))")
-            values[column] = to_json(wanted)
+    if filter_.kinds:
+        conditions.append("m.kind IN (SELECT value FROM json_each(:kinds))")
+        values["kinds"] = to_json(filter_.kinds)
     if filter_.topics:
         conditions.append(
             """m.number IN (SELECT memory FROM memory_topics

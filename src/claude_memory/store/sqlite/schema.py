@@ -398,6 +398,13 @@ CREATE TABLE exchange_failures (
 CREATE INDEX exchange_failures_by_memory ON exchange_failures (memory);
 """
 
+# The person of this store, who owns what travels with a person.
+_OWNERS = """
+INSERT INTO people (id, name) SELECT lower(hex(randomblob(16))), '' WHERE NOT EXISTS (SELECT 1 FROM people);
+INSERT OR REPLACE INTO meta SELECT 'person', id FROM people ORDER BY number LIMIT 1;
+UPDATE memories SET person = (SELECT min(number) FROM people) WHERE space = 0;
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _FIRST,
     _CONVERSATIONS,
@@ -407,6 +414,7 @@ MIGRATIONS: tuple[str, ...] = (
     _UNDERSTANDING,
     _COMPACTIONS,
     _FAILURES,
+    _OWNERS,
 )
 CURRENT = len(MIGRATIONS)
 _ACTIVE = """SELECT type, name, sql FROM sqlite_master

@@ -16,8 +16,10 @@ import apsw
 from claude_memory.model import BY_HAND, EventId, MemoryId, ProjectId, StoredMemory
 from claude_memory.redact.erasure import ERASED, Holder, Several, holds, title_without, without
 from claude_memory.store.packing import packed, unpacked
-from claude_memory.store.sqlite import archive_search, changes, rows, write
-from claude_memory.store.sqlite.tombstones import memory_without
+from claude_memory.store.records import to_json
+from claude_memory.store.sqlite import changes, rows, write
+from claude_memory.store.sqlite.archive import indexed
+from claude_memory.store.tombstones import memory_without
 
 Of = Callable[[ProjectId | None], Holder]
 # Made from messages alone: never buried, because the next look at the messages makes them anew.
@@ -74,8 +76,8 @@ SILENT = {
 class Swept:
     """What is to be removed as a whole, and which agents' own files said it."""
 
-    memories: list[tuple[int, StoredMemory]] = field(default_factory=list)
-    events: list[tuple[EventId, ProjectId]] = field(default_factory=list)
+    memories: dict[int, StoredMemory] = field(default_factory=dict)
+    events: list[EventId] = field(default_factory=list)
     projects: set[ProjectId] = field(default_factory=set)
     transcripts: set[str] = field(default_factory=set)
     derived: dict[int, MemoryId] = field(default_factory=dict)  # of which nothing is left but to be made anew
@@ -91,12 +93,13 @@ def sweep(db: apsw.Connection, of: Of, swept: Swept) -> None:
     _sweep_events(db, of, swept)
     _sweep_messages(db, of, swept)
     _sweep_small_texts(db, of, swept)
+    _sweep_relations(db, of, swept)
 
 
 def blank_messages_of(db: apsw.Connection, events: list[str], swept: Swept) -> None:
     """Empty the messages that left these events; their keys stay, and keep copies away."""
     found = "SELECT number FROM messages WHERE event IN (SELECT value FROM json_each(?))"
-    numbers = {number for (number,) in rows.fetch(db, found, (rows.to_json(events),))}
+    numbers = {number for (number,) in rows.fetch(db, found, (to_json(events),))}
     blank_messages(db, numbers, swept)
 
 
@@ -139,13 +142,18 @@ def _sweep_memories(db: apsw.Connection, of: Of, swept: Swept) -> None:
         if left.body == ERASED and _is_derived(memory):
             swept.derived[number] = memory.id
         elif left.body == ERASED:
-            swept.memories.append((number, memory))
+            swept.memories[number] = memory
         else:
-            for table in ("mentions", "graphed"):  # read again from what is left
-                db.execute(f"DELETE FROM {table} WHERE memory = ?", (number,))
-            changes.drop_for(db, [memory.id])
-            write.update(db, left)
+            rewrite_memory(db, number, left)
             swept.changed += 1
+
+
+def rewrite_memory(db: apsw.Connection, number: int, left: StoredMemory) -> None:
+    """Keep a memory as what is left of it, from which the graph is read again."""
+    for table in ("mentions", "graphed"):
+        db.execute(f"DELETE FROM {table} WHERE memory = ?", (number,))
+    changes.retract(db, [left.id])
+    write.update(db, left)
 
 
 def _is_derived(memory: StoredMemory) -> bool:
@@ -156,13 +164,12 @@ def _sweep_events(db: apsw.Connection, of: Of, swept: Swept) -> None:
     statement = "SELECT e.id, p.id, e.payload FROM events e JOIN projects p ON p.number = e.project"
     for id_, project, payload in db.execute(statement):
         if holds(payload, of(ProjectId(project))):
-            swept.events.append((EventId(id_), ProjectId(project)))
+            swept.events.append(EventId(id_))
             swept.projects.add(ProjectId(project))
             path = json.loads(payload).get("transcript_path")
             if isinstance(path, str):
                 swept.transcripts.add(path)
-    gone = rows.to_json([id_ for id_, _ in swept.events])
-    db.execute("DELETE FROM events WHERE id IN (SELECT value FROM json_each(?))", (gone,))
+    db.execute("DELETE FROM events WHERE id IN (SELECT value FROM json_each(?))", (to_json(swept.events),))
 
 
 def _sweep_messages(db: apsw.Connection, of: Of, swept: Swept) -> None:
@@ -181,10 +188,10 @@ def _sweep_messages(db: apsw.Connection, of: Of, swept: Swept) -> None:
 
 def _rewrite(db: apsw.Connection, number: int, tool: str, before: str, after: str) -> None:
     entry = "INSERT INTO message_index (message_index, rowid, body) VALUES ('delete', ?, ?)"
-    db.execute(entry, (number, archive_search.indexed(tool, before)))
+    db.execute(entry, (number, indexed(tool, before)))
     db.execute(
         "INSERT INTO message_index (rowid, body) VALUES (?, ?)",
-        (number, archive_search.indexed(tool, after)),
+        (number, indexed(tool, after)),
     )
     db.execute("UPDATE messages SET body = ? WHERE number = ?", (packed(after), number))
 
@@ -204,54 +211,52 @@ def _said_in(swept: Swept, project: str, path: str, conversation: int, ordinal: 
         swept.transcripts.add(path)
 
 
+_OF_PROJECT = "JOIN projects p ON p.number = t.project"
+_OF_MEMORY = "JOIN memories m ON m.number = t.memory JOIN projects p ON p.number = m.project"
+_OF_ANY = "LEFT JOIN projects p ON 0"
+# Documents from which sentences are cut: table, key, column, and how they come by their project.
+_DOCUMENTS = (
+    ("conversations", "number", "record", _OF_PROJECT),
+    ("exchanges", "memory", "record", _OF_MEMORY),
+    ("import_files", "path", "state", _OF_ANY),
+)
+_EVIDENCE = """SELECT r.source, r.target, r.kind, r.evidence, p.id FROM relations r
+    JOIN memories m ON m.number = r.source JOIN projects p ON p.number = m.project"""
+
+
 def _sweep_small_texts(db: apsw.Connection, of: Of, swept: Swept) -> None:
-    """Titles, reminders, what relations say of themselves, and how far files were read."""
-    for number, project, title in _with_project(db, "conversations", "number", "title"):
-        if title_without(title, "", "", of(project)) != title:
-            db.execute("UPDATE conversations SET title = ? WHERE number = ?", (ERASED, number))
-            swept.changed += 1
-    _sweep_understood(db, of, swept)
-    for number, project, record in _with_project(db, "intentions", "number", "record"):
-        if holds(record, of(project)):
-            db.execute("DELETE FROM intentions WHERE number = ?", (number,))
-            swept.changed += 1
-    statement = """SELECT r.source, r.target, r.kind, r.evidence, p.id FROM relations r
-        JOIN memories m ON m.number = r.source JOIN projects p ON p.number = m.project"""
-    for source, target, kind, evidence, project in rows.fetch(db, statement):
+    """Titles, reminders, records of sessions and exchanges, and how far files were read."""
+
+    def change(statement: str, *values: Any) -> None:
+        db.execute(statement, values)
+        swept.changed += 1
+
+    for number, title, holder in _texts(db, of, "conversations", "number", "title", _OF_PROJECT):
+        if title_without(title, "", "", holder) != title:
+            change("UPDATE conversations SET title = ? WHERE number = ?", ERASED, number)
+    for number, record, holder in _texts(db, of, "intentions", "number", "record", _OF_PROJECT):
+        if holds(record, holder):
+            change("DELETE FROM intentions WHERE number = ?", number)
+    for table, key, column, join in _DOCUMENTS:
+        for value, record, holder in _texts(db, of, table, key, column, join):
+            if holds(record, holder):
+                left = to_json(without(json.loads(record), holder))
+                change(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", left, value)
+
+
+def _texts(
+    db: apsw.Connection, of: Of, table: str, key: str, column: str, join: str
+) -> Iterator[tuple[Any, str, Holder]]:
+    statement = f"SELECT t.{key}, t.{column}, p.id FROM {table} t {join} WHERE t.{column} IS NOT NULL"
+    for value, text, project in rows.fetch(db, statement):
+        yield value, text, of(project)
+
+
+def _sweep_relations(db: apsw.Connection, of: Of, swept: Swept) -> None:
+    """What relations say of themselves."""
+    for *key, evidence, project in rows.fetch(db, _EVIDENCE):
         left = without(evidence, of(ProjectId(project)), pieces=True)
         if left != evidence:
-            db.execute(
-                "UPDATE relations SET evidence = ? WHERE source = ? AND target = ? AND kind = ?",
-                (left, source, target, kind),
-            )
+            place = "source = ? AND target = ? AND kind = ?"
+            db.execute(f"UPDATE relations SET evidence = ? WHERE {place}", (left, *key))
             swept.changed += 1
-    for path, state in rows.fetch(db, "SELECT path, state FROM import_files"):
-        holder = of(None)
-        if holds(state, holder):
-            left = rows.to_json(without(json.loads(state), holder))
-            db.execute("UPDATE import_files SET state = ? WHERE path = ?", (left, path))
-            swept.changed += 1
-
-
-def _sweep_understood(db: apsw.Connection, of: Of, swept: Swept) -> None:
-    """The parts of exchanges and the records of sessions."""
-    for number, project, record in _with_project(db, "conversations", "number", "record"):
-        if record and holds(record, of(project)):
-            left = rows.to_json(without(json.loads(record), of(project)))
-            db.execute("UPDATE conversations SET record = ? WHERE number = ?", (left, number))
-            swept.changed += 1
-    statement = """SELECT e.memory, e.record, p.id FROM exchanges e JOIN memories m ON m.number = e.memory
-        JOIN projects p ON p.number = m.project"""
-    for number, record, project in rows.fetch(db, statement):
-        if holds(record, of(ProjectId(project))):
-            left = rows.to_json(without(json.loads(record), of(ProjectId(project))))
-            db.execute("UPDATE exchanges SET record = ? WHERE memory = ?", (left, number))
-            swept.changed += 1
-
-
-def _with_project(
-    db: apsw.Connection, table: str, key: str, column: str
-) -> Iterator[tuple[Any, ProjectId, str]]:
-    statement = f"SELECT t.{key}, p.id, t.{column} FROM {table} t JOIN projects p ON p.number = t.project"
-    for value, project, text in rows.fetch(db, statement):
-        yield value, ProjectId(project), text

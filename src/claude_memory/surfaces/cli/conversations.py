@@ -29,7 +29,7 @@ from claude_memory.text import times
 if TYPE_CHECKING:
     from claude_memory.imports.importer import Imported, Progress
     from claude_memory.imports.reading import Unread
-    from claude_memory.store.archive_protocol import Conversation, Message
+    from claude_memory.store.archive_model import Conversation, Message
 
 _STYLES = {"user": "bold cyan", "assistant": "bold green", "call": "bold", "result": "dim", "summary": "bold"}
 _DRAWN_SECONDS = 0.1

@@ -21,7 +21,7 @@ from claude_memory.surfaces.cli.request import (
 from claude_memory.text import times
 
 if TYPE_CHECKING:
-    from claude_memory.store.lifecycle_protocol import Intention
+    from claude_memory.store.lifecycle_model import Intention
 
 intend = typer.Typer(help="Be reminded at a time, a file or a topic.", no_args_is_help=True)
 

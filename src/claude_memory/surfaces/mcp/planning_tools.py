@@ -15,7 +15,7 @@ from claude_memory.text.quotation import named, plain, quoted, unquoted
 
 if TYPE_CHECKING:
     from claude_memory.lifecycle.intentions import IntentionBook
-    from claude_memory.store.lifecycle_protocol import Intention
+    from claude_memory.store.lifecycle_model import Intention
     from claude_memory.tasks.api import MemoryAPI
 
 SHOWN = 30

@@ -1,6 +1,7 @@
-"""Finding passages by their words: figures for BM25, and candidates within a bounded amount of work.
+"""Finding passages, by their words and by their vectors, within a bounded amount of work.
 
-FTS5 finds and scores; the lexicon says beforehand what that will cost. Ranking is not done here.
+FTS5 finds and scores words; the lexicon says beforehand what that will cost. Vectors are scanned exactly;
+numpy is loaded with the first scan, not with the store. Ranking is not done here.
 """
 
 from __future__ import annotations
@@ -9,14 +10,21 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
 from claude_memory.model import MemoryFilter, PassageId, SearchScope
-from claude_memory.store.protocol import TermStatistics
+from claude_memory.store.model import TermStatistics, VectorScan
+from claude_memory.store.records import to_json
 from claude_memory.store.sqlite import keys as index_keys
-from claude_memory.store.sqlite import rows, visible
+from claude_memory.store.sqlite import rows
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from claude_memory.store.sqlite.matrix import Matrices
 
 # Scored per query, at about 1 µs each; stores of some thousand passages are searched exhaustively. On
 # 20,000 passages of unrelated words this keeps 95% of the exact ten best; four times as many, 96%.
@@ -30,6 +38,12 @@ _NOTED = """SELECT rowid, -:factor{n} AS score FROM text_index
     WHERE text_index MATCH :match{n} AND rowid >= :floor{n}"""
 _SUMMED = """SELECT rowid, sum(score) FROM ({parts}) GROUP BY rowid ORDER BY sum(score), rowid DESC
     LIMIT :limit"""
+_ONE_BY_ONE = 2_000  # nearest passages; after that the filter is so narrow that a list is shorter
+_VECTOR = """SELECT vector FROM vectors
+    WHERE passage = ? AND model = (SELECT number FROM models WHERE id = ?)"""
+_VECTORS = """SELECT v.passage, v.vector FROM vectors v JOIN models n ON n.number = v.model AND n.id = ?
+    WHERE v.passage IN (SELECT value FROM json_each(?)) AND length(v.vector) = ?"""
+_NOTHING_NEAR = VectorScan((), 0, 0.0, 0.0, 0.0)
 _ALLOWED = " AND +rowid IN (SELECT value FROM json_each(:allowed))"  # + keeps MATCH the only way in
 
 
@@ -61,10 +75,10 @@ def _totals(db: apsw.Connection, spaces: Sequence[int]) -> tuple[int, float]:
 
 def _frequencies(db: apsw.Connection, keys: Sequence[str]) -> dict[str, int]:
     statement = "SELECT term, passages FROM lexicon WHERE term IN (SELECT value FROM json_each(?))"
-    return dict(db.execute(statement, (rows.to_json(keys),)))
+    return dict(db.execute(statement, (to_json(keys),)))
 
 
-def candidates(
+def by_words(
     db: apsw.Connection, scope: SearchScope, filter_: MemoryFilter, terms: Mapping[str, float], limit: int
 ) -> list[PassageId]:
     """Passages that hold at least one term, likeliest first."""
@@ -91,7 +105,7 @@ def _within_filter(
     limit: int,
 ) -> list[PassageId]:
     """The filter leaves few rows with the rare terms: every posting is read, only its rows are scored."""
-    allowed = visible.all_passing(db, spaces, filter_)
+    allowed = _all_passing(db, spaces, filter_)
     return [PassageId(id_) for id_ in _ranked(db, found, limit, allowed)]
 
 
@@ -184,7 +198,107 @@ def _first_passing(
     start, size = 0, 2 * limit
     while len(found) < limit and start < len(ranked):
         chunk = ranked[start : start + size]
-        through = visible.passing(db, filter_, chunk)
+        through = _passing(db, filter_, chunk)
         found += [PassageId(id_) for id_ in chunk if id_ in through]
         start, size = start + size, size * 4
     return found[:limit]
+
+
+def _passing(db: apsw.Connection, filter_: MemoryFilter, ids: Sequence[int]) -> set[int]:
+    """Those of some passages that the filter lets through."""
+    condition, values = rows.filter_sql(filter_)
+    statement = f"""SELECT q.id FROM json_each(:ids) wanted JOIN passages q ON q.id = wanted.value
+        JOIN memories m ON m.number = q.memory WHERE {condition}"""
+    return {id_ for (id_,) in db.execute(statement, {**values, "ids": rows.id_list(ids)})}
+
+
+def _all_passing(db: apsw.Connection, spaces: Sequence[int], filter_: MemoryFilter) -> list[int]:
+    """Every passage of some spaces that the filter lets through."""
+    condition, values = rows.filter_sql(filter_)
+    statement = f"""SELECT q.id FROM memories m JOIN passages q ON q.memory = m.number
+        WHERE m.space IN (SELECT value FROM json_each(:spaces)) AND {condition}"""
+    return [id_ for (id_,) in db.execute(statement, {**values, "spaces": rows.id_list(spaces)})]
+
+
+def vector_of(db: apsw.Connection, near: bytes | PassageId, model: str) -> bytes:
+    """A vector as it is given, or that of a passage; empty if it has none of this model."""
+    return near if isinstance(near, bytes) else bytes(db.execute(_VECTOR, (near, model)).get or b"")
+
+
+def cosines(
+    db: apsw.Connection, near: bytes | PassageId, model: str, ids: Sequence[PassageId]
+) -> dict[PassageId, float]:
+    """How near passages are to a vector or a passage."""
+    vector = vector_of(db, near, model)
+    held = rows.fetch(db, _VECTORS, (model, rows.id_list(ids), len(vector))) if vector else []
+    if not held:
+        return {}
+    import numpy as np
+
+    from claude_memory.store.sqlite import cosine
+
+    made = cosine.rows_of([id_ for id_, _ in held], b"".join(row for _, row in held), len(vector))
+    scores = cosine.cosines(made, made["norm"], np.frombuffer(vector, np.int8))
+    return {PassageId(id_): score for (id_, _), score in zip(held, scores.tolist(), strict=True)}
+
+
+def by_vector(
+    db: apsw.Connection,
+    matrices: Matrices,
+    scope: SearchScope,
+    filter_: MemoryFilter,
+    near: bytes | PassageId,
+    model: str,
+    limit: int,
+) -> VectorScan:
+    """Scan all vectors of the model in scope; the figures are of all, the candidates pass the filter."""
+    import numpy as np
+
+    vector = vector_of(db, near, model)
+    query = np.frombuffer(vector, np.int8)
+    number = db.execute("SELECT number FROM models WHERE id = ?", (model,)).get
+    if number is None or not query.any():
+        return _NOTHING_NEAR
+    spaces = rows.spaces_of(db, scope)
+    held = [matrix for space in spaces if len(matrix := matrices.of(db, space, number, len(vector)))]
+    if not held:
+        return _NOTHING_NEAR
+    scores, passages = [matrix.scores(query) for matrix in held], [matrix.passages for matrix in held]
+    # The usual single space is not copied, which at a million rows costs as much as the scan.
+    score = scores[0] if len(held) == 1 else np.concatenate(scores)
+    passage = passages[0] if len(held) == 1 else np.concatenate(passages)
+    if any(matrix.dead for matrix in held):
+        living = ~np.isnan(score)
+        score, passage = score[living], passage[living]
+    if not len(score):
+        return _NOTHING_NEAR
+    best = _nearest(db, spaces, filter_, passage, score, limit)
+    return VectorScan(tuple(best), len(score), float(score.min()), float(score.mean()), float(score.std()))
+
+
+def _nearest(
+    db: apsw.Connection,
+    spaces: Sequence[int],
+    filter_: MemoryFilter,
+    passages: npt.NDArray[np.int64],
+    scores: npt.NDArray[np.float32],
+    limit: int,
+) -> list[tuple[PassageId, float]]:
+    """The `limit` best that pass, with their scores; equal scores go to the newer passage."""
+    import numpy as np
+
+    size = 2 * limit + 16
+    best: list[tuple[PassageId, float]] = []
+    while limit > 0:
+        top = np.argpartition(-scores, size - 1)[:size] if size < len(scores) else np.arange(len(scores))
+        top = top[np.lexsort((-passages[top], -scores[top]))]
+        pairs = list(zip(passages[top].tolist(), scores[top].tolist(), strict=True))
+        through = _passing(db, filter_, [id_ for id_, _ in pairs])
+        best = [(PassageId(id_), score) for id_, score in pairs if id_ in through][:limit]
+        if len(best) == limit or size >= len(passages):
+            break
+        size *= 4
+        if size > _ONE_BY_ONE:
+            allowed = np.isin(passages, _all_passing(db, spaces, filter_))
+            passages, scores, size = passages[allowed], scores[allowed], limit
+    return best

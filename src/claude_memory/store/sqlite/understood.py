@@ -13,8 +13,10 @@ from typing import Any
 import apsw
 
 from claude_memory.model import BY_HAND, MemoryId, Status, StoredMemory
-from claude_memory.store.archive_protocol import Understood
+from claude_memory.store.archive_model import Understood
+from claude_memory.store.records import to_json
 from claude_memory.store.sqlite import changes, erase, rows, write
+from claude_memory.text.characters import clean
 from claude_memory.understand import commands
 
 _PLACES = ("places", "messages")
@@ -55,8 +57,8 @@ def keep(
            WHERE number = :of""",
         {
             "through": through,
-            "record": rows.to_json(record) if record is not None else None,
-            "title": rows.clean(title),
+            "record": to_json(record) if record is not None else None,
+            "title": clean(title),
             "of": conversation,
         },
     )
@@ -65,9 +67,9 @@ def keep(
 
 def _put(db: apsw.Connection, memory: StoredMemory) -> int:
     """Add a memory, or bring the known one up to what it says now; a person's hand on it stays."""
-    known = _load(db, memory.id)
+    known = rows.memory(db, memory.id)
     if known is None:
-        return write.add(db, (), [memory]).memories
+        return write.add(db, [memory]).memories
     if known.provenance.get(BY_HAND):
         places = {name: memory.provenance[name] for name in _PLACES if name in memory.provenance}
         memory = replace(known, provenance={**known.provenance, **places}, updated_at=memory.updated_at)
@@ -89,19 +91,13 @@ def _put(db: apsw.Connection, memory: StoredMemory) -> int:
     return 0
 
 
-def _load(db: apsw.Connection, id_: MemoryId) -> StoredMemory | None:
-    statement = f"SELECT {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES} WHERE m.id = ?"
-    row = next(db.execute(statement, (id_,)), None)
-    return rows.memory_from_row(row) if row is not None else None
-
-
 def _place(db: apsw.Connection, conversation: int, item: Understood) -> None:
     db.execute(
         """INSERT INTO exchanges (memory, conversation, first, last, record)
            SELECT number, ?, ?, ?, ? FROM memories WHERE id = ?
            ON CONFLICT (memory) DO UPDATE SET conversation = excluded.conversation,
                first = excluded.first, last = excluded.last, record = excluded.record""",
-        (conversation, item.first, item.last, rows.to_json(item.record), item.memory.id),
+        (conversation, item.first, item.last, to_json(item.record), item.memory.id),
     )
     _note_failures(db, item)
 
@@ -116,7 +112,7 @@ def _note_failures(db: apsw.Connection, item: Understood) -> None:
     )
     db.executemany(
         "INSERT INTO exchange_failures SELECT ?, number FROM memories WHERE id = ?",
-        [(rows.clean(kind), item.memory.id) for kind in sorted(kinds)],
+        [(clean(kind), item.memory.id) for kind in sorted(kinds)],
     )
 
 
@@ -133,16 +129,20 @@ def _drop_outdated(db: apsw.Connection, conversation: int, since: int, kept: set
 def _remove(db: apsw.Connection, gone: Sequence[tuple[int, MemoryId]]) -> None:
     """Take out rows that are derived; no tombstone, because they may come again."""
     if gone:
-        changes.drop_for(db, [id_ for _, id_ in gone])
-        changes.record_dropped(db, [id_ for _, id_ in gone])
+        changes.drop(db, [id_ for _, id_ in gone])
         erase.remove(db, [number for number, _ in gone])
 
 
-def reject(db: apsw.Connection, gone: Sequence[tuple[int, MemoryId]]) -> None:
+def reject(db: apsw.Connection, ids: Sequence[MemoryId]) -> int:
     """Take proposals out, and keep their ids, which say what was proposed, so that they never come back."""
+    statement = (
+        "SELECT number, id FROM memories WHERE status = 'proposed' AND id IN (SELECT value FROM json_each(?))"
+    )
+    gone = [(number, MemoryId(id_)) for number, id_ in rows.fetch(db, statement, (to_json(list(ids)),))]
     db.executemany("INSERT OR IGNORE INTO rejected VALUES (?)", [(id_,) for _, id_ in gone])
     _remove(db, gone)
-    changes.record_rejected(db, [id_ for _, id_ in gone])
+    changes.record(db, [{"change": "reject", "reject": id_} for _, id_ in gone])
+    return len(gone)
 
 
 def _is_rejected(db: apsw.Connection, memory: StoredMemory) -> bool:
@@ -168,7 +168,7 @@ def _as_left(
     found = db.execute(
         """SELECT event FROM messages WHERE conversation = ? AND ordinal BETWEEN ? AND ?
            AND event IN (SELECT value FROM json_each(?))""",
-        (conversation, item.first, item.last, rows.to_json(list(hidden))),
+        (conversation, item.first, item.last, to_json(list(hidden))),
     ).get
     if found is None:
         return item.memory

@@ -1,6 +1,7 @@
 """What was erased stays away: salted hashes that tell erased content without holding any of it.
 
-`Tombstones` is the door of the store: whatever is about to be kept passes it, from wherever it comes.
+`Tombstones` is the door of a store: whatever is about to be kept passes it, from wherever it comes. Pure,
+and shared by all backends: a store says which hashes it has.
 """
 
 from __future__ import annotations
@@ -8,10 +9,8 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-
-import apsw
 
 from claude_memory.model import Event, EventId, MemoryId, ProjectId, StoredMemory
 from claude_memory.redact.erasure import (
@@ -24,64 +23,59 @@ from claude_memory.redact.erasure import (
     title_without,
     without,
 )
-from claude_memory.store.sqlite import rows
+from claude_memory.text.characters import clean
+
+Pairs = Iterable[tuple[str, str]]  # salt and hash; one from another store's mirror keeps that store's salt
 
 
-def salt(db: apsw.Connection) -> str:
-    """The store's own random id."""
-    return str(db.execute("SELECT value FROM meta WHERE key = 'store'").get)
-
-
-def add(db: apsw.Connection, pairs: Iterable[tuple[str, str]]) -> None:
-    """Write down (salt, hash) pairs; a pair from another store's mirror keeps that store's salt."""
-    db.executemany("INSERT OR IGNORE INTO tombstones VALUES (?, ?)", pairs)
-
-
-def of_memory(salt_: str, memory: StoredMemory) -> Iterator[str]:
+def of_memory(salt: str, memory: StoredMemory) -> Iterator[str]:
     """The hashes under which an erased memory is known: by its id, and by its words in its project."""
-    yield of_id(salt_, memory.id)
-    yield _hash(salt_, "body", memory.project, normal(memory.body))
+    yield of_id(salt, memory.id)
+    yield _hash(salt, "body", memory.project, normal(memory.body))
 
 
-def of_id(salt_: str, id_: MemoryId) -> str:
+def of_id(salt: str, id_: MemoryId) -> str:
     """The hash under which an erased memory is known by its id alone."""
-    return _hash(salt_, "memory", id_)
+    return _hash(salt, "memory", id_)
 
 
-def of_sentence(salt_: str, project: ProjectId, text: str) -> Iterator[str]:
+def of_sentence(salt: str, project: ProjectId, text: str) -> Iterator[str]:
     """The hash under which an erased sentence is known wherever it stands in a text of the project."""
-    found = sentence_hash(salt_, project, text)
+    found = sentence_hash(salt, project, text)
     if found is not None:
         yield found
 
 
-def of_event(salt_: str, event: EventId) -> str:
+def of_event(salt: str, event: EventId) -> str:
     """The hash under which an erased event is known."""
-    return _hash(salt_, "event", event)
+    return _hash(salt, "event", event)
 
 
 class Tombstones:
     """The tombstones of a store, asked many times in one transaction."""
 
-    def __init__(self, db: apsw.Connection) -> None:
-        self._db = db
-        self._salts = [salt_ for (salt_,) in db.execute("SELECT DISTINCT salt FROM tombstones")]
+    def __init__(
+        self, salts: Iterable[str], has: Callable[[str, str], bool], sentences: Callable[[], Pairs]
+    ) -> None:
+        self._salts = tuple(salts)
+        self._has = has
+        self._all_sentences = sentences
         self._sentences: dict[str, list[str]] | None = None
         self._holders: dict[ProjectId | None, Holder] = {}
 
     def hold_memory(self, memory: StoredMemory) -> bool:
         """Whether this memory was erased."""
-        return any(self._has(salt_, hash_) for salt_ in self._salts for hash_ in of_memory(salt_, memory))
+        return any(self._has(salt, hash_) for salt in self._salts for hash_ in of_memory(salt, memory))
 
     def hold_event(self, event: EventId) -> bool:
         """Whether this event was erased."""
-        return any(self._has(salt_, of_event(salt_, event)) for salt_ in self._salts)
+        return any(self._has(salt, of_event(salt, event)) for salt in self._salts)
 
     def sentences(self, project: ProjectId | None) -> Holder:
         """The sentences that were erased from a project; of all projects for None."""
         if project not in self._holders:
             found = self._loaded().items()
-            self._holders[project] = Several(Hashed(salt_, hashes, project) for salt_, hashes in found)
+            self._holders[project] = Several(Hashed(salt, hashes, project) for salt, hashes in found)
         return self._holders[project]
 
     def admitted(self, memory: StoredMemory) -> StoredMemory | None:
@@ -113,13 +107,9 @@ class Tombstones:
     def _loaded(self) -> dict[str, list[str]]:
         if self._sentences is None:
             self._sentences = defaultdict(list)
-            for salt_, hash_ in self._db.execute("SELECT salt, hash FROM tombstones WHERE hash GLOB 's*-*'"):
-                self._sentences[salt_].append(hash_)
+            for salt, hash_ in self._all_sentences():
+                self._sentences[salt].append(hash_)
         return self._sentences
-
-    def _has(self, salt_: str, hash_: str) -> bool:
-        statement = "SELECT 1 FROM tombstones WHERE salt = ? AND hash = ?"
-        return self._db.execute(statement, (salt_, hash_)).get is not None
 
 
 def memory_without(memory: StoredMemory, holder: Holder) -> StoredMemory:
@@ -142,10 +132,10 @@ def memory_without(memory: StoredMemory, holder: Holder) -> StoredMemory:
 
 def normal(body: str) -> str:
     """A text without what does not change its words: letter case, spacing, character forms."""
-    return " ".join(unicodedata.normalize("NFKC", rows.clean(body)).casefold().split())
+    return " ".join(unicodedata.normalize("NFKC", clean(body)).casefold().split())
 
 
-def _hash(salt_: str, *parts: str | MemoryId | EventId | ProjectId) -> str:
-    digest = hashlib.blake2b(key=salt_.encode("ascii", "replace")[:64], digest_size=16)
-    digest.update("\0".join(map(rows.clean, parts)).encode("utf-8"))
+def _hash(salt: str, *parts: str | MemoryId | EventId | ProjectId) -> str:
+    digest = hashlib.blake2b(key=salt.encode("ascii", "replace")[:64], digest_size=16)
+    digest.update("\0".join(map(clean, parts)).encode("utf-8"))
     return digest.hexdigest()

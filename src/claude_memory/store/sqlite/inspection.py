@@ -1,0 +1,319 @@
+"""Looking at a store's file as it is: a full check, copies, and a look at a file that may be old or damaged.
+
+Nothing here makes or migrates a store. A file is looked at without its write lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import apsw
+
+from claude_memory.errors import StoreBusy, StoreCorrupt, StoreFault
+from claude_memory.platform import files
+from claude_memory.store import records
+from claude_memory.store.model import Inspection, Integrity, StoreStats
+from claude_memory.store.sqlite import rows, schema
+from claude_memory.store.sqlite.connection import on_network, open_read_only, transaction, translated
+
+_OLDEST_LIBRARY = (3, 51, 3)  # before it, two connections that write can lose a WAL's head
+_LOCK_WAIT_MS = 2_000  # a drain's batch takes a tenth of that; who holds it longer is stuck
+_LOOK_SECONDS = 5.0
+_MOST_LINES = 20
+_PAGES_AT_ONCE = 4_096
+_IMMUTABLE = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+
+_WRONG = {
+    "memories without a passage": """SELECT count(*) FROM memories m
+        WHERE NOT EXISTS (SELECT 1 FROM passages q WHERE q.memory = m.number)""",
+    "passages without a memory": """SELECT count(*) FROM passages q
+        WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.number = q.memory)""",
+    "passages without a text entry": """SELECT count(*) FROM passages q
+        WHERE NOT EXISTS (SELECT 1 FROM text_index_docsize d WHERE d.id = q.id)""",
+    "text entries without a passage": """SELECT count(*) FROM text_index_docsize d
+        WHERE NOT EXISTS (SELECT 1 FROM passages q WHERE q.id = d.id)""",
+    "vectors without a passage": """SELECT count(*) FROM vectors v
+        WHERE NOT EXISTS (SELECT 1 FROM passages q WHERE q.id = v.passage)""",
+    "vectors of another length than the rest of their model": """SELECT count(*) FROM vectors v
+        JOIN (SELECT model, length(vector) AS usual FROM vectors GROUP BY model HAVING seq = min(seq)) f
+          ON f.model = v.model WHERE length(v.vector) <> f.usual""",
+    "events whose content is no JSON": "SELECT count(*) FROM events WHERE NOT json_valid(payload)",
+    "memories whose origin is no JSON": "SELECT count(*) FROM memories WHERE NOT json_valid(provenance)",
+    "spaces whose count of passages is wrong": """SELECT count(*) FROM spaces s
+        WHERE s.passages <> (SELECT count(*) FROM passages q WHERE q.space = s.number)""",
+}
+_COUNTS = {
+    "memories": "SELECT count(*) FROM memories",
+    "passages": "SELECT count(*) FROM passages",
+    "text_entries": "SELECT count(*) FROM text_index_docsize",
+}
+_MIRRORED = "coalesce((SELECT through FROM cursors WHERE mirror = 'memories.jsonl'), 0)"
+_CHANGES = f"""SELECT (SELECT count(*) FROM changes WHERE sequence > {_MIRRORED}),
+    coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'changes'), 0)"""
+_VECTORS = "SELECT n.id, count(*) FROM vectors v JOIN models n ON n.number = v.model GROUP BY n.id"
+# What waits for the mirror may differ from it.
+_TEXTS = f"""SELECT id, title, body FROM memories WHERE id NOT IN (SELECT record ->> '$.memory.id'
+    FROM changes WHERE sequence > {_MIRRORED} AND record ->> '$.memory.id' IS NOT NULL)"""
+
+
+def check(db: apsw.Connection, cache: Path) -> Integrity:
+    """SQLite's own full check, the links between tables, and the vector cache."""
+    problems = [*_sqlite_problems(db), *_link_problems(db)]
+    if cache.is_dir():
+        from claude_memory.store.sqlite import matrix
+
+        problems += matrix.damage(db, cache)
+    counts = {name: int(db.execute(statement).get) for name, statement in _COUNTS.items()}
+    return Integrity(problems=tuple(problems[:_MOST_LINES]), vectors=dict(db.execute(_VECTORS)), **counts)
+
+
+def _sqlite_problems(db: apsw.Connection) -> Iterator[str]:
+    for (line,) in db.execute(f"PRAGMA integrity_check({_MOST_LINES})"):
+        if line != "ok":
+            yield f"SQLite: {line}"
+    for table, rowid, parent, _ in db.execute("PRAGMA foreign_key_check"):
+        yield f"row {rowid} of {table} points at a row of {parent} that is gone"
+
+
+def _link_problems(db: apsw.Connection) -> Iterator[str]:
+    for what, statement in _WRONG.items():
+        if count := db.execute(statement).get:
+            yield f"{count} {what}"
+
+
+def stats(db: apsw.Connection, project: str | None, size_bytes: int) -> StoreStats:
+    """Counts, of one project or of all."""
+    one = {"project": project}
+    mine = ":project IS NULL OR project = (SELECT number FROM projects WHERE id = :project)"
+    theirs = f"memory IN (SELECT number FROM memories WHERE {mine})" if project else ":project IS NULL"
+    vectors = f"""SELECT n.id, count(*) FROM vectors v JOIN models n ON n.number = v.model
+        WHERE {f"v.passage IN (SELECT id FROM passages WHERE {theirs})" if project else theirs}
+        GROUP BY n.id"""
+    span = f"SELECT min(created_at), max(created_at) FROM memories WHERE {mine}"
+    oldest, newest = (None if at is None else rows.moment(at) for at in next(db.execute(span, one)))
+
+    def count(table: str, condition: str) -> int:
+        return int(db.execute(f"SELECT count(*) FROM {table} WHERE {condition}", one).get)
+
+    return StoreStats(
+        schema_version=int(db.pragma("user_version")),
+        events=count("events", mine),
+        memories=dict(db.execute(f"SELECT kind, count(*) FROM memories WHERE {mine} GROUP BY kind", one)),
+        projects=1 if project else count("projects", ":project IS NULL"),
+        sessions=count("sessions", mine),
+        passages=count("passages", theirs),
+        vectors=dict(db.execute(vectors, one)),
+        size_bytes=size_bytes,
+        oldest=oldest,
+        newest=newest,
+    )
+
+
+def inspect(path: Path, cache: Path, *, deep: bool) -> Inspection:
+    """What can be seen of a store's file, whatever its version; `deep` verifies all of it.
+
+    Raises SchemaTooNew, StoreCorrupt, or StoreBusy if it cannot even be read.
+    """
+    with _translated(path), contextlib.closing(_opened(path)) as db:
+        version = schema.version(db)
+        beside = path.parent.glob(path.name + "*")
+        size = sum(part.stat().st_size for part in beside if part.is_file())
+        seen = Inspection(version, schema.CURRENT, size, _lock(db, path), on_network(path))
+        if version != schema.CURRENT:
+            return seen
+        return _counted(db, seen, cache, deep=deep)
+
+
+def _opened(path: Path) -> apsw.Connection:
+    """For writing where possible, only because closing then leaves no log file behind."""
+    try:
+        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        db.set_busy_timeout(_LOCK_WAIT_MS)
+        db.pragma("user_version")
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError):
+        return open_read_only(path)
+    return db
+
+
+def _lock(db: apsw.Connection, path: Path) -> str:
+    """A stuck writer makes everything look well until somebody writes, so ask for the lock."""
+    if db.readonly("main"):
+        return ""
+    try:
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("ROLLBACK")
+    except apsw.BusyError:
+        return f"{holder(path)} has kept the store locked for more than {_LOCK_WAIT_MS // 1000} s"
+    except (apsw.ReadOnlyError, apsw.IOError, apsw.FullError, apsw.CantOpenError) as fault:
+        return f"the store cannot be written: {fault}"
+    return "free"
+
+
+def holder(path: Path) -> str:
+    """Who locks a file of the store, where Linux says it."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        inodes = {str(part.stat().st_ino) for part in path.parent.glob(path.name + "*")}
+        for line in Path("/proc/locks").read_text("ascii").splitlines():
+            words = line.split()
+            if "WRITE" in words and words[words.index("WRITE") + 2].rpartition(":")[2] in inodes:
+                pid = int(words[words.index("WRITE") + 1])
+                if pid not in (os.getpid(), -1):
+                    return f"process {pid}"
+    return "another process"
+
+
+def _counted(db: apsw.Connection, seen: Inspection, cache: Path, *, deep: bool) -> Inspection:
+    with contextlib.suppress(apsw.InterruptError), _bounded(db), transaction(db, "BEGIN"):
+        memories, passages, entries = (int(db.execute(count).get) for count in _COUNTS.values())
+        pending, last = next(db.execute(_CHANGES))
+        seen = replace(
+            seen,
+            memories=memories,
+            passages=passages,
+            text_entries=entries,
+            pending_changes=pending,
+            last_change=last,
+            texts={str(id_): records.digest(title, body) for id_, title, body in db.execute(_TEXTS)},
+            vectors={str(model): int(count) for model, count in db.execute(_VECTORS)},
+        )
+    if deep:
+        with transaction(db, "BEGIN"):
+            return replace(seen, problems=check(db, cache).problems)
+    with contextlib.suppress(apsw.InterruptError), _bounded(db):
+        lines = [str(row[0]) for row in db.execute("PRAGMA quick_check(3)")]
+        return replace(seen, problems=tuple(line for line in lines if line != "ok"))
+    return seen
+
+
+@contextlib.contextmanager
+def _bounded(db: apsw.Connection) -> Iterator[None]:
+    deadline = time.monotonic() + _LOOK_SECONDS
+    db.set_progress_handler(lambda: time.monotonic() > deadline, 10_000)
+    try:
+        yield
+    finally:
+        db.set_progress_handler(None)
+
+
+def files_read(path: Path) -> dict[str, tuple[int, int]]:
+    """Size and time of each source when it was last read to its end, of a store of any version."""
+    with _translated(path), contextlib.closing(open_read_only(path)) as db:
+        if not db.table_exists("main", "import_files"):
+            return {}
+        read = rows.fetch(db, "SELECT path, size, modified_ns FROM import_files")
+    return {str(name): (int(size), int(modified)) for name, size, modified in read}
+
+
+def is_sound(path: Path) -> bool:
+    """Whether a file passes SQLite's own check; StoreFault if that cannot be told."""
+    try:
+        with _translated(path), contextlib.closing(_looked_at(path, "mode=ro")) as db:
+            db.set_busy_timeout(_LOCK_WAIT_MS)
+            return rows.fetch(db, "PRAGMA integrity_check(1)") == [("ok",)]
+    except StoreCorrupt:
+        return False
+
+
+def set_aside(path: Path) -> Path:
+    """Give a database another name, with what lies beside it."""
+    aside = path.with_name(f"{path.name}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}")
+    for suffix in ("-wal", "-shm", ""):  # the main file last: a new one must never meet an old log
+        with contextlib.suppress(FileNotFoundError):
+            path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
+    files.sync_folder(path.parent)
+    return aside
+
+
+def library() -> tuple[str, bool]:
+    """The version of SQLite, and whether it is safe."""
+    version = apsw.sqlite_lib_version()
+    return version, tuple(int(part) for part in version.split(".")[:3]) >= _OLDEST_LIBRARY
+
+
+def check_file(path: Path) -> None:
+    """Verify a database that came from elsewhere, and that it is a store and nothing more."""
+    try:
+        with contextlib.closing(_looked_at(path, "immutable=1")) as db:
+            schema.version(db)
+            foreign = schema.foreign_objects(db)
+            lines = [str(row[0]) for row in db.execute("PRAGMA integrity_check(3)")]
+    except apsw.Error as fault:
+        raise StoreCorrupt(f"its database cannot be read: {_line(fault)}") from None
+    if foreign:
+        raise StoreCorrupt(f"its database holds what no store of ours has: {', '.join(foreign)[:200]}")
+    if lines != ["ok"]:
+        raise StoreCorrupt(f"its database fails the integrity check: {_line('; '.join(lines))}")
+
+
+def _line(text: object) -> str:
+    """SQLite tells some damage over several lines."""
+    return " ".join(str(text).split())[:200]
+
+
+def own_words(path: Path) -> tuple[int, int]:
+    """How many memories are told as the person's own words; none where that cannot be read."""
+    statement = "SELECT count(*), coalesce(sum(space = 0), 0) FROM memories WHERE trust = 'user'"
+    with contextlib.suppress(apsw.Error), contextlib.closing(_looked_at(path, "immutable=1")) as db:
+        own, everywhere = next(db.execute(statement))
+        return int(own), int(everywhere)
+    return 0, 0
+
+
+def _looked_at(path: Path, how: str) -> apsw.Connection:
+    """`immutable` looks at the file alone, whatever lies beside it."""
+    return apsw.Connection(f"{path.absolute().as_uri()}?{how}", flags=_IMMUTABLE)
+
+
+@contextlib.contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """Every error of SQLite as one of ours: a file that is looked at may be anything."""
+    try:
+        with translated(path):
+            yield
+    except StoreBusy:
+        raise StoreBusy(f"{path.name} cannot even be read: {holder(path)} holds it") from None
+    except apsw.Error as fault:
+        raise StoreFault(f"{path} cannot be looked at: {fault}") from None
+
+
+def copy(db: apsw.Connection, target: Path) -> None:
+    """Write a copy by SQLite's backup; the target appears only when it is whole."""
+    files.private_folder(target.parent)
+    temporary = target.with_name(f".{target.name[:100]}.{os.urandom(6).hex()}.tmp")
+    os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, files.FILE_MODE))
+    try:
+        with contextlib.closing(apsw.Connection(str(temporary))) as copied:
+            with copied.backup("main", db, "main") as backup:
+                while not backup.done:
+                    backup.step(_PAGES_AT_ONCE)
+            copied.pragma("journal_mode", "delete")  # one file, with no log beside it
+        with temporary.open("r+b") as handle:
+            files.sync_file(handle)
+        os.replace(temporary, target)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+    files.sync_folder(target.parent)
+
+
+def copy_before_migration(db: apsw.Connection, version: int, folder: Path, keep: int) -> Path:
+    """Keep a verified copy of a store that is about to change its schema."""
+    moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+    target = folder / f"pre-migration-{version}-{moment}.db"
+    try:
+        copy(db, target)
+    except OSError as fault:
+        raise StoreFault(f"no backup, so no migration: {fault}") from None
+    if not is_sound(target):
+        raise StoreCorrupt(f"the copy {target} is damaged")
+    for old in sorted(folder.glob("pre-migration-*.db"), key=lambda path: path.stat().st_mtime)[
+        : -max(1, keep)
+    ]:
+        old.unlink(missing_ok=True)
+    return target
