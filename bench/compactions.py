@@ -26,9 +26,8 @@ from claude_memory.model import ProjectId
 from claude_memory.settings import Settings
 from claude_memory.store.archive_model import Message
 from claude_memory.summaries import finding
-from claude_memory.summaries.keeping import Material, material
+from claude_memory.summaries.keeping import Material
 from claude_memory.summaries.making import tokens_of
-from claude_memory.summaries.model import Summary, as_json
 from claude_memory.text import quotation
 from claude_memory.text.tokens import about_tokens
 
@@ -94,9 +93,8 @@ def _says(way: list[list[str]], text: str) -> bool:
     return False
 
 
-def texts_of(summary: Summary) -> list[str]:
+def texts_of(body: dict[str, Any]) -> list[str]:
     """What a summary says, entry by entry; short lists also as a whole."""
-    body = as_json(summary)
     found = [body["executive"], *(" ".join(body[name]) for name in ("tasks_pending", "tasks_completed"))]
     for name, entries in body.items():
         if isinstance(entries, list):
@@ -128,7 +126,7 @@ def compactions(folder: Path) -> Iterator[tuple[str, Sequence[Message], Material
             name = f"{found.session[:8]} {stretch.boundary}"
             if name not in told:
                 told.add(name)
-                took = material(found.messages, stretch, ProjectId(""), kind=found.kind, cwd=found.cwd)
+                took = found.material(stretch, ProjectId(""))
                 yield name, found.messages, took
 
 
@@ -152,7 +150,7 @@ def measured(folder: Path, facts: dict[str, list[dict[str, Any]]], *, show: bool
             ways = {
                 "summary": texts_of(final),
                 "early": texts_of(early),
-                "start": summary_lines(as_json(early), AFTER),
+                "start": summary_lines(early, AFTER),
                 "clip": clipped(messages, stretch.first, stretch.last, size),
                 "early_clip": clipped(messages, stretch.first, stretch.last, tokens_of(early)),
                 "agent": [stretch.agent_summary],

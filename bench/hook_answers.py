@@ -86,7 +86,7 @@ def build(home: Path, root: Path, count: int) -> None:
 
 
 def payloads(root: Path, number: int) -> dict[str, tuple[str, dict[str, object]]]:
-    """One event of each kind of one session, its start first: what a session was given is not given again."""
+    """One event of each kind of one session, from its start to its stop; nothing is given twice."""
     said = " ".join(Words(1000 + number).sample(8))
     common = {"session_id": f"bench-{number}", "cwd": str(root), "prompt_id": f"p{number}"}
 
@@ -107,7 +107,6 @@ def payloads(root: Path, number: int) -> dict[str, tuple[str, dict[str, object]]
     events: dict[str, tuple[str, dict[str, object]]] = {
         "SessionStart": ("SessionStart", {"source": "startup"}),
         "capture (PostToolUse)": ("PostToolUse", output),
-        "Stop with its drain": ("Stop", {"last_assistant_message": said}),
         "UserPromptSubmit": ("UserPromptSubmit", {"prompt": f"Let's go with {said}."}),
         "PreToolUse, a file": ("PreToolUse", edit("module_9.py")),
         "PreToolUse, a command": ("PreToolUse", command),
@@ -117,6 +116,7 @@ def payloads(root: Path, number: int) -> dict[str, tuple[str, dict[str, object]]
         "UserPromptSubmit" + WARM: ("UserPromptSubmit", {"prompt": f"And not {said}?"}),
         "PreToolUse" + WARM: ("PreToolUse", edit("module_8.py")),
         "SubagentStart" + WARM: ("SubagentStart", {"agent_id": f"w{number}", "agent_type": "general"}),
+        "Stop with its drain": ("Stop", {"last_assistant_message": said}),
     }
     return {
         name: (event, {**common, "hook_event_name": event, **own}) for name, (event, own) in events.items()

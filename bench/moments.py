@@ -299,11 +299,11 @@ class Machine:  # one repository in a home of its own, with a clock that is set
                 os.utime(path, (datetime.fromisoformat(last).timestamp(),) * 2)
                 self.written[session.name] = wanted
                 ended += [(last, session.name, session)] if wanted == len(session.lines) else []
-        self.run([self.program, "import", "--json"], moment.at)
         if ended:
-            session = max(ended)[2]
+            last, _, session = max(ended)
             words = next((step.text for step in reversed(session.steps) if step.kind == "reply"), "")
-            self.hook("Stop", moment._replace(session=session), last_assistant_message=words)
+            self.hook("Stop", moment._replace(session=session, at=last), last_assistant_message=words)
+        self.run([self.program, "import", "--json"], moment.at)
 
     def live(self, moment: Moment) -> tuple[str, float]:
         """What the agent is given at a moment."""

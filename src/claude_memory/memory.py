@@ -38,6 +38,7 @@ from claude_memory.upkeep import Reindexed, Upkeep
 
 if TYPE_CHECKING:
     from claude_memory.backup.backups import Backups
+    from claude_memory.backup.sync import Homes
     from claude_memory.capture.drain import Drained
     from claude_memory.graph.knowledge import Knowledge
     from claude_memory.graph.walk import ProjectGraph
@@ -91,7 +92,7 @@ class Memory(Opened):
         """What compactions left in this project."""
         from claude_memory.summaries.summary_book import SummaryBook
 
-        return SummaryBook(self.home, self.store, self.archive, self.settings, self.project)
+        return SummaryBook(self.home, self.store, self.settings, self.project)
 
     @property
     def notes(self) -> NotesBook:
@@ -141,6 +142,14 @@ class Memory(Opened):
         return Backups(self.home, self.settings)
 
     @property
+    def homes(self) -> Homes:
+        """This home and others of the person: exchange what changed, take in a backup."""
+        from claude_memory.backup.peers import LocalHome
+        from claude_memory.backup.sync import Homes
+
+        return Homes(LocalHome(self.home, self.store, str(self.home)), self.settings)
+
+    @property
     def projects(self) -> ProjectBook:
         """Every project of the home, and what a person says belongs together."""
         from claude_memory.store.project_book import ProjectBook
@@ -164,7 +173,7 @@ class Memory(Opened):
             raise Conflict(f"{added.tombstoned} of {len(memories)} were erased for good and stay so")
         self.mirror()
         if embed:
-            self.embed_pending()
+            self.upkeep.vectors.of({memory.id for memory in memories})
         hasty = not embed and self.settings.embedder != "none"
         verdicts = admit_new(self.store, memories, self.project_root, None if hasty else self.loaded_model)
         self.verdicts = {verdict.memory: verdict for verdict in verdicts}
@@ -313,6 +322,7 @@ class Memory(Opened):
             min_relevance=(self.settings.min_relevance or None) if min_relevance is None else min_relevance,
             now=datetime.now(UTC),
             boosts=self._activated(query, files),
+            stale=self.stale,
         )
 
     def work(self, *, all_projects: bool = False) -> WorkBook:
@@ -336,6 +346,18 @@ class Memory(Opened):
             now=now,
         )
         return replace(explanation, words=(*explanation.words, *self.lifecycle.told(memory, now=now)))
+
+    def stale(self, memory: StoredMemory) -> str:
+        """What of a memory the working tree no longer bears out, in words: of its claims, else of its files.
+
+        What was said and done at its time is no claim.
+        """
+        from claude_memory.lifecycle.claims import checked
+
+        claims = memory.kind not in (Kind.OBSERVATION, Kind.SUMMARY)
+        own = memory.project in (self.scope().projects or ())
+        told = checked(memory.body, self.project_root) if claims and own else ""
+        return told or str(memory.provenance.get("stale") or "")
 
     def show(self, ids: Sequence[str]) -> list[StoredMemory]:
         """Whole memories by id or unique beginning of one; being opened keeps them strong."""
@@ -436,7 +458,7 @@ class Memory(Opened):
         return self.upkeep.embed_pending(budget_seconds=budget_seconds)
 
     def reindex(
-        self, *, from_files: bool = False, progress: Callable[[int], None] | None = None
+        self, *, from_files: bool = False, progress: Callable[[int, int], None] | None = None
     ) -> Reindexed:
         """Make text index and vectors anew; with `from_files`, the memories too, from memories.jsonl."""
         return self.upkeep.reindex(from_files=from_files, progress=progress)

@@ -244,6 +244,7 @@ class Hit:
     superseded_by: MemoryId | None = None
     score: float = 0.0
     place: str = ""  # file and line, for what stands in a plain file
+    stale: str = ""  # in words what of it the working tree no longer bears out
 
 
 def memory_id(seed: str) -> MemoryId:

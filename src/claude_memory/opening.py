@@ -157,9 +157,15 @@ class Opened:
 
     @property
     def search_mode(self) -> str:
-        """What a search works with, in words."""
+        """What a search works with, in words; also how much of it has no vector yet."""
         embedder = self.embedder
-        return f"words and meaning ({embedder.model})" if embedder else f"words only: {self._words_only}"
+        if embedder is None:
+            return f"words only: {self._words_only}"
+        passages, missing = self.store.memories.coverage(embedder.model)
+        if missing and missing == passages:
+            return "words only: no passage has a vector yet"
+        behind = f"; {missing:,} of {passages:,} passages by words only, as yet" if missing else ""
+        return f"words and meaning ({embedder.model}){behind}"
 
     def warm_up(self) -> None:
         """Begin to load the model, beside whatever comes before the question."""

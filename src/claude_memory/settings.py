@@ -14,13 +14,14 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from claude_memory.errors import ConfigFault
+from claude_memory.errors import ConfigFault, Conflict
 
 ENVIRONMENT = {
     "CLAUDE_MEMORY_HOME": "the folder everything is kept in (default ~/.claude/memory)",
     "CLAUDE_MEMORY_STORE": "overrides the setting `store`",
     "CLAUDE_MEMORY_DEBUG": "1 shows tracebacks and logs at level debug",
     "CLAUDE_MEMORY_DISABLE": "1 makes every hook do nothing",
+    "CLAUDE_MEMORY_READONLY": "1 lets the memory be read and given to agents, but never changed from here",
     "CLAUDE_MEMORY_SESSION": "the session that task commands in this shell work in",
     "CLAUDE_MEMORY_BY": "by whom task entries of this shell are, e.g. `subagent:ID`",
 }
@@ -91,7 +92,11 @@ class Settings:
     keep_events_days: int = _setting(
         365, "events older than this are dropped in slack; 0 keeps them for ever"
     )
-    store_cap_mb: int = _setting(4096, "`doctor` warns when the store grows beyond this; nothing is dropped")
+    store_cap_mb: int = _setting(
+        4096,
+        "most that the store takes: beyond it the oldest tool output goes, then messages, then exchanges; "
+        "typed memories and summaries never",
+    )
     forget_undo_days: int = _setting(30, "how long `forget` can be undone")
     keep_backups: int = _setting(
         5, "backups that are kept of those made without asking: before a migration, and at a place"
@@ -158,6 +163,17 @@ def pin(root: str) -> None:
 def debugging() -> bool:
     """Whether tracebacks are wanted."""
     return os.environ.get("CLAUDE_MEMORY_DEBUG", "") not in ("", "0")
+
+
+def reads_only() -> bool:
+    """Whether nothing may be written from here: a worker that only looks things up."""
+    return os.environ.get("CLAUDE_MEMORY_READONLY", "") not in ("", "0")
+
+
+def require_writing(what: str) -> None:
+    """Refuse what changes the memory from where it may only be read."""
+    if reads_only():
+        raise Conflict(f"{what} is refused: CLAUDE_MEMORY_READONLY is set")
 
 
 def config_path(root: Path) -> Path:

@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from claude_memory import settings as settings_module
-from claude_memory.errors import Conflict, EmbedderUnavailable, InvalidInput, StoreBusy
+from claude_memory.errors import Conflict, InvalidInput, StoreBusy
 from claude_memory.lifecycle.drafting import clean, drafted
+from claude_memory.model import Trust
 from claude_memory.opening import WHATEVER, Opened
 from claude_memory.platform import leftovers
 from claude_memory.platform.files import FILE_MODE, private_folder
 from claude_memory.platform.layout import FOLDER
+from claude_memory.vector_work import VectorWork, Watch, is_working, stop
 
 if TYPE_CHECKING:
     from claude_memory.capture.drain import Drained
@@ -28,9 +30,8 @@ if TYPE_CHECKING:
     from claude_memory.model import MemoryId, StoredMemory
     from claude_memory.notes.index import Synced
     from claude_memory.notes.keeping import Keeper
-    from claude_memory.store.model import Erased, Pruned
+    from claude_memory.store.model import Erased, MadeRoom, Pruned
 
-EMBED_BATCH = 32
 FILES_SECONDS = 0.5  # a drain in more of a hurry leaves the plain files to the next
 CATCH_UP_SHARE = 10  # where it takes long, at most a tenth of the time goes into looking at plain files
 QUICK_SECONDS = 0.1
@@ -77,7 +78,10 @@ class Upkeep:
                     self._index_tasks()
                     self.prune()
                     self._files_again_at = self._next_look(began, time.monotonic())
-                self.embed_pending(budget_seconds=self._opened.settings.embed_in_drain_ms / 1000)
+                if not is_working(
+                    self._opened.home
+                ):  # a process in the background takes the newest first, too
+                    self.embed_pending(budget_seconds=self._opened.settings.embed_in_drain_ms / 1000)
                 if graph:
                     self.derive_pending()
         except (StoreBusy, OSError):
@@ -139,12 +143,10 @@ class Upkeep:
         marker = private_folder(opened.home / "cache") / f"tasks-{opened.project.id}"
         since = datetime.fromtimestamp(marker.stat().st_mtime, UTC) if marker.exists() else None
         wanted = [text for text in texts(storage, since=since) if text.body.strip()]
-        memories = {
-            text.id_in(opened.project.id): drafted(
-                text.memory(), opened.project, trust=text.trust, old=None, now=now
-            )
-            for text in wanted
-        }
+        fresh = (
+            drafted(text, opened.project, trust=Trust(str(text.trust)), old=None, now=now) for text in wanted
+        )
+        memories = {memory.id: memory for memory in fresh}
         for old in opened.store.memories.find(opened.scope(), WHATEVER, ids=list(memories)):
             new = memories.pop(old.id)
             if (new.body, new.trust) != (old.body, old.trust):
@@ -175,27 +177,25 @@ class Upkeep:
             opened.home, opened.store, opened.settings, moment, lambda ids: self._erase(ids).memories
         )
 
-    def embed_pending(
-        self, *, budget_seconds: float | None = None, progress: Callable[[int], None] | None = None
-    ) -> int:
+    def keep_within_cap(self, *, now: datetime | None = None) -> MadeRoom:
+        """Let the oldest tool output, messages and exchanges go while the store is over its cap."""
+        from claude_memory.lifecycle import retention
+
+        opened = self._opened
+        return retention.keep_within_cap(opened.home, opened.store, opened.settings, now or datetime.now(UTC))
+
+    @property
+    def vectors(self) -> VectorWork:
+        """Making the vectors that passages lack, and how far it is."""
+        return VectorWork(self._opened)
+
+    def embed_pending(self, *, budget_seconds: float | None = None) -> int:
         """Make vectors for passages that lack one; returns how many were made."""
-        embedder, store = self._opened.embedder, self._opened.store
-        if embedder is None:
-            return 0
-        is_late = _deadline(budget_seconds)
-        made = 0
-        try:
-            while waiting := store.memories.unembedded(embedder.model, EMBED_BATCH):
-                vectors = embedder.embed([passage.text for passage in waiting])
-                pairs = [(passage.id, vector) for passage, vector in zip(waiting, vectors, strict=True)]
-                made += store.memories.add_vectors(embedder.model, pairs)
-                if progress is not None:
-                    progress(made)
-                if is_late():
-                    break
-        except EmbedderUnavailable as fault:
-            self._opened.lose_embedder(fault)
-        return made
+        return self.vectors.some(budget_seconds=budget_seconds)
+
+    def stop_vectors(self) -> None:
+        """Let no process make vectors in the background, until the next import or `reindex`."""
+        stop(self._opened.home)
 
     def judge_pending(self, *, budget_seconds: float | None = None) -> int:
         """Let memories meet their neighbours that came while no model was at hand; returns how many acted.
@@ -205,7 +205,7 @@ class Upkeep:
         from claude_memory.lifecycle.entry import admit_waiting
 
         is_late = _deadline(budget_seconds)
-        self.embed_pending(budget_seconds=budget_seconds)  # neighbours are found by their vectors, too
+        self.vectors.rest(budget_seconds=budget_seconds)  # neighbours are found by their vectors, too
         embedder = self._opened.embedder
         verdicts = admit_waiting(self._opened.store, embedder.model if embedder else None, is_late)
         acted = sum(verdict.other is not None for verdict in verdicts)
@@ -225,9 +225,7 @@ class Upkeep:
 
         return derive_pending(self._opened.store, self._opened.project.id, limit=limit)
 
-    def reindex(
-        self, *, from_files: bool = False, progress: Callable[[int], None] | None = None
-    ) -> Reindexed:
+    def reindex(self, *, from_files: bool = False, progress: Watch | None = None) -> Reindexed:
         """Make text index and vectors anew; with `from_files`, the memories too, from memories.jsonl."""
         from claude_memory.notes import index
 
@@ -246,7 +244,8 @@ class Upkeep:
         passages += self.sync_files().added
         if opened.embedder is not None:
             opened.store.memories.drop_vectors(keep=opened.embedder.model)
-        return Reindexed(memories, passages, self.embed_pending(progress=progress))
+        stop(opened.home, stopped=False)
+        return Reindexed(memories, passages, self.vectors.all(progress))
 
     def import_history(
         self, request: Request, *, progress: Callable[[Progress], None] | None = None
@@ -256,15 +255,16 @@ class Upkeep:
         from claude_memory.imports.importer import import_history
 
         opened = self._opened
+        if not request.budget_seconds:  # a person asks, not a drain in its slack
+            stop(opened.home, stopped=False)
         try:
             return import_history(
                 opened.home,
                 opened.store,
-                opened.archive,
                 opened.settings,
                 request,
                 progress=progress,
-                understand=lambda late: understand_waiting(opened.store, opened.archive, late)[0],
+                understand=lambda late: understand_waiting(opened.store, late)[0],
             )
         finally:
             opened.mirror()

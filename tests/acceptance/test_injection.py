@@ -24,7 +24,7 @@ from claude_memory.hook.claude_memory_hook import spool
 from claude_memory.notes import buffer, reflections, session_log
 from claude_memory.notes.places import project_files
 from claude_memory.notes.project_documents import ProjectDocuments
-from claude_memory.summaries.model import Summary, as_json
+from claude_memory.summaries.making import summarise
 from claude_memory.surfaces.hooks import start
 from claude_memory.surfaces.hooks.answers import respond
 
@@ -221,7 +221,7 @@ def keep(memory: Memory, payloads: list[tuple[str, str]]) -> None:
                 f"{NOW:%Y-%m-%d}", text, text, text, (text,), (text,), (text,), project=memory.project.id
             ),
         )
-    said = as_json(Summary(payloads[0][1]))
+    said = {**summarise([]), "executive": payloads[0][1]}
     texts = [text for _, text in payloads]
     said["key_decisions"] = [{"decision": text, "rationale": text, "reverses": text} for text in texts]
     said["tasks_pending"] = texts

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from claude_memory.model import EventId, Kind, MemoryFilter, SearchScope, Status
+from claude_memory.model import EventId, EventKind, Kind, MemoryFilter, SearchScope, Status, Trust
 from claude_memory.store.archive_model import (
     ConversationFilter,
     EventFilter,
@@ -13,6 +13,7 @@ from claude_memory.store.archive_model import (
     NewMessage,
     Understood,
 )
+from claude_memory.store.model import MadeRoom
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 EVERYWHERE = SearchScope(None)
@@ -231,3 +232,21 @@ def test_how_far_an_upgrade_is_can_be_noted(store, reopen):
     assert reopen().archive.upgrade_stage() == 2
     store.archive.reach_upgrade_stage(0)
     assert store.archive.upgrade_stage() == 0
+
+
+def test_room_is_made_of_tool_output_then_messages_then_exchanges_but_never_of_memories(store, make, keep):
+    output = message(
+        "output " * 9, 2, 1, role="result", tool="Bash", event=make.event("e1", kind=EventKind.TOOL_USE)
+    )
+    keep(message("what was asked", 1), output)
+    number = only(store).number
+    exchange = make.memory("what was asked and answered", kind=Kind.OBSERVATION, trust=Trust.AGENT)
+    store.archive.understood(number, 2, [Understood(exchange, 1, 2, {})])
+    typed = make.added("what a person typed", trust=Trust.USER)
+    assert store.archive.make_room(1 << 40) == MadeRoom()
+    assert store.archive.make_room(1) == MadeRoom(tool_outputs=2, messages=1, exchanges=1)
+    assert texts(store.archive.messages(number)) == ["", ""]
+    assert store.archive.events(make.scope, EventFilter(), limit=9) == []
+    assert (make.load(exchange.id), make.load(typed.id)) == (None, typed)
+    assert keep(output).messages == 0, "what went does not come back"
+    assert store.check().problems == ()

@@ -59,6 +59,15 @@ def test_only_what_is_missing_is_asked_for(store, make, make_in):
     assert [one.memory for one in store.memories.unembedded("model-a", 9)] == ["three"]
 
 
+def test_the_coverage_counts_passages_without_a_vector_of_the_model(store, make):
+    assert store.memories.coverage("model-a") == (0, 0)
+    make.added("one")
+    make.embed_all("model-a")
+    make.added("two")
+    assert store.memories.coverage("model-a") == (2, 1)
+    assert store.memories.coverage("model-b") == (2, 2)
+
+
 def test_two_models_never_meet(store, make):
     memory = make.added("one")
     vector = make.embed_all("model-a")[memory.id]

@@ -18,7 +18,7 @@ from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Kind, MemoryFilter, ProjectId, SearchScope, SessionId
 from claude_memory.store.sqlite.archive import SqliteArchive
 from claude_memory.summaries import keeping
-from claude_memory.summaries.finding import Compactions, compactions, open_summary
+from claude_memory.summaries.finding import Compactions, open_summary
 from claude_memory.summaries.keeping import Material
 from claude_memory.summaries.model import KeptSummary, Stretch, faults
 from claude_memory.summaries.shelf import Shelf
@@ -122,7 +122,7 @@ def second_part(session: Session) -> None:
 
 def drained(memory: Memory) -> Compactions:
     memory.drain()
-    return compactions(memory.home, memory.store, memory.archive, memory.settings)
+    return memory.summaries.waiting
 
 
 def compacted(memory: Memory) -> list[KeptSummary]:
@@ -139,22 +139,20 @@ def test_the_open_end_of_a_transcript_is_summed_up_at_once_and_stores_nothing(
     assert faults(document) == []
     assert document["original_message_range"] == [15, 18]
     assert "always write money as Decimal" in document["summary"]["executive"]
-    assert Shelf(memory.home).latest(SESSION) is None
+    assert Shelf(memory.home).of(SESSION) == []
 
 
 def test_a_compaction_that_began_has_its_summary_before_it_is_over(memory: Memory, session: Session) -> None:
     """What a process that PreCompact starts leaves is there for the session that goes on."""
     first_part(session)
     session.report("PreCompact", trigger="auto")
-    drained(memory).sum_up_session(SESSION)
-    early = Shelf(memory.home).latest(SESSION)
-    assert early is not None
+    drained(memory).sum_up()
+    [early] = Shelf(memory.home).of(SESSION)
     assert (early.kind, early.document["original_message_range"]) == ("open", [1, 12])
     session.boundary("auto")
     session.report("PostCompact", compact_summary="The story so far.")
-    drained(memory).sum_up_session(SESSION)
-    late = Shelf(memory.home).latest(SESSION)
-    assert late is not None
+    drained(memory).sum_up()
+    [late] = Shelf(memory.home).of(SESSION)
     assert (late.id, late.kind) == (early.id, "transcript")
 
 
@@ -226,7 +224,7 @@ def test_trying_again_changes_nothing(memory: Memory, session: Session) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*.json")}
     assert not (memory.home / "cache" / "compactions.json").exists()
     count = memory.stats().memories
-    assert drained(memory).sum_up_session(SESSION) == []
+    assert drained(memory).sum_up() == []
     assert {path: path.read_bytes() for path in folder.rglob("*.json")} == before
     assert memory.stats().memories == count
 
@@ -346,7 +344,7 @@ def test_writers_at_the_same_time_leave_no_gap_and_nothing_twice(tmp_path: Path)
 
     def write(number: int) -> None:
         name = f"boundary {number % 5}"
-        Shelf(tmp_path).keep(SESSION, lambda: document(name), {}, instead_of=of(name))
+        Shelf(tmp_path).keep(SESSION, document(name), {}, instead_of=of(name))
 
     threads = [threading.Thread(target=write, args=(number,)) for number in range(20)]
     for thread in threads:

@@ -16,12 +16,13 @@ from claude_memory import Memory, NewMemory
 from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind, MemoryFilter, SearchScope, StoredMemory
 from claude_memory.redact.erasure import Sentences
+from claude_memory.summaries.asking import Asker, TokenLedger
 from claude_memory.summaries.finding import Compactions
 from claude_memory.summaries.keeping import Keeper
 from claude_memory.summaries.model import KeptSummary, faults, schema
 from claude_memory.summaries.providers import Reply
 from claude_memory.summaries.shelf import Shelf
-from claude_memory.summaries.upgrading import Upgrade
+from claude_memory.summaries.upgrading import upgrade
 
 NOW = datetime(2026, 11, 3, 12, tzinfo=UTC)
 RULE = "always write money as Decimal in tests, never floats"
@@ -77,8 +78,8 @@ def pointing(summary: KeptSummary) -> dict[str, list[int]]:
 
 
 def upgraded(made: Compactions, model: Model) -> list[KeptSummary]:
-    asking = Upgrade(made.keeper, model, made.materials, 200_000, pause=lambda _: None)
-    return asking.run(NOW)
+    asker = Asker(model, TokenLedger(made.home, 200_000), now=NOW, pause=lambda _: None)
+    return upgrade(made.keeper, asker, made.materials)
 
 
 # --- the file as it is now

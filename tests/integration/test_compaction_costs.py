@@ -16,7 +16,7 @@ from tests.integration.test_compaction import SESSION, Session, drained, first_p
 
 from claude_memory import Memory
 from claude_memory.summaries import asking
-from claude_memory.summaries.asking import TokenLedger
+from claude_memory.summaries.asking import Asker, TokenLedger
 from claude_memory.summaries.finding import Compactions
 from claude_memory.summaries.model import KeptSummary
 from claude_memory.summaries.providers import (
@@ -29,7 +29,7 @@ from claude_memory.summaries.providers import (
     open_provider,
 )
 from claude_memory.summaries.shelf import Shelf
-from claude_memory.summaries.upgrading import Upgrade
+from claude_memory.summaries.upgrading import upgrade
 
 NOW = datetime(2026, 11, 3, 12, tzinfo=UTC)
 OTHER = "0d7d4a52-1f0b-4f7e-8a55-6b0f3c2d9e10"
@@ -80,8 +80,9 @@ def compacted(tmp_path: Path, memory: Memory, session: str = SESSION, **more: An
 
 
 def upgraded(made: Compactions, model: Provider, now: datetime = NOW) -> list[KeptSummary]:
-    daily = made.settings.summariser_daily_tokens
-    return Upgrade(made.keeper, model, made.materials, daily, pause=lambda _: None).run(now)
+    ledger = TokenLedger(made.home, made.settings.summariser_daily_tokens)
+    asker = Asker(model, ledger, now=now, pause=lambda _: None)
+    return upgrade(made.keeper, asker, made.materials)
 
 
 def by(memory: Memory, session: str = SESSION) -> dict[str, Any]:
@@ -143,7 +144,7 @@ def test_a_key_with_a_line_end_around_it_is_taken_without(
 @pytest.mark.parametrize("key", ["sk-ant-one\nsk-ant-two", "sk-ant-schlüssel-ключ"])
 def test_a_key_that_cannot_be_sent_is_never_quoted(key: str) -> None:
     with pytest.raises(ProviderDown) as fault:
-        AnthropicApi(key, "m", "http://127.0.0.1:9").complete("s", "p", 10)
+        AnthropicApi("http://127.0.0.1:9", "m", key).complete("s", "p", 10)
     assert fault.value.lasting
     assert "sk-ant" not in str(fault.value)
 
@@ -195,14 +196,14 @@ def test_what_a_cache_read_or_took_in_was_read(tmp_path: Path) -> None:
     start = {"type": "message_start", "message": {"usage": BILLED}}
     stream = b"".join(f"data: {json.dumps(one)}\n\n".encode() for one in (start, {"type": "message_stop"}))
     with Raw(stream, "text/event-stream") as endpoint:
-        assert AnthropicApi("k", "m", endpoint.url).complete("s", "p", 10).input_tokens == 32_003
+        assert AnthropicApi(endpoint.url, "m", "k").complete("s", "p", 10).input_tokens == 32_003
 
 
 def test_an_answer_that_breaks_off_says_what_it_cost(tmp_path: Path) -> None:
     start = {"type": "message_start", "message": {"usage": {"input_tokens": 1_200}}}
     begun = f"data: {json.dumps(start)}\n\n".encode()
     with Raw(begun, "text/event-stream") as endpoint, pytest.raises(ProviderDown) as fault:
-        AnthropicApi("k", "m", endpoint.url).complete("s", "p", 10)
+        AnthropicApi(endpoint.url, "m", "k").complete("s", "p", 10)
     assert fault.value.cost is not None
     assert fault.value.cost.input_tokens == 1_200
     failed = program(tmp_path, json.dumps({"is_error": True, "usage": BILLED}), code=1)

@@ -25,7 +25,6 @@ from claude_memory.capture.spool import Spool
 from claude_memory.errors import StoreBusy
 from claude_memory.redact.erasure import Sentences
 from claude_memory.summaries import finding
-from claude_memory.summaries import shelf as shelf_module
 from claude_memory.summaries.finding import Compactions
 from claude_memory.summaries.model import KeptSummary
 from claude_memory.summaries.shelf import Shelf
@@ -126,19 +125,13 @@ def test_a_drain_goes_on_when_nothing_can_be_summed_up(
     assert went_on == [True]
 
 
-def test_summing_up_keeps_no_other_writer_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shelf_module, "LOCK_SECONDS", 0.1)
+def test_a_compaction_that_another_kept_meanwhile_is_kept_once(tmp_path: Path) -> None:
     document, shelf = keeping_document(), Shelf(tmp_path)
-
-    def slow(boundary: str, meanwhile: str) -> dict[str, Any]:
-        shelf.keep(SESSION, lambda: document(meanwhile), {}, instead_of=of(meanwhile))
-        return dict(document(boundary))
-
-    assert shelf.keep(SESSION, lambda: slow("b", "a"), {}, instead_of=of("b"))[1]
-    kept, new = shelf.keep(SESSION, lambda: slow("c", "c"), {}, instead_of=of("c"))
-    assert not new  # another had kept it meanwhile
+    for boundary in ("a", "b", "c"):
+        assert shelf.keep(SESSION, document(boundary), {}, instead_of=of(boundary))[1]
+    kept, new = shelf.keep(SESSION, document("c"), {}, instead_of=of("c"))
+    assert (new, kept.number) == (False, 3)
     assert [one.document["source"]["boundary"] for one in shelf.of(SESSION)] == ["a", "b", "c"]
-    assert kept.number == 3
 
 
 # --- every compaction is found

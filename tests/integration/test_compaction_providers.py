@@ -19,7 +19,7 @@ from tests.integration.test_compaction import SESSION, Session, drained, first_p
 from claude_memory import Memory
 from claude_memory.errors import ConfigFault
 from claude_memory.model import Kind, MemoryFilter, SearchScope, StoredMemory
-from claude_memory.summaries.asking import TokenLedger
+from claude_memory.summaries.asking import Asker, TokenLedger
 from claude_memory.summaries.model import faults
 from claude_memory.summaries.providers import (
     AnthropicApi,
@@ -30,7 +30,7 @@ from claude_memory.summaries.providers import (
     open_provider,
 )
 from claude_memory.summaries.shelf import Shelf
-from claude_memory.summaries.upgrading import Upgrade
+from claude_memory.summaries.upgrading import upgrade
 
 NOW = datetime(2026, 11, 3, 12, tzinfo=UTC)
 ANSWER = {
@@ -139,7 +139,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 def both(endpoint: Endpoint, timeout_seconds: float = 5) -> list[Provider]:
     return [
-        AnthropicApi("key", "m", endpoint.url, timeout_seconds),
+        AnthropicApi(endpoint.url, "m", "key", timeout_seconds),
         OpenAiCompatible(f"{endpoint.url}/v1", "m", "key", timeout_seconds),
     ]
 
@@ -149,13 +149,10 @@ def kept(memory: Memory) -> dict[str, Any]:
     return dict(one.document)
 
 
-def asking(memory: Memory, provider: Provider, daily_tokens: int = 200_000) -> Upgrade:
+def upgraded(memory: Memory, provider: Provider, now: datetime = NOW, daily_tokens: int = 200_000) -> int:
     made = drained(memory)
-    return Upgrade(made.keeper, provider, made.materials, daily_tokens, pause=lambda _: None)
-
-
-def upgraded(memory: Memory, provider: Provider, now: datetime = NOW) -> int:
-    return len(asking(memory, provider).run(now))
+    asker = Asker(provider, TokenLedger(made.home, daily_tokens), now=now, pause=lambda _: None)
+    return len(upgrade(made.keeper, asker, made.materials))
 
 
 def stored(memory: Memory) -> list[StoredMemory]:
@@ -241,7 +238,7 @@ def test_an_endpoint_that_is_down_for_long_is_left_alone_longer_and_longer(
 
 
 def test_the_daily_cap_holds_and_a_new_day_begins_anew(memory: Memory, endpoint: Endpoint) -> None:
-    assert asking(memory, both(endpoint)[0], daily_tokens=100).run(NOW) == []
+    assert upgraded(memory, both(endpoint)[0], daily_tokens=100) == 0
     assert endpoint.bodies == []
     TokenLedger(memory.home, 0).note(both(endpoint)[0], "x", Reply("", 199_000, 900), now=NOW)
     assert upgraded(memory, both(endpoint)[0]) == 0

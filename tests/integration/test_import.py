@@ -469,12 +469,10 @@ def test_only_a_conversation_that_grew_is_understood_again(memory: Memory, scrat
     def understand(_: Any) -> int:
         waiting = memory.archive.waiting(9)
         seen.append([one.messages for one in waiting])
-        return sum(understanding.understand(memory.store, memory.archive, one) for one in waiting)
+        return sum(understanding.understand(memory.store, one) for one in waiting)
 
     def go() -> Imported:
-        return import_history(
-            memory.home, memory.store, memory.archive, Settings(), Request(), understand=understand
-        )
+        return import_history(memory.home, memory.store, Settings(), Request(), understand=understand)
 
     assert go().memories > 0
     assert go().memories == 0

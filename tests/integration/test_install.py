@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,8 +13,7 @@ from claude_memory.errors import ConfigFault
 from claude_memory.install import entries, installer, record
 from claude_memory.install.edits import INSTALLABLE, Place, edits
 from claude_memory.install.installer import install, uninstall
-from claude_memory.install.plugin import HOOK_FILE, hook_program
-from claude_memory.surfaces.hooks import background
+from claude_memory.install.plugin import HOOK_FILE
 
 OTHER_HOOK = '{"matcher": "Bash", "hooks": [{"type": "command", "command": "echo ünï"}]}'
 WILD = {
@@ -387,74 +384,3 @@ def test_a_full_disk_leaves_the_old_file(
     with pytest.raises((ConfigFault, OSError)):
         without_client(home, "claude", "user", project)
     assert settings.read_bytes() == b'{"theme": "dark"}'
-
-
-# --- what people do to an installation afterwards
-
-
-def first_hook(settings: Path, event: str) -> list[str]:
-    hook = json.loads(settings.read_text())["hooks"][event][0]["hooks"][0]
-    return [hook["command"], *hook["args"]]
-
-
-def run_hook(command: list[str], prompt: str = "p") -> subprocess.CompletedProcess[str]:
-    event = json.dumps({"session_id": "s", "prompt": prompt, "cwd": "/"})
-    return subprocess.run(command, input=event, capture_output=True, text=True, check=False)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="the guard is a shell's")
-@pytest.mark.parametrize("gone", ["interpreter", "program", "everything"])
-def test_what_is_gone_ends_a_hook_silently_and_the_next_command_says_so(
-    tmp_path: Path, scratch_home: Path, gone: str
-) -> None:
-    home = tmp_path / "chosen home's"
-    venv = tmp_path / "venv" / "python"
-    venv.parent.mkdir()
-    venv.symlink_to(sys.executable)
-    install(home, "claude", "user", tmp_path, client="")
-    words = first_hook(scratch_home / ".claude" / "settings.json", "PreToolUse")
-    command = [str(venv) if word == sys.executable else word for word in words]
-    assert run_hook(command).returncode == 0
-    assert len(list((home / "spool" / "new").iterdir())) == 1
-    if gone in ("interpreter", "everything"):
-        shutil.rmtree(venv.parent)
-    if gone == "program":
-        shutil.rmtree(home / "hooks")
-    if gone == "everything":
-        shutil.rmtree(home)
-    done = run_hook(command)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    if gone == "everything":
-        assert not home.exists()
-        return
-    told = subprocess.run(
-        [sys.executable, "-m", "claude_memory", "--home", str(home), "stats"], capture_output=True, text=True, check=True
-    )  # fmt: skip
-    assert "`claude-memory install` mends it" in told.stderr
-    subprocess.run(
-        [sys.executable, "-m", "claude_memory", "--home", str(home), "install"],
-        capture_output=True, check=True, env={**os.environ, "PATH": "/usr/bin:/bin"},
-    )  # fmt: skip
-    assert not (home / "cache" / "hook-gone").exists()
-
-
-def test_the_home_that_was_chosen_is_used_whatever_the_environment_says(
-    tmp_path: Path, scratch_home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    chosen = tmp_path / "chosen"
-    install(chosen, "claude", "user", tmp_path, client="")
-    monkeypatch.setenv("CLAUDE_MEMORY_HOME", str(tmp_path / "other"))
-    assert run_hook(first_hook(scratch_home / ".claude" / "settings.json", "PostToolUse")).returncode == 0
-    assert len(list((chosen / "spool" / "new").iterdir())) == 1
-    assert not (tmp_path / "other").exists()
-    server = json.loads((scratch_home / ".claude.json").read_text())["mcpServers"]["claude-memory"]
-    assert server["args"][-2:] == ["--home", str(chosen)]
-
-
-def test_an_upgrade_renews_the_hook_program_by_itself(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    install(home, "claude", "user", tmp_path, client="")
-    program = home / "hooks" / HOOK_FILE
-    program.write_text("# of the last release\n")
-    background.drain_all(str(home))
-    assert program.read_bytes() == hook_program().read_bytes()

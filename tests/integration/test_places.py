@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import http.server
 import random
 import secrets
@@ -18,7 +19,7 @@ from tests.places import KINDS, Spot, s3_environment, spot
 from claude_memory import Memory, NewMemory
 from claude_memory.backup import chunks, home_state, locations
 from claude_memory.backup import restore as restoring
-from claude_memory.backup.chunks import HEADS, PACKS, Vault
+from claude_memory.backup.chunks import HEADS, INDEX, PACKS, Vault
 from claude_memory.errors import ConfigFault, Conflict, InvalidInput, MemoryFault, NotFound, StoreCorrupt
 from claude_memory.model import MemoryFilter, SearchScope
 
@@ -151,7 +152,7 @@ def halved(here: Spot, key: str) -> None:
     place.commit("half")
 
 
-@pytest.mark.parametrize("part", [HEADS, PACKS])
+@pytest.mark.parametrize("part", [HEADS, PACKS, INDEX])
 def test_half_an_object_is_noticed_and_the_last_good_backup_is_there(
     memory: Memory, here: Spot, tmp_path: Path, part: str
 ) -> None:
@@ -160,8 +161,8 @@ def test_half_an_object_is_noticed_and_the_last_good_backup_is_there(
     (memory.home / "MEMORY.md").write_text(secrets.token_hex(5000))
     before = {item.key for item in vault(memory, here).place.objects(part)}
     push(memory, here)
-    [new] = {item.key for item in vault(memory, here).place.objects(part)} - before
-    halved(here, new)
+    for new in {item.key for item in vault(memory, here).place.objects(part)} - before:
+        halved(here, new)
     with pytest.raises(StoreCorrupt) as told:
         pull(memory, here, tmp_path / "sandbox")
     assert "\n" not in str(told.value)
@@ -205,21 +206,42 @@ def test_any_damage_at_a_place_is_one_line_and_leaves_the_home_alone(
     assert not [path for path in tmp_path.iterdir() if ".restore-" in path.name]
 
 
-class Refusing(http.server.BaseHTTPRequestHandler):
-    """An S3 server that answers everything with one status, or not at all."""
+class Between(http.server.BaseHTTPRequestHandler):
+    """Stands before the S3 server, and lets it work until `fault` says what goes wrong."""
 
-    status = 403
+    fault, server_url = "", ""
+    protocol_version = "HTTP/1.1"
 
     def answer(self) -> None:
-        if not self.status:
+        content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.fault == "slow":
             threading.Event().wait(3)
+            self.close_connection = True
             return
-        self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        body = b"<Error><Code>Whatever</Code><AWSAccessKeyId>AKIATESTTESTTESTTEST</AWSAccessKeyId></Error>"
-        self.send_response(self.status)
-        self.send_header("Content-Length", str(len(body)))
+        if self.fault.isdecimal() and (self.command == "PUT" or self.fault != "507"):
+            self._tell(int(self.fault), b"<Error><Code>No</Code><Key>AKIATESTTESTTESTTEST</Key></Error>", {})
+            return
+        host = self.server_url.removeprefix("http://")
+        connection = http.client.HTTPConnection(host)
+        connection.request(self.command, self.path, content, dict(self.headers))
+        response = connection.getresponse()
+        body, headers = response.read(), dict(response.getheaders())
+        connection.close()
+        is_object = self.command == "GET" and "list-type" not in self.path
+        if is_object and self.fault == "half":
+            body = body[: len(body) // 2]
+        self._tell(response.status, body, headers, cut=is_object and self.fault == "cut")
+
+    def _tell(self, status: int, body: bytes, headers: dict[str, str], *, cut: bool = False) -> None:
+        self.send_response_only(status)
+        for name, value in headers.items():
+            if name.lower() not in ("content-length", "connection", "transfer-encoding"):
+                self.send_header(name, value)
+        length = headers.get("Content-Length", "0") if self.command == "HEAD" else str(len(body))
+        self.send_header("Content-Length", length)
         self.end_headers()
-        self.wfile.write(body)
+        self.wfile.write(body[: len(body) // 2] if cut else body)
+        self.close_connection = cut
 
     do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = answer  # noqa: N815
 
@@ -227,30 +249,78 @@ class Refusing(http.server.BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.parametrize("status", [403, 401, 507, 503, 0])
-def test_a_place_that_refuses_is_full_or_slow_is_told_in_one_line(
-    memory: Memory, tmp_path: Path, status: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), type("One", (Refusing,), {"status": status}))
+@pytest.fixture
+def between(s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Spot, type[Between]]]:
+    """A bucket behind a server that can go wrong."""
+    handler = type("One", (Between,), {"server_url": s3})
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
+    made = spot("s3", tmp_path, s3)
     for name, value in s3_environment(f"http://127.0.0.1:{server.server_address[1]}").items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(locations, "ANSWER_SECONDS", 1)
     monkeypatch.setattr(locations, "RETRIES", 1)
-    remember(memory, "x")
-    there = Spot("s3", "s3://bucket/memory")
-    try:
-        for attempt in (lambda: push(memory, there), lambda: pull(memory, there, tmp_path / "sandbox")):
-            with pytest.raises(MemoryFault) as told:
-                attempt()
-            assert "\n" not in str(told.value)
-            assert "AKIA" not in str(told.value)
-            assert "s3://bucket/memory" in str(told.value)
-    finally:
-        server.shutdown()
-        server.server_close()
-    assert not (tmp_path / "sandbox").exists()
+    yield made, handler
+    server.shutdown()
+    server.server_close()
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("fault", ["403", "401", "503", "507", "slow", "half", "cut"])
+def test_a_place_that_goes_wrong_is_told_in_one_line_and_nothing_is_lost(
+    memory: Memory, between: tuple[Spot, type[Between]], tmp_path: Path, fault: str
+) -> None:
+    there, handler = between
+    remember(memory, "good")
+    good = push(memory, there)
+    with Memory.open(tmp_path / "theirs", memory.project_root, flags={"embedder": "none"}) as other:
+        remember(other, "theirs")
+    theirs = everything(tmp_path / "theirs")
+    remember(memory, "more")
+    handler.fault = fault
+
+    def pull_over() -> None:
+        restoring.restore(vault(memory, there).source(), tmp_path / "theirs", replace=True)
+
+    attempts = [lambda: push(memory, there), pull_over]
+    if fault == "507":  # full: what is there can be read
+        attempts.remove(pull_over)
+    if fault == "half":  # and what cannot be read is written anew
+        attempts.pop(0)
+    for attempt in attempts:
+        with pytest.raises(MemoryFault) as told:
+            attempt()
+        assert "\n" not in str(told.value)
+        assert "AKIA" not in str(told.value)
+    assert everything(tmp_path / "theirs") == theirs
+    assert not [path for path in tmp_path.iterdir() if ".restore-" in path.name]
+    handler.fault = ""
+    restoring.restore(vault(memory, there).source(good.id), tmp_path / "sandbox")
+    assert bodies(tmp_path / "sandbox", memory.project_root) == {"good"}
+    push(memory, there)
+    pull(memory, there, tmp_path / "later")
+    assert bodies(tmp_path / "later", memory.project_root) == {"good", "more"}
+
+
+def test_a_repository_that_refuses_keeps_its_last_backup(memory: Memory, tmp_path: Path) -> None:
+    there = spot("git", tmp_path, "")
+    assert there.folder
+    remember(memory, "good")
+    push(memory, there)
+    (there.folder / "hooks").mkdir(exist_ok=True)
+    refusal = there.folder / "hooks" / "pre-receive"
+    refusal.write_text("#!/bin/sh\necho 'not today' >&2\nexit 1\n")
+    refusal.chmod(0o700)
+    remember(memory, "more")
+    with pytest.raises(MemoryFault) as told:
+        push(memory, there)
+    assert "\n" not in str(told.value)
+    pull(memory, there, tmp_path / "sandbox")
+    assert bodies(tmp_path / "sandbox", memory.project_root) == {"good"}
 
 
 def test_a_bucket_that_is_not_there_and_a_server_that_is_down(

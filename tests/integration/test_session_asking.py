@@ -11,10 +11,9 @@ from tests.integration.histories import ClaudeSession, write_lines
 
 from claude_memory import Memory
 from claude_memory.model import Status, Trust
-from claude_memory.summaries.asking import TokenLedger
-from claude_memory.summaries.keeping import Keeper
+from claude_memory.summaries.asking import Asker, TokenLedger
 from claude_memory.summaries.providers import ProviderDown, Reply
-from claude_memory.summaries.upgrading import SessionAsking
+from claude_memory.summaries.upgrading import ask_about_sessions
 
 ANSWER = {
     "executive": "The export was made.",
@@ -64,8 +63,9 @@ def memory(tmp_path: Path):
         yield opened
 
 
-def asking(memory: Memory, model: Model, tokens: int = 1_000_000) -> SessionAsking:
-    return SessionAsking(Keeper(memory.home, memory.store), memory.archive, model, tokens, lambda _: None)
+def proposed(memory: Memory, model: Model, now: datetime, tokens: int = 1_000_000) -> int:
+    ledger = TokenLedger(memory.home, tokens)
+    return ask_about_sessions(memory.store, Asker(model, ledger, now=now, pause=lambda _: None))
 
 
 LATER = datetime.now(UTC) + timedelta(days=1)
@@ -73,7 +73,7 @@ LATER = datetime.now(UTC) + timedelta(days=1)
 
 def test_what_a_model_tells_of_a_session_is_proposed_and_counted(memory: Memory) -> None:
     model = Model(json.dumps(ANSWER))
-    assert asking(memory, model).run(LATER) == 2
+    assert proposed(memory, model, LATER) == 2
     found = {item.title: item for item in memory.inbox()}
     assert set(found) == {"queue: Jobs run on Procrastinate", "Amounts in exports are written in cents."}
     assert {item.status for item in found.values()} == {Status.PROPOSED}
@@ -83,22 +83,22 @@ def test_what_a_model_tells_of_a_session_is_proposed_and_counted(memory: Memory)
 
 def test_a_session_is_asked_about_once_until_it_grows(memory: Memory) -> None:
     model = Model(json.dumps(ANSWER))
-    asking(memory, model).run(LATER)
-    assert asking(memory, model).run(LATER) == 0
+    proposed(memory, model, LATER)
+    assert proposed(memory, model, LATER) == 0
     assert model.asked == 1
 
 
 def test_the_cap_of_the_day_holds_and_a_model_that_is_down_costs_nothing(memory: Memory) -> None:
     model = Model(json.dumps(ANSWER))
-    assert asking(memory, model, tokens=10).run(LATER) == 0
+    assert proposed(memory, model, LATER, tokens=10) == 0
     assert model.asked == 0
     down = Model(None)
-    assert asking(memory, down).run(LATER + timedelta(days=1)) == 0
+    assert proposed(memory, down, LATER + timedelta(days=1)) == 0
     assert memory.search("export of the invoices", limit=1)  # the result without it stands
 
 
 def test_a_running_session_is_left_alone(memory: Memory) -> None:
     model = Model(json.dumps(ANSWER))
     began = memory.archive.unasked(before=LATER, limit=1)[0].first
-    assert asking(memory, model).run(began + timedelta(minutes=5)) == 0
+    assert proposed(memory, model, began + timedelta(minutes=5)) == 0
     assert model.asked == 0

@@ -18,6 +18,7 @@ ROWS = (
     {"doctor"},
     {"memory", "context", "core", "install"},
     {"upkeep"},
+    {"vector_work"},
     {"opening"},
     {"summaries"},
     {"backup"},

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from claude_memory.context.builder import Situation, build
+from claude_memory.context.compaction_section import summary_lines
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.model import Kind, MemoryId, ProjectIdentity, SessionId, StoredMemory
 from claude_memory.settings import Settings
@@ -46,7 +47,7 @@ def keep(home: Path, number: int) -> None:
         "original_message_range": [number, number],
         "source": {"boundary": str(number)},
     }
-    Shelf(home).keep(SESSION, lambda: document, {}, instead_of=lambda _: None)
+    Shelf(home).keep(SESSION, document, {}, instead_of=lambda _: None)
 
 
 def told(store: Store, home: Path, source: str, **more: object) -> str:
@@ -66,6 +67,16 @@ def test_the_last_three_summaries_come_back_the_newest_first(
     assert text.index("Story number 4") < text.index("Story number 3") < text.index("Story number 2")
     assert text.index("Story number 4") < text.index("open task 4") < text.index("src/file4.py")
     assert f"claude-memory summary {SESSION}/004" in text
+
+
+def test_files_of_a_folder_stand_together_with_what_their_edits_define() -> None:
+    files = [
+        {"path": "app/mail.py", "action": "modified", "definitions": ["old", "send_link"]},
+        {"path": "docs/mail.md", "action": "modified"},
+        {"path": "app/queue.py", "action": "created"},
+    ]
+    (line,) = summary_lines({"executive": "", "files_modified": files}, 500)
+    assert line == "Files in flight: app/: mail.py (“send_link, old”), queue.py; docs/mail.md"
 
 
 def test_a_new_session_is_not_told_another_ones_story(store: Store, tmp_path: Path) -> None:

@@ -349,7 +349,9 @@ def test_missing_vectors_and_those_of_another_model_are_told(
     home: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remember(store, 4)
-    assert found(home, "vectors").message == "0 of 4 passages have one"
+    assert found(home, "vectors").message.startswith(
+        "0 of 4 passages have a vector; the rest is found by words"
+    )
     monkeypatch.setattr(vectors, "_FEW", 1)
     assert found(home, "vectors").level == "warn"
     waiting = store.memories.unembedded("another", 10)

@@ -11,11 +11,11 @@ import pytest
 
 from claude_memory.model import Kind, ProjectId, SessionId, StoredMemory, Trust, memory_id
 from claude_memory.store.archive_model import Message
-from claude_memory.summaries.keeping import material
+from claude_memory.summaries.keeping import Transcript
 from claude_memory.summaries.making import budget, summarise, tokens_of
-from claude_memory.summaries.model import Summary, as_json, faults, is_readable, summary_faults
+from claude_memory.summaries.model import faults, is_readable, summary_faults
 from claude_memory.summaries.stretches import open_end, stretches
-from claude_memory.understand import agent_summary
+from claude_memory.understand import agent_summary, tools
 from claude_memory.understand.model import Command, Commit, Exchange, Outcome, TaskItem, Utterance
 
 NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
@@ -80,8 +80,8 @@ def exchange(first: int = 1, **more: Any) -> Exchange:
     return Exchange(SESSION, f"k{first}", first, began=NOON, ended=NOON, **values)
 
 
-def texts(summary: Summary) -> str:
-    return json.dumps(as_json(summary), ensure_ascii=False)
+def texts(summary: dict[str, Any]) -> str:
+    return json.dumps(summary, ensure_ascii=False)
 
 
 # --- the agent's own summary
@@ -121,8 +121,8 @@ def test_a_summary_in_another_form_is_kept_as_it_is() -> None:
     found = agent_summary.read("We moved the export.\n\nThe mail is open.")
     assert (found.parts, found.rest) == ({}, "We moved the export.\n\nThe mail is open.")
     summary = summarise([], agent_summary="We moved the export.\n\nThe mail is open.")
-    assert "We moved the export." in summary.executive
-    assert [one.text for one in summary.important_context] == ["We moved the export.", "The mail is open."]
+    assert "We moved the export." in summary["executive"]
+    assert summary["important_context"] == ["We moved the export.", "The mail is open."]
 
 
 def test_feedback_of_the_person_and_errors_with_their_fixes() -> None:
@@ -140,8 +140,8 @@ def test_feedback_of_the_person_and_errors_with_their_fixes() -> None:
 @pytest.mark.parametrize("none", ["None explicitly pending", "- No pending tasks", "N/A"])
 def test_that_nothing_is_open_is_no_open_task(none: str) -> None:
     story = STORY.replace("   - Mail with the link\n   - Tests for the mail", f"   {none}")
-    pending = summarise([exchange(asked=(said("move it"),))], agent_summary=story).tasks_pending
-    assert [one.text for one in pending] == ["Next: Make `test_send_link` pass."]
+    pending = summarise([exchange(asked=(said("move it"),))], agent_summary=story)["tasks_pending"]
+    assert pending == ["Next: Make `test_send_link` pass."]
 
 
 # --- what a summary says
@@ -164,13 +164,13 @@ def test_the_executive_text_tells_what_it_was_about_what_was_done_and_how_it_sta
             uncommitted=("app/mail.py",),
         ),
     ]
-    about, done, standing = summarise(work).executive.split("\n\n")
+    about, done, standing = summarise(work)["executive"].split("\n\n")
     assert "move the export out of the request" in about
     assert "now mail the link" in about
     assert "1 commit: feat(export): use a queue." in done
     assert "still at the last request" in standing
     assert "I'll write send_link first." in standing
-    later = summarise(work, agent_summary=STORY).executive
+    later = summarise(work, agent_summary=STORY)["executive"]
     assert "Keep money as Decimal" in later
     assert "two tests fail" in later
 
@@ -193,7 +193,7 @@ def test_decisions_come_from_structure_alone() -> None:
         ),
         exchange(19, asked=(said("we should always use tabs, I decided that", 19),)),
     ]
-    told = [(one.topic, one.decision) for one in summarise(work).key_decisions]
+    told = [(one["topic"], one["decision"]) for one in summarise(work)["key_decisions"]]
     assert told == [
         ("", "Carry out the plan: Move the export"),
         ("Which queue?", "Procrastinate"),
@@ -208,15 +208,40 @@ def test_what_is_open_is_told_by_tasks_outcome_checks_and_edits() -> None:
                     uncommitted=("app/mail.py",),
                     tasks=(TaskItem("write the mail", "in_progress", 8), TaskItem("docs", "completed", 8)))  # fmt: skip
     summary = summarise([exchange(1, uncommitted=("app/old.py",)), last])
-    assert [one.text for one in summary.tasks_pending] == [
+    assert summary["tasks_pending"] == [
         "In progress: write the mail",
         "Not finished: “mail the link”",
         "Failing: make test: 2 failed",
         "Edited and not committed: app/old.py, app/mail.py",
     ]
-    assert "docs" in [one.text for one in summary.tasks_completed]
+    assert "docs" in summary["tasks_completed"]
     handed = summarise([exchange(1)], open_tasks=[TaskItem("from before", "pending", 2)])
-    assert [one.text for one in handed.tasks_pending] == ["from before"]
+    assert handed["tasks_pending"] == ["from before"]
+
+
+def test_what_closing_words_list_as_left_is_open() -> None:
+    first = exchange(1, closing="Done.\n\nRemaining:\n- **docs** of the export\n- a retry\n\nAll green.")
+    second = exchange(7, closing="The mail goes out now.")
+    texts = summarise([first, second])["tasks_pending"]
+    assert "a retry" in texts
+    assert "docs of the export" in texts
+
+
+def test_announcements_of_the_next_step_are_no_story() -> None:
+    said = ("Let me look at the mail.", "The worker drops links over 2 KB. Now fix it:", "Now add a test:")
+    told = summarise([exchange(1, said=said)])["important_context"]
+    assert "The worker drops links over 2 KB." in told
+    assert not [text for text in told if "look at" in text or "fix it" in text or "add a test" in text]
+
+
+def test_a_changed_file_says_what_its_edits_define() -> None:
+    new = {"app/mail.py": ["send_link", "RETRIES = 3"]}
+    work = exchange(1, files_edited=(("app/mail.py", 2),))
+    (file,) = summarise([work], defined=new)["files_modified"]
+    assert file["definitions"] == ["send_link", "RETRIES = 3"]
+    assert summary_faults(summarise([work], defined=new)) == []
+    edit = "file_path: /p/app/mail.py\nold_string: x\nnew_string: def send_link(to):\n    return to\nconst retries = 3\n"
+    assert tools.definitions_of(edit) == ["send_link", "retries = 3"]
 
 
 def test_a_commit_leaves_nothing_uncommitted_before_it() -> None:
@@ -227,7 +252,7 @@ def test_a_commit_leaves_nothing_uncommitted_before_it() -> None:
 def test_work_that_goes_on_behind_a_compaction_says_with_what() -> None:
     before = exchange(1, asked=(said("move the export out of the request"),), outcome=Outcome.OPEN)
     summary = summarise([exchange(9, said=("Now the mail.",))], earlier=[before])
-    assert summary.important_context[0].text == "Went on with: move the export out of the request"
+    assert summary["important_context"][0] == "Went on with: move the export out of the request"
 
 
 def test_typed_memories_that_are_handed_in_stand_in_their_places() -> None:
@@ -243,19 +268,21 @@ def test_typed_memories_that_are_handed_in_stand_in_their_places() -> None:
         memory(Kind.FIX, "Raise the memory of Redis."),
     ]
     summary = summarise([exchange(1)], memories=given)
-    assert [(one.decision, one.messages) for one in summary.key_decisions] == [("Use Procrastinate.", (4,))]
-    assert [one.text for one in summary.conventions] == ["Money is Decimal."]
-    assert [one.solution for one in summary.error_solutions] == ["Raise the memory of Redis."]
+    assert [(one["decision"], one["messages"]) for one in summary["key_decisions"]] == [
+        ("Use Procrastinate.", [4])
+    ]
+    assert summary["conventions"] == ["Money is Decimal."]
+    assert [one["solution"] for one in summary["error_solutions"]] == ["Raise the memory of Redis."]
 
 
 def test_a_check_that_failed_and_then_passed_is_an_error_with_its_solution() -> None:
     runs = (Command(2, "make test", True, "E: no such column"), Command(5, "make test"))
     work = exchange(1, commands=runs, files_edited=(("app/models.py", 1),))
-    [found] = summarise([work]).error_solutions
-    assert (found.error, found.verified, found.messages) == ("E: no such column", True, (2, 5))
-    assert "app/models.py" in found.solution
+    [found] = summarise([work])["error_solutions"]
+    assert (found["error"], found["verified"], found["messages"]) == ("E: no such column", True, [2, 5])
+    assert "app/models.py" in found["solution"]
     never = replace(work, commands=runs[:1])
-    assert summarise([never]).error_solutions == ()
+    assert summarise([never])["error_solutions"] == []
 
 
 # --- its size
@@ -270,11 +297,11 @@ def test_everything_is_cut_alike_until_it_fits_and_what_is_open_stays_longer() -
     open_ = [TaskItem("describe the port of the gateway " * 6, "pending", 3)]
     summary = summarise(work, open_tasks=open_, max_tokens=4_000)
     assert tokens_of(summary) <= 4_000
-    told = [one.text for one in summary.important_context]
+    told = summary["important_context"]
     assert all(any(f"request {n}:" in text for text in told) for n in (1, 20, 40))
     assert len({len(text) for text in told[1:] if text.endswith("…")}) < 30
-    assert summary.tasks_pending[0].text.strip() == open_[0].title.strip()
-    assert summary_faults(as_json(summary)) == []
+    assert summary["tasks_pending"][0].strip() == open_[0].title.strip()
+    assert summary_faults(summary) == []
 
 
 def test_a_budget_is_a_tenth_but_never_less_than_a_page() -> None:
@@ -383,7 +410,7 @@ def test_the_open_end_is_what_was_said_since_and_before_the_report() -> None:
 
 def test_a_summary_knows_nothing_of_what_came_after() -> None:
     [one] = stretches(TALK, session=SESSION)
-    took = material(TALK, one, ProjectId("p"))
+    took = Transcript(SESSION, "", TALK, [one]).material(one, ProjectId("p"))
     assert [each.request for each in took.exchanges] == ["move the export"]
     assert "mail" not in [each.request for each in took.exchanges]
     assert took.exchanges[0].last == 2

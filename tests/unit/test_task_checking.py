@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from claude_memory import MemoryAPI
-from claude_memory.tasks import checking, markdown
+from claude_memory.tasks import markdown
 
 
 @pytest.fixture
@@ -41,14 +41,14 @@ def test_nothing_is_wrong_with_what_nobody_changed(api: MemoryAPI) -> None:
     api.amend_plan("task", "because")
     assert api.verify() == []
     assert api.get_task_status("task").problems == ()
-    assert checking.verify(storage=api.storage) == []
+    assert api.verify() == []
 
 
 def test_checking_creates_nothing(api: MemoryAPI) -> None:
     shutil.rmtree(api.storage.folder / "sessions" / "s1" / ".locks")
     before = sorted(api.storage.folder.rglob("*"))
     (folder(api) / "task-s1-progress.md").write_text("nonsense")
-    assert len(checking.verify(storage=api.storage)) == 2
+    assert len(api.verify()) == 2
     assert sorted(api.storage.folder.rglob("*")) == before
 
 

@@ -279,3 +279,18 @@ def test_a_lost_index_is_rebuilt_from_the_documents(api: MemoryAPI) -> None:
     again.append_progress("Task One", "c")
     assert again.get_task_status("Task One").session_id == "abc123-def456"
     assert again.verify() == []
+
+
+def test_a_task_without_a_scratchpad_has_no_earlier_text(api: MemoryAPI) -> None:
+    api.create_plan("task", "planned at once")
+    assert api.scratchpad_history("task") == []
+    with pytest.raises(NotFound, match="no scratchpad"):
+        api.restore_scratchpad("task", 1)
+
+
+def test_earlier_texts_outlive_the_scratchpad_that_somebody_removed(api: MemoryAPI) -> None:
+    api.create_scratchpad("task", "first")
+    api.update_scratchpad("task", "second").unlink()
+    assert [version.number for version in api.scratchpad_history("task")] == [1]
+    api.restore_scratchpad("task", 1)
+    assert api.get_scratchpad("task") == "first"

@@ -234,7 +234,7 @@ def test_an_older_gemini_chat_is_one_document(tmp_path: Path) -> None:
     )
     source = SourceFile("gemini-cli", path)
     assert documents.is_whole(source)
-    found = turns("gemini-cli", documents.whole(source, {}), str(path))
+    found = turns("gemini-cli", documents.whole(source), str(path))
     assert {turn.session for turn in found} == {"old"}
     assert len(found) == 4
 
@@ -246,7 +246,7 @@ def test_opencode_from_its_database_and_its_tree(tmp_path: Path, kind: str) -> N
         if kind == "tree"
         else histories.write_opencode_database(tmp_path / "opencode.db")
     )
-    found = turns("opencode", documents.whole(SourceFile("opencode", path), {}), str(path))
+    found = turns("opencode", documents.whole(SourceFile("opencode", path)), str(path))
     assert spoken(found) == [
         ("user", "Why do two workers take the same lock?"),
         ("call", "bash"),

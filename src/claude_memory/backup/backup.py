@@ -130,14 +130,14 @@ def staged(home: Path, store: Store) -> Iterator[tuple[Manifest, Path]]:
         collected.take_folder("spool/rejected")  # redacted before it was written
         collected.leave_waiting()
         # The database before the mirror: what is written meanwhile is in the mirror at least.
-        store.export(staging / DATABASE)
+        schema = store.export(staging / DATABASE)
         collected.add_staged(DATABASE)
         with mirror.locked(home):
             collected.take_all_but({"spool", DATABASE})
         manifest = Manifest(
             created=datetime.now(UTC).replace(microsecond=0),
             package_version=__version__,
-            schema=store.stats().schema_version,
+            schema=schema,
             files=tuple(collected.files),
             skipped=tuple(collected.skipped),
             home=home_state.home_id(home),

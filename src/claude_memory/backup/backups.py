@@ -18,7 +18,7 @@ from claude_memory.backup.foreign import Agreement
 from claude_memory.backup.manifest import Skipped
 from claude_memory.platform import leftovers
 from claude_memory.platform.files import FILE_MODE
-from claude_memory.settings import Settings
+from claude_memory.settings import Settings, reads_only, require_writing
 from claude_memory.store.protocol import Store
 
 STANDARD_INPUT = "-"
@@ -71,6 +71,7 @@ class Backups:
         force: bool = False,
     ) -> chunks.Pushed:
         """Bring a place up to date."""
+        require_writing("`backup push`")
         to, wanted = self.settings.backup_to, self.settings.keep_backups if keep is None else keep
         pushed = self._vault(named).push(self.home, store, keep=wanted, force=force)
         if named in (None, to):
@@ -79,7 +80,8 @@ class Backups:
 
     def push_if_changed(self, store: Store, drain: Callable[[], object]) -> None:
         """The backup after each conversation, if the settings name a place."""
-        automatic.push_if_changed(self.home, store, self.settings, drain)
+        if not reads_only():
+            automatic.push_if_changed(self.home, store, self.settings, drain)
 
     def nothing_to_pull(self, named: str | None = None) -> str:
         """Why a fresh machine has nothing to pull; empty if it has."""

@@ -1,26 +1,30 @@
 """Backups at a place: chunks of files, each there once, in packs, and a head for each backup, written last.
 
-    heads/<time>-<chance>   what a backup holds: the manifest, and where the chunks of each file are
-    packs/<sha256>          many chunks, packed together; the name is the checksum of the bytes that lie there
+    heads/<time>-<chance>   what a backup holds: the manifest, and which chunks of which packs make a file
+    packs/<sha256>          many chunks, packed together
+    index/<sha256>          the ids and lengths of the chunks of one pack
     key.age                 only with a passphrase: the key that everything else is encrypted with
 
-A push writes only chunks that the newest backup there does not have. Every name, length and checksum that
-comes from a place is checked: whoever can write there can spoil a backup, and nothing else.
+A push writes only chunks that the newest backup there does not have. Packs and indexes are named by the
+checksum of the bytes that lie there. Every name, length and checksum that comes from a place is checked:
+whoever can write there can spoil a backup, and nothing else.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import re
 import secrets
-from collections import Counter
-from collections.abc import Callable, Collection
+import struct
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import IO, Any
 
 from claude_memory.backup import tarball
 from claude_memory.backup.archive import BackupReport, damage_named, reported
@@ -33,16 +37,21 @@ from claude_memory.errors import Conflict, NotFound, StoreCorrupt, StoreFault
 from claude_memory.platform.files import FILE_MODE, private_folder, sync_file
 from claude_memory.store.protocol import Store
 
-HEADS, PACKS, KEY = "heads", "packs", "key.age"
+HEADS, PACKS, INDEX, KEY = "heads", "packs", "index", "key.age"
 PACK_BYTES = 4 << 20
 _LEVEL = 3
 _DIGEST_BYTES = 16
+_RECORD = struct.Struct(f">{_DIGEST_BYTES}sI")
 _TIME = "%Y%m%dT%H%M%SZ"
 _ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
-# A page of the database for small files; fewer and larger for large ones, so that a head stays small.
-_SIZES = ((64 << 20, 4 << 10), (1 << 30, 16 << 10))
-_LARGEST = 64 << 10
+# A page of the database, or a few: a conversation changes single pages all over it. Larger files get larger
+# chunks, so that what must be held in memory while hashing stays bounded.
+_SIZES = ((512 << 20, 4 << 10), (2 << 30, 8 << 10))
+_LARGEST = 32 << 10
+
+Run = tuple[int, int, int]  # number of the pack in its head, first chunk, how many
 
 
 def chunk_bytes(file_size: int) -> int:
@@ -51,30 +60,28 @@ def chunk_bytes(file_size: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
-    """Where a chunk lies: which pack of its head, from which byte on, how long."""
+class Pack:
+    """One pack as a head names it: its checksum, its size at the place, and its index."""
 
-    pack: int
-    offset: int
-    length: int
+    name: str
+    size: int
+    index: str
 
 
 @dataclass(slots=True)
 class Head:
-    """One backup at a place: the chunks of each file in order, and the packs there with their sizes."""
+    """One backup at a place."""
 
     id: str
     manifest: Manifest
-    packs: dict[str, int] = field(default_factory=dict)
-    chunks: dict[str, Chunk] = field(default_factory=dict)
-    files: dict[str, list[str]] = field(default_factory=dict)
+    packs: list[Pack] = field(default_factory=list)
+    files: dict[str, list[Run]] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         """The head as it lies at the place, before packing and sealing."""
         document = {
             "manifest": json.loads(self.manifest.encode()),
-            "packs": self.packs,
-            "chunks": {id_: [chunk.pack, chunk.offset, chunk.length] for id_, chunk in self.chunks.items()},
+            "packs": [[pack.name, pack.size, pack.index] for pack in self.packs],
             "files": self.files,
         }
         return json.dumps(document, separators=(",", ":")).encode("ascii")
@@ -144,11 +151,28 @@ class Vault:
             older = f"; older ones are there, the next is {ids[1]}" if id_ is None and len(ids) > 1 else ""
             raise StoreCorrupt(f"{fault}{older}") from None
 
-    def pack(self, name: str, most: int) -> bytes:
+    def content(self, pack: Pack) -> bytes:
         """The chunks of one pack in a row, checked by the name before anything is unpacked."""
-        content = self.place.read(f"{PACKS}/{name}")
+        return self._named(PACKS, pack.name, 2 * PACK_BYTES)
+
+    def index(self, pack: Pack) -> list[tuple[bytes, int]]:
+        """Id and length of each chunk of a pack."""
+        raw = self._named(INDEX, pack.index, 2 * PACK_BYTES)
+        if len(raw) % _RECORD.size:
+            raise StoreCorrupt(f"the index {pack.index[:12]} is not what was written")
+        return list(_RECORD.iter_unpack(raw))
+
+    def keep(self, folder: str, content: bytes) -> tuple[str, int]:
+        """Pack, seal and write bytes under their checksum; returns that and their size there."""
+        made = self.seal.close(_packed(content))
+        name = hashlib.sha256(made).hexdigest()
+        self.place.write(f"{folder}/{name}", made)
+        return name, len(made)
+
+    def _named(self, folder: str, name: str, most: int) -> bytes:
+        content = self.place.read(f"{folder}/{name}")
         if hashlib.sha256(content).hexdigest() != name:
-            raise StoreCorrupt(f"the pack {name[:12]} at {self.place.name} is not what was written")
+            raise StoreCorrupt(f"{folder}/{name[:12]} at {self.place.name} is not what was written")
         return _unpacked(self.seal.open(content), most)
 
     # --- writing
@@ -178,54 +202,49 @@ class Vault:
         if base and _content(base.manifest) == _content(manifest):
             return Pushed(base.id, False, manifest.size_bytes, 0)
         head = Head(_next_id(self.ids()), manifest)
-        wanted = _hashed(staging, head)
-        taken_over = self._taken_over(base, wanted) if base else {}
-        packer = _Packer(self, head)
-        for id_, (path, offset, length) in wanted.items():
-            if base and id_ in taken_over:
-                chunk = base.chunks[id_]
-                number = packer.number(taken_over[id_], base.packs[taken_over[id_]])
-                head.chunks[id_] = Chunk(number, chunk.offset, chunk.length)
-            else:
-                packer.add(id_, path, offset, length)
-        packer.flush()
+        packer = _Packer(self, head, self._taken_over(base, staging, manifest) if base else {})
+        for entry in manifest.files:
+            with (staging / entry.path).open("rb") as source:
+                places = [packer.place(piece) for piece in _pieces(source, entry.size)]
+            packer.files[entry.path] = places
+        packer.finish()
         content = self.seal.close(_packed(head.encode()))
         # The head is the commit: before it the place holds the backups it held.
         self.place.write(f"{HEADS}/{head.id}", content)
         return Pushed(head.id, True, manifest.size_bytes, packer.sent + len(content))
 
-    def _taken_over(self, base: Head, wanted: Collection[str]) -> dict[str, str]:
-        """Chunks that lie there whole, in packs of which at least half is still wanted; with their pack."""
-        there = {item.key.rpartition("/")[2]: item.size for item in self.place.objects(PACKS)}
-        names = list(base.packs)
-        all_bytes: Counter[int] = Counter()
-        wanted_bytes: Counter[int] = Counter()
-        for id_, chunk in base.chunks.items():
-            all_bytes[chunk.pack] += chunk.length
-            wanted_bytes[chunk.pack] += chunk.length * (id_ in wanted)
-        good = {
-            number
-            for number, name in enumerate(names)
-            if there.get(name) == base.packs[name] and 2 * wanted_bytes[number] >= all_bytes[number]
-        }
-        return {
-            id_: names[chunk.pack]
-            for id_, chunk in base.chunks.items()
-            if chunk.pack in good and id_ in wanted
-        }
+    def _taken_over(self, base: Head, staging: Path, manifest: Manifest) -> dict[bytes, tuple[Pack, int]]:
+        """Chunks that lie there whole, in packs of which at least half is still wanted."""
+        there = {item.key: item.size for folder in (PACKS, INDEX) for item in self.place.objects(folder)}
+        wanted = _ids(staging, manifest)
+        known: dict[bytes, tuple[Pack, int]] = {}
+        for pack in base.packs:
+            if there.get(f"{PACKS}/{pack.name}") != pack.size or f"{INDEX}/{pack.index}" not in there:
+                continue
+            with contextlib.suppress(StoreCorrupt, NotFound):
+                chunks = self.index(pack)
+                live = sum(length for id_, length in chunks if id_ in wanted)
+                if 2 * live >= sum(length for _, length in chunks):
+                    known.update(
+                        {id_: (pack, number) for number, (id_, _) in enumerate(chunks) if id_ in wanted}
+                    )
+        return known
 
     def _prune(self, keep: int) -> None:
         """Take away all but the newest backups, then packs that none names and nobody can be writing."""
         ids = self.ids()
         if not keep or len(ids) <= keep:
             return
-        used = {name for id_ in ids[:keep] for name in self.head(id_).packs}
+        packs = [pack for id_ in ids[:keep] for pack in self.head(id_).packs]
+        used = {f"{PACKS}/{pack.name}" for pack in packs} | {f"{INDEX}/{pack.index}" for pack in packs}
         newest = max(item.modified for item in self.place.objects(HEADS))  # the place's clock, not ours
         self.place.remove(f"{HEADS}/{id_}" for id_ in ids[keep:])
         self.place.remove(
             item.key
-            for item in self.place.objects(PACKS)
-            if item.key.rpartition("/")[2] not in used and newest - item.modified > self.place.orphan_seconds
+            for item in [*self.place.objects(PACKS), *self.place.objects(INDEX)]
+            if item.key not in used
+            and _SHA256.fullmatch(item.key.rpartition("/")[2])
+            and newest - item.modified > self.place.orphan_seconds
         )
 
     def _newest_sound(self) -> Head | None:
@@ -277,110 +296,125 @@ class PlaceSource:
     def unpack(self, folder: Path) -> None:
         """Write every file below a folder of ours; StoreCorrupt unless each is what the manifest says."""
         with damage_named(self.name):
+            by_pack: dict[int, list[tuple[str, int, Run]]] = {}
             for entry in self.manifest.files:
                 _make_empty(folder, entry)
-            by_pack: dict[int, dict[str, list[tuple[str, int]]]] = {}
-            for id_, places in self._places().items():
-                by_pack.setdefault(self._head.chunks[id_].pack, {})[id_] = places
-            for number, name in enumerate(self._head.packs):
-                if number in by_pack:
-                    self._write(folder, self._vault.pack(name, 2 * PACK_BYTES), by_pack[number])
+                for offset, run in self._placed(entry):
+                    by_pack.setdefault(run[0], []).append((entry.path, offset, run))
+            for number, places in by_pack.items():
+                self._write(folder, self._head.packs[number], places)
             for entry in self.manifest.files:
                 _check(folder, entry)
 
-    def _places(self) -> dict[str, list[tuple[str, int]]]:
-        """For each chunk, the files that hold it and where."""
-        places: dict[str, list[tuple[str, int]]] = {}
-        for entry in self.manifest.files:
-            ids = self._head.files[entry.path]
-            step = chunk_bytes(entry.size)
-            if len(ids) != -(-entry.size // step):
-                raise StoreCorrupt(f"{entry.path} is not as long as it was")
-            for number, id_ in enumerate(ids):
-                chunk = self._head.chunks.get(id_)
-                if chunk is None or not 0 <= chunk.pack < len(self._head.packs):
-                    raise StoreCorrupt(f"a piece of {entry.path} is missing")
-                places.setdefault(id_, []).append((entry.path, number * step))
-        return places
+    def _placed(self, entry: Entry) -> Iterator[tuple[int, Run]]:
+        """The runs of a file with the byte where each begins."""
+        step, number = chunk_bytes(entry.size), 0
+        for run in self._head.files[entry.path]:
+            yield number * step, run
+            number += run[2]
+        if number != -(-entry.size // step):
+            raise StoreCorrupt(f"{entry.path} is not as long as it was")
 
-    def _write(self, folder: Path, content: bytes, places: dict[str, list[tuple[str, int]]]) -> None:
-        with contextlib.ExitStack() as stack:
-            opened: dict[str, int] = {}
-            for id_, targets in places.items():
-                chunk = self._head.chunks[id_]
-                piece = content[chunk.offset : chunk.offset + chunk.length]
-                if _digest(piece) != id_:
-                    raise StoreCorrupt("a piece of it is not what was backed up")
-                for name, offset in targets:
-                    if name not in opened:
-                        if len(opened) > 200:
-                            stack.close()
-                            opened.clear()
-                        opened[name] = os.open(folder / name, os.O_WRONLY | getattr(os, "O_BINARY", 0))
-                        stack.callback(os.close, opened[name])
-                    os.lseek(opened[name], offset, os.SEEK_SET)
-                    os.write(opened[name], piece)
+    def _write(self, folder: Path, pack: Pack, places: list[tuple[str, int, Run]]) -> None:
+        content = memoryview(self._vault.content(pack))
+        starts = [0, *itertools.accumulate(length for _, length in self._vault.index(pack))]
+        if starts[-1] != len(content):
+            raise StoreCorrupt(f"the pack {pack.name[:12]} is not what was written")
+        for name, offset, (_, first, count) in places:
+            if first + count >= len(starts):
+                raise StoreCorrupt(f"a piece of {name} is missing")
+            with (folder / name).open("r+b") as target:
+                target.seek(offset)
+                target.write(content[starts[first] : starts[first + count]])
 
 
 class _Packer:
-    """Collects the chunks that a place lacks and writes them there in packs."""
+    """Says where each chunk of a backup lies, and writes those that a place lacks in packs."""
 
-    def __init__(self, vault: Vault, head: Head) -> None:
+    def __init__(self, vault: Vault, head: Head, known: dict[bytes, tuple[Pack, int]]) -> None:
         self.sent = 0
-        self._vault, self._head = vault, head
-        self._numbers: dict[str, int] = {}
-        self._waiting: list[tuple[str, bytes]] = []
+        self.files: dict[str, list[tuple[int, int]]] = {}  # for each chunk its pack and its number there
+        self._vault, self._head, self._known = vault, head, known
+        self._numbers: dict[Pack, int] = {}
+        self._new: dict[bytes, tuple[int, int]] = {}
+        self._waiting: list[bytes] = []
+        self._ids: list[bytes] = []
         self._length = 0
+        self._open = -1  # the number of the pack that is being filled
 
-    def number(self, name: str, size: int) -> int:
-        """The number in the new head of a pack that lies there."""
-        if name not in self._numbers:
-            self._numbers[name] = len(self._numbers)
-            self._head.packs[name] = size
-        return self._numbers[name]
+    def place(self, piece: bytes) -> tuple[int, int]:
+        """Where a chunk lies, or will."""
+        id_ = _digest(piece)
+        if id_ in self._known:
+            pack, number = self._known[id_]
+            return self._number(pack), number
+        if id_ not in self._new:
+            self._new[id_] = (self._opened(), len(self._waiting))
+            self._waiting.append(piece)
+            self._ids.append(id_)
+            self._length += len(piece)
+            if self._length >= PACK_BYTES:
+                self._close()
+            return self._new[id_]
+        return self._new[id_]
 
-    def add(self, id_: str, path: Path, offset: int, length: int) -> None:
-        with path.open("rb") as source:
-            source.seek(offset)
-            self._waiting.append((id_, source.read(length)))
-        self._length += length
-        if self._length >= PACK_BYTES:
-            self.flush()
+    def finish(self) -> None:
+        """Write what waits, and tell the head where everything is."""
+        if self._waiting:
+            self._close()
+        self._head.files = {name: _runs(places) for name, places in self.files.items()}
 
-    def flush(self) -> None:
-        if not self._waiting:
-            return
-        content = self._vault.seal.close(_packed(b"".join(piece for _, piece in self._waiting)))
-        name = hashlib.sha256(content).hexdigest()
-        self._vault.place.write(f"{PACKS}/{name}", content)
-        self.sent += len(content)
-        number, offset = self.number(name, len(content)), 0
-        for id_, piece in self._waiting:
-            self._head.chunks[id_] = Chunk(number, offset, len(piece))
-            offset += len(piece)
-        self._waiting, self._length = [], 0
+    def _number(self, pack: Pack) -> int:
+        if pack not in self._numbers:
+            self._numbers[pack] = len(self._head.packs)
+            self._head.packs.append(pack)
+        return self._numbers[pack]
+
+    def _opened(self) -> int:
+        if self._open < 0:
+            self._open = len(self._head.packs)
+            self._head.packs.append(Pack("", 0, ""))  # its name is known when it is full
+        return self._open
+
+    def _close(self) -> None:
+        records = [_RECORD.pack(id_, len(piece)) for id_, piece in zip(self._ids, self._waiting, strict=True)]
+        index, index_size = self._vault.keep(INDEX, b"".join(records))
+        name, size = self._vault.keep(PACKS, b"".join(self._waiting))
+        self._head.packs[self._open] = Pack(name, size, index)
+        self.sent += size + index_size
+        self._waiting, self._ids, self._length, self._open = [], [], 0, -1
 
 
-def _hashed(staging: Path, head: Head) -> dict[str, tuple[Path, int, int]]:
-    """Note the chunks of every file in the head; returns where each of them can be read."""
-    wanted: dict[str, tuple[Path, int, int]] = {}
-    for entry in head.manifest.files:
-        step, ids = chunk_bytes(entry.size), []
+def _runs(places: list[tuple[int, int]]) -> list[Run]:
+    """Neighbours in a file that are neighbours in a pack, as one."""
+    runs: list[Run] = []
+    for pack, number in places:
+        if runs and runs[-1][0] == pack and sum(runs[-1][1:]) == number:
+            runs[-1] = (pack, runs[-1][1], runs[-1][2] + 1)
+        else:
+            runs.append((pack, number, 1))
+    return runs
+
+
+def _pieces(source: IO[bytes], size: int) -> Iterator[bytes]:
+    step = chunk_bytes(size)
+    return iter(lambda: source.read(step), b"")
+
+
+def _ids(staging: Path, manifest: Manifest) -> set[bytes]:
+    found: set[bytes] = set()
+    for entry in manifest.files:
         with (staging / entry.path).open("rb") as source:
-            for offset in range(0, entry.size, step):
-                piece = source.read(step)
-                ids.append(_digest(piece))
-                wanted.setdefault(ids[-1], (staging / entry.path, offset, len(piece)))
-        head.files[entry.path] = ids
-    return wanted
+            found.update(map(_digest, _pieces(source, entry.size)))
+    return found
 
 
 def _content(manifest: Manifest) -> set[tuple[str, str]]:
     return {(entry.path, entry.sha256) for entry in manifest.files}
 
 
-def _digest(piece: bytes) -> str:
-    return hashlib.blake2b(piece, digest_size=_DIGEST_BYTES).hexdigest()
+def _digest(piece: bytes) -> bytes:
+    return hashlib.blake2b(piece, digest_size=_DIGEST_BYTES).digest()
 
 
 def _packed(content: bytes) -> bytes:
@@ -400,16 +434,24 @@ def _decoded(id_: str, content: bytes) -> Head:
     try:
         document = json.loads(content)
         manifest = decode(json.dumps(document["manifest"]).encode())
-        packs = {str(name): int(size) for name, size in document["packs"].items()}
-        chunks = {str(name): Chunk(*map(int, place)) for name, place in document["chunks"].items()}
-        files = {str(name): [str(part) for part in ids] for name, ids in document["files"].items()}
+        packs = [Pack(str(name), int(size), str(index)) for name, size, index in document["packs"]]
+        files = {
+            str(name): [_run(run, len(packs)) for run in runs] for name, runs in document["files"].items()
+        }
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise StoreCorrupt("it cannot be read") from None
-    if any(len(name) != 64 or not name.isalnum() or not name.isascii() for name in packs):
+    if not all(_SHA256.fullmatch(name) for pack in packs for name in (pack.name, pack.index)):
         raise StoreCorrupt("it names packs that we never wrote")
     if files.keys() != {entry.path for entry in manifest.files}:
         raise StoreCorrupt("its files are not those of its manifest")
-    return Head(id_, manifest, packs, chunks, files)
+    return Head(id_, manifest, packs, files)
+
+
+def _run(given: Any, packs: int) -> Run:
+    pack, first, count = (int(number) for number in given)
+    if not (0 <= pack < packs and first >= 0 and count > 0):
+        raise ValueError
+    return pack, first, count
 
 
 def _next_id(ids: list[str]) -> str:

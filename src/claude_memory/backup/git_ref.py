@@ -85,17 +85,17 @@ class GitPlace:
             raise StoreFault(f"{self.name}: {fault}") from None
         self._run("update-ref", self._ref, commit)
         self._tip = commit
-        self._run("prune", "--expire=now")
+        self._run("prune", "--expire=1.hour.ago")  # what another process is about to push stays
 
     def _made(self, lines: list[str]) -> str:
         return self._run("mktree", given="".join(lines).encode()).decode("ascii").strip()
 
     def _look(self) -> None:
-        """Fetch what the ref holds now."""
+        """Fetch what the ref holds now; its commits have no parents, so that is one of them."""
         self._tip = self._remote_tip()
         if not self._tip:
             return
-        fetch = ("fetch", "--quiet", "--no-tags", "--depth=1", "--", self._url, f"+{self._ref}:{self._ref}")
+        fetch = ("fetch", "--quiet", "--no-tags", "--", self._url, f"+{self._ref}:{self._ref}")
         self._run(*fetch)
         listed = self._run("ls-tree", "-r", "-l", "-z", self._tip).decode("utf-8", "replace")
         for line in listed.split("\0")[:-1]:

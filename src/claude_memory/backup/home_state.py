@@ -7,8 +7,9 @@ somebody else's. The file itself stays here.
 from __future__ import annotations
 
 import json
+import os
 import secrets
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,19 @@ _MOST_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class HomeState:
-    """`seen` sums up the files of the last push, `pushed_at` is its time, `fault` why the next one failed."""
+    """`seen` sums up the files of the last push, `pushed_at` is its time, `fault` why the next one failed.
+
+    `token` tells this very copy from all others; `paired` are the homes that the person said are theirs, with
+    the name they were met by. Neither comes with a backup.
+    """
 
     home: str = ""
     place: str = ""
     seen: str = ""
     pushed_at: float = 0.0
     fault: str = ""
+    token: str = ""
+    paired: dict[str, str] = field(default_factory=dict)
 
 
 def load(home: Path) -> HomeState:
@@ -61,6 +68,20 @@ def home_id(home: Path) -> str:
         state = replace(state, home=secrets.token_hex(8))
         save(home, state)
     return state.home
+
+
+def copy_token(home: Path) -> str:
+    """What a copy of this folder at another place does not have; a new one for a home that was moved."""
+    where = f"{os.path.realpath(home)}:{home.stat().st_ino}"
+    state = load(home)
+    if not state.token.endswith(where):
+        note(home, token=f"{secrets.token_hex(8)}:{where}")
+    return load(home).token
+
+
+def pair(home: Path, other: str, name: str) -> None:
+    """Note that another home is the person's own."""
+    note(home, paired={**load(home).paired, other: name})
 
 
 def adopt(home: Path, id_: str) -> None:

@@ -13,7 +13,7 @@ from claude_memory.capture.parse import bound_text
 from claude_memory.capture.prepare import CALL_CHARACTERS, RESULT_CHARACTERS, keys, packed_text
 from claude_memory.model import Event, EventKind, SessionId
 from claude_memory.store.archive_model import NewMessage
-from claude_memory.transcripts.model import Role
+from claude_memory.transcripts.model import Role, text_of
 from claude_memory.understand.speaker import Manner, Speaker, Verdict, of_hook, of_result
 from claude_memory.understand.tools import rendered
 
@@ -34,10 +34,10 @@ def _messages(event: Event, branch: str) -> Iterator[NewMessage]:
             event, branch, Role.USER, verdict.words, verdict, _named("prompt", payload, "prompt_id")
         )
     elif event.kind in (EventKind.REPLY, EventKind.SUBAGENT_RESULT):
-        text = _text(payload, "last_assistant_message")
+        text = text_of(payload, "last_assistant_message")
         yield _message(event, branch, Role.ASSISTANT, text, Verdict(Speaker.AGENT, Manner.CLOSING, text))
     elif event.kind is EventKind.COMPACTION:
-        text = _text(payload, "compact_summary")
+        text = text_of(payload, "compact_summary")
         yield _message(event, branch, Role.SUMMARY, text, Verdict(Speaker.AGENT, Manner.CONTINUATION, text))
     elif event.kind in (EventKind.TOOL_USE, EventKind.TOOL_FAILURE):
         yield from _tool_use(event, branch)
@@ -52,8 +52,8 @@ def _tool_use(event: Event, branch: str) -> Iterator[NewMessage]:
         event, branch, Role.CALL, call or " ", verdict, _named("call", payload, "tool_use_id"), is_event=False
     )
     failed = event.kind is EventKind.TOOL_FAILURE
-    text = _text(payload, "error") if failed else response_text(payload.get("tool_response"))
-    verdict = of_result(_text(payload, "tool_name"), text, {**payload, "is_error": failed})
+    text = text_of(payload, "error") if failed else response_text(payload.get("tool_response"))
+    verdict = of_result(text_of(payload, "tool_name"), text, {**payload, "is_error": failed})
     yield _message(
         event,
         branch,
@@ -76,7 +76,7 @@ def _message(
     is_event: bool = True,
 ) -> NewMessage:
     payload = event.payload
-    sub_agent = _text(payload, "agent_id")
+    sub_agent = text_of(payload, "agent_id")
     session = f"agent-{sub_agent}" if sub_agent else session_of(event)
     return NewMessage(
         session=SessionId(session[:_ID_CHARACTERS]),
@@ -88,8 +88,8 @@ def _message(
         keys=keys(event.agent, anchors or (f"event:{event.id}:{role}",), text, event.id if is_event else ""),
         cwd=event.cwd,
         branch=branch[:_ID_CHARACTERS],
-        tool=_text(payload, "tool_name")[:_ID_CHARACTERS] if role in (Role.CALL, Role.RESULT) else "",
-        call=_text(payload, "tool_use_id")[:_ID_CHARACTERS] if role in (Role.CALL, Role.RESULT) else "",
+        tool=text_of(payload, "tool_name")[:_ID_CHARACTERS] if role in (Role.CALL, Role.RESULT) else "",
+        call=text_of(payload, "tool_use_id")[:_ID_CHARACTERS] if role in (Role.CALL, Role.RESULT) else "",
         failed=role is Role.RESULT and event.kind is EventKind.TOOL_FAILURE,
         parent=session_of(event)[:_ID_CHARACTERS] if sub_agent else "",
         speaker=verdict.speaker.value,
@@ -105,7 +105,7 @@ def session_of(event: Event) -> str:
 
 
 def _named(name: str, payload: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    own = _text(payload, key)
+    own = text_of(payload, key)
     return (f"{name}:{own}",) if own else ()
 
 
@@ -119,8 +119,3 @@ def response_text(value: Any) -> str:
     if isinstance(value, list):
         return "\n".join(filter(None, map(response_text, value)))
     return ""
-
-
-def _text(payload: Mapping[str, Any], key: str) -> str:
-    value = payload.get(key)
-    return value if isinstance(value, str) else ""

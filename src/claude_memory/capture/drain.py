@@ -169,7 +169,7 @@ class _Run:
             self.reject(file, str(fault), raw)
             return False
         if found is None:
-            self.done = replace(self.done, ignored=self.done.ignored + 1)
+            self.count(ignored=1)
         else:
             events.append(found)
         return True
@@ -181,7 +181,7 @@ class _Run:
         except OSError as fault:
             log.warning("a spooled file cannot be moved to rejected/: %s", fault.strerror)
             return
-        self.done = replace(self.done, rejected=self.done.rejected + 1)
+        self.count(rejected=1)
         log.warning("rejected a spooled file: %s", reason)
 
     def commit(self, events: list[Event]) -> None:
@@ -192,11 +192,10 @@ class _Run:
         messages = [message for event in told for message in messages_of(event)]
         projects = {event.cwd: event.project for event in told}
         added = self.store.archive.add(messages, projects, events=told)
-        self.done = replace(
-            self.done,
-            events=self.done.events + added.events,
-            duplicates=self.done.duplicates + len(events) - added.events,
-        )
+        self.count(events=added.events, duplicates=len(events) - added.events)
+
+    def count(self, **more: int) -> None:
+        self.done = replace(self.done, **{name: getattr(self.done, name) + n for name, n in more.items()})
 
     def understand(self, *, at_once: bool) -> None:
         """Make exchanges and memories of what went on, or leave it to a drain that has the time."""
@@ -206,8 +205,9 @@ class _Run:
             return
         from claude_memory.capture.understanding import understand_waiting
 
-        new, left = understand_waiting(self.store, self.store.archive, self.out_of_time)
-        self.done = replace(self.done, memories=self.done.memories + new, waiting=left)
+        new, left = understand_waiting(self.store, self.out_of_time)
+        self.count(memories=new)
+        self.done = replace(self.done, waiting=left)
 
     def project_of(self, cwd: str) -> ProjectId:
         if cwd not in self.projects:

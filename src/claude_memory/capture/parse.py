@@ -22,6 +22,7 @@ from claude_memory.model import Event, EventId, EventKind, ProjectId, SessionId
 from claude_memory.platform.agents import AGENTS, canonical
 from claude_memory.redact import redact_document
 from claude_memory.settings import Settings
+from claude_memory.transcripts.model import text_of
 
 MAX_BYTES = 64 << 20  # what a hook may be handed is a tenth of this
 MAX_DEPTH = 100
@@ -86,13 +87,13 @@ def parse(
     """
     heard = read(captured.raw)
     payload = familiar(heard)
-    name = _text(payload, "hook_event_name")
+    name = text_of(payload, "hook_event_name")
     kind = event_kind(name or captured.event)
     if kind is EventKind.OTHER and captured.agent != DEFAULT_AGENT:
         kind = event_kind(captured.event)  # another agent's name; the registration says which of ours it is
     if kind is EventKind.SUBAGENT_RESULT and payload.get("agent_type") == "":
         return None  # a compaction's own workers; their transcript does not exist
-    cwd = _text(payload, "cwd")
+    cwd = text_of(payload, "cwd")
     payload = withhold(payload, (*settings.exclude, *exclude_of(cwd)))
     id_ = identity(kind, payload, captured.moment)
     bounded = bound_document(payload, settings.event_max_kb * 1024)
@@ -100,7 +101,7 @@ def parse(
         id=id_,
         kind=kind,
         agent=speaker(heard, captured.agent),
-        session=SessionId(session) if (session := _text(payload, "session_id")) else None,
+        session=SessionId(session) if (session := text_of(payload, "session_id")) else None,
         project=project_of(cwd),
         cwd=cwd,
         timestamp=captured.moment,
@@ -173,13 +174,13 @@ def _storable(value: Any, depth: int) -> Any:
 def identity(kind: EventKind, payload: Mapping[str, Any], moment: datetime) -> EventId:
     """The id of an event from its payload, which may come from a hook or be drawn up from a transcript."""
     own_key, text_key = _OWN.get(kind, ("", ""))
-    own, content = _text(payload, own_key), ""
+    own, content = text_of(payload, own_key), ""
     if own:
-        content = _text(payload, text_key).strip()
+        content = text_of(payload, text_key).strip()
         if kind is EventKind.COMPACTION_START:
             content += f" {_slot(moment)}"
     elif kind in _SESSION_KINDS:
-        content = _canonical([_text(payload, key) for key in _SESSION_KEYS])
+        content = _canonical([text_of(payload, key) for key in _SESSION_KEYS])
     else:
         content = _canonical({key: item for key, item in payload.items() if key not in _VOLATILE})
     return event_id(kind, own_id=own, content=content, moment=moment)
@@ -191,11 +192,6 @@ def _slot(moment: datetime) -> str:
 
 def _canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
-
-
-def _text(payload: Mapping[str, Any], key: str) -> str:
-    value = payload.get(key)
-    return value if isinstance(value, str) else ""
 
 
 _NAMES = {

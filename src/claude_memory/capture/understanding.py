@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
+from typing import Any
 
 from claude_memory.capture.captured import messages_of
 from claude_memory.model import (
@@ -14,7 +16,6 @@ from claude_memory.model import (
     Kind,
     MemoryFilter,
     MemoryId,
-    ProjectId,
     SearchScope,
     SessionId,
     Status,
@@ -53,31 +54,32 @@ _TOLD = (
 )
 
 
-def understand_waiting(store: Store, archive: Archive, out_of_time: Callable[[], bool]) -> tuple[int, int]:
+def understand_waiting(store: Store, out_of_time: Callable[[], bool]) -> tuple[int, int]:
     """Understand what waits until time is up: how many memories are new, how many conversations are left."""
+    archive = store.archive
     stage = archive.upgrade_stage()
-    if stage == 1 and move_events(store, archive, out_of_time):
+    if stage == 1 and move_events(archive, out_of_time):
         archive.reach_upgrade_stage(2)
     new = 0
     while not out_of_time() and (waiting := archive.waiting(BATCH)):
         for conversation in waiting:
             if out_of_time():
                 break
-            new += understand(store, archive, conversation)
+            new += understand(store, conversation)
     left = len(archive.waiting(_COUNTED))
     if stage and not left and archive.upgrade_stage() == 2:
         archive.reach_upgrade_stage(0)
     return new, left
 
 
-def move_events(store: Store, archive: Archive, out_of_time: Callable[[], bool]) -> bool:
+def move_events(archive: Archive, out_of_time: Callable[[], bool]) -> bool:
     """Make messages of what an earlier release kept as events alone; true when all is done.
 
     A session whose transcript was imported is whole already. Done again, it finds everything there.
     """
     wanted, seen = EventFilter(kinds=_TOLD), set[str]()
     while not out_of_time():
-        page = store.archive.events(SearchScope(None), wanted, limit=PAGE, newest_first=False)
+        page = archive.events(SearchScope(None), wanted, limit=PAGE, newest_first=False)
         fresh = [event for event in page if event.id not in seen]
         sessions = {event.session for event in fresh if event.session}
         known = {item.session for item in archive.by_sessions(SearchScope(None), list(sessions)) if item.path}
@@ -86,13 +88,13 @@ def move_events(store: Store, archive: Archive, out_of_time: Callable[[], bool])
         archive.add(messages, {event.cwd: event.project for event in moved})
         if len(page) < PAGE or not fresh:
             return True
-        wanted, seen = replace(wanted, since=page[-1].timestamp), {event.id for event in page}
+        wanted, seen = wanted._replace(since=page[-1].timestamp), {event.id for event in page}
     return False
 
 
-def understand(store: Store, archive: Archive, conversation: Conversation) -> int:
+def understand(store: Store, conversation: Conversation) -> int:
     """Bring one conversation up to date; returns how many memories are new."""
-    earlier, messages, since = _to_read(archive, conversation)
+    earlier, messages, since = _to_read(store.archive, conversation)
     found = understanding.exchanges(conversation.session, messages, conversation.cwd)
     every = [*earlier, *found]
     named = next((message.text for message in reversed(messages) if message.manner == Manner.TITLE), "")
@@ -101,7 +103,7 @@ def understand(store: Store, archive: Archive, conversation: Conversation) -> in
     made: list[StoredMemory] = []
     if record is not None and not conversation.parent:
         made = [_session_memory(conversation, record), *_settled(store, conversation, every, found, messages)]
-    return archive.understood(
+    return store.archive.understood(
         conversation.number,
         conversation.messages,
         kept,
@@ -140,44 +142,60 @@ def _heard(message: Message) -> Message:
         verdict = of_result(message.tool, message.text, {"is_error": message.failed})
     else:
         verdict = _BY_ROLE.get(message.role, _BY_ROLE["note"])
-    return replace(message, speaker=verdict.speaker.value, manner=verdict.manner.value)
+    return message._replace(speaker=verdict.speaker.value, manner=verdict.manner.value)
 
 
 def _understood(conversation: Conversation, exchange: Exchange) -> Understood:
-    memory = StoredMemory(
-        id=memory_id(f"exchange:{conversation.project}:{exchange.key}"),
-        project=conversation.project,
-        kind=Kind.OBSERVATION,
-        title=titles.title(exchange),
-        body=titles.search_text(exchange),
-        created_at=exchange.began,
-        updated_at=exchange.ended,
-        trust=_trust(conversation),
-        session=_session(conversation),
-        files=_files(exchange),
-        provenance={
-            "source": "exchange",
-            "agent": conversation.agent,
-            "conversation": conversation.session,
-            "messages": [exchange.first, exchange.last],
-        },
+    named = (*(path for path, _ in exchange.files_edited), *exchange.files_read)
+    memory = _memory(
+        conversation,
+        "exchange",
+        exchange.key,
+        Kind.OBSERVATION,
+        (titles.title(exchange), titles.search_text(exchange)),
+        (exchange.began, exchange.ended),
+        files=tuple(dict.fromkeys(named))[:MAX_FILES],
+        provenance={"messages": [exchange.first, exchange.last]},
     )
     return Understood(memory, exchange.first, exchange.last, sessions.to_json(exchange))
 
 
 def _session_memory(conversation: Conversation, record: SessionRecord) -> StoredMemory:
-    return StoredMemory(
-        id=_record_id(conversation.project, conversation.session),
-        project=conversation.project,
-        kind=Kind.SUMMARY,
-        title=record.title,
-        body=sessions.session_text(record),
-        created_at=record.began,
-        updated_at=record.ended,
-        trust=_trust(conversation),
-        session=_session(conversation),
+    return _memory(
+        conversation,
+        "session",
+        conversation.session,
+        Kind.SUMMARY,
+        (record.title, sessions.session_text(record)),
+        (record.began, record.ended),
         files=tuple(path for path, _ in record.files)[:MAX_FILES],
-        provenance={"source": "session", "agent": conversation.agent, "conversation": conversation.session},
+        provenance={},
+    )
+
+
+def _memory(
+    conversation: Conversation,
+    source: str,
+    key: str,
+    kind: Kind,
+    texts: tuple[str, str],
+    times: tuple[datetime, datetime],
+    *,
+    files: tuple[str, ...],
+    provenance: dict[str, Any],
+) -> StoredMemory:
+    """An exchange or a record holds an agent's words as well as a person's, so it is the agent's."""
+    from_here = {"source": source, "agent": conversation.agent, "conversation": conversation.session}
+    return StoredMemory(
+        memory_id(f"{source}:{conversation.project}:{key}"),
+        conversation.project,
+        kind,
+        *texts,
+        *times,
+        _trust(conversation),
+        session=SessionId(conversation.parent or conversation.session),
+        files=files,
+        provenance=from_here | provenance,
     )
 
 
@@ -243,18 +261,8 @@ def _with_places(memory: StoredMemory, known: StoredMemory | None) -> StoredMemo
     )
 
 
-def _files(exchange: Exchange) -> tuple[str, ...]:
-    named = (*(path for path, _ in exchange.files_edited), *exchange.files_read)
-    return tuple(dict.fromkeys(named))[:MAX_FILES]
-
-
 def _trust(conversation: Conversation) -> Trust:
-    """An exchange holds an agent's words as well as a person's, so it is the agent's."""
     return Trust.IMPORTED if conversation.imported else Trust.AGENT
-
-
-def _session(conversation: Conversation) -> SessionId:
-    return SessionId(conversation.parent) if conversation.parent else conversation.session
 
 
 def kin(store: Store, asked: Sequence[StoredMemory]) -> list[StoredMemory]:
@@ -280,11 +288,7 @@ def records_with(store: Store, ids: Sequence[MemoryId]) -> list[MemoryId]:
     """The records of the sessions that these were understood from: they tell of them, and are made anew."""
     found = store.memories.find(SearchScope(None), _ALL, ids=ids)
     named = ((memory.project, session) for memory in found for session, _, _ in places_of(memory))
-    return [_record_id(project, session) for project, session in named]
-
-
-def _record_id(project: ProjectId, session: str) -> MemoryId:
-    return memory_id(f"session:{project}:{session}")
+    return [memory_id(f"session:{project}:{session}") for project, session in named]
 
 
 def _meet(one: tuple[str, int, int], other: tuple[str, int, int]) -> bool:

@@ -20,15 +20,7 @@ _PRIVATE = (
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "service-account*.json", "*.tfvars", "*.tfstate"),
     *(".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".git-credentials", ".htpasswd", ".dockercfg"),
     *("kubeconfig", "kubeconfig.*", "*.kubeconfig", "*.ovpn", "*.keytab", "*.p8", "*.agekey", "master.key"),
-    *(
-        ".my.cnf",
-        ".mylogin.cnf",
-        ".vault-token",
-        ".boto",
-        ".s3cfg",
-        ".databrickscfg",
-        ".terraformrc",
-    ),
+    *(".my.cnf", ".mylogin.cnf", ".vault-token", ".boto", ".s3cfg", ".databrickscfg", ".terraformrc"),
     *(
         "application_default_credentials.json",
         "oauth_creds.json",
@@ -243,19 +235,17 @@ def _compiled(patterns: tuple[str, ...]) -> tuple[Any, ...]:
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True
-    found = []
+    found: list[Any] = []
     wanted = [_expression(_plain(pattern)) for pattern in patterns]
     for start in range(0, len(wanted), _TOGETHER):
         some = wanted[start : start + _TOGETHER]
-        try:
-            found.append(re2.compile("(?s)" + "|".join(some), options))
-        except re2.error:
-            found += [one for text in some if (one := _alone(text, options)) is not None]
-    return tuple(found)
+        together = _engine("|".join(some), options)
+        found += [together] if together else map(_engine, some, [options] * len(some))
+    return tuple(expression for expression in found if expression is not None)
 
 
-def _alone(expression: str, options: Any) -> Any:
-    """One pattern by itself; none if it means nothing, such as a range that runs backwards."""
+def _engine(expression: str, options: Any) -> Any:
+    """None for what means nothing, such as a range that runs backwards."""
     import re2
 
     try:

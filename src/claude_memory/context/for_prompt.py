@@ -12,7 +12,7 @@ import math
 import re
 
 from claude_memory.context.hints import ASKED_CHARACTERS, QUOTED_CHARACTERS, Hint, day, of_memory, refusals
-from claude_memory.text.quotation import named, quoted
+from claude_memory.text.quotation import clipped, named, plain, quoted
 from claude_memory.text.words import is_stop_term, query_terms
 
 TYPE_CHECKING = False  # the real one is an import, too
@@ -31,14 +31,17 @@ LEAST_WORDS = 3  # with fewer, a prompt is an answer or a step of what is under 
 RARE = 1.2
 NAMING = 2.0
 ENOUGH = 3.5
-COVERED = 0.2  # of what the prompt's words tell
+COVERED, MUCH = 0.2, 8.0  # of what the prompt's words tell; so much is enough for the longest
+TOGETHER, MOST = 5.0, 0.35
 NEAR_THE_BEST = 0.8
 PASSAGES = 600  # that may be looked at
 MANY_NAMES = 6  # in a prompt that names so many things, one of them is met by chance
 LOOKED_AT = 12
 COMMON, FEW_PASSAGES = 0.3, 20  # a word that stands in more is not looked up; among so few, any is
 FEW_SESSIONS = 12  # among fewer, counting says nothing
-_NAME = re.compile(r"[a-z0-9]{2}[A-Z]|\w{2}[._/]\w{2}|#\d{2}|[A-Z]{2,}-\d|^\d{4,}$")
+_NAME = re.compile(
+    r"[a-z0-9]{2}[A-Z]|[A-Z]{2}[a-z]{2}|\w{2}[._/]\w{2}|#\d{2}|[A-Z]{2,}-\d|^\d{4,}$|^(?=[a-f]*\d)(?=\d*[a-f])[\da-f]{7,40}$"
+)
 _PLACE_IN = re.compile(r"(?<=\w)[#?].*$|:\d[\d:,-]*$")  # of an address or a file: which part of it
 _EDGES = "@.,:;!?()[]{}'\"`*<>“”’"
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -153,15 +156,22 @@ class Match:
                 shared = [term for term in shared[-1:] if term not in own]
             self.words.update((term, worth[term]) for term in shared)
 
+    def things(self) -> int:
+        """How many rare things it shares by name; a path and its last part are one."""
+        names = [name for name in self.named if self.words[name] >= NAMING]
+        return sum(not any(other != name and other.endswith(name) for other in names) for name in names)
+
 
 class _Line:
     """A match as the line that would be given for it, and which of the shared words the line is about."""
 
-    __slots__ = ("about", "match", "said", "seen", "topic")
+    __slots__ = ("about", "called", "match", "said", "seen", "topic")
 
     def __init__(self, match: Match, seen: Seen) -> None:
         self.match, self.seen = match, seen
-        self.topic = set(query_terms(_head(seen)))
+        self.called = set(query_terms(" ".join((seen.title, *_commits(seen)))))
+        beside = (_asked(seen), str(seen.record.get("branch", "")), *_edited(seen))
+        self.topic = self.called.union(query_terms(" ".join(beside)))
         told = {word: nats for word, nats in match.words.items() if word in self.topic or word in match.named}
         self.said = _of_exchange(seen, told) if seen.record else of_memory(seen)
         shown = set(query_terms(self.said))
@@ -178,14 +188,19 @@ class _Line:
 
     def is_enough(self, names: int) -> bool:
         """Whether it is worth an agent's time, for a prompt with so many names."""
-        named = [
-            name
-            for name in self.match.named
-            if self.about.get(name, 0.0) >= (RARE if name in self.topic else NAMING)
-        ]
-        if not self.said or len(named) > (names >= MANY_NAMES):
-            return bool(self.said)
-        return len(self.about) > 1 and self.weight >= max(ENOUGH, COVERED * self.match.asked)
+        asked, shared = self.match.asked, sum(self.match.words.values())
+        return bool(self.said) and (
+            self._names(names)
+            or self.match.things() > 1
+            or (len(self.about) > 1 and self.weight >= min(max(ENOUGH, COVERED * asked), MUCH))
+            or (not self.called.isdisjoint(self.about) and shared >= max(TOGETHER, MOST * asked))
+        )
+
+    def _names(self, names: int) -> bool:
+        """Whether it says what the prompt names; how a command failed is told before that command."""
+        own = self.match.named if self.seen.kind != "lesson" or self.seen.trust == "user" else ()
+        least = {name: RARE if name in self.topic else NAMING for name in own}
+        return sum(self.about.get(name, 0.0) >= nats for name, nats in least.items()) > (names >= MANY_NAMES)
 
     def hint(self) -> Hint:
         """As it is given."""
@@ -195,11 +210,14 @@ class _Line:
         return Hint(text, self.seen.id, f"shares {', '.join(shared)}")
 
 
-def _head(seen: Seen) -> str:
-    """What a memory is about: its title and, of an exchange, commits, branch and edited files."""
-    record = seen.record
-    commits = (str(commit.get("subject", "")) for commit in record.get("commits", ()))
-    return " ".join((seen.title, *commits, str(record.get("branch", "")), *_edited(seen)))
+def _commits(seen: Seen) -> list[str]:
+    return [str(commit.get("subject", "")) for commit in seen.record.get("commits", ())]
+
+
+def _asked(seen: Seen) -> str:
+    """The request that an exchange began with, as it is quoted."""
+    words = next((str(one["words"]) for one in seen.record.get("asked", ()) if one.get("words")), "")
+    return clipped(plain(words), ASKED_CHARACTERS)
 
 
 def _edited(seen: Seen) -> list[str]:
@@ -209,7 +227,13 @@ def _edited(seen: Seen) -> list[str]:
 def _of_exchange(seen: Seen, shared: Mapping[str, float]) -> str:
     """What was asked and how it ended; nothing where it did not end with words."""
     record = seen.record
-    asked = next((str(one["words"]) for one in record.get("asked", ()) if one.get("words")), "") or seen.title
+    asked = [term for term in query_terms(_asked(seen)) if not is_stop_term(term)]
+    is_telling = len(asked) >= LEAST_WORDS and (not record.get("commits") or bool(set(asked) & set(shared)))
+    begun = (
+        f"asked {quoted(_asked(seen), ASKED_CHARACTERS)}"
+        if is_telling
+        else quoted(seen.title, ASKED_CHARACTERS)
+    )
     refused = [words for words in refusals(record) if set(query_terms(words)) & set(shared)]
     ended = quoted(telling(str(record.get("closing", "")), shared), QUOTED_CHARACTERS)
     if refused:
@@ -220,7 +244,7 @@ def _of_exchange(seen: Seen, shared: Mapping[str, float]) -> str:
         return ""
     commits = record.get("commits") or [{}]
     done = f" (commit {commits[-1]['hash'][:8]})" if commits[-1].get("hash") else ""
-    return f"asked {quoted(asked, ASKED_CHARACTERS)}; {outcome}{done}"
+    return f"{begun}; {outcome}{done}"
 
 
 def telling(closing: str, shared: Collection[str]) -> str:

@@ -6,6 +6,7 @@ plainly; everything else is quoted as data.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 from claude_memory.text.quotation import clipped, plain, quoted
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 QUOTED_CHARACTERS = 260
 ASKED_CHARACTERS = 110
+_CLAIMING = re.compile(r"\w::\w|`[\w.-]+\s*[=:]")
 
 
 class Hint:
@@ -49,9 +51,28 @@ def fitted(heading: str, hints: Iterable[Hint], max_tokens: int) -> list[Hint]:
     return kept
 
 
+def doubted(hint: Hint, root: str) -> Hint:
+    """The hint with a mark before its id if the working tree says otherwise by now."""
+    said, bracket, id_ = hint.text.rpartition(" [")
+    hint.text = f"{said}{doubt(said, root)}{bracket}{id_}"
+    return hint
+
+
 def rendered(heading: str, hints: Sequence[Hint]) -> str:
     """The hints under their heading; empty without any."""
     return "\n".join([heading, *(hint.text for hint in hints)]) if hints else ""
+
+
+def doubt(text: str, root: str) -> str:
+    """A mark for what a text says of a file and no longer holds; few texts have the form of such a claim."""
+    if not _CLAIMING.search(text):
+        return ""
+    from pathlib import Path
+
+    from claude_memory.lifecycle.claims import checked
+
+    found = checked(text, Path(root))
+    return f" (possibly out of date: {quoted(found, 120)})" if found else ""
 
 
 def day(microseconds: int) -> str:

@@ -70,7 +70,7 @@ def at_prompt(place: Place, prompt: str) -> Offer:
     if prompt.lstrip().startswith("/"):
         return due
     found = rule.for_prompt(place.glance, prompt, session=place.session, given=place.given)
-    return _joined(due, _listed(rule.HEADING, found, rule.MAX_TOKENS))
+    return _joined(due, _listed(place, rule.HEADING, found, rule.MAX_TOKENS))
 
 
 def at_file(place: Place, path: str) -> Offer:
@@ -81,7 +81,7 @@ def at_file(place: Place, path: str) -> Offer:
     found = rule.for_file(
         place.glance, _spellings(place.root, path), session=place.session, given=place.given
     )
-    return _joined(due, _listed(rule.heading(path), found, rule.MAX_TOKENS))
+    return _joined(due, _listed(place, rule.heading(path), found, rule.MAX_TOKENS))
 
 
 def at_command(place: Place, command: str) -> Offer:
@@ -89,7 +89,7 @@ def at_command(place: Place, command: str) -> Offer:
     from claude_memory.context import for_command as rule
 
     found = rule.for_command(place.glance, command, session=place.session, given=place.given)
-    return _listed(rule.HEADING, found, rule.MAX_TOKENS)
+    return _listed(place, rule.HEADING, found, rule.MAX_TOKENS)
 
 
 def at_failure(place: Place, command: str, error: str) -> Offer:
@@ -97,7 +97,7 @@ def at_failure(place: Place, command: str, error: str) -> Offer:
     from claude_memory.context import for_command as rule
 
     found = rule.after_failure(place.glance, command, error, session=place.session, given=place.given)
-    return _listed(rule.HEADING, found, rule.MAX_TOKENS)
+    return _listed(place, rule.HEADING, found, rule.MAX_TOKENS)
 
 
 def at_subagent(place: Place, prompt: str) -> Offer:
@@ -107,13 +107,13 @@ def at_subagent(place: Place, prompt: str) -> Offer:
     tasks = _tasks(place)
     left = SUBAGENT_TOKENS - sum(tokens(line) + 1 for line in tasks)
     found = rule.for_prompt(place.glance, prompt, session="", given=()) if prompt else []
-    known = _listed(rule.HEADING, found, left)
+    known = _listed(place, rule.HEADING, found, left)
     text = "\n".join(part for part in (known.text, *tasks, COMMANDS) if part)
     return Offer(text, known.hints, ("task", "commands") if tasks else ("commands",))
 
 
-def _listed(heading: str, found: Sequence[Hint], max_tokens: int) -> Offer:
-    kept = hints.fitted(heading, found, max_tokens)
+def _listed(place: Place, heading: str, found: Sequence[Hint], max_tokens: int) -> Offer:
+    kept = hints.fitted(heading, [hints.doubted(hint, place.root) for hint in found], max_tokens)
     return Offer(hints.rendered(heading, kept), kept)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from claude_memory.context.hints import doubt
 from claude_memory.model import Scope, StoredMemory, Trust
 from claude_memory.text.quotation import clipped, named, plain, quoted
 
@@ -23,16 +24,20 @@ _SOURCES = {
 }
 
 
-def line_for(memory: StoredMemory, *, characters: int = 320) -> str:
-    """One line for a memory: kind, day, what it says; quoted unless a person said it."""
+def line_for(memory: StoredMemory, *, characters: int = 320, root: str = "") -> str:
+    """One line for a memory: kind, day, what it says; quoted unless a person said it.
+
+    With the project's folder, what it claims of files there is looked at.
+    """
     said = _statement(memory)
     if memory.trust is Trust.USER:
         shown = _closed(clipped(plain(said), characters))
     else:
         shown = f"{quoted(said, characters)}, from {source_of(memory)}"
     stale = memory.provenance.get("stale")
-    doubt = f" (possibly out of date: {quoted(str(stale), _REASON_CHARACTERS)})" if stale else ""
-    return f"- {memory.kind}, {memory.created_at:%Y-%m-%d}: {shown}{doubt} [{memory.id}]"
+    mark = f" (possibly out of date: {quoted(str(stale), _REASON_CHARACTERS)})" if stale else ""
+    mark = (doubt(said, root) if root else "") or mark
+    return f"- {memory.kind}, {memory.created_at:%Y-%m-%d}: {shown}{mark} [{memory.id}]"
 
 
 def source_of(memory: StoredMemory) -> str:

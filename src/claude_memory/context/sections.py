@@ -57,9 +57,9 @@ def told(situation: Situation) -> list[Line]:
     noted = [one for one in ordered if one.trust is not Trust.USER and _is_kept(one)]
     return [
         Line("Told by you, still standing:", level=1),
-        *(_memory(one, f"a {one.kind} of the person") for one in own[:_TOLD]),
+        *(_memory(situation, one, f"a {one.kind} of the person") for one in own[:_TOLD]),
         Line("Noted by agents:", level=1),
-        *(_memory(one, "pinned" if one.pinned else "kept on purpose") for one in noted[:_NOTED]),
+        *(_memory(situation, one, "pinned" if one.pinned else "kept on purpose") for one in noted[:_NOTED]),
     ]
 
 
@@ -67,8 +67,9 @@ def _is_kept(memory: StoredMemory) -> bool:
     return memory.pinned or memory.provenance.get("source") in ON_PURPOSE
 
 
-def _memory(memory: StoredMemory, reason: str) -> Line:
-    return Line(line_for(memory, characters=_CHARACTERS), memory.id, reason)
+def _memory(situation: Situation, memory: StoredMemory, reason: str) -> Line:
+    text = line_for(memory, characters=_CHARACTERS, root=str(situation.project_root))
+    return Line(text, memory.id, reason)
 
 
 def further(situation: Situation) -> list[Line]:

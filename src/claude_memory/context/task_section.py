@@ -36,20 +36,17 @@ def task_lines(
     root: Path, home: Path, *, session: str | None, max_tokens: int, commands: bool = False
 ) -> list[str]:
     """The section's lines; none where there is no task, or its files cannot be read."""
-    try:
-        if not _has_tasks(root, home):
-            return []
-        from claude_memory.tasks.views import for_project
+    if not _is_used(root, home):
+        return []
+    from claude_memory.tasks.storage import storage_for
 
-        text = for_project(root, home=home, session=session, max_tokens=max_tokens, commands=commands)
+    try:
+        storage = storage_for(root, home=home)
+        if not any((folder / "sessions").is_dir() for folder in storage.folders):
+            return []
+        from claude_memory.tasks.views import book_of, section_of
+
+        text = section_of(book_of(storage, session), max_tokens=max_tokens, commands=commands)
     except (MemoryFault, OSError):
         return []
     return [line for line in map(plain, text.splitlines()) if line]
-
-
-def _has_tasks(root: Path, home: Path) -> bool:
-    if not _is_used(root, home):
-        return False
-    from claude_memory.tasks.storage import storage_for
-
-    return any((folder / "sessions").is_dir() for folder in storage_for(root, home=home).folders)

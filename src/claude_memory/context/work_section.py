@@ -18,16 +18,17 @@ from claude_memory.model import SearchScope
 from claude_memory.notes import session_log
 from claude_memory.notes.places import PersonFiles
 from claude_memory.text.quotation import clipped, inner, named, plain, quoted
+from claude_memory.text.words import index_terms, query_terms
 
 DAYS = 3  # on which there were sessions
 RECORDS = 40  # of the latest sessions, among which the branch's own are looked for
-IN_FULL, ELSEWHERE = 3, 2  # sessions told in full: of this branch, of others
-BRIEFLY, LOGGED = 3, 5
+IN_FULL = 3  # sessions of this branch; where it has none, the latest of any
+BRIEFLY, LOGGED = 4, 5
 COMMITS, FILES, TASKS, CHECKS = 4, 5, 4, 5
 CHECKED_IN = 2  # sessions, at least
 ASKED, LAST, ENDED, SUBJECT = 180, 140, 320, 90  # characters
 _NO_BRANCH = ("", "HEAD")
-_MINOR = ("fixup!", "squash!", "amend!", "Merge branch", "Merge remote", "Merge pull")
+_MINOR = ("wip", "WIP", "fixup!", "squash!", "amend!", "Merge branch", "Merge remote", "Merge pull")
 _COMMITTING = frozenset("commit push merge rebase pr".split())
 
 
@@ -47,19 +48,20 @@ def work(situation: Situation) -> list[Line]:
     days = list(dict.fromkeys(one.ended.date() for one in sessions))[:DAYS]
     here = [one for one in sessions if one.branch == situation.branch]
     lately = [one for one in sessions if one.ended.date() in days]
-    own = [one for one in here if one in lately] or here[:1]
+    own = [one for one in here if one in lately]
     others = [one for one in lately if one.branch != situation.branch and is_new]
+    full = own[:IN_FULL] or others[:1]
     newest = list({one.branch: one for one in reversed(others)}.values())[::-1]
-    full = [*own[:IN_FULL], *newest[:ELSEWHERE]]
-    brief = [one for one in (*own, *others) if one not in full][:BRIEFLY]
-    lines = [_overview(situation, lately, own)] if full else []
+    earlier = here[:1] if not own else []  # however long ago
+    brief = list({one.session: one for one in (*newest, *own, *others) if one not in full}.values())
+    lines = [_overview(situation, lately)] if lately and not own else []
     lines += _checks(sessions) if is_new else []
-    begun: set[str] = set()  # branches whose latest session was told
+    lines += [_brief(one, situation) for one in earlier]
     for one in full:
-        lines += _block(one, situation, is_latest=one.branch not in begun)
-        begun.add(one.branch)
-    logged = _logs(situation, [one.session for one in sessions])[: LOGGED if is_new else 1]
-    return [*lines, *(_brief(one, situation) for one in brief), *logged]
+        lines += _block(one, situation, is_latest=one is full[0])
+    since = str(min(days, default=""))
+    logged = _logs(situation, [one.session for one in sessions], since)[: LOGGED if is_new else 1]
+    return [*lines, *(_brief(one, situation) for one in brief[:BRIEFLY]), *logged]
 
 
 def _checks(sessions: Sequence[Worked]) -> list[Line]:
@@ -69,7 +71,7 @@ def _checks(sessions: Sequence[Worked]) -> list[Line]:
     return [Line(f"Checked here with: {', '.join(names)}", reason="run in several sessions")] if names else []
 
 
-def _logs(situation: Situation, recorded: Sequence[str]) -> list[Line]:
+def _logs(situation: Situation, recorded: Sequence[str], since: str) -> list[Line]:
     """Session logs of the three days up to the latest, of sessions that no record tells of, newest first."""
     stems = [path.stem for path in PersonFiles(situation.home).sessions.glob("[0-9]*.jsonl")]
     days = [day for stem in stems if (day := _date(stem))]
@@ -77,6 +79,7 @@ def _logs(situation: Situation, recorded: Sequence[str]) -> list[Line]:
         return []
     found, _ = session_log.recent(situation.home, today=max(days), days=DAYS, project=situation.project.id)
     found = [line for line in found if line.session_id not in (situation.session, *recorded)]
+    found = [line for line in found if line.date >= since]
     found.sort(key=lambda line: not line.project)  # this project's first; the sort keeps the rest's order
     return [
         Line(_logged(line), reason="a session log", source=f"sessions/{line.date}.jsonl") for line in found
@@ -112,7 +115,10 @@ def _sessions(situation: Situation) -> list[Worked]:
 
 
 def _worked(record: Mapping[str, Any], current: str) -> Worked:
-    branches = record.get("branches") or [""]
+    """The session under the branch that its commits, and what was edited after them, belong to."""
+    branches = [str(one["branch"]) for one in record.get("commits", ()) if one.get("branch")]
+    if not branches or record.get("uncommitted"):
+        branches += record.get("branches") or [""]
     branch = current if current in branches else branches[-1]
     ended = datetime.fromisoformat(record["ended"]).astimezone()
     return Worked(str(record["session"]), branch, ended, record)
@@ -121,15 +127,15 @@ def _worked(record: Mapping[str, Any], current: str) -> Worked:
 # --- lines
 
 
-def _overview(situation: Situation, lately: Sequence[Worked], own: Sequence[Worked]) -> Line:
+def _overview(situation: Situation, lately: Sequence[Worked]) -> Line:
+    """When somebody worked last, for who is where nobody did."""
     today = situation.now.astimezone().date()
     counts = Counter(one.ended.date() for one in lately)
     told = [f"{_day(day, today)} ({count})" for day, count in counts.items()]
-    if told:
-        first = next(iter(counts.values()))
-        told[0] = told[0].replace(")", " session)" if first == 1 else " sessions)")
-    where = f" You are on {named(situation.branch)}" if situation.branch not in _NO_BRANCH else ""
-    where += "; that work is on other branches." if where and not own else "." if where else ""
+    first = next(iter(counts.values()))
+    told[0] = told[0].replace(")", " session)" if first == 1 else " sessions)")
+    where = f" You are on {named(situation.branch)}; that work is on other branches."
+    where = where if situation.branch not in _NO_BRANCH else ""
     return Line(f"Last worked on: {', '.join(told)}.{where}", reason="the last working days")
 
 
@@ -142,20 +148,22 @@ def _block(one: Worked, situation: Situation, *, is_latest: bool) -> Iterator[Li
     request = "".join(re.findall(r"\d+$", link)[0] for link in record.get("pull_requests", ())[-1:])
     head = f"{_place(one, situation)}{f' · PR #{request}' if request else ''} [{one.session[:8]}]"
     yield Line(head, reason=why, source=one.session, level=1)
+    commits = _commits(one)
     if asked := _asked(record):
         yield line(f"Asked: {asked}")
-    if commits := _commits(record):
+    if commits:
         yield line(f"Commits: {commits}")
-    if edited := _edited(record, situation.changed_files) if is_latest or not commits else "":
+    ended = _ended(record) if is_latest or not commits else ""  # of finished work the commits tell
+    if edited := _edited(record, situation.changed_files, ended) if is_latest or not commits else "":
         yield line(f"{'Edited since' if commits else 'Edited'}: {edited}")
-    if ended := quoted(_ended(record), ENDED):
-        yield line(f"Ended with: {ended}")
+    if ended:
+        yield line(f"Ended with: {quoted(ended, ENDED)}")
     if is_latest:
         yield from map(line, _open(record))
 
 
 def _brief(one: Worked, situation: Situation) -> Line:
-    commits = _commits(one.record, most=2)
+    commits = _commits(one, most=2)
     told = f"committed {commits}" if commits else f"asked {quoted(_request(one.record), SUBJECT)}"
     files = [named(str(name)) for name in one.record.get("uncommitted", ())[:2]]
     loose = f"; edited {', '.join(files)}" if files and not commits else ""
@@ -182,26 +190,45 @@ def _day(day: date, today: date, *, short: bool = False) -> str:
 
 
 def _asked(record: Mapping[str, Any]) -> str:
-    """The first request, and the last one if it asks for more than to commit."""
+    """The first request, and the last one if it asks for more than to commit.
+
+    Beside commits a request that shares no word with them or their files tells nothing ("fix it").
+    """
     first, last = _request(record), str(record.get("last_request", ""))
-    told = quoted(first, ASKED)
-    if not record.get("answered", True) and last == record.get("first_request"):
-        return f"{told}, not answered"
-    telling = len(last.split()) > 4 and not (record.get("commits") and _COMMITTING & _words(last))
-    return f"{told}, last {quoted(last, LAST)}" if telling and last != record.get("first_request") else told
+    done = {term for one in record.get("commits", ()) for term in index_terms(str(one["subject"]))}
+    if done:
+        done.update(term for name, _ in record.get("files", ()) for term in index_terms(str(name)))
+        requests = (_first(record), last)
+        first, last = (text if done.intersection(query_terms(text)) else "" for text in requests)
+    told = quoted(first, ASKED) if first else ""
+    telling = len(last.split()) > 4 and not (done and _COMMITTING & _words(last))
+    if not telling or last == record.get("first_request"):
+        return told
+    open_ = "" if record.get("answered", True) else ", not answered"
+    return f"{told}, last {quoted(last, LAST)}{open_}" if told else f"{quoted(last, LAST)}{open_}"
 
 
 def _request(record: Mapping[str, Any]) -> str:
-    """The first request; of a plan its title; what the session is called where that says more."""
-    first = str(record.get("first_request", "")).strip()
-    if first.startswith("#"):
-        first = first.splitlines()[0].lstrip("# ")
+    """The first request; what the session is called where there is none to speak of."""
+    first = _first(record)
     return first if len(first.split()) > 2 else str(record.get("title") or first)
 
 
-def _commits(record: Mapping[str, Any], most: int = COMMITS) -> str:
-    found = [one for one in record.get("commits", ()) if not str(one["subject"]).startswith(_MINOR)]
-    told = [f"{named(str(one['hash']))} {_subject(str(one['subject']))}".strip() for one in found]
+def _first(record: Mapping[str, Any]) -> str:
+    """The first request, of a plan its title."""
+    first = str(record.get("first_request", "")).strip()
+    return first.splitlines()[0].lstrip("# ") if first.startswith("#") else first
+
+
+def _commits(one: Worked, most: int = COMMITS) -> str:
+    """The branch's commits, newest last; those that say next to nothing only where there is nothing else."""
+    found = [
+        commit
+        for commit in one.record.get("commits", ())
+        if not str(commit["subject"]).startswith(_MINOR) and commit.get("branch") in (None, "", one.branch)
+    ]
+    found = [commit for commit in found if len(query_terms(str(commit["subject"]))) > 2] or found
+    told = [f"{named(str(commit['hash']))} {_subject(str(commit['subject']))}".strip() for commit in found]
     more = f" (and {len(told) - most} before)" if len(told) > most else ""
     return "; ".join(told[-most:]) + more
 
@@ -210,9 +237,11 @@ def _subject(text: str) -> str:
     return clipped(plain(inner(text)), SUBJECT)
 
 
-def _edited(record: Mapping[str, Any], changed: Sequence[str]) -> str:
+def _edited(record: Mapping[str, Any], changed: Sequence[str], ended: str) -> str:
     """Files that were edited after the session's last commit, with the number of edits."""
     loose = list(record.get("uncommitted", ()))
+    if not set(loose) & set(changed) and all(name.rpartition("/")[2] in ended for name in loose):
+        return ""  # the closing words name them
     counts = dict(record.get("files", ()))
     loose.sort(key=lambda name: -counts.get(name, 1))
     told = [f"{named(name)} ({counts[name]})" if counts.get(name, 1) > 1 else named(name) for name in loose]
@@ -222,7 +251,7 @@ def _edited(record: Mapping[str, Any], changed: Sequence[str]) -> str:
 
 
 def _open(record: Mapping[str, Any]) -> Iterator[str]:
-    """What nobody finished: tasks, checks that failed after the last commit, a request without an answer."""
+    """What nobody finished: tasks, and checks that failed after the last commit."""
     tasks = [quoted(str(task["title"]), SUBJECT) for task in record.get("open_tasks", ())]
     if tasks:
         yield f"Open tasks: {', '.join(tasks[:TASKS])}"
@@ -231,13 +260,12 @@ def _open(record: Mapping[str, Any]) -> Iterator[str]:
         if command.get("ordinal", 0) > last:
             error = quoted(str(command.get("error", "")), SUBJECT * 2)
             yield f"Failing then: {quoted(str(command['command']), SUBJECT)}{f': {error}' if error else ''}"
-    request = str(record.get("last_request", ""))
-    if not record.get("answered", True) and len(request.split()) > 2 and request != record["first_request"]:
-        yield f"Not answered: {quoted(request, LAST)}"
 
 
 def _ended(record: Mapping[str, Any]) -> str:
-    """The closing words, without the sentences that only name the commits."""
+    """The closing words, without sentences that only name commits; none if work went on after them."""
+    if not record.get("answered", True):
+        return ""
     hashes = [str(one["hash"])[:7] for one in record.get("commits", ()) if one["hash"]]
     sentences = _SENTENCE.split(closing_words(str(record.get("closing", ""))))
     kept = [one for one in sentences if not any(hash_ in one for hash_ in hashes) or len(one) > ENDED // 2]

@@ -70,8 +70,10 @@ def _retention(home: Path, settings: Settings) -> Check:
     kept = f"events are kept for {days} days" if days else "events are kept for ever"
     text = (
         f"{kept}; `forget` can be undone for {settings.forget_undo_days} days; "
-        f"warnings from {settings.spool_cap_mb} MB of spool and {settings.store_cap_mb} MB of store"
+        f"at most {settings.store_cap_mb} MB of store"
     )
+    if made := retention.room_made(home):
+        text += f"; over that, {retention.told(made[1])}, last on {made[0]:%Y-%m-%d}"
     state = retention.load(home)
     if state is None:
         return ok("retention", text)

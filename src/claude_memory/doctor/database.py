@@ -62,7 +62,8 @@ def _size(seen: Inspection, settings: Settings) -> Check:
     text = f"schema {seen.version}, {size:.1f} MB"
     if size > settings.store_cap_mb:
         limit = f"more than the {settings.store_cap_mb} MB of store_cap_mb"
-        return warn("store", f"{text}, {limit}", "lower keep_events_days")
+        hint = "the drain after the next session takes out the oldest tool output, then messages"
+        return warn("store", f"{text}, {limit}", hint)
     if seen.version < seen.current:
         return warn("store", f"{text}; schema {seen.current} comes with its next use, after a copy")
     return ok("store", text)

@@ -11,8 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.doctor.report import Check, fail, ok, warn
-from claude_memory.install.installer import config_folder, installed, plugin_installed
-from claude_memory.install.plugin import HOOK_FILE, MARKETPLACE, PLUGIN, hook_program
+from claude_memory.install.installer import installed
+from claude_memory.install.plugin import (
+    HOOK_FILE,
+    MARKETPLACE,
+    PLUGIN,
+    config_folder,
+    hook_program,
+    plugin_installed,
+)
 
 _RENEW = "`claude-memory install` renews it"
 

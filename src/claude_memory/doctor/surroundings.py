@@ -239,9 +239,9 @@ def tasks(home: Path, project_root: Path | None) -> Iterator[Check]:
     storage = storage_for(project_root, home=home)
     if not any((folder / "sessions").is_dir() for folder in storage.folders):
         return
-    from claude_memory.tasks.checking import verify
+    from claude_memory.tasks.api import MemoryAPI
 
-    problems = verify(storage=storage)
+    problems = MemoryAPI(storage=storage).verify()
     if not problems:
         yield ok("tasks", "plans and progress are as they were written")
         return

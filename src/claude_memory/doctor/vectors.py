@@ -12,11 +12,12 @@ from claude_memory.embed.protocol import Embedder
 from claude_memory.errors import ConfigFault, EmbedderUnavailable
 from claude_memory.settings import Settings
 from claude_memory.store.model import Inspection
+from claude_memory.vector_work import noted
 
 _NEEDED = ("numpy", "onnxruntime", "tokenizers")  # asked for by name only: loading them takes a second
 _FEW = 100
 _SHARE = 0.05
-_EMBED = "`claude-memory reindex` makes them; so does every search and drain, a few at a time"
+_EMBED = "`claude-memory reindex` makes them now"
 
 
 def search(home: Path, settings: Settings, view: Inspection, *, deep: bool) -> Iterator[Check]:
@@ -46,7 +47,7 @@ def search(home: Path, settings: Settings, view: Inspection, *, deep: bool) -> I
         )
         return
     yield from _tried(embedder, model) if deep else [ok("search", f"words and meaning ({model})")]
-    yield from _coverage(model, view)
+    yield from _coverage(home, model, view)
 
 
 def _tried(embedder: Embedder, model: str) -> Iterator[Check]:
@@ -58,19 +59,17 @@ def _tried(embedder: Embedder, model: str) -> Iterator[Check]:
         yield ok("search", f"words and meaning ({model}, tried now, {len(vector)} dimensions)")
 
 
-def _coverage(model: str, view: Inspection) -> Iterator[Check]:
+def _coverage(home: Path, model: str, view: Inspection) -> Iterator[Check]:
     if view.passages is None:
         return
     others = {name: count for name, count in view.vectors.items() if name != model}
-    missing = view.passages - view.vectors.get(model, 0)
+    progress = noted(home, view.passages, view.passages - view.vectors.get(model, 0))
     if others:
         name, count = max(others.items(), key=lambda item: item[1])
         yield warn(
             "vectors", f"{count} vectors of another model ({name})", "`claude-memory reindex` drops them"
         )
-    if missing > max(_FEW, view.passages * _SHARE):
-        yield warn(
-            "vectors", f"{missing} of {view.passages} passages have none, and are found by words only", _EMBED
-        )
-    elif not others:
-        yield ok("vectors", f"{view.passages - missing} of {view.passages} passages have one")
+    if progress.missing > max(_FEW, view.passages * _SHARE) and (progress.stopped or not progress.working):
+        yield warn("vectors", progress.words, _EMBED)
+    elif not others or progress.missing:
+        yield ok("vectors", progress.words)

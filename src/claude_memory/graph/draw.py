@@ -82,18 +82,8 @@ def graphml(found: Neighbourhood) -> str:
         for edge in found.edges
     ]
     head = '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
-    return "\n".join(
-        [
-            head,
-            *keys,
-            '<graph id="memory" edgedefault="directed">',
-            *nodes,
-            *edges,
-            "</graph>",
-            "</graphml>",
-            "",
-        ]
-    )
+    opened = '<graph id="memory" edgedefault="directed">'
+    return "\n".join([head, *keys, opened, *nodes, *edges, "</graph>", "</graphml>", ""])
 
 
 def _places(found: Neighbourhood) -> dict[Entity, tuple[float, float]]:
@@ -136,12 +126,7 @@ def _svg_node(node: Entity, place: tuple[float, float], text: str) -> str:
     )
 
 
-FORMS: dict[str, Callable[[Neighbourhood], str]] = {
-    "text": text,
-    "svg": svg,
-    "mermaid": mermaid,
-    "graphml": graphml,
-}
+FORMS = {"text": text, "svg": svg, "mermaid": mermaid, "graphml": graphml}
 
 
 def _xml(text: str) -> str:

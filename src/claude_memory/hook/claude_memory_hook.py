@@ -1,8 +1,7 @@
 """Capture one event of a coding agent: standard input to one file in the spool, byte for byte.
 
-Run as `python -I -S claude_memory_hook.py EVENT [--agent NAME] [--home FOLDER] [--site FOLDERS]`.
-Standard library
-only. A script is compiled anew at every run, so each line and import here is paid for by each event:
+Run as `python -I -S claude_memory_hook.py EVENT [--agent NAME] [--home FOLDER] [--site FOLDERS]`. Standard
+library only. A script is compiled anew at every run, so each line and import here is paid for by each event:
 it parses nothing, takes no lock, opens no port, and exits 0 whatever happens. What an event wants
 beyond its capture is done by the package found in `--site`, in claude_memory.surfaces.hooks.after.
 """
@@ -57,7 +56,8 @@ def main(argv: "Sequence[str]", stdin_fd: int = 0, environ: "Mapping[str, str] |
         event = words[0] if words else "unknown"
         followed = bool(site) and event in FOLLOWED
         content = list(_chunks(stdin_fd)) if followed else _chunks(stdin_fd)
-        spool(home, event, agent, content)
+        if environ.get("CLAUDE_MEMORY_READONLY", "0") in ("", "0"):
+            spool(home, event, agent, content)
         if followed:
             missed = "captured, not answered"
             if pinned:
@@ -161,6 +161,9 @@ def _write(descriptor: int, chunk: bytes) -> None:
 def _follow(home: str, event: str, agent: str, raw: bytes, site: str) -> None:
     import os
 
+    # An upgrade may come with another Python, and so with another folder in the same environment.
+    root, version = os.path.dirname(os.path.dirname(sys.executable)), sys.version_info  # noqa: PTH120
+    site += f"{os.pathsep}{root}/lib/python{version[0]}.{version[1]}/site-packages"
     sys.path += site.split(os.pathsep)
     # Copies of this file outlive releases: the package keeps this name and these arguments.
     try:
@@ -170,7 +173,7 @@ def _follow(home: str, event: str, agent: str, raw: bytes, site: str) -> None:
         with open(home + "/cache/hook-gone", "w") as mark:  # noqa: PTH123
             mark.write(sys.executable)
         raise
-
+    _discard(home + "/cache/hook-gone")  # all is there again, whatever an upgrade took away meanwhile
     follow(home, event, agent, raw, site)
 
 

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def _rows(
     database: ForeignDatabase, tables: set[str], path: Path, store: Store
 ) -> Iterator[StoredMemory | None]:
     """A memory per row of each table that is there; None for a row that says nothing."""
-    projects = _Projects(store)
+    project = cache(partial(_project, store))
     sessions = _session_facts(database) if "sdk_sessions" in tables else {}
     for table in TABLES:
         if table not in tables:
@@ -98,7 +99,7 @@ def _rows(
         for row in database.rows(f"SELECT rowid AS rowid_, * FROM {table} ORDER BY rowid"):
             shared = sessions.get(_session_key(row), {})
             facts = {**row, **{key: value for key, value in shared.items() if row.get(key) is None}}
-            yield _memory(table, facts, path, projects.of(str(facts.get("project") or "claude-mem")))
+            yield _memory(table, facts, path, project(str(facts.get("project") or "claude-mem")))
 
 
 def _session_key(facts: Mapping[str, Any]) -> str:
@@ -114,21 +115,14 @@ def _session_facts(database: ForeignDatabase) -> dict[str, dict[str, Any]]:
     return known
 
 
-class _Projects:
+def _project(store: Store, name: str) -> ProjectId:
     """claude-mem knows projects by name only; each becomes a project of that name."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._named: dict[str, ProjectId] = {}
-
-    def of(self, name: str) -> ProjectId:
-        if name not in self._named:
-            known = [item for item in self._store.projects() if item.name == name]
-            identity = ProjectIdentity((f"claude-mem:{name}",), name, "")
-            # One project of that name is surely meant; with several, none of them is.
-            found = known[0] if len(known) == 1 else self._store.project_for(identity)
-            self._named[name] = found.id
-        return self._named[name]
+    known = [item for item in store.projects() if item.name == name]
+    # One project of that name is surely meant; with several, none of them is.
+    found = (
+        known[0] if len(known) == 1 else store.project_for(ProjectIdentity((f"claude-mem:{name}",), name, ""))
+    )
+    return found.id
 
 
 def _memory(table: str, facts: Mapping[str, Any], path: Path, project: ProjectId) -> StoredMemory | None:

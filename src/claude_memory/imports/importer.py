@@ -7,7 +7,6 @@ Files are read by workers beside this process when there is much to do; only thi
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -23,7 +22,8 @@ from claude_memory.platform.files import private_folder
 from claude_memory.platform.locks import held
 from claude_memory.settings import Settings
 from claude_memory.store.archive_model import NewMessage
-from claude_memory.store.protocol import Archive, Store
+from claude_memory.store.protocol import Store
+from claude_memory.text.times import deadline
 from claude_memory.transcripts import places
 from claude_memory.transcripts.model import SourceFile
 
@@ -75,7 +75,6 @@ class Request:
 def import_history(
     home: Path,
     store: Store,
-    archive: Archive,
     settings: Settings,
     request: Request,
     *,
@@ -87,10 +86,10 @@ def import_history(
     busy = "another import is running; it goes on where it is"
     # The one in a drain's slack is short, and worth waiting for.
     with held(lock, wait_seconds=request.wait_seconds, conflict=busy):
-        run = _Run(store, archive, settings, request, progress)
+        run = _Run(store, settings, request, progress)
         run.all()
         memories = understand(run.late) if understand is not None else 0
-        waiting = len(archive.waiting(WAITING_COUNTED)) if understand is not None else 0
+        waiting = len(store.archive.waiting(WAITING_COUNTED)) if understand is not None else 0
     return replace(run.done, memories=memories, waiting=waiting)
 
 
@@ -136,17 +135,15 @@ class _Run:
     """One import's state."""
 
     store: Store
-    archive: Archive
     settings: Settings
     request: Request
     progress: Callable[[Progress], None] | None
     done: Imported = field(default_factory=Imported)
     projects: dict[str, ProjectId] = field(default_factory=dict)
-    end: float | None = None
+    late: Callable[[], bool] = lambda: False  # whether the time is up
 
     def all(self) -> None:
-        budget = self.request.budget_seconds
-        self.end = None if budget is None else time.monotonic() + budget
+        self.late = deadline(self.request.budget_seconds)
         tasks = list(self._tasks())
         total = sum(max(0, task.source.size - task.start.offset) for task in tasks)
         waiting: list[Batch] = []
@@ -161,12 +158,8 @@ class _Run:
                 return
         self._commit(waiting, total)
 
-    def late(self) -> bool:
-        """Whether the time is up."""
-        return self.end is not None and time.monotonic() >= self.end
-
     def _tasks(self) -> Iterator[Task]:
-        known = {file.path: file for file in self.archive.files()}
+        known = {file.path: file for file in self.store.archive.files()}
         for source, own in sources(self.request):
             start = start_of(source, known.get(str(source.path)))
             if start is not None:
@@ -184,7 +177,7 @@ class _Run:
     def _commit(self, waiting: list[Batch], total: int) -> None:
         """Small files share a transaction: each commit costs a sync and a piece of the index."""
         messages = [self._placed(message) for batch in waiting for message in batch.messages]
-        added = self.archive.add(messages, self.projects, [batch.file for batch in waiting])
+        added = self.store.archive.add(messages, self.projects, [batch.file for batch in waiting])
         self.done = Imported(
             files=self.done.files + sum(batch.last for batch in waiting),
             sessions=self.done.sessions + added.sessions,
@@ -200,12 +193,9 @@ class _Run:
 
     def _placed(self, message: NewMessage) -> NewMessage:
         """The message, with its project named in the event that it is."""
-        id_ = self._project(message.cwd)
+        if message.cwd not in self.projects:
+            found = project.resolve_noted(message.cwd, self.store.project_for, thorough=True)
+            self.projects[message.cwd] = found.id
         if message.event is None:
             return message
-        return replace(message, event=replace(message.event, project=id_))
-
-    def _project(self, cwd: str) -> ProjectId:
-        if cwd not in self.projects:
-            self.projects[cwd] = project.resolve_noted(cwd, self.store.project_for, thorough=True).id
-        return self.projects[cwd]
+        return message._replace(event=replace(message.event, project=self.projects[message.cwd]))

@@ -10,27 +10,24 @@ import copyreg
 import gc
 import os
 import pickle
-import struct
 import subprocess
 import sys
 import threading
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import fields
 from operator import attrgetter
+from queue import Empty, Queue
 from typing import IO, Any
 
 from claude_memory.errors import StoreFault
 from claude_memory.imports.reading import Batch, Task, batches
 from claude_memory.model import Event, StoredMemory
 from claude_memory.settings import Settings
-from claude_memory.store.archive_model import NewMessage
 
-AHEAD_BYTES = 12 << 20  # that each worker may be ahead, so that it goes on while the writer commits
+AHEAD = 2  # batches that each worker may be ahead, so that it goes on while the writer commits
 # Messages make no cycles, and thousands of them wait: looking through them for garbage is for nothing.
 _COLLECT_AFTER = (100_000, 20, 20)
-_LENGTH = struct.Struct(">Q")
 _PROGRAM = "from claude_memory.imports.pool import work; work()"
 
 
@@ -49,45 +46,11 @@ def pooled(tasks: Sequence[Task], settings: Settings, count: int) -> Iterator[Ba
             yield batch
 
 
-class _Waiting:
-    """Batches as they came off the pipe, up to so many bytes; they are unpickled one at a time."""
-
-    def __init__(self) -> None:
-        self._held: deque[bytes | None] = deque()
-        self._bytes = 0
-        self._changed = threading.Condition()
-        self._closed = False
-
-    def put(self, content: bytes | None) -> bool:
-        """Add one when there is room for it, None for the end; false if nobody wants any more."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._bytes < AHEAD_BYTES)
-            self._held.append(content)
-            self._bytes += len(content or b"")
-            self._changed.notify_all()
-            return not self._closed
-
-    def get(self) -> bytes | None:
-        """The next one, as soon as it is there; None for the end."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._held)
-            content = self._held.popleft()
-            self._bytes -= len(content or b"")
-            self._changed.notify_all()
-            return content
-
-    def close(self) -> None:
-        """Let nobody wait for room any more."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-
-
 class _Worker:
     """One worker as the writer sees it: a thread takes its batches off the pipe, some way ahead."""
 
     def __init__(self, tasks: list[Task], settings: Settings) -> None:
-        self._waiting = _Waiting()
+        self._ahead: Queue[Batch | None] = Queue(AHEAD)
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in sys.path if place)}
         self._process = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM],
@@ -96,7 +59,8 @@ class _Worker:
             env=environment,
             start_new_session=True,  # an interrupt is for the writer, which ends its workers
         )
-        _send(_pipe(self._process.stdin), (tasks, settings))
+        assert self._process.stdin is not None
+        _send(self._process.stdin, (tasks, settings))
         self._thread = threading.Thread(target=self._take, daemon=True)
         self._thread.start()
 
@@ -105,52 +69,38 @@ class _Worker:
 
     def __exit__(self, *_: object) -> None:
         self._process.kill()
-        self._waiting.close()
-        self._thread.join()
+        while self._thread.is_alive():  # it may wait for room
+            with suppress(Empty):
+                self._ahead.get(timeout=0.05)
         for pipe in (self._process.stdin, self._process.stdout):
             with suppress(OSError):
-                _pipe(pipe).close()
+                assert pipe is not None
+                pipe.close()
         self._process.wait()
 
     def next(self) -> Batch:
         """The worker's next batch."""
-        content = self._waiting.get()
-        if content is None:
+        batch = self._ahead.get()
+        if batch is None:
             raise StoreFault("a reading process ended early; import again to go on where it was")
-        batch: Batch = pickle.loads(content)  # noqa: S301  our own process sent it
         return batch
 
     def _take(self) -> None:
-        content: bytes | None = b""
-        while content is not None:
-            content = _receive(_pipe(self._process.stdout))
-            if not self._waiting.put(content):
+        assert self._process.stdout is not None
+        batch: Batch | None
+        while True:
+            try:
+                batch = pickle.load(self._process.stdout)  # noqa: S301  our own process sent it
+            except (EOFError, OSError, ValueError, pickle.UnpicklingError):
+                batch = None
+            self._ahead.put(batch)
+            if batch is None:
                 return
 
 
-def _pipe(handle: IO[bytes] | None) -> IO[bytes]:
-    assert handle is not None
-    return handle
-
-
 def _send(pipe: IO[bytes], value: Any) -> None:
-    content = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-    pipe.write(_LENGTH.pack(len(content)))
-    pipe.write(content)
+    pickle.dump(value, pipe, pickle.HIGHEST_PROTOCOL)
     pipe.flush()
-
-
-def _receive(pipe: IO[bytes]) -> bytes | None:
-    """What the other side sent; None when it is gone."""
-    try:
-        head = pipe.read(_LENGTH.size)
-        if len(head) < _LENGTH.size:
-            return None
-        (length,) = _LENGTH.unpack(head)
-        content = pipe.read(length)
-        return content if len(content) == length else None
-    except (OSError, ValueError):
-        return None
 
 
 def _hand_over_by_position(kind: type[Any]) -> None:
@@ -162,15 +112,14 @@ def _hand_over_by_position(kind: type[Any]) -> None:
 def work() -> None:
     """A worker's whole life: take the tasks, read them, hand the batches over."""
     gc.set_threshold(*_COLLECT_AFTER)
-    for kind in (NewMessage, Event, StoredMemory):
+    for kind in (Event, StoredMemory):
         _hand_over_by_position(kind)
     if hasattr(os, "nice"):
         os.nice(5)
-    given = _receive(sys.stdin.buffer)
-    tasks, settings = pickle.loads(given) if given else ((), Settings())  # noqa: S301  from our own process
     try:
+        tasks, settings = pickle.load(sys.stdin.buffer)  # noqa: S301  from our own process
         for task in tasks:
             for batch in batches(task, settings):
                 _send(sys.stdout.buffer, batch)
-    except BrokenPipeError:
+    except (BrokenPipeError, EOFError):
         os._exit(0)  # nobody is there to hear of it

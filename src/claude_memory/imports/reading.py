@@ -20,7 +20,8 @@ from claude_memory.settings import Settings
 from claude_memory.store.archive_model import ImportFile, NewMessage
 from claude_memory.transcripts import documents, lines
 from claude_memory.transcripts.claude import AGENT as CLAUDE
-from claude_memory.transcripts.model import Reader, Role, SourceFile, Turn
+from claude_memory.transcripts.model import Role, SourceFile, Turn
+from claude_memory.transcripts.plain import Reader
 from claude_memory.transcripts.readers import READERS, is_bookkeeping
 
 BATCH_BYTES = 4 << 20  # of transcript between two commits
@@ -142,7 +143,7 @@ class _Run:
 
     def whole(self) -> Iterator[Batch]:
         """Sources that are one document, or a database: read again as a whole when they change."""
-        for document in documents.whole(self.task.source, self.task.start.state.get("reader", {})):
+        for document in documents.whole(self.task.source):
             self._document(document)
             if len(self.messages) >= BATCH_MESSAGES and self.reader.settled:
                 yield self.batch(last=False)
@@ -222,15 +223,8 @@ def start_of(source: SourceFile, known: ImportFile | None) -> Start | None:
     same = (known.size, known.modified_ns, known.inode) == (source.size, source.modified_ns, source.inode)
     if same and (known.offset >= known.size or not known.tail):
         return None
-    if (
-        known.tail
-        and known.offset <= source.size
-        and prints(source.path, known.offset)
-        == (
-            known.head,
-            known.tail,
-        )
-    ):
+    known_prints = (known.head, known.tail)
+    if known.tail and known.offset <= source.size and prints(source.path, known.offset) == known_prints:
         return None if known.offset == source.size else Start(known.offset, known.state, known.skipped)
     return Start()
 

@@ -23,6 +23,7 @@ from claude_memory.install.plugin import (
     HOOK_FILE,
     MARKETPLACE,
     PLUGIN,
+    config_folder,
     hook_program,
     marketplace_folder,
     write_marketplace,
@@ -104,16 +105,6 @@ def installed(project_root: Path) -> list[tuple[str, Path]]:
                 if raw and edit.what.startswith("hooks") and entries.has_hooks(raw):
                     found.append((agent, edit.path))
     return found
-
-
-def plugin_installed(config_folder: Path) -> list[Path]:
-    """The plugin's copies in the client's cache, newest last."""
-    return sorted(config_folder.glob(f"plugins/cache/{MARKETPLACE}/{PLUGIN}/*/hooks/{HOOK_FILE}"))
-
-
-def config_folder() -> Path:
-    """Where the client keeps its settings."""
-    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
 
 
 def _install_plugin(home: Path, place: Place, client: str, *, dry_run: bool) -> list[Step]:

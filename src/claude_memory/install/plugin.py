@@ -6,6 +6,7 @@ the folders to import from are written into it. Made anew by every `install`.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -27,9 +28,13 @@ HOOK_FILE = "claude_memory_hook.py"
 
 _PACKAGE = Path(claude_memory.__file__).parent
 _NEEDED = ("apsw", "Stemmer")
-# A virtual environment may be removed, an interpreter upgraded away. A hook would then fail for all
-# to see, and Python without its program even exits 2, by which a client blocks. So the shell looks first.
-_GUARD = '[ -x "$0" ] && [ -r "$3" ] && exec "$0" "$@"; {{ echo "$0" > {mark}; }} 2> /dev/null; exit 0'
+# A virtual environment may be removed, an interpreter upgraded away or left without its library. A hook
+# would then fail for all to see, and Python without its program even exits 2, by which a client blocks. So
+# the shell looks first and ends with 0 whatever happens. It leaves a mark, unless the hook was killed (>134).
+_GUARD = (
+    '[ -x "$0" ] && [ -r "$3" ] && "$0" "$@" 2> /dev/null && exit 0; [ $? -gt 134 ] || '
+    '{{ echo "$0" > {mark}; }} 2> /dev/null; exit 0'
+)
 
 
 def source() -> Path:
@@ -71,10 +76,27 @@ def hook_command(program: str, event: str, agent: str = "claude-code", *, home: 
 
 
 def renew_hook_program(home: Path) -> None:
-    """After an upgrade: give the home the hook program of this release, if it has one."""
-    target, shipped = home / "hooks" / HOOK_FILE, hook_program().read_bytes()
-    if target.is_file() and target.read_bytes() != shipped:
-        write_atomically(target, shipped)
+    """After an upgrade: put this release's hook program wherever hooks of this home run one."""
+    shipped, own = hook_program().read_bytes(), home / "hooks" / HOOK_FILE
+    for target in (own, *plugin_installed(config_folder())):
+        with contextlib.suppress(OSError):  # the old one goes on working
+            if target.read_bytes() != shipped and (target == own or _serves(target, home)):
+                write_atomically(target, shipped)
+
+
+def _serves(program: Path, home: Path) -> bool:
+    """Whether a plugin's hooks keep what they capture in this home."""
+    return json.dumps(str(home.absolute())) in program.with_name("hooks.json").read_text("utf-8")
+
+
+def plugin_installed(client_folder: Path) -> list[Path]:
+    """The plugin's hook programs in the client's cache, newest last."""
+    return sorted(client_folder.glob(f"plugins/cache/{MARKETPLACE}/{PLUGIN}/*/hooks/{HOOK_FILE}"))
+
+
+def config_folder() -> Path:
+    """Where the client keeps its settings."""
+    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
 
 
 def server_command(home: Path | None = None) -> list[str]:

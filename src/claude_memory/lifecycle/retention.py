@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import MemoryFilter, MemoryId, SearchScope, Status
+from claude_memory.platform import logs
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.store.archive_model import EventFilter
-from claude_memory.store.model import Pruned
+from claude_memory.store.model import MadeRoom, Pruned
 
 if TYPE_CHECKING:
     from claude_memory.settings import Settings
@@ -27,6 +28,8 @@ DAY = 86_400.0
 JUMP_SECONDS = 35 * DAY  # who was away for longer loses nothing but a day
 SET_BACK_SECONDS = 3_600.0  # clocks are corrected by seconds all the time
 GRACE_SECONDS = DAY
+_BYTES_IN_MB = 1 << 20
+_ROOM = "room.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,38 @@ def _events_to_go(store: Store, settings: Settings, now: datetime) -> float | No
     if not settings.keep_events_days or not newest:
         return None
     return (min(now, newest[0].timestamp) - timedelta(days=settings.keep_events_days)).timestamp()
+
+
+def keep_within_cap(home: Path, store: Store, settings: Settings, now: datetime) -> MadeRoom:
+    """Let the oldest go while the store is over its cap; what went is logged and kept for `doctor`."""
+    cap = settings.store_cap_mb * _BYTES_IN_MB
+    gone = store.archive.make_room(cap)
+    if gone == MadeRoom():
+        return gone
+    gone += store.archive.make_room(cap - cap // 10)  # so that it is not done again after every session
+    logs.logger("upkeep").warning("over store_cap_mb: %s", told(gone))
+    known = room_made(home)
+    document = asdict(gone + known[1] if known else gone) | {"at": now.timestamp()}
+    write_atomically(private_folder(home / "cache") / _ROOM, json.dumps(document).encode())
+    return gone
+
+
+def room_made(home: Path) -> tuple[datetime, MadeRoom] | None:
+    """When the cap was last kept, and all that went for it."""
+    try:
+        document = json.loads((home / "cache" / _ROOM).read_bytes())
+        at = datetime.fromtimestamp(float(document.pop("at")), UTC)
+        return at, MadeRoom(**{name: int(count) for name, count in document.items()})
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError):
+        return None
+
+
+def told(gone: MadeRoom) -> str:
+    """What went, in words."""
+    return (
+        f"{gone.tool_outputs} tool outputs, {gone.messages} messages and {gone.exchanges} exchanges went, "
+        "the oldest first"
+    )
 
 
 def load(home: Path) -> Retention | None:

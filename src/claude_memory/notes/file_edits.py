@@ -27,6 +27,7 @@ from claude_memory.platform.files import (
     write_atomically,
 )
 from claude_memory.redact import kept_change, kept_document
+from claude_memory.settings import require_writing
 
 WAIT_SECONDS = 10.0
 _ATTEMPTS = 5
@@ -39,6 +40,7 @@ def edit(path: Path, change: Callable[[str], str], *, home: Path) -> bool:
     Whoever appends without a lock loses nothing: what came to the old file while the new one was made is
     carried over, and who comes later sees that the file is another one (`append`).
     """
+    require_writing(f"writing {path.name}")
     with _held(path, home):
         for _ in range(_ATTEMPTS):
             refuse_special(path)
@@ -67,6 +69,7 @@ def append(path: Path, content: bytes, *, title: bytes = b"", sync: bool = True)
     Where somebody put a new file in its place meanwhile, the bytes are added to that one, too: twice is
     better than never. A half-written line before them is ended first.
     """
+    require_writing(f"writing {path.name}")
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     for _ in range(_ATTEMPTS):
         descriptor = os.open(path, flags, FILE_MODE)

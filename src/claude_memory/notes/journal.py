@@ -25,6 +25,7 @@ from claude_memory.store.archive_model import Conversation
 from claude_memory.store.protocol import Store
 from claude_memory.text.words import query_terms, shorten
 from claude_memory.understand import commands, sessions, tools
+from claude_memory.understand.agent_summary import called_open
 from claude_memory.understand.model import Command, Exchange, SessionRecord
 from claude_memory.understand.statements import closing_points
 
@@ -36,12 +37,6 @@ MOST_STREAMS = 6
 MOST_LEARNED = 5  # of one session
 SUMMARY_CHARACTERS = 400
 _STATE = "journal.json"
-_OPEN_HEAD = re.compile(
-    r"^[#*\s]*(?:next steps?|remaining|still open|open (?:points|threads|questions|issues)|to ?do|left to do)"
-    r"\b[:*\s]*(.*)$",
-    re.IGNORECASE,
-)
-_OPEN_ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(?:\[ \]\s+)?(.{4,200})$")
 # What a linter finds is put right and forgotten; and lines of a report that only say that something failed.
 _STYLE = re.compile(r"lint|fmt|format|ruff|black|isort|prettier|biome|vet|staticcheck|style|codespell")
 _EMPTY = re.compile(
@@ -214,24 +209,10 @@ def _day_entry(line: SessionLine, record: SessionRecord) -> str:
 def open_threads(record: SessionRecord) -> list[str]:
     """What is left to do: the agent's open tasks, what its last words call open, what was not answered."""
     threads = [task.title for task in record.open_tasks]
-    threads += _called_open(record.closing)
+    threads += called_open(record.closing)
     if not record.answered and record.last_request:
         threads.append(f"not answered: {shorten(' '.join(record.last_request.split()), 160)}")
     return list(dict.fromkeys(" ".join(text.split()) for text in threads))[:MOST_OPEN]
-
-
-def _called_open(closing: str) -> Iterator[str]:
-    under = False
-    for line in closing.splitlines():
-        head, item = _OPEN_HEAD.match(line), _OPEN_ITEM.match(line)
-        if head:
-            under = True
-            if len(query_terms(head[1])) > 1:
-                yield head[1].strip(" *")[:200]
-        elif under and item:
-            yield item[1].strip(" *")
-        elif line.strip():
-            under = False
 
 
 def solved(exchanges: Sequence[Exchange]) -> Iterator[str]:

@@ -64,12 +64,14 @@ def without(value: Any, holder: Holder, *, pieces: bool = False) -> Any:
 
     With `pieces`, also what is only a part of a sentence goes: for what was made out of other texts.
     """
+    told = says if pieces else holds
     if isinstance(value, dict):
         return {name: without(item, holder, pieces=pieces) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        left = [without(item, holder, pieces=pieces) for item in value if not _gone(item, holder, pieces)]
+        kept = (item for item in value if not (isinstance(item, str) and told(item, holder)))
+        left = [without(item, holder, pieces=pieces) for item in kept]
         return [item for item in left if not _lost_its_substance(item)]
-    if isinstance(value, str) and (says if pieces else holds)(value, holder):
+    if isinstance(value, str) and told(value, holder):
         return _spared(value, holder, pieces)
     return value
 
@@ -89,10 +91,6 @@ def _readings(text: str) -> Iterator[list[str]]:
     yield words(text)
     if "\\" in text:
         yield words(text, escaped=True)
-
-
-def _gone(item: Any, holder: Holder, pieces: bool) -> bool:
-    return isinstance(item, str) and (says if pieces else holds)(item, holder)
 
 
 def _lost_its_substance(entry: Any) -> bool:
@@ -133,7 +131,6 @@ class Sentences:
         return any(word in plain for word in self._longest)
 
     def spans(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
-        """First and last word of every place where a sentence stands."""
         said = " ".join(words)
         for wanted in self._wanted:
             place = said.find(wanted)
@@ -202,7 +199,6 @@ class Hashed:
         return bool(self._by_anchor)
 
     def spans(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
-        """First and last word of every place where a sentence stands."""
         numbers = [_number(self._salt, word) for word in words] if self._by_anchor else []
         for width, anchors in self._by_anchor.items():
             top = pow(_BASE, width, _MODULUS)
@@ -234,16 +230,13 @@ class Several:
         self._holders = list(holders)
 
     def likely(self, text: str) -> bool:
-        """Whether any of them may be there."""
         return any(holder.likely(text) for holder in self._holders)
 
     def spans(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
-        """Where any of them stands."""
         for holder in self._holders:
             yield from holder.spans(words)
 
     def is_piece(self, text: str) -> bool:
-        """Whether it is a part of any."""
         return any(holder.is_piece(text) for holder in self._holders)
 
 

@@ -197,7 +197,7 @@ def _scan(store: Store, question: Question, limit: int) -> tuple[VectorScan | No
     own = scans[0]
     nearest = tuple(dict.fromkeys(chain.from_iterable(scan.candidates for scan in scans)))
     answers = {id_ for id_, _ in own.candidates}
-    return (replace(own, candidates=nearest) if own.scanned else None), answers
+    return (own._replace(candidates=nearest) if own.scanned else None), answers
 
 
 def _cosines(

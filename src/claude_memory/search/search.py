@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -57,10 +57,11 @@ def search(
     now: datetime,
     boost_files: Sequence[str] = (),
     boosts: Mapping[MemoryId, float] = NO_BOOSTS,
+    stale: Callable[[StoredMemory], str] = lambda _: "",
 ) -> list[Hit]:
     """The memories that answer best, best first; an empty list if nothing speaks for any.
 
-    Without a `min_relevance` the list ends where relevance falls to nothing.
+    Without a `min_relevance` the list ends where relevance falls to nothing. `stale` tells what is outdated.
     """
     if limit <= 0 or not query.strip():
         return []
@@ -77,7 +78,7 @@ def search(
             break
         if min_relevance is None and ceiling <= NOTHING and _pads(ranking, item, hits):
             break
-        hits.append(_hit(ranking, item, ceiling))
+        hits.append(_hit(ranking, item, ceiling, stale(item.memory)))
     return hits
 
 
@@ -219,7 +220,7 @@ def _conversation_of_record(memory: StoredMemory) -> str:
     return str(told.get("conversation")) if told.get("source") == "session" else ""
 
 
-def _hit(ranking: Ranking, item: Judged, relevant: float) -> Hit:
+def _hit(ranking: Ranking, item: Judged, relevant: float, stale: str) -> Hit:
     memory = item.memory
     return Hit(
         id=memory.id,
@@ -236,6 +237,7 @@ def _hit(ranking: Ranking, item: Judged, relevant: float) -> Hit:
         superseded_by=memory.superseded_by,
         score=round(item.score, 6),
         place=_place(memory),
+        stale=stale,
     )
 
 

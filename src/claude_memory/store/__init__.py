@@ -43,11 +43,14 @@ def files_read(home: Path, settings: Settings) -> dict[str, tuple[int, int]]:
     return inspection.files_read(path) if path.exists() else {}
 
 
-def check_file(path: Path) -> None:
-    """Verify the database of a backup, that it is a store and nothing more: StoreCorrupt, SchemaTooNew."""
+def check_file(path: Path, *, in_use: bool = False) -> None:
+    """Verify the database of a backup, that it is a store and nothing more: StoreCorrupt, SchemaTooNew.
+
+    Of one that is in use, its pages are left alone.
+    """
     from claude_memory.store.sqlite import inspection
 
-    inspection.check_file(path)
+    inspection.check_file(path, in_use=in_use)
 
 
 def own_words(path: Path) -> tuple[int, int]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from claude_memory.model import Event, EventId, EventKind, ProjectId, SessionId, StoredMemory
 
 
-@dataclass(frozen=True, slots=True)
-class NewMessage:
+class NewMessage(NamedTuple):
     """One turn, ready to be kept: redacted, bounded, with what it leaves as event and memories.
 
     A message is known when any of its keys is: a copy of a conversation shares at least one.
@@ -35,10 +33,13 @@ class NewMessage:
     packed: bytes | None = None  # the text compressed, if that was done already
     event: Event | None = None
     imported: bool = False  # from a history that was not written on this machine
+    # Of a message that another home kept: its event, its project, its place among the others.
+    event_id: str = ""
+    project: ProjectId | None = None
+    moment: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ImportFile:
+class ImportFile(NamedTuple):
     """How far a source was read, and what tells that it is still the same file."""
 
     path: str
@@ -50,11 +51,10 @@ class ImportFile:
     head: str
     tail: str
     skipped: int = 0
-    state: Mapping[str, Any] = field(default_factory=dict)
+    state: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Archived:
+class Archived(NamedTuple):
     """What a batch added."""
 
     messages: int = 0
@@ -63,8 +63,7 @@ class Archived:
     events: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Understood:
+class Understood(NamedTuple):
     """One exchange of a conversation: the memory it is found by, its place, and its parts as a document."""
 
     memory: StoredMemory
@@ -73,8 +72,7 @@ class Understood:
     record: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Conversation:
+class Conversation(NamedTuple):
     """One archived conversation."""
 
     number: int
@@ -99,8 +97,7 @@ class Conversation:
         return self.title or ("(a sub-agent's work)" if self.parent else "(no title)")
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """One archived message; `ordinal` counts from 1 within its conversation."""
 
     number: int
@@ -118,8 +115,7 @@ class Message:
     branch: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingCompactions:
+class WaitingCompactions(NamedTuple):
     """A session with reports of compactions that are not summed up yet."""
 
     session: SessionId
@@ -127,8 +123,7 @@ class WaitingCompactions:
     latest: EventId  # the one that came in last
 
 
-@dataclass(frozen=True, slots=True)
-class EventFilter:
+class EventFilter(NamedTuple):
     """Which events a timeline wants."""
 
     session: SessionId | None = None
@@ -138,8 +133,7 @@ class EventFilter:
     ids: tuple[EventId, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationFilter:
+class ConversationFilter(NamedTuple):
     """Which conversations a question is about. Empty fields do not restrict."""
 
     agent: str | None = None

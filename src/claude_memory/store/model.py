@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from claude_memory.model import MemoryId, PassageId
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
+class Added(NamedTuple):
     """What a write did: known ids and erased content are passed over, never stored twice."""
 
     memories: int = 0
@@ -20,8 +19,7 @@ class Added:
     tombstoned: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One numbered change: what a mirror writes down, and what two homes exchange.
 
     `record` is what a line of memories.jsonl says: {"change", "at", "memory": {...}} for a state,
@@ -34,8 +32,7 @@ class Change:
     clock: int  # microseconds, never back and never twice: orders the changes of several homes
 
 
-@dataclass(frozen=True, slots=True)
-class TermStatistics:
+class TermStatistics(NamedTuple):
     """The figures BM25 needs of one scope."""
 
     passages: int
@@ -43,8 +40,7 @@ class TermStatistics:
     document_frequency: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class VectorScan:
+class VectorScan(NamedTuple):
     """The nearest passages and the distribution of all cosines in the scope, by exact scan."""
 
     candidates: tuple[tuple[PassageId, float], ...]
@@ -54,8 +50,7 @@ class VectorScan:
     deviation: float
 
 
-@dataclass(frozen=True, slots=True)
-class Integrity:
+class Integrity(NamedTuple):
     """What a full check found. `problems` is empty in a healthy store."""
 
     problems: tuple[str, ...]
@@ -65,8 +60,7 @@ class Integrity:
     vectors: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class StoreStats:
+class StoreStats(NamedTuple):
     """Counts for `stats` and `doctor`."""
 
     schema_version: int
@@ -81,8 +75,7 @@ class StoreStats:
     newest: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Inspection:
+class Inspection(NamedTuple):
     """What was seen of a store without opening it for use. What could not be read in time is None."""
 
     version: int  # 0 for a file in which nothing is yet
@@ -96,7 +89,7 @@ class Inspection:
     pending_changes: int | None = None
     last_change: int | None = None
     texts: Mapping[str, bytes] | None = None  # a digest of the words of each memory that the mirror has
-    vectors: Mapping[str, int] = field(default_factory=dict)
+    vectors: Mapping[str, int] = {}
     problems: tuple[str, ...] | None = None
 
 
@@ -115,9 +108,24 @@ class Erased:
     left: tuple[str, ...] = ()  # places where it still stands and that only the person may change
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
+class Pruned(NamedTuple):
     """What retention removed."""
 
     events: int = 0
     memories: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MadeRoom:
+    """What went because the store was over its cap."""
+
+    tool_outputs: int = 0
+    messages: int = 0
+    exchanges: int = 0
+
+    def __add__(self, other: MadeRoom) -> MadeRoom:
+        return MadeRoom(
+            self.tool_outputs + other.tool_outputs,
+            self.messages + other.messages,
+            self.exchanges + other.exchanges,
+        )

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         Understood,
         WaitingCompactions,
     )
+    from claude_memory.store.feed_model import Batch, Sender, Taken
     from claude_memory.store.lifecycle_model import (
         Entity,
         FileState,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
         Change,
         Erased,
         Integrity,
+        MadeRoom,
         StoreStats,
         TermStatistics,
         VectorScan,
@@ -127,6 +129,9 @@ class Memories(Protocol):
     def unembedded(self, model: str, limit: int, *, project: ProjectId | None = None) -> list[Passage]:
         """Passages that have no vector of this model yet, newest memories first."""
 
+    def coverage(self, model: str) -> tuple[int, int]:
+        """How many passages there are, and how many have no vector of this model."""
+
     def add_vectors(self, model: str, vectors: Sequence[tuple[PassageId, bytes]]) -> int:
         """Attach vectors; a passage that is gone by now, or has one, is passed over."""
 
@@ -159,6 +164,9 @@ class Archive(Protocol):
 
     def prune(self, events_before: datetime | None) -> int:
         """Retention: drop old events; and bring erasures to their end that a reader held up."""
+
+    def make_room(self, most_bytes: int) -> MadeRoom:
+        """Take out the oldest tool output, then messages, then exchanges, until the rest takes no more."""
 
     def file(self, path: str) -> ImportFile | None:
         """How far a source was read."""
@@ -366,6 +374,40 @@ class Lifecycle(Protocol):
         """This run was taken back."""
 
 
+class Feed(Protocol):
+    """What changed, numbered, for other homes; and what they send. A team's hub implements it, too."""
+
+    def replica(self, token: str) -> str:
+        """The name of this very copy, whose numbers count on. It is a new one unless `token`, which lies
+        beside the store and in no backup of it, is the one given last."""
+
+    def changes(self, stream: str, since: int, limit: int) -> Batch:
+        """What stands in a stream after a number, oldest first; what changed twice stands there once."""
+
+    def apply(self, batch: Batch, sender: Sender) -> Taken:
+        """Take in what another home sent, and note how far that is, all or nothing.
+
+        Messages are a union by their keys; of a memory the later change stands; hiding and erasing win over
+        it; projects meet by identity. Any order and repetition ends in the same state. What was erased
+        elsewhere is kept away from now on, and swept by `Memories.apply_tombstones`.
+        """
+
+    def through(self, replica: str, stream: str) -> int:
+        """How far a stream of another home was taken in."""
+
+    def forget_peers(self) -> None:
+        """Begin with every other home anew, such as after one of them was paired."""
+
+    def is_unswept(self) -> bool:
+        """Whether tombstones came that were not carried out to the end yet."""
+
+    def swept(self) -> None:
+        """They were."""
+
+    def erasures(self) -> int:
+        """How many tombstones there are: what was written down elsewhere before the last one may hold it."""
+
+
 class Store(Protocol):
     """The persistent half of the memory; safe to use from several threads and processes."""
 
@@ -380,6 +422,9 @@ class Store(Protocol):
 
     @property
     def lifecycle(self) -> Lifecycle: ...
+
+    @property
+    def feed(self) -> Feed: ...
 
     @property
     def person(self) -> PersonId:
@@ -421,8 +466,11 @@ class Store(Protocol):
     def stats(self, project: ProjectId | None = None) -> StoreStats:
         """Counts, of one project or of all."""
 
-    def export(self, target: Path) -> None:
-        """Write a consistent copy while others read and write; it can be opened as a store."""
+    def export(self, target: Path) -> int:
+        """Write a consistent copy while others read and write, which can be opened as a store.
+
+        Returns the version of its schema.
+        """
 
     def close(self) -> None:
         """Let go of the store, in all threads."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from claude_memory.model import Event, EventId, MemoryId, ProjectId, StoredMemory
@@ -25,6 +25,7 @@ from claude_memory.redact.erasure import (
 )
 from claude_memory.text.characters import clean
 
+MESSAGE = "k"  # what the hashes of messages begin with
 Pairs = Iterable[tuple[str, str]]  # salt and hash; one from another store's mirror keeps that store's salt
 
 
@@ -51,21 +52,39 @@ def of_event(salt: str, event: EventId) -> str:
     return _hash(salt, "event", event)
 
 
+def of_message(salt: str, key: int) -> str:
+    """The hash under which an erased message is known, by one of its keys."""
+    return MESSAGE + _hash(salt, "message", str(key))
+
+
 class Tombstones:
     """The tombstones of a store, asked many times in one transaction."""
 
     def __init__(
-        self, salts: Iterable[str], has: Callable[[str, str], bool], sentences: Callable[[], Pairs]
+        self,
+        salts: Iterable[str],
+        has: Callable[[str, str], bool],
+        sentences: Callable[[], Pairs],
+        former: Callable[[ProjectId], Sequence[ProjectId]] = lambda _: (),
     ) -> None:
         self._salts = tuple(salts)
         self._has = has
         self._all_sentences = sentences
+        self._former = former  # ids of the projects that were merged into one
         self._sentences: dict[str, list[str]] | None = None
         self._holders: dict[ProjectId | None, Holder] = {}
 
     def hold_memory(self, memory: StoredMemory) -> bool:
         """Whether this memory was erased."""
-        return any(self._has(salt, hash_) for salt in self._salts for hash_ in of_memory(salt, memory))
+        if not self._salts:
+            return False
+        named = [memory, *(replace(memory, project=id_) for id_ in self._former(memory.project))]
+        hashes = ((salt, hash_) for one in named for salt in self._salts for hash_ in of_memory(salt, one))
+        return any(self._has(salt, hash_) for salt, hash_ in hashes)
+
+    def hold_message(self, keys: Iterable[int]) -> bool:
+        """Whether a message with one of these keys was erased."""
+        return any(self._has(salt, of_message(salt, key)) for key in keys for salt in self._salts)
 
     def hold_event(self, event: EventId) -> bool:
         """Whether this event was erased."""
@@ -74,8 +93,9 @@ class Tombstones:
     def sentences(self, project: ProjectId | None) -> Holder:
         """The sentences that were erased from a project; of all projects for None."""
         if project not in self._holders:
-            found = self._loaded().items()
-            self._holders[project] = Several(Hashed(salt, hashes, project) for salt, hashes in found)
+            ids = (project, *(self._former(project) if project and self._salts else ()))
+            found = [(salt, hashes, id_) for salt, hashes in self._loaded().items() for id_ in ids]
+            self._holders[project] = Several(Hashed(*one) for one in found)
         return self._holders[project]
 
     def admitted(self, memory: StoredMemory) -> StoredMemory | None:

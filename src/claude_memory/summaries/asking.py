@@ -12,18 +12,20 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from claude_memory.imports.reading import SUMMING_UP
 from claude_memory.platform.files import FILE_MODE, private_folder
 from claude_memory.redact import redact, redact_document
+from claude_memory.settings import Settings
 from claude_memory.summaries.keeping import within
-from claude_memory.summaries.model import ENTRIES, SOURCED, TEXTS, Summary, as_json, schema, summary_faults
-from claude_memory.summaries.providers import Provider, ProviderDown, Reply
+from claude_memory.summaries.model import ENTRIES, SOURCED, TEXTS, schema, summary_faults
+from claude_memory.summaries.providers import Provider, ProviderDown, Reply, open_provider
 from claude_memory.text.quotation import clipped
 from claude_memory.text.tokens import about_tokens
+from claude_memory.transcripts.lines import document
 from claude_memory.understand.model import Exchange
 
 PIECE_CHARACTERS = 48_000
@@ -64,7 +66,7 @@ class TokenLedger:
         """Tokens of this day (UTC), read and written; a line that was cut off is passed over."""
         day = now.date().isoformat()
         lines = self.path.read_bytes().splitlines() if self.path.exists() else []
-        documents = [line for raw in lines if isinstance(line := _json(raw), dict)]
+        documents = [line for raw in lines if (line := document(raw)) is not None]
         return sum(
             int(line.get("input_tokens", 0)) + int(line.get("output_tokens", 0))
             for line in documents
@@ -106,7 +108,7 @@ class Asker:
         self.system = SYSTEM + json.dumps(schema()["properties"]["summary"])
         self.dearer = 1.0  # than estimated: a program may add pages of its own to each request
 
-    def summary(self, exchanges: Sequence[Exchange], rules: Summary, named: str) -> dict[str, Any]:
+    def summary(self, exchanges: Sequence[Exchange], rules: Mapping[str, Any], named: str) -> dict[str, Any]:
         """The model's summary, valid by the schema. Raises ProviderDown where there is none."""
         asked, began = pieces(exchanges), self.ledger.spent(self.now)
         if not asked:
@@ -121,7 +123,7 @@ class Asker:
                 raise Unusable("it takes more than is left of the day's tokens") from None
             raise
         first, last = exchanges[0].first, exchanges[-1].last
-        return merged([within(one, range(first, last + 1)) for one in answers], as_json(rules))
+        return merged([within(one, range(first, last + 1)) for one in answers], rules)
 
     def _afford(self, rest: Sequence[str]) -> None:
         """All that is left to ask must fit into the day: half an answer is paid for nothing."""
@@ -167,6 +169,13 @@ class Asker:
         raise ProviderDown("unreachable")
 
 
+def asker(home: Path, settings: Settings) -> Asker | None:
+    """Asks the model that a setting names; None where rules alone sum up."""
+    provider = open_provider(settings)
+    ledger = TokenLedger(home, settings.summariser_daily_tokens)
+    return Asker(provider, ledger, now=datetime.now(UTC)) if provider else None
+
+
 def pieces(exchanges: Sequence[Exchange]) -> list[str]:
     """The exchanges as text, in pieces of bounded size; of very much, the latest."""
     made: list[list[str]] = [[]]
@@ -201,19 +210,12 @@ def _lines(exchange: Exchange) -> Iterator[str]:
 
 def _checked(text: str) -> tuple[dict[str, Any] | None, list[str]]:
     """The JSON object in an answer, filled up with empty lists, and what is wrong with it."""
-    answer = _json(text[text.find("{") : text.rfind("}") + 1])
-    if not isinstance(answer, dict):
+    answer = document(text[text.find("{") : text.rfind("}") + 1].encode("utf-8", "replace"))
+    if answer is None:
         return None, ["it is no JSON object"]
     summary = answer["summary"] if isinstance(answer.get("summary"), dict) else answer
     filled = {**{name: [] for name in (*ENTRIES, *TEXTS)}, **summary}
     return filled, summary_faults(filled)
-
-
-def _json(text: str | bytes) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def merged(found: Sequence[Mapping[str, Any]], rules: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,38 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from claude_memory.errors import InvalidInput, MemoryFault
 from claude_memory.imports.reading import Start, Task, batches
 from claude_memory.model import Event, EventKind, ProjectId, SearchScope, SessionId
 from claude_memory.platform import logs
 from claude_memory.settings import Settings
-from claude_memory.store.archive_model import EventFilter, Message, NewMessage
+from claude_memory.store.archive_model import EventFilter, Message
 from claude_memory.store.protocol import Archive, Store
-from claude_memory.summaries.keeping import LATE, Keeper, Material, material
+from claude_memory.summaries.keeping import LATE, Keeper, Material, Transcript
 from claude_memory.summaries.model import OPEN, RULES, KeptSummary, Stretch
 from claude_memory.summaries.stretches import figures, open_end, stretches
 from claude_memory.transcripts import places
+
+if TYPE_CHECKING:
+    from claude_memory.summaries.asking import Asker
 
 KINDS = (EventKind.COMPACTION_START, EventKind.COMPACTION)
 AT_ONCE = 200  # sessions, the latest; after a large import the others wait for the next drain
 MAX_REPORTS = 400  # of one session
 LONGEST = timedelta(minutes=15)  # from a compaction's first report to its last
-
-
-@dataclass(frozen=True, slots=True)
-class Transcript:
-    """The messages of a session, counted from 1, and what each of its compactions took."""
-
-    session: SessionId
-    cwd: str
-    messages: tuple[Message, ...]
-    stretches: Sequence[Stretch]
-    kind: str = "transcript"
-    unread: int = 0  # lines that are no JSON, or too long
 
 
 def read(path: Path, settings: Settings, *, agent: str | None = None) -> Transcript:
@@ -54,28 +45,14 @@ def read(path: Path, settings: Settings, *, agent: str | None = None) -> Transcr
         raise InvalidInput(f"nothing was said in {path}")
     session = next((message.session for message in new if not message.parent), new[0].session)
     own = [message for message in new if message.session == session]
-    messages = tuple(_message(number, message) for number, message in enumerate(own, start=1))
+    messages = [
+        Message(number, 0, number, new.role, new.at, new.text, new.tool, new.call, new.failed,
+                new.event.id if new.event else "", new.speaker, new.manner, new.branch)
+        for number, new in enumerate(own, start=1)
+    ]  # fmt: skip
     cwd = next((message.cwd for message in own if message.cwd), "")
     taken = stretches(messages, session=session, figures=figures(path))
     return Transcript(session, cwd, messages, taken, unread=sum(part.skipped for part in parts))
-
-
-def _message(number: int, new: NewMessage) -> Message:
-    return Message(
-        number,
-        0,
-        number,
-        new.role,
-        new.at,
-        new.text,
-        new.tool,
-        new.call,
-        new.failed,
-        new.event.id if new.event else "",
-        new.speaker,
-        new.manner,
-        new.branch,
-    )
 
 
 def archived(archive: Archive, session: SessionId) -> Transcript | None:
@@ -83,7 +60,7 @@ def archived(archive: Archive, session: SessionId) -> Transcript | None:
     conversation = next(iter(archive.by_sessions(SearchScope(None), [session])), None)
     if conversation is None:
         return None
-    messages = tuple(archive.messages(conversation.number))
+    messages = archive.messages(conversation.number)
     facts = figures(Path(conversation.path)) if conversation.path.endswith(".jsonl") else {}
     taken = stretches(messages, session=session, figures=facts)
     return Transcript(session, conversation.cwd, messages, taken, "archive")
@@ -109,7 +86,7 @@ def open_material(
     at = max(message.at for message in messages)
     stretch = open_end(messages, session=session, at=at, trigger="manual", boundary="")
     stretch = stretch or Stretch(session, "", 1, len(messages), at, "manual")
-    return material(messages, stretch, ProjectId(""), kind=transcript.kind, cwd=transcript.cwd)
+    return transcript.material(stretch, ProjectId(""))
 
 
 def open_summary(path: Path, settings: Settings, *, agent: str | None = None) -> dict[str, Any]:
@@ -121,24 +98,22 @@ def open_summary(path: Path, settings: Settings, *, agent: str | None = None) ->
     return took.document(took.summary())
 
 
-def compactions(home: Path, store: Store, archive: Archive, settings: Settings) -> Compactions:
-    """The compactions that a home's store knows of."""
-    return Compactions(store, archive, settings, Keeper(home, store))
-
-
 @dataclass(frozen=True, slots=True)
 class Compactions:
-    """The compactions that a store knows of."""
+    """The compactions that a home's store knows of."""
 
+    home: Path
     store: Store
-    archive: Archive
     settings: Settings
-    keeper: Keeper
+
+    @property
+    def keeper(self) -> Keeper:
+        return Keeper(self.home, self.store)
 
     def sum_up(self) -> list[KeptSummary]:
         """Sum up what is not yet, the latest sessions first; gives back what is new or better."""
         new = []
-        for waiting in self.archive.waiting_compactions(AT_ONCE):
+        for waiting in self.store.archive.waiting_compactions(AT_ONCE):
             try:
                 made = self._session(waiting.session, waiting.reports)
             except InvalidInput as fault:  # its id names no folder: no later try can do better
@@ -149,63 +124,45 @@ class Compactions:
                 continue
             if made is not None:
                 new += made
-                self.archive.summed_up(waiting)
+                self.store.archive.summed_up(waiting)
         return new
-
-    def sum_up_session(self, session: str) -> list[KeptSummary]:
-        """Sum up one session's compactions now, the one that is under way included."""
-        reports = self._reports(session)
-        return (self._session(SessionId(session), reports) if reports else None) or []
 
     def upgrade(self) -> list[KeptSummary]:
         """Ask a language model about the latest summaries, where a setting names one."""
-        from claude_memory.summaries.upgrading import Upgrade
+        from claude_memory.summaries.upgrading import upgrade
 
-        provider = self._provider()
-        if provider is None:
-            return []
-        tokens = self.settings.summariser_daily_tokens
-        return Upgrade(self.keeper, provider, self.materials, tokens).run(datetime.now(UTC))
+        asker = self._asker()
+        return upgrade(self.keeper, asker, self.materials) if asker else []
 
     def ask_about_sessions(self) -> int:
         """Ask the same language model what the latest sessions settled; gives back how much it proposed."""
-        from claude_memory.summaries.upgrading import SessionAsking
+        from claude_memory.summaries.upgrading import ask_about_sessions
 
-        provider = self._provider()
-        if provider is None:
-            return 0
-        tokens = self.settings.summariser_daily_tokens
-        return SessionAsking(self.keeper, self.archive, provider, tokens).run(datetime.now(UTC))
+        asker = self._asker()
+        return ask_about_sessions(self.store, asker) if asker else 0
 
-    def _provider(self) -> Any:
+    def _asker(self) -> Asker | None:
         if self.settings.summariser in ("", RULES):
             return None
-        from claude_memory.summaries.providers import open_provider
+        from claude_memory.summaries.asking import asker
 
-        return open_provider(self.settings)
+        return asker(self.home, self.settings)
 
     def materials(self, session: str) -> list[Material]:
         """What each compaction of a session took, while it can still be read."""
         reports = self._reports(session)
-        transcript = self._transcript(SessionId(session), reports) if reports else None
-        if transcript is None:
-            return []
-        kind, cwd = transcript.kind, transcript.cwd
-        return [
-            material(transcript.messages, stretch, reports[0].project, kind=kind, cwd=cwd)
-            for stretch in transcript.stretches
-        ]
+        told = self._transcript(SessionId(session), reports) if reports else None
+        return [told.material(stretch, reports[0].project) for stretch in told.stretches] if told else []
 
     def _session(self, session: SessionId, reports: Sequence[Event]) -> list[KeptSummary] | None:
         """What is new; None where nothing of the session can be read yet."""
         transcript = self._transcript(session, reports)
         if transcript is None:
             return None
-        messages, project, cwd = transcript.messages, reports[0].project, transcript.cwd
-        taken, kind, keeper = transcript.stretches, transcript.kind, self.keeper
-        new = keeper.conversation(messages, taken, project, kind=kind, cwd=cwd)
+        new = self.keeper.conversation(transcript, reports[0].project)
         if early := _under_way(transcript, reports):
-            new += keeper.conversation(messages, [early], project, kind=OPEN, cwd=cwd)
+            begun = replace(transcript, stretches=[early], kind=OPEN)
+            new += self.keeper.conversation(begun, reports[0].project)
         return new
 
     def _transcript(self, session: SessionId, reports: Sequence[Event]) -> Transcript | None:
@@ -218,7 +175,7 @@ class Compactions:
                 continue
             if transcript.session == session:
                 return transcript
-        return archived(self.archive, session)
+        return archived(self.store.archive, session)
 
     def _reports(self, session: str) -> Sequence[Event]:
         """A session's reports by time."""

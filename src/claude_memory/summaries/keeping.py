@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from claude_memory.redact import redact_document
 from claude_memory.redact.erasure import without
 from claude_memory.store.archive_model import Message
 from claude_memory.store.protocol import Store
-from claude_memory.summaries.making import OPEN_STATES, budget, summarise
+from claude_memory.summaries.making import budget, summarise
 from claude_memory.summaries.model import (
     ENTRIES,
     NO_VECTORS,
@@ -41,15 +41,13 @@ from claude_memory.summaries.model import (
     SOURCED,
     KeptSummary,
     Stretch,
-    Summary,
-    as_json,
     valid,
 )
 from claude_memory.summaries.shelf import Shelf
 from claude_memory.text.tokens import about_tokens
 from claude_memory.text.words import query_terms
 from claude_memory.transcripts.model import moment_of
-from claude_memory.understand import tools
+from claude_memory.understand import sessions, tools
 from claude_memory.understand.exchanges import exchanges
 from claude_memory.understand.model import Exchange, TaskItem, places_of
 from claude_memory.understand.titles import title_of
@@ -73,9 +71,10 @@ class Material:
     earlier: Sequence[Exchange] = ()  # what compactions before took
     open_tasks: Sequence[TaskItem] = ()
     created: frozenset[str] = frozenset()  # files that were not there before
+    defined: Mapping[str, Sequence[str]] = field(default_factory=dict)  # names that edits of a file define
     memories: Sequence[StoredMemory] = ()  # typed memories of the same messages
 
-    def summary(self) -> Summary:
+    def summary(self) -> dict[str, Any]:
         """The summary without a language model."""
         return summarise(
             self.exchanges,
@@ -84,18 +83,17 @@ class Material:
             open_tasks=self.open_tasks,
             memories=self.memories,
             created=self.created,
+            defined=self.defined,
             max_tokens=budget(self.tokens),
         )
 
-    def document(
-        self, summary: Summary | Mapping[str, Any], by: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
+    def document(self, summary: Mapping[str, Any], by: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """A whole compact_NNN.json."""
-        stretch, body = self.stretch, as_json(summary) if isinstance(summary, Summary) else dict(summary)
-        whole = _whole(body, stretch.at, stretch.trigger, by or {"provider": RULES})
-        reported = stretch.tokens_before is not None
-        whole["token_count_before"] = stretch.tokens_before if reported else self.tokens
-        whole["token_counts"] = "reported" if reported else "estimated"
+        stretch = self.stretch
+        whole = _whole(dict(summary), stretch.at, stretch.trigger, by or {"provider": RULES})
+        whole["token_count_before"] = self.tokens
+        if stretch.tokens_before is not None:
+            whole |= {"token_count_before": stretch.tokens_before, "token_counts": "reported"}
         if stretch.tokens_after is not None:
             whole["token_count_after"] = stretch.tokens_after
         whole["original_message_range"] = [stretch.first, stretch.last]
@@ -104,28 +102,35 @@ class Material:
         return whole
 
 
-def material(
-    messages: Sequence[Message], stretch: Stretch, project: ProjectId, *, kind: str = "archive", cwd: str = ""
-) -> Material:
-    """What a stretch of a conversation took, with what stood before it and nothing that came after."""
-    until = [message for message in messages if message.ordinal <= stretch.last]
-    taken = [message for message in until if message.ordinal >= stretch.first]
-    whole = exchanges(stretch.session, until, cwd)
-    # An exchange holds the list only if it touched it.
-    listed = next((each.tasks for each in reversed(whole) if each.tasks), ())
-    standing = [task for task in listed if task.status in OPEN_STATES]
-    return Material(
-        stretch,
-        # By its messages alone: an exchange that goes on behind a compaction is two in the summaries.
-        exchanges(stretch.session, taken, cwd),
-        sum(about_tokens(message.text) for message in taken),
-        kind,
-        project,
-        cwd,
-        [each for each in whole if each.first < stretch.first],
-        standing,
-        created=frozenset(_created(taken)),
-    )
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """The messages of a session, counted from 1, and what each of its compactions took."""
+
+    session: SessionId
+    cwd: str
+    messages: Sequence[Message]
+    stretches: Sequence[Stretch]
+    kind: str = "transcript"
+    unread: int = 0  # lines that are no JSON, or too long
+
+    def material(self, stretch: Stretch, project: ProjectId) -> Material:
+        """What a stretch took, with what stood before it and nothing that came after."""
+        until = [message for message in self.messages if message.ordinal <= stretch.last]
+        taken = [message for message in until if message.ordinal >= stretch.first]
+        whole = exchanges(self.session, until, self.cwd)
+        return Material(
+            stretch,
+            # By its messages alone: an exchange that goes on behind a compaction is two in the summaries.
+            exchanges(self.session, taken, self.cwd),
+            sum(about_tokens(message.text) for message in taken),
+            self.kind,
+            project,
+            self.cwd,
+            [each for each in whole if each.first < stretch.first],
+            sessions.open_tasks(whole),
+            created=frozenset(_created(taken)),
+            defined=_defined(taken, self.cwd),
+        )
 
 
 def _created(messages: Sequence[Message]) -> Iterator[str]:
@@ -134,6 +139,18 @@ def _created(messages: Sequence[Message]) -> Iterator[str]:
     for message in messages:
         if message.role == "result" and message.text.startswith(CREATED) and message.call in calls:
             yield from tools.files_of(calls[message.call].text)
+
+
+def _defined(messages: Sequence[Message], cwd: str) -> dict[str, list[str]]:
+    """The names that edits of each file define, the newest last."""
+    names: dict[str, list[str]] = {}
+    for message in messages:
+        if message.role == "call" and message.tool.lower() in tools.CHANGING:
+            new = tools.definitions_of(message.text)
+            for path in tools.files_of(message.text):
+                own = names.setdefault(tools.relative(path, cwd), [])
+                own[:] = [*(name for name in own if name not in new), *new]
+    return names
 
 
 def _whole(body: Any, at: datetime, trigger: str, by: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,31 +184,26 @@ class Keeper:
     def shelf(self) -> Shelf:
         return Shelf(self.home)
 
-    def conversation(
-        self,
-        messages: Sequence[Message],
-        taken: Sequence[Stretch],
-        project: ProjectId,
-        *,
-        kind: str = "archive",
-        cwd: str = "",
-    ) -> list[KeptSummary]:
+    def conversation(self, told: Transcript, project: ProjectId) -> list[KeptSummary]:
         """Sum up compactions of a conversation; gives back what is new or better than before."""
         erased = self.store.memories.erased_sentences(project)  # an agent's own file may still say it
-        messages = [replace(message, text=str(without(message.text, erased))) for message in messages]
-        taken = [replace(one, agent_summary=str(without(one.agent_summary, erased))) for one in taken]
-        took = [material(messages, one, project, kind=kind, cwd=cwd) for one in taken]
-        done = [self.keep(replace(each, memories=self._typed(each))) for each in took]
-        return [summary for summary, new in done if new]
+        told = replace(
+            told, messages=[one._replace(text=str(without(one.text, erased))) for one in told.messages]
+        )
+        made = []
+        for stretch in told.stretches:
+            clean = replace(stretch, agent_summary=str(without(stretch.agent_summary, erased)))
+            took = told.material(clean, project)
+            kept, new = self._keep(replace(took, memories=self._typed(took)))
+            made += [kept] if new else []
+        return made
 
-    def keep(self, took: Material) -> tuple[KeptSummary, bool]:
-        """One compaction as file and memory: what is kept of it, and whether that is new."""
-        stretch = took.stretch
+    def _keep(self, took: Material) -> tuple[KeptSummary, bool]:
         kept, new = self.shelf.keep(
-            stretch.session,
-            lambda: took.document(took.summary()),
+            took.stretch.session,
+            took.document(took.summary()),
             {"project": took.project, "cwd": took.cwd},
-            instead_of=lambda earlier: same_compaction(earlier, stretch, took.kind),
+            instead_of=lambda earlier: same_compaction(earlier, took.stretch, took.kind),
         )
         self.remember(kept, took.project)
         return kept, new
@@ -228,8 +240,7 @@ class Keeper:
         body = document["summary"]
         digest = hashlib.blake2b(json.dumps(body, sort_keys=True).encode(), digest_size=12).hexdigest()
         by, source = {"provider": "agent"}, {"kind": "agent", "boundary": f"agent:{digest}"}
-        own = {"source": source, "summariser": by}
-        whole = valid(_whole(body, now, "manual", by) | document | own)
+        whole = valid({**_whole(body, now, "manual", by), **document, "source": source, "summariser": by})
         given = whole["timestamp"]
         if (at := moment_of(given)) is None:
             example = "such as 2026-11-02T09:30:00Z"
@@ -245,7 +256,7 @@ class Keeper:
         memories(KeptSummary(session, 0, whole), project.id)  # what leaves no memories leaves no file either
         kept, new = self.shelf.keep(
             session,
-            lambda: whole,
+            whole,
             {"project": project.id, "cwd": project.path},
             instead_of=lambda earlier: _exactly(earlier, source["boundary"]),
         )

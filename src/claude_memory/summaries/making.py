@@ -10,27 +10,31 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import fields, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import PurePosixPath
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import Any
 
 from claude_memory.model import Kind, StoredMemory
-from claude_memory.summaries.model import Decision, FileChange, Remark, Snippet, Solution, Summary, as_json
+from claude_memory.summaries.model import ENTRIES, SOURCED
 from claude_memory.text.quotation import clipped
 from claude_memory.text.tokens import about_tokens
 from claude_memory.understand import agent_summary as agents
 from claude_memory.understand import commands, tools
 from claude_memory.understand.agent_summary import AgentSummary
 from claude_memory.understand.model import Exchange, Outcome, TaskItem, Utterance, places_of
+from claude_memory.understand.sessions import OPEN_STATES, uncommitted
+from claude_memory.understand.titles import without_announcements
 
 RATIO = 10.2  # tokens summed up for each token of the summary
 MIN_TOKENS, MAX_TOKENS = 1_200, 8_000
-MAX_TOPICS, MAX_SNIPPETS, MAX_FILES, MAX_DONE = 8, 4, 40, 30
+MAX_TOPICS, MAX_SNIPPETS, MAX_FILES, MAX_DONE, MAX_DEFINED = 8, 4, 40, 30, 6
 SHORTEST, LONGEST = 60, 4_000  # characters of a text that is cut
 STATE = 3  # how much longer what is open and where things stand may be than the rest
-OPEN_STATES = ("pending", "in_progress")
 _CUT = ("topic", "decision", "purpose", "code", "error", "solution", "text")
+Entry = dict[
+    str, Any
+]  # of a list of the summary, as the file shows it; a plain text has `text` and `messages`
 _REFUSED, _ANSWER = "rejection", "answer"
 _MANNERS = {
     _ANSWER: "Answer",
@@ -47,7 +51,7 @@ _OUTCOMES = {
 _PLAN_TITLE = re.compile(r"(?m)^#{1,3} +(?:Plan: *)?(.+)$")
 _SCOPE = re.compile(r"^\w+\(([\w/.-]{2,30})\)!?:")
 _BOLD = re.compile(r"\*\*`?([^*`\n]{3,40}?)`?:?\*\*")
-_Entry = TypeVar("_Entry", Decision, Remark)
+_LAST_SENTENCE = re.compile(r"(?:^|(?<=[.!?]) )[^.!?]*$")
 _DEFINITION = re.compile(r"\b(?:func(?: \([^)]*\))?|def|function|class|type|fn|interface) +(\w+)")
 
 
@@ -64,30 +68,30 @@ def summarise(
     open_tasks: Sequence[TaskItem] = (),
     memories: Sequence[StoredMemory] = (),
     created: Set[str] = frozenset(),
+    defined: Mapping[str, Sequence[str]] = MappingProxyType({}),
     max_tokens: int = MAX_TOKENS,
-) -> Summary:
-    """What these exchanges leave, within `max_tokens`.
+) -> dict[str, Any]:
+    """What these exchanges leave, within `max_tokens`: the part `summary` of a compact_NNN.json.
 
     `earlier` are exchanges that compactions before took: work may go on from them. `open_tasks` are those of
-    the agent's list at the end, `memories` typed memories of the same stretch, `created` paths that were new.
+    the agent's list at the end, `memories` typed memories of the same stretch, `created` paths that were new,
+    `defined` the names that edits of a file define.
     """
     written = agents.read(agent_summary) if agent_summary else AgentSummary({})
     pending = _once(_pending(exchanges, open_tasks, written))
-    return fitted(
-        Summary(
-            executive=_executive(exchanges, earlier, written, pending),
-            key_decisions=_once(_decisions(exchanges, memories)),
-            files_modified=tuple(_files(exchanges, written, created)[:MAX_FILES]),
-            code_snippets=tuple(_snippets(written)),
-            topics=tuple(_topics(exchanges, written)),
-            tasks_completed=_once(_completed(exchanges))[-MAX_DONE:],
-            tasks_pending=pending,
-            important_context=_once(_context(exchanges, earlier, written)),
-            error_solutions=tuple(_solutions(exchanges, written, memories)),
-            conventions=_once(_conventions(memories)),
-        ),
-        max_tokens,
-    )
+    whole = {
+        "executive": _executive(exchanges, earlier, written, pending),
+        "key_decisions": _once(_decisions(exchanges, memories)),
+        "files_modified": _files(exchanges, written, created, defined)[:MAX_FILES],
+        "code_snippets": list(_snippets(written)),
+        "topics": _topics(exchanges, written),
+        "tasks_completed": _once(_completed(exchanges))[-MAX_DONE:],
+        "tasks_pending": pending,
+        "important_context": _once(_context(exchanges, earlier, written)),
+        "error_solutions": list(_solutions(exchanges, written, memories)),
+        "conventions": _once(_conventions(memories)),
+    }
+    return _published(_fitted(whole, max_tokens))
 
 
 # --- what it was about, what was done, how it stands
@@ -97,7 +101,7 @@ def _executive(
     exchanges: Sequence[Exchange],
     earlier: Sequence[Exchange],
     written: AgentSummary,
-    pending: Sequence[Remark],
+    pending: Sequence[Entry],
 ) -> str:
     parts = (_about(exchanges, earlier, written), _done(exchanges), _standing(exchanges, written, pending))
     return "\n\n".join(filter(None, parts)) or clipped(written.rest, 900) or "Nothing was asked or done."
@@ -133,14 +137,15 @@ def _done(exchanges: Sequence[Exchange]) -> str:
     return " ".join(parts)
 
 
-def _standing(exchanges: Sequence[Exchange], written: AgentSummary, pending: Sequence[Remark]) -> str:
+def _standing(exchanges: Sequence[Exchange], written: AgentSummary, pending: Sequence[Entry]) -> str:
     if current := written.text("current"):
         return f"How it stands: {clipped(current, 700)}"
     if not exchanges:
         return ""
     last = _last(exchanges)
     words = agents.plain(last.closing) or agents.plain("".join(last.said[-1:]))
-    open_ = f" Open: {'; '.join(clipped(remark.text, 80) for remark in pending[:4])}." if pending else ""
+    left = "; ".join(clipped(remark["text"], 80) for remark in pending[:4])
+    open_ = f" Open: {left}." if left else ""
     return f"How it stands: {_OUTCOMES[last.outcome]}{': ' + clipped(words, 500) if words else '.'}{open_}"
 
 
@@ -158,34 +163,36 @@ def _last(exchanges: Sequence[Exchange]) -> Exchange:
 # --- decisions: what structure tells was decided
 
 
-def _decisions(exchanges: Sequence[Exchange], memories: Sequence[StoredMemory]) -> Iterator[Decision]:
+def _decisions(exchanges: Sequence[Exchange], memories: Sequence[StoredMemory]) -> Iterator[Entry]:
     for memory in memories:
         if memory.kind is Kind.DECISION:
-            yield Decision(memory.title, memory.body, files=memory.files, messages=_places(memory))
+            yield _decision(memory.title, memory.body, _places(memory), memory.files)
     for each in exchanges:
         yield from _decided(each)
 
 
-def _decided(exchange: Exchange) -> Iterator[Decision]:
+def _decided(exchange: Exchange) -> Iterator[Entry]:
     """A plan that was accepted, answers, refusals with a reason, and a request that ended in a commit."""
     files = tuple(path for path, _ in exchange.files_edited[:6])
     if exchange.plan:
         plan = f"Carry out the plan: {_title(exchange.plan)}"
-        yield Decision("", plan, files=files, messages=(exchange.first,))
+        yield _decision("", plan, (exchange.first,), files)
     for utterance in exchange.asked:
         if utterance.manner in (_ANSWER, _REFUSED) and utterance.words:
-            yield Decision(_line(utterance.question), _line(utterance.words), messages=(utterance.ordinal,))
+            yield _decision(_line(utterance.question), _line(utterance.words), (utterance.ordinal,))
     if exchange.commits and exchange.asked and exchange.asked[0].manner not in (_ANSWER, _REFUSED):
         subjects = "; ".join(commit.subject for commit in exchange.commits[-3:])
         places = (exchange.asked[0].ordinal, exchange.commits[-1].ordinal)
         if len(exchange.request.split()) > 4:
-            yield Decision(subjects, _line(exchange.request), files=files, messages=places)
+            yield _decision(subjects, _line(exchange.request), places, files)
 
 
 # --- files and code
 
 
-def _files(exchanges: Sequence[Exchange], written: AgentSummary, new: Set[str]) -> list[FileChange]:
+def _files(
+    exchanges: Sequence[Exchange], written: AgentSummary, new: Set[str], defined: Mapping[str, Sequence[str]]
+) -> list[Entry]:
     """The files that were edited, those still uncommitted first, then by number of edits; then moved ones."""
     counts: Counter[str] = Counter()
     places: dict[str, list[int]] = {}
@@ -203,23 +210,18 @@ def _files(exchanges: Sequence[Exchange], written: AgentSummary, new: Set[str]) 
         purposes |= {path: text for path in counts if _same_file(named, path) and text}
     before = {name: old for old, name in moved.items() if name}
     created = {tools.relative(path, each.cwd) for each in exchanges[:1] for path in new}
-    loose = _uncommitted(exchanges)
+    loose = uncommitted(exchanges)
     changes = []
     for path in sorted(counts, key=lambda path: (path not in loose, -counts[path], path)):
         action = "created" if path in created else "modified"
         action = "renamed" if path in before else "deleted" if moved.get(path) == "" else action
-        messages = tuple(places[path][-3:])
-        changes.append(FileChange(path, action, purposes.get(path, ""), before.get(path, ""), messages))
-    changes += [FileChange(name, "renamed", "", old) for name, old in before.items() if name not in counts]
-    return changes + [FileChange(o, "deleted") for o, name in moved.items() if not name and o not in counts]
-
-
-def _uncommitted(exchanges: Sequence[Exchange]) -> list[str]:
-    """The files that were edited after the last commit."""
-    loose: list[str] = []
-    for each in exchanges:
-        loose = [*([] if each.commits else loose), *each.uncommitted]
-    return list(dict.fromkeys(loose))
+        names = list(defined.get(path, ()))[-MAX_DEFINED:]
+        change = _change(path, action, purposes.get(path, ""), before.get(path, ""), places[path][-3:])
+        changes.append({**change, "definitions": names} if names else change)
+    changes += [_change(name, "renamed", old=old) for name, old in before.items() if name not in counts]
+    return changes + [
+        _change(old, "deleted") for old, name in moved.items() if not name and old not in counts
+    ]
 
 
 def _moved(exchange: Exchange) -> dict[str, str]:
@@ -242,99 +244,107 @@ def _same_file(left: str, right: str) -> bool:
     return left == right or left.endswith("/" + right) or right.endswith("/" + left)
 
 
-def _snippets(written: AgentSummary) -> Iterator[Snippet]:
+def _snippets(written: AgentSummary) -> Iterator[Entry]:
     quoted = [(section.path, code) for section in written.sections() for code in section.code]
     for path, code in quoted[-MAX_SNIPPETS:]:
         definition = _DEFINITION.search(code)
-        yield Snippet(path, definition[1] if definition else "", code)
+        name = definition[1] if definition else ""
+        yield {"file": path, "function": name, "code": code, "importance": "medium", "messages": []}
 
 
 # --- done, open, learnt
 
 
-def _completed(exchanges: Sequence[Exchange]) -> Iterator[Remark]:
+def _completed(exchanges: Sequence[Exchange]) -> Iterator[Entry]:
     for each in exchanges:
         for task in each.tasks:
             if task.status == "completed":
-                yield Remark(_line(task.title), (task.ordinal or each.last,))
+                yield _remark(_line(task.title), (task.ordinal or each.last,))
         for commit in each.commits:
-            yield Remark(f"{commit.hash} {commit.subject}", (commit.ordinal,))
+            yield _remark(f"{commit.hash} {commit.subject}", (commit.ordinal,))
 
 
 def _pending(
     exchanges: Sequence[Exchange], open_tasks: Sequence[TaskItem], written: AgentSummary
-) -> Iterator[Remark]:
+) -> Iterator[Entry]:
     """The agent's own word first; then the list of tasks, what nobody answered, what fails, what is loose."""
     here = _end(exchanges)
     following = written.text("next")
     for text in (*written.items("pending"), *([f"Next: {following}"] if following else [])):
         if not agents.is_nothing(text.removeprefix("Next: ")):
-            yield Remark(text, here)
+            yield _remark(text, here)
     for task in open_tasks or (exchanges[-1].tasks if exchanges else ()):
         if task.status in OPEN_STATES:
             doing = "In progress: " if task.status == "in_progress" else ""
-            yield Remark(doing + _line(task.title), (task.ordinal,) if task.ordinal else here)
+            yield _remark(doing + _line(task.title), (task.ordinal,) if task.ordinal else here)
     if not exchanges:
         return
+    if not written:  # the newest list of what is left, in the words that closed an exchange
+        listed = ((each.last, list(agents.called_open(each.closing))) for each in reversed(exchanges))
+        place, left = next((one for one in listed if one[1]), (0, []))
+        yield from (_remark(agents.plain(text), (place,)) for text in left)
     last = _last(exchanges)
     if last.outcome is not Outcome.ANSWERED and last.request:
-        yield Remark(f"Not finished: “{_line(last.request)}”", (last.first,))
+        yield _remark(f"Not finished: “{_line(last.request)}”", (last.first,))
     for command in last.failing:
-        yield Remark(f"Failing: {_line(command.command)}: {_line(command.error)}", (command.ordinal,))
-    if loose := _uncommitted(exchanges):
-        yield Remark(f"Edited and not committed: {', '.join(loose[:12])}", (last.last,))
+        yield _remark(f"Failing: {_line(command.command)}: {_line(command.error)}", (command.ordinal,))
+    if loose := uncommitted(exchanges):
+        yield _remark(f"Edited and not committed: {', '.join(loose[:12])}", (last.last,))
 
 
 def _context(
     exchanges: Sequence[Exchange], earlier: Sequence[Exchange], written: AgentSummary
-) -> Iterator[Remark]:
+) -> Iterator[Entry]:
     """The state first, then what was said, exchange by exchange, then what the agent's summary adds."""
     here = _end(exchanges)
     if current := written.text("current"):
-        yield Remark(f"Current work: {current}", here)
+        yield _remark(f"Current work: {current}", here)
     for each in _going_on(exchanges, earlier):
-        yield Remark(f"Went on with: {_opening(each)}", (each.first,))
+        yield _remark(f"Went on with: {_opening(each)}", (each.first,))
     for each in exchanges:
         # The agent's own summary has what was said on the way: on real sessions it added size, no fact.
         yield from _story(each, on_the_way=not written)
     names = ("problems", "concepts", *(() if exchanges else ("request", "messages")))
     for text in (text for name in names for text in written.items(name)):
-        yield Remark(text, here)
+        yield _remark(text, here)
     for block in agents.blocks(written.rest):
-        yield Remark(agents.plain(block), here)
+        yield _remark(agents.plain(block), here)
 
 
-def _story(exchange: Exchange, *, on_the_way: bool) -> Iterator[Remark]:
+def _story(exchange: Exchange, *, on_the_way: bool) -> Iterator[Entry]:
     """One exchange: what was asked, what was added to it, and how it ended."""
     for place, utterance in enumerate(exchange.asked):
         mark = "Asked" if not place else _MANNERS.get(utterance.manner, "Added")
-        yield Remark(f"{mark}: {_words(utterance)}", (utterance.ordinal,))
+        yield _remark(f"{mark}: {_words(utterance)}", (utterance.ordinal,))
     if not exchange.asked and (exchange.plan or exchange.handed):
         mark = "Plan" if exchange.plan else "Given"
-        yield Remark(f"{mark}: {_line(exchange.plan or exchange.handed)}", (exchange.first,))
+        yield _remark(f"{mark}: {_line(exchange.plan or exchange.handed)}", (exchange.first,))
     for text in exchange.said if on_the_way else ():
-        yield Remark(_line(text), (exchange.first, exchange.last))
+        told = _line(without_announcements(text))
+        if told.endswith(":"):  # what it announces is a call
+            told = _LAST_SENTENCE.sub("", told)
+        yield _remark(told, (exchange.first, exchange.last))
     if exchange.closing:
         mark = "Answered" if exchange.outcome is Outcome.ANSWERED else "Last said"
-        yield Remark(f"{mark}: {agents.plain(exchange.closing)}", (exchange.last,))
+        yield _remark(f"{mark}: {agents.plain(exchange.closing)}", (exchange.last,))
 
 
 def _solutions(
     exchanges: Sequence[Exchange], written: AgentSummary, memories: Sequence[StoredMemory]
-) -> Iterator[Solution]:
+) -> Iterator[Entry]:
     """Errors with their fixes, as the agent tells them; else checks that failed and then passed."""
     here = _end(exchanges)
     feedback, fixes = agents.feedback_and_fixes(written)
     for error, fix in (*fixes, *(("The person corrected the agent", text) for text in feedback)):
-        yield Solution(error, fix, messages=here)
+        yield _solution(error, fix, here)
     for memory in memories:
         if memory.kind is Kind.FIX:
-            yield Solution(memory.title, memory.body, memory.files, messages=_places(memory))
+            yield _solution(memory.title, memory.body, _places(memory), memory.files)
     for each in [] if fixes else exchanges:
         yield from _repaired(each)
 
 
-def _repaired(exchange: Exchange) -> Iterator[Solution]:
+def _repaired(exchange: Exchange) -> Iterator[Entry]:
     for place, command in enumerate(exchange.commands):
         later = exchange.commands[place + 1 :]
         passed = next((each for each in later if each.command == command.command and not each.failed), None)
@@ -342,13 +352,14 @@ def _repaired(exchange: Exchange) -> Iterator[Solution]:
             files = tuple(path for path, _ in exchange.files_edited[:4])
             done = f"passes after changes of {', '.join(files)}" if files else "passes later"
             solution = f"`{clipped(_line(command.command), 80)}` {done}"
-            yield Solution(_line(command.error), solution, files, True, (command.ordinal, passed.ordinal))
+            places = (command.ordinal, passed.ordinal)
+            yield _solution(_line(command.error), solution, places, files, verified=True)
 
 
-def _conventions(memories: Sequence[StoredMemory]) -> Iterator[Remark]:
+def _conventions(memories: Sequence[StoredMemory]) -> Iterator[Entry]:
     for memory in memories:
         if memory.kind in (Kind.CONVENTION, Kind.PREFERENCE, Kind.CORRECTION):
-            yield Remark(_line(memory.body), _places(memory))
+            yield _remark(_line(memory.body), _places(memory))
 
 
 def _topics(exchanges: Sequence[Exchange], written: AgentSummary) -> list[str]:
@@ -401,57 +412,83 @@ def _places(memory: StoredMemory) -> tuple[int, ...]:
     return tuple(sorted({place for _, *ends in places_of(memory) for place in ends}))
 
 
-def _once(entries: Iterable[_Entry]) -> tuple[_Entry, ...]:
+def _once(entries: Iterable[Entry]) -> list[Entry]:
     """Each statement once: the first time it is made."""
-    stated: dict[str, _Entry] = {}
+    stated: dict[str, Entry] = {}
     for entry in entries:
-        text = entry.text if isinstance(entry, Remark) else entry.decision
+        text = entry.get("text") or entry.get("decision", "")
         stated.setdefault(" ".join(re.findall(r"\w+", text.lower())), entry)
     stated.pop("", None)
-    return tuple(stated.values())
+    return list(stated.values())
+
+
+# --- entries
+
+
+def _remark(text: str, messages: Iterable[int] = ()) -> Entry:
+    return {"text": text, "messages": list(messages)}
+
+
+def _decision(topic: str, decision: str, messages: Iterable[int], files: Iterable[str] = ()) -> Entry:
+    said = {"topic": topic, "decision": decision, "rationale": ""}
+    return {**said, "files": list(files), "messages": list(messages)}
+
+
+def _change(path: str, action: str, purpose: str = "", old: str = "", messages: Iterable[int] = ()) -> Entry:
+    renamed = {"from": old} if old else {}
+    return {"path": path, "action": action, "purpose": purpose, **renamed, "messages": list(messages)}
+
+
+def _solution(
+    error: str, solution: str, messages: Iterable[int], files: Iterable[str] = (), *, verified: bool = False
+) -> Entry:
+    passed = {"verified": True} if verified else {}
+    return {"error": error, "solution": solution, "files": list(files), **passed, "messages": list(messages)}
+
+
+def _published(whole: Mapping[str, Any]) -> dict[str, Any]:
+    """Plain lists hold texts alone; where they are from stands in `sources`."""
+    texts = {name: [each["text"] for each in whole[name]] for name in SOURCED}
+    sources = {name: [each["messages"] for each in whole[name]] for name in SOURCED if whole[name]}
+    return {**whole, **texts, "sources": sources}
 
 
 # --- fitting into the budget
 
 
-def tokens_of(summary: Summary) -> int:
+def tokens_of(summary: Mapping[str, Any]) -> int:
     """How many tokens a summary takes in its file, about."""
-    return about_tokens(json.dumps(as_json(summary), ensure_ascii=False))
+    return about_tokens(json.dumps(summary, ensure_ascii=False))
 
 
-def fitted(summary: Summary, max_tokens: int) -> Summary:
+def _fitted(whole: dict[str, Any], max_tokens: int) -> dict[str, Any]:
     """The summary with every text cut evenly, as little as the budget asks for.
 
     Where even short texts are too many, the middle of the story goes: its two ends say most.
     """
-    if tokens_of(summary) <= max_tokens:
-        return summary
-    while tokens_of(_cut(summary, SHORTEST)) > max_tokens and len(summary.important_context) > 8:
-        context = summary.important_context
+
+    def fits(length: int | None = None) -> bool:
+        return tokens_of(_published(_cut(whole, length) if length else whole)) <= max_tokens
+
+    if fits():
+        return whole
+    while not fits(SHORTEST) and len(context := whole["important_context"]) > 8:
         count = max(1, len(context) // 10)
         start = max(1, 2 * len(context) // 3 - count)
-        summary = replace(summary, important_context=(*context[:start], *context[start + count :]))
+        whole = {**whole, "important_context": [*context[:start], *context[start + count :]]}
     low, high = SHORTEST, LONGEST
     while high - low > 8:
         middle = (low + high) // 2
-        fits = tokens_of(_cut(summary, middle)) <= max_tokens
-        low, high = (middle, high) if fits else (low, middle)
-    return _cut(summary, low)
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return _cut(whole, low)
 
 
-def _cut(summary: Summary, length: int) -> Summary:
+def _cut(whole: Mapping[str, Any], length: int) -> dict[str, Any]:
+    def cut(entry: Entry, length: int) -> Entry:
+        return {name: clipped(value, length) if name in _CUT else value for name, value in entry.items()}
+
     long = STATE * length
-
-    def cut(item: Any, length: int) -> Any:
-        texts = {each.name: getattr(item, each.name) for each in fields(item) if each.name in _CUT}
-        return replace(item, **{name: clipped(text, length) for name, text in texts.items()})
-
-    entries = {
-        each.name: tuple(cut(item, length) for item in getattr(summary, each.name))
-        for each in fields(summary)
-        if each.name not in ("executive", "topics")
-    }
-    entries["tasks_pending"] = tuple(cut(item, long) for item in summary.tasks_pending)
-    state = tuple(cut(item, long) for item in summary.important_context[:1])
-    entries["important_context"] = (*state, *entries["important_context"][1:])
-    return replace(summary, executive=clipped(summary.executive, 2 * long), **entries)
+    entries = {name: [cut(entry, length) for entry in whole[name]] for name in (*ENTRIES, *SOURCED)}
+    entries["tasks_pending"] = [cut(entry, long) for entry in whole["tasks_pending"]]
+    entries["important_context"][:1] = [cut(entry, long) for entry in whole["important_context"][:1]]
+    return {**whole, "executive": clipped(whole["executive"], 2 * long), **entries}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -23,74 +23,6 @@ ENTRIES = ("key_decisions", "files_modified", "code_snippets", "error_solutions"
 SOURCED = ("tasks_completed", "tasks_pending", "important_context", "conventions")
 TEXTS = ("topics", *SOURCED)
 NO_VECTORS: Mapping[str, Any] = {"model": None, "summary_vector": [], "topic_vectors": {}}
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """One choice: an answer, a plan, a refusal with its reason, a request that was carried out."""
-
-    topic: str
-    decision: str
-    rationale: str = ""
-    files: tuple[str, ...] = ()
-    messages: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FileChange:
-    """The net effect on one file."""
-
-    path: str
-    action: str
-    purpose: str = ""
-    renamed_from: str = ""
-    messages: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Snippet:
-    """Code worth keeping in its own words."""
-
-    file: str
-    function: str
-    code: str
-    importance: str = "medium"
-    messages: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """An error and what was done about it; `verified` if a check passed after it."""
-
-    error: str
-    solution: str
-    files: tuple[str, ...] = ()
-    verified: bool = False
-    messages: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """Something said that is worth keeping: a convention, a task, a piece of context."""
-
-    text: str
-    messages: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What one stretch of a session leaves. Every entry names the messages it came from."""
-
-    executive: str
-    key_decisions: tuple[Decision, ...] = ()
-    files_modified: tuple[FileChange, ...] = ()
-    code_snippets: tuple[Snippet, ...] = ()
-    topics: tuple[str, ...] = ()
-    tasks_completed: tuple[Remark, ...] = ()
-    tasks_pending: tuple[Remark, ...] = ()
-    important_context: tuple[Remark, ...] = ()
-    error_solutions: tuple[Solution, ...] = ()
-    conventions: tuple[Remark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,30 +41,6 @@ class Stretch:
     tokens_before: int | None = None  # as the agent reported them
     tokens_after: int | None = None
     agent_summary: str = ""  # what the agent itself wrote of it, where that is there already
-
-
-def as_json(summary: Summary) -> dict[str, Any]:
-    """The summary in its published form. Texts stand plainly; where they are from stands in `sources`."""
-    body: dict[str, Any] = {"executive": summary.executive}
-    for name in (each.name for each in fields(summary)[1:]):
-        body[name] = [_published(item) for item in getattr(summary, name)]
-    body["sources"] = {
-        name: [list(item.messages) for item in getattr(summary, name)] for name in SOURCED if body[name]
-    }
-    return body
-
-
-def _published(item: Any) -> Any:
-    if isinstance(item, str | Remark):
-        return item if isinstance(item, str) else item.text
-    named = {("from" if each.name == "renamed_from" else each.name): each.name for each in fields(item)}
-    values = {name: getattr(item, own) for name, own in named.items()}
-    # What may be absent says something where it stands.
-    return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in values.items()
-        if value or name not in ("from", "verified")
-    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ A provider that does not answer raises ProviderDown with a reason that quotes no
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -13,6 +14,7 @@ import subprocess
 import tempfile
 import time
 import urllib.parse
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -20,6 +22,8 @@ from typing import Any, Protocol
 from claude_memory.errors import ConfigFault, MemoryFault
 from claude_memory.settings import Settings
 from claude_memory.text.tokens import about_tokens
+from claude_memory.transcripts.lines import document
+from claude_memory.transcripts.model import list_of, mapping_of
 
 ENDPOINT_SECONDS, COMMAND_SECONDS = 60.0, 180.0
 MAX_SECONDS = 300.0  # a model that never ends is as good as down
@@ -71,21 +75,18 @@ def open_provider(settings: Settings) -> Provider | None:
     model = settings.summariser_model
     if kind in ("", "rules"):
         return None
+    # A key is read where it is kept, and never stored.
+    key = os.environ.get(settings.summariser_key_variable or "ANTHROPIC_API_KEY", "")
     if kind == "anthropic":
-        return AnthropicApi(_key(settings, "ANTHROPIC_API_KEY"), model, place or ANTHROPIC)
+        return AnthropicApi(place or ANTHROPIC, model or ANTHROPIC_MODEL, key)
     if kind == "endpoint" and place:
-        return OpenAiCompatible(place, model, _key(settings, ""))
+        return OpenAiCompatible(place, model or "default", key if settings.summariser_key_variable else "")
     if kind == "claude":
-        return ClaudeCommand(place or "claude", model)
+        return ClaudeCommand(place or "claude", model or "default")
     raise ConfigFault(
         "setting summariser wants `rules`, `anthropic`, `claude` or `endpoint:URL`, "
         f"not {settings.summariser!r}"
     )
-
-
-def _key(settings: Settings, usual: str) -> str:
-    """A key is read where it is kept, and never stored."""
-    return os.environ.get(settings.summariser_key_variable or usual, "")
 
 
 # --- over HTTP, streamed
@@ -105,82 +106,78 @@ class _Answer:
         return Reply(text, self.read or about_tokens(asked), self.written or about_tokens(text))
 
 
-class _BrokenOff(ProviderDown):
-    """It failed after the request had been sent: what was read and written by then may be billed."""
+@dataclass(frozen=True)
+class _Endpoint(ABC):
+    """One model of an endpoint that streams its answer as server-sent events."""
 
-
-class _Endpoint:
-    """An endpoint that streams its answer as server-sent events."""
-
+    base: str
+    model: str
+    key: str = ""
+    timeout_seconds: float = ENDPOINT_SECONDS
     path = ""
 
-    def __init__(self, base: str, key: str, model: str, timeout_seconds: float) -> None:
-        self.model = model
-        self._base, self._key, self._timeout = base, key.strip(), timeout_seconds
+    @abstractmethod
+    def _request(self, system: str, prompt: str) -> tuple[dict[str, str], dict[str, Any]]:
+        """The headers and the body of a request."""
 
-    def _headers(self) -> dict[str, str]:
-        raise NotImplementedError
-
-    def _body(self, system: str, prompt: str) -> dict[str, Any]:
-        raise NotImplementedError
-
+    @abstractmethod
     def _take(self, event: Mapping[str, Any], answer: _Answer) -> None:
         """Add one event of the stream to the answer."""
-        raise NotImplementedError
 
     def complete(self, system: str, prompt: str, max_tokens: int) -> Reply:
         """One answer, put together from its stream; one that breaks off says what it cost."""
-        body = {"model": self.model, "max_tokens": max_tokens, "stream": True, **self._body(system, prompt)}
+        headers, own = self._request(system, prompt)
+        body = {"model": self.model, "max_tokens": max_tokens, "stream": True, **own}
         answer, asked = _Answer(), json.dumps(body, ensure_ascii=False)
-        try:
-            for event in self._stream(asked):
-                self._take(event, answer)
-            if not answer.ended:
-                raise _BrokenOff("the answer broke off")
-        except _BrokenOff as fault:
-            fault.cost = answer.reply(asked)
-            raise
-        return answer.reply(asked)
+        with contextlib.closing(self._sent(asked, headers)) as connection:
+            try:
+                for event in _documents(connection.getresponse()):
+                    self._take(event, answer)
+                if answer.ended:
+                    return answer.reply(asked)
+                reason = "the answer broke off"
+            except (OSError, http.client.HTTPException) as fault:
+                reason = f"the endpoint cannot be reached: {type(fault).__name__}"
+            except _BrokenOff as fault:
+                reason = str(fault)
+            except ValueError:
+                reason = "the answer cannot be read"
+        raise ProviderDown(reason, cost=answer.reply(asked))
 
-    def _stream(self, asked: str) -> Iterator[dict[str, Any]]:
-        connection, target = self._opened()
-        headers = {"content-type": "application/json", **self._headers()}
-        sent = False
-        try:
-            connection.request("POST", target, asked.encode("utf-8", "replace"), headers)
-            sent = True
-            response = connection.getresponse()
-            if response.status != 200:
-                lasting = 400 <= response.status < 500 and response.status not in _PASSING
-                raise ProviderDown(f"the endpoint answered {response.status}", lasting=lasting)
-            yield from _documents(response)
-        except (OSError, http.client.HTTPException) as fault:
-            kind = _BrokenOff if sent else ProviderDown
-            raise kind(f"the endpoint cannot be reached: {type(fault).__name__}") from None
-        except ValueError:  # its text may quote the key
-            if sent:
-                raise _BrokenOff("the answer cannot be read") from None
-            reason = "the key or the address has characters that cannot be sent"
-            raise ProviderDown(reason, lasting=True) from None
-        finally:
-            connection.close()
-
-    def _opened(self) -> tuple[http.client.HTTPConnection, str]:
-        """A connection to the endpoint, and what to ask it for; a query of its address stays behind."""
+    def _sent(self, asked: str, headers: Mapping[str, str]) -> http.client.HTTPConnection:
+        """A connection that was asked; a query of the endpoint's address stays behind its path."""
         reason = "the endpoint's address is none: it begins with http:// or https:// and names a host"
         try:
-            parts = urllib.parse.urlsplit(self._base)
+            parts = urllib.parse.urlsplit(self.base)
             if not parts.hostname or parts.scheme not in ("http", "https"):
                 raise ProviderDown(reason, lasting=True)
             kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-            connection = kind(parts.hostname, parts.port, timeout=self._timeout)
+            connection = kind(parts.hostname, parts.port, timeout=self.timeout_seconds)
         except (ValueError, http.client.InvalidURL):
             raise ProviderDown(reason, lasting=True) from None
-        return connection, parts.path.rstrip("/") + self.path + (f"?{parts.query}" if parts.query else "")
+        target = parts.path.rstrip("/") + self.path + (f"?{parts.query}" if parts.query else "")
+        headers = {"content-type": "application/json", **headers}
+        try:
+            connection.request("POST", target, asked.encode("utf-8", "replace"), headers)
+        except (OSError, http.client.HTTPException) as fault:
+            connection.close()
+            raise ProviderDown(f"the endpoint cannot be reached: {type(fault).__name__}") from None
+        except ValueError:  # its text may quote the key
+            connection.close()
+            reason = "the key or the address has characters that cannot be sent"
+            raise ProviderDown(reason, lasting=True) from None
+        return connection
+
+
+class _BrokenOff(ValueError):
+    """It failed after the request had been sent: what was read and written by then may be billed."""
 
 
 def _documents(response: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
     """The JSON documents of a stream of server-sent events, or the one document of a plain answer."""
+    if response.status != 200:
+        lasting = 400 <= response.status < 500 and response.status not in _PASSING
+        raise ProviderDown(f"the endpoint answered {response.status}", lasting=lasting)
     if "event-stream" not in (response.getheader("content-type") or ""):
         yield _document(response.read(MAX_BYTES))
         return
@@ -195,20 +192,12 @@ def _documents(response: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
 
 
 def _document(raw: bytes) -> dict[str, Any]:
-    document = _json_object(raw)
-    if document is None:
+    found = document(raw)
+    if found is None:
         raise _BrokenOff("the endpoint answered no JSON object")
-    if "error" in document:
+    if "error" in found:
         raise _BrokenOff("the endpoint reported an error")
-    return document
-
-
-def _json_object(raw: bytes) -> dict[str, Any] | None:
-    try:
-        document = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-    return document if isinstance(document, dict) else None
+    return found
 
 
 def _number(value: Any, key: str) -> int:
@@ -222,22 +211,11 @@ class AnthropicApi(_Endpoint):
 
     name, path = "anthropic", "/v1/messages"
 
-    def __init__(
-        self,
-        key: str,
-        model: str = "",
-        base: str = ANTHROPIC,
-        timeout_seconds: float = ENDPOINT_SECONDS,
-    ) -> None:
-        super().__init__(base, key, model or ANTHROPIC_MODEL, timeout_seconds)
-
-    def _headers(self) -> dict[str, str]:
-        if not self._key:
+    def _request(self, system: str, prompt: str) -> tuple[dict[str, str], dict[str, Any]]:
+        if not self.key.strip():
             raise ProviderDown("no key: set ANTHROPIC_API_KEY, or summariser_key_variable", lasting=True)
-        return {"x-api-key": self._key, "anthropic-version": ANTHROPIC_VERSION}
-
-    def _body(self, system: str, prompt: str) -> dict[str, Any]:
-        return {"system": system, "messages": [{"role": "user", "content": prompt}]}
+        headers = {"x-api-key": self.key.strip(), "anthropic-version": ANTHROPIC_VERSION}
+        return headers, {"system": system, "messages": [{"role": "user", "content": prompt}]}
 
     def _take(self, event: Mapping[str, Any], answer: _Answer) -> None:
         kind, delta, message = event.get("type"), event.get("delta"), event.get("message")
@@ -251,31 +229,23 @@ class AnthropicApi(_Endpoint):
 
 
 class OpenAiCompatible(_Endpoint):
-    """One model of one endpoint."""
+    """Any endpoint that speaks OpenAI's chat completions."""
 
     name, path = "endpoint", "/chat/completions"
 
-    def __init__(
-        self, base: str, model: str, key: str = "", timeout_seconds: float = ENDPOINT_SECONDS
-    ) -> None:
-        super().__init__(base, key, model or "default", timeout_seconds)
-
-    def _headers(self) -> dict[str, str]:
-        return {"authorization": f"Bearer {self._key}"} if self._key else {}
-
-    def _body(self, system: str, prompt: str) -> dict[str, Any]:
-        return {
+    def _request(self, system: str, prompt: str) -> tuple[dict[str, str], dict[str, Any]]:
+        key = self.key.strip()
+        return {"authorization": f"Bearer {key}"} if key else {}, {
             "messages": [{"role": "system", "content": system}, {"role": "user", "content": prompt}],
             "stream_options": {"include_usage": True},
             "response_format": {"type": "json_object"},
         }
 
     def _take(self, event: Mapping[str, Any], answer: _Answer) -> None:
-        choices = event.get("choices")
-        for choice in choices if isinstance(choices, list) else ():
+        for choice in list_of(event, "choices"):
             if isinstance(choice, dict):
-                piece = choice.get("delta") or choice.get("message") or {}
-                answer.parts.append(str(piece.get("content") or "") if isinstance(piece, dict) else "")
+                piece = mapping_of(choice, "delta") or mapping_of(choice, "message")
+                answer.parts.append(str(piece.get("content") or ""))
                 answer.ended = answer.ended or bool(choice.get("finish_reason"))
         usage = event.get("usage")
         answer.read = _number(usage, "prompt_tokens") or answer.read
@@ -285,22 +255,20 @@ class OpenAiCompatible(_Endpoint):
 # --- the user's own program: their plan, their login
 
 
+@dataclass(frozen=True)
 class ClaudeCommand:
     """Claude Code as a model that is asked one question. Marked, so that our hooks in it do nothing."""
 
+    command: str = "claude"
+    model: str = "default"
+    timeout_seconds: float = COMMAND_SECONDS
     name = "claude"
-
-    def __init__(
-        self, command: str = "claude", model: str = "", timeout_seconds: float = COMMAND_SECONDS
-    ) -> None:
-        self.model = model or "default"
-        self._command, self._asked_model, self._timeout = command, model, timeout_seconds
 
     def complete(self, system: str, prompt: str, max_tokens: int) -> Reply:  # noqa: ARG002
         """One answer. It runs without tools, in an empty folder, and cannot start itself again."""
-        command = [self._command, "-p", "--output-format", "json"]
+        command = [self.command, "-p", "--output-format", "json"]
         command += ["--append-system-prompt", system, "--tools", ""]
-        command += ["--model", self._asked_model] if self._asked_model else []
+        command += ["--model", self.model] if self.model != "default" else []
         try:
             with tempfile.TemporaryDirectory() as folder:
                 done = subprocess.run(
@@ -309,30 +277,30 @@ class ClaudeCommand:
                     capture_output=True,
                     cwd=folder,
                     env={**os.environ, "CLAUDE_MEMORY_DISABLE": "1"},
-                    timeout=self._timeout,
+                    timeout=self.timeout_seconds,
                     check=False,
                 )
         except FileNotFoundError:
-            raise ProviderDown(f"{self._command!r} is not installed", lasting=True) from None
+            raise ProviderDown(f"{self.command!r} is not installed", lasting=True) from None
         except subprocess.TimeoutExpired:
             cost = Reply("", about_tokens(system + prompt), 0)
-            raise ProviderDown(f"{self._command!r} took too long", cost=cost) from None
+            raise ProviderDown(f"{self.command!r} took too long", cost=cost) from None
         except (OSError, ValueError, subprocess.SubprocessError) as fault:
-            raise ProviderDown(f"{self._command!r} failed: {type(fault).__name__}") from None
+            raise ProviderDown(f"{self.command!r} failed: {type(fault).__name__}") from None
         return self._reply(done, system + prompt)
 
     def _reply(self, done: subprocess.CompletedProcess[bytes], asked: str) -> Reply:
-        document = _json_object(done.stdout) or {}
-        usage, result = document.get("usage"), document.get("result")
+        answer = document(done.stdout) or {}
+        usage, result = answer.get("usage"), answer.get("result")
         read = sum(_number(usage, key) for key in _READ)
         text = result if isinstance(result, str) else ""
         written = _number(usage, "output_tokens") or about_tokens(text)
         reply = Reply(text, read or about_tokens(asked), written)
         counted = reply if read else None  # before it asked a model, as without a login, it counts nothing
         if done.returncode:
-            raise ProviderDown(f"{self._command!r} ended with {done.returncode}", cost=counted)
-        if not document:
-            raise ProviderDown(f"{self._command!r} answered no JSON", cost=reply)
-        if not isinstance(result, str) or document.get("is_error"):
-            raise ProviderDown(f"{self._command!r} reported an error", cost=counted)
+            raise ProviderDown(f"{self.command!r} ended with {done.returncode}", cost=counted)
+        if not answer:
+            raise ProviderDown(f"{self.command!r} answered no JSON", cost=reply)
+        if not isinstance(result, str) or answer.get("is_error"):
+            raise ProviderDown(f"{self.command!r} reported an error", cost=counted)
         return reply

@@ -48,10 +48,6 @@ class Shelf:
         names = [folder.parent.name.removeprefix("session_") for folder in folders]
         return [name for name in names if _SESSION.fullmatch(name)]
 
-    def project_of(self, session: str) -> str:
-        """The project that a session's summaries belong to."""
-        return str(self.about(session).get("project") or "")
-
     def about(self, session: str) -> dict[str, Any]:
         """What is noted of a session beside its summaries."""
         try:
@@ -64,10 +60,6 @@ class Shelf:
         """A session's summaries that can be read, oldest first."""
         numbers = self._numbers(session)
         return [kept for number in sorted(numbers) if (kept := _read(session, number, numbers[number]))]
-
-    def latest(self, session: str) -> KeptSummary | None:
-        """The last summary of a session."""
-        return next(iter(self.of(session)[::-1]), None)
 
     def one(self, named: str) -> KeptSummary:
         """The summary that SESSION/NNN names; the beginning of a session's id is enough."""
@@ -84,7 +76,7 @@ class Shelf:
     def keep(
         self,
         session: str,
-        make: Callable[[], Mapping[str, Any]],
+        document: Mapping[str, Any],
         about: Mapping[str, Any],
         *,
         instead_of: Callable[[Sequence[KeptSummary]], KeptSummary | None],
@@ -94,7 +86,7 @@ class Shelf:
         `instead_of` finds an earlier summary of the same compaction, whose number the new one takes; one that
         is as good already, or that something was erased from, stays.
         """
-        document = valid(make())  # before the lock: it may take longer than others wait
+        document = valid(document)  # before the lock: it may take longer than others wait
         with self._lock(session):
             old = instead_of(self.of(session))
             # The numbers of files that cannot be read count too: nothing is ever written over.

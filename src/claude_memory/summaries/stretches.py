@@ -6,7 +6,6 @@ messages were kept word for word. An archive keeps no ids of lines, so a line is
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -17,6 +16,7 @@ from claude_memory.model import SessionId
 from claude_memory.store.archive_model import Message
 from claude_memory.summaries.model import Stretch
 from claude_memory.text.tokens import about_tokens
+from claude_memory.transcripts.lines import document
 from claude_memory.transcripts.model import list_of, mapping_of, moment_of, text_of
 
 NOTE, SUMMARY = "note", "summary"
@@ -138,7 +138,7 @@ def figures(path: Path) -> dict[str, Mapping[str, Any]]:
     try:
         with path.open("rb") as handle:
             for raw in handle:
-                line = _line(raw) if _BOUNDARY_LINE in raw[:2_000] else {}
+                line = document(raw) or {} if _BOUNDARY_LINE in raw[:2_000] else {}
                 at = moment_of(line.get("timestamp"))
                 if isinstance(line.get("compactMetadata"), dict) and at is not None:
                     facts[key_of(at)] = line["compactMetadata"]
@@ -149,14 +149,6 @@ def figures(path: Path) -> dict[str, Mapping[str, Any]]:
         head, tail, *kept = (moments.get(id_, "") for id_ in _ids(each))
         facts[key] = {**each, "kept": set(filter(None, kept)), "kept_segment": (head, tail)}
     return facts
-
-
-def _line(raw: bytes) -> dict[str, Any]:
-    try:
-        line = json.loads(raw)
-    except (ValueError, RecursionError):
-        return {}
-    return line if isinstance(line, dict) else {}
 
 
 def _ids(facts: Mapping[str, Any]) -> list[str]:
@@ -173,7 +165,7 @@ def _moments(path: Path, wanted: set[str]) -> dict[str, str]:
     with path.open("rb") as handle:
         for raw in handle if wanted else ():
             if any(id_.decode("utf-8", "replace") in wanted for id_ in _ID.findall(raw)):
-                line = _line(raw)
+                line = document(raw) or {}
                 at = moment_of(line.get("timestamp"))
                 if at is not None:
                     moments.setdefault(text_of(line, "uuid"), key_of(at))

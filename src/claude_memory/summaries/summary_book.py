@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING
 from claude_memory.errors import NotFound, StoreBusy
 from claude_memory.model import MemoryFilter, Project, SearchScope, SessionId
 from claude_memory.store.archive_model import EventFilter
-from claude_memory.store.protocol import Archive, Store
+from claude_memory.store.protocol import Store
 from claude_memory.summaries.shelf import Shelf, place_of
 
 if TYPE_CHECKING:
     from claude_memory.settings import Settings
     from claude_memory.summaries.finding import Compactions
     from claude_memory.summaries.model import KeptSummary
-
-MOST_SESSIONS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +27,6 @@ class SummaryBook:
 
     home: Path
     store: Store
-    archive: Archive
     settings: Settings
     project: Project
 
@@ -75,23 +72,20 @@ class SummaryBook:
 
         If the language model cannot be asked, the summary by rules stands, and `note` is told why.
         """
-        from claude_memory.summaries.asking import Asker, TokenLedger
+        from claude_memory.summaries.asking import asker
         from claude_memory.summaries.finding import open_material
         from claude_memory.summaries.model import KeptSummary
-        from claude_memory.summaries.providers import ProviderDown, open_provider
+        from claude_memory.summaries.providers import ProviderDown
 
         material = open_material(path, self.settings, agent=agent, note=note)
         rules = material.summary()
         written = material.document(rules)
-        wanted = replace(self.settings, summariser=provider or self.settings.summariser)
-        asked = open_provider(wanted)
-        if asked is not None:
-            ledger = TokenLedger(self.home, wanted.summariser_daily_tokens)
+        model = asker(self.home, replace(self.settings, summariser=provider or self.settings.summariser))
+        if model is not None:
             try:
-                body = Asker(asked, ledger, now=datetime.now(UTC)).summary(
-                    material.exchanges, rules, path.name
-                )
-                written = material.document(body, {"provider": asked.name, "model": asked.model})
+                body = model.summary(material.exchanges, rules, path.name)
+                by = {"provider": model.provider.name, "model": model.provider.model}
+                written = material.document(body, by)
             except ProviderDown as fault:
                 note(f"the rules' summary stands: {fault}")
         return KeptSummary(material.stretch.session, 0, written)
@@ -104,13 +98,13 @@ class SummaryBook:
     @property
     def waiting(self) -> Compactions:
         """Compactions that were not summed up yet."""
-        from claude_memory.summaries.finding import compactions
+        from claude_memory.summaries.finding import Compactions
 
-        return compactions(self.home, self.store, self.archive, self.settings)
+        return Compactions(self.home, self.store, self.settings)
 
     def _is_ours(self, session: str) -> bool:
         """Whether the session is of this project: by what is noted of it, else by what is stored."""
-        noted = Shelf(self.home).project_of(session)
+        noted = Shelf(self.home).about(session).get("project")
         if noted:
             return noted in {self.project.id, *(name.removeprefix("id:") for name in self.project.identities)}
         scope, wanted = SearchScope((self.project.id,)), SessionId(session)

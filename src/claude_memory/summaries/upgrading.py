@@ -8,11 +8,9 @@ time, and an endpoint that is down is left alone for a while that doubles.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +19,13 @@ from claude_memory.platform import logs
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
 from claude_memory.store.archive_model import Conversation
-from claude_memory.store.protocol import Archive
-from claude_memory.summaries.asking import Asker, OverBudget, TokenLedger, Unusable
+from claude_memory.store.protocol import Archive, Store
+from claude_memory.summaries.asking import Asker, OverBudget, Unusable
 from claude_memory.summaries.keeping import Keeper, Material, written_entries
 from claude_memory.summaries.making import summarise
-from claude_memory.summaries.model import OPEN, RULES, KeptSummary, Summary
-from claude_memory.summaries.providers import Provider, ProviderDown
+from claude_memory.summaries.model import OPEN, RULES, KeptSummary
+from claude_memory.summaries.providers import ProviderDown
+from claude_memory.summaries.shelf import Shelf
 from claude_memory.text.words import query_terms
 from claude_memory.understand import sessions
 from claude_memory.understand.model import Exchange
@@ -43,11 +42,7 @@ RESTING = timedelta(minutes=30)  # a session that was silent for so long is over
 class Outage:
     """How long an endpoint is left alone after it failed."""
 
-    home: Path
-
-    @property
-    def path(self) -> Path:
-        return self.home / "cache" / "summariser-outage.json"
+    path: Path
 
     def _noted(self, name: str) -> float:
         try:
@@ -60,12 +55,8 @@ class Outage:
 
     def failed(self, now: datetime) -> None:
         wait = min(timedelta(seconds=2 * self._noted("seconds")) or FIRST_WAIT, LONGEST_WAIT)
-        private_folder(self.path.parent)
         state = {"until": (now + wait).timestamp(), "seconds": wait.total_seconds()}
         write_atomically(self.path, json.dumps(state).encode())
-
-    def ended(self) -> None:
-        self.path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +66,21 @@ class Question:
     subject: Any
     named: str
     exchanges: Sequence[Exchange]
-    rules: Summary
+    rules: Mapping[str, Any]
 
 
 def answers(
-    asker: Asker, home: Path, questions: Callable[[], Iterable[Question]]
+    asker: Asker, questions: Callable[[], Iterable[Question]]
 ) -> Iterator[tuple[Any, dict[str, Any] | ProviderDown]]:
     """Ask, one process at a time, while the model is up: each subject with its answer, or why there is none.
 
     What does not fit into the day is passed over: a shorter one may.
     """
-    outage = Outage(home)
+    cache = private_folder(asker.ledger.home / "cache")
+    outage = Outage(cache / "summariser-outage.json")
     if not outage.over(asker.now):
         return
-    with try_lock(private_folder(home / "cache") / "summariser.lock") as free:
+    with try_lock(cache / "summariser.lock") as free:
         for question in questions() if free else ():
             try:
                 body = asker.summary(question.exchanges, question.rules, question.named)
@@ -101,62 +93,52 @@ def answers(
                 yield question.subject, fault
                 return
             else:
-                outage.ended()
+                outage.path.unlink(missing_ok=True)
                 yield question.subject, body
 
 
-@dataclass(frozen=True, slots=True)
-class Upgrade:
-    """Puts a model's summary in the place of the one by rules, the latest first.
+def upgrade(keeper: Keeper, asker: Asker, materials: Callable[[str], list[Material]]) -> list[KeptSummary]:
+    """Put a model's summary in the place of the one by rules, the latest first: those it answered for.
 
     `materials` gives what each compaction of a session took, while that can still be read.
     """
+    by = {"provider": asker.provider.name, "model": asker.provider.model}
+    better: list[KeptSummary] = []
+    for (kept, took), answer in answers(asker, lambda: _poor(keeper.shelf, materials)):
+        if isinstance(answer, ProviderDown):
+            logs.logger("compaction").warning("the rules' summary of %s stands: %s", kept.id, answer)
+            tries = int(kept.part("summariser").get("tries", 0)) + 1
+            _put(keeper.shelf, kept, {"summariser": {**kept.part("summariser"), "tries": tries}})
+        elif written := _put(keeper.shelf, kept, took.document(answer, by)):
+            keeper.remember(written, took.project)
+            better.append(written)
+    return better
 
-    keeper: Keeper
-    provider: Provider
-    materials: Callable[[str], list[Material]]
-    daily_tokens: int
-    pause: Callable[[float], None] = time.sleep
 
-    def run(self, now: datetime) -> list[KeptSummary]:
-        """The summaries that the model answered for, with their new text."""
-        home, by = self.keeper.home, {"provider": self.provider.name, "model": self.provider.model}
-        asker = Asker(self.provider, TokenLedger(home, self.daily_tokens), now=now, pause=self.pause)
-        better: list[KeptSummary] = []
-        for (kept, took), answer in answers(asker, home, self._waiting):
-            if isinstance(answer, ProviderDown):
-                logs.logger("compaction").warning("the rules' summary of %s stands: %s", kept.id, answer)
-                tries = int(kept.part("summariser").get("tries", 0)) + 1
-                self._put(kept, {"summariser": {**kept.part("summariser"), "tries": tries}})
-            elif written := self._put(kept, took.document(answer, by)):
-                self.keeper.remember(written, took.project)
-                better.append(written)
-        return better
+def _poor(shelf: Shelf, materials: Callable[[str], list[Material]]) -> list[Question]:
+    """Summaries by rules whose messages can still be read, the newest session first."""
+    waiting: list[Question] = []
+    for session in shelf.sessions():
+        own = shelf.of(session)
+        kept = {one.boundary: one for one in own if _may_be_bettered(one)}
+        # What was erased still stands in the transcript: a model must neither read nor write it again.
+        for took in materials(session) if kept and not any(one.erased for one in own) else ():
+            one = kept.get(took.stretch.boundary)
+            if one is not None and took.exchanges:
+                waiting.append(Question((one, took), one.id, took.exchanges, took.summary()))
+        if len(waiting) >= SUMMARIES_AT_ONCE:
+            break
+    return waiting[:SUMMARIES_AT_ONCE]
 
-    def _waiting(self) -> list[Question]:
-        """Summaries by rules whose messages can still be read, the newest session first."""
-        waiting: list[Question] = []
-        shelf = self.keeper.shelf
-        for session in shelf.sessions():
-            own = shelf.of(session)
-            kept = {one.boundary: one for one in own if _may_be_bettered(one)}
-            # What was erased still stands in the transcript: a model must neither read nor write it again.
-            for took in self.materials(session) if kept and not any(one.erased for one in own) else ():
-                one = kept.get(took.stretch.boundary)
-                if one is not None and took.exchanges:
-                    waiting.append(Question((one, took), one.id, took.exchanges, took.summary()))
-            if len(waiting) >= SUMMARIES_AT_ONCE:
-                break
-        return waiting[:SUMMARIES_AT_ONCE]
 
-    def _put(self, kept: KeptSummary, changes: Mapping[str, Any]) -> KeptSummary | None:
-        """Write changes of the summary that was read; one that was changed or erased since stays as it is."""
+def _put(shelf: Shelf, kept: KeptSummary, changes: Mapping[str, Any]) -> KeptSummary | None:
+    """Write changes of the summary that was read; one that was changed or erased since stays as it is."""
 
-        def change(now: Mapping[str, Any]) -> Mapping[str, Any] | None:
-            same = all(now.get(name) == kept.document.get(name) for name in ("summary", "summariser"))
-            return {**now, **changes} if same else None
+    def change(now: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        same = all(now.get(name) == kept.document.get(name) for name in ("summary", "summariser"))
+        return {**now, **changes} if same else None
 
-        return self.keeper.shelf.replace(kept, change)
+    return shelf.replace(kept, change)
 
 
 def _may_be_bettered(kept: KeptSummary) -> bool:
@@ -165,36 +147,25 @@ def _may_be_bettered(kept: KeptSummary) -> bool:
     return kept.provider == RULES and tries < MAX_TRIES and kept.kind != OPEN
 
 
-@dataclass(frozen=True, slots=True)
-class SessionAsking:
-    """Asks what the latest sessions settled. Which sessions were asked about is in the store."""
+def ask_about_sessions(store: Store, asker: Asker) -> int:
+    """Ask about sessions that are over, each once until it grows; returns how many memories were proposed."""
+    proposed = 0
+    for conversation, answer in answers(asker, lambda: _over(store.archive, asker.now)):
+        if isinstance(answer, ProviderDown):
+            logs.logger("summaries").warning("a session is not asked about: %s", answer)
+            if not isinstance(answer, Unusable):  # else asking again would cost and give the same
+                continue
+        body = {} if isinstance(answer, ProviderDown) else answer
+        proposed += store.memories.add(list(_proposed(conversation, body))).memories
+        store.archive.asked(conversation.number, conversation.messages)
+    return proposed
 
-    keeper: Keeper
-    archive: Archive
-    provider: Provider
-    daily_tokens: int
-    pause: Callable[[float], None] = time.sleep
 
-    def run(self, now: datetime) -> int:
-        """Ask about sessions that are over; returns how many memories were proposed."""
-        home = self.keeper.home
-        asker = Asker(self.provider, TokenLedger(home, self.daily_tokens), now=now, pause=self.pause)
-        proposed = 0
-        for conversation, answer in answers(asker, home, partial(self._waiting, now)):
-            if isinstance(answer, ProviderDown):
-                logs.logger("summaries").warning("a session is not asked about: %s", answer)
-                if not isinstance(answer, Unusable):  # else asking again would cost and give the same
-                    continue
-            body = {} if isinstance(answer, ProviderDown) else answer
-            proposed += self.keeper.store.memories.add(list(_proposed(conversation, body))).memories
-            self.archive.asked(conversation.number, conversation.messages)
-        return proposed
-
-    def _waiting(self, now: datetime) -> Iterator[Question]:
-        for conversation in self.archive.unasked(before=now - RESTING, limit=SESSIONS_AT_ONCE):
-            records = [record for *_, record in self.archive.exchanges(conversation.number)]
-            exchanges = [one for record in records if (one := sessions.from_json(record)).asked]
-            yield Question(conversation, conversation.session, exchanges, summarise(exchanges))
+def _over(archive: Archive, now: datetime) -> Iterator[Question]:
+    for conversation in archive.unasked(before=now - RESTING, limit=SESSIONS_AT_ONCE):
+        records = [record for *_, record in archive.exchanges(conversation.number)]
+        exchanges = [one for record in records if (one := sessions.from_json(record)).asked]
+        yield Question(conversation, conversation.session, exchanges, summarise(exchanges))
 
 
 def _proposed(conversation: Conversation, told: Mapping[str, Any]) -> Iterator[StoredMemory]:

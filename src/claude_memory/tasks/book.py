@@ -1,6 +1,6 @@
 """The tasks of one project: found by name in every session, listed from folder listings alone.
 
-Published as `MemoryAPI.memory_manager`. Reads and locates; what changes a document is in `writing`.
+Published as `MemoryAPI.memory_manager`. Reads and locates; what changes a document is in `api`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import string
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -44,20 +43,17 @@ class TaskBook:
         self.storage = storage
         self.sessions = sessions
 
-    def locate(self, name: str, session: str | None = None) -> tuple[Session, TaskRecord] | None:
-        """The task and its session: the one told, else the current one, else the last that has it."""
+    def locate(self, name: str, session: str | None = None) -> TaskRecord | None:
+        """The task in the session told, else in the current one, else in the last that has it."""
         name = names.checked(name)
-        owners = [found for found in self.sessions.pieces(session) if name in found.tasks]
-        if not owners:
-            return None
-        current = self.sessions.current_id() if len(owners) > 1 else None
-        owner = next((found for found in owners if found.session_id == current), owners[0])
-        return owner, owner.tasks[name]
+        found = [piece.tasks[name] for piece in self.sessions.pieces(session) if name in piece.tasks]
+        current = self.sessions.current_id() if len(found) > 1 else None
+        here = (record for record in found if record.session_id == current)
+        return next(here, found[0] if found else None)
 
-    def find(self, name: str, session: str | None = None) -> tuple[Session, TaskRecord]:
+    def find(self, name: str, session: str | None = None) -> TaskRecord:
         """Like `locate`; NotFound, with the nearest names, when there is none."""
-        found = self.locate(name, session)
-        if found is not None:
+        if found := self.locate(name, session):
             return found
         import difflib
 
@@ -68,98 +64,108 @@ class TaskBook:
 
     def parts(self, name: str, session: str | None = None) -> set[Part]:
         """Which documents of a task are there."""
-        found = self.locate(name, session)
-        return {part for part in Part if found and self.path(*found, part).is_file()}
+        record = self.locate(name, session)
+        return {part for part in Part if record and self.path(record, part)}
 
-    def path(self, session: Session, record: TaskRecord, part: Part) -> Path:
-        """Where a document stands, or would stand under the name it was given."""
-        name = record.files.get(part) or self._file_name(session, record, part)
-        path = self.storage.inside(session.folder / "tasks" / name)
+    def path(self, record: TaskRecord, part: Part) -> Path | None:
+        """Where a document stands; None where there is none."""
+        path = self.checked_path(record, part) if part in record.files else None
+        return path if path and path.is_file() else None
+
+    def checked_path(self, record: TaskRecord, part: Part) -> Path:
+        """Where a document stands or will stand, which no link leads out of the storage."""
+        path = self.storage.inside(record.path(part))
         if part is Part.SCRATCHPAD:
             self.storage.inside(markdown.history_of(path))
         return path
 
-    def lock_path(self, session: Session, record: TaskRecord) -> Path:
+    def lock_path(self, record: TaskRecord) -> Path:
         """The file of the task's own lock."""
-        return self.storage.inside(session.folder / ".locks" / f"task-{record.stem}.lock")
+        return self.storage.inside(record.folder / ".locks" / f"task-{record.stem}.lock")
 
-    def lock(self, session: Session, record: TaskRecord) -> AbstractContextManager[None]:
+    def lock(self, record: TaskRecord) -> AbstractContextManager[None]:
         """The task's own lock."""
-        return held(self.lock_path(session, record))
+        return held(self.lock_path(record))
 
-    def begin(self, name: str, part: Part, session: str | None = None) -> tuple[Session, TaskRecord]:
-        """The task, with the document's name entered in its session's index; made when it is new."""
+    def begin(self, name: str, part: Part, session: str | None = None) -> tuple[TaskRecord, Path]:
+        """The task, with the document entered in its session's index, and where that stands."""
         name = names.checked(name)
         if session is not None:
             session = self.sessions.named(session).session_id
-        found = self.locate(name, session)
-        if found is not None:
-            return found if part in found[1].files else self._entered(found[0], name, part)
-        # Of many who begin the same task at once, in whatever sessions, one makes it and all use it.
-        with held(self.storage.inside(self.storage.ensure() / ".locks" / "new-task.lock")):
-            found = self.locate(name, session)
-            owner = found[0] if found else self.sessions.home_of(self._session_for(session))
-            return self._entered(owner, name, part)
+        record = self.locate(name, session)
+        if record is None:
+            # Of many who begin the same task at once, in whatever sessions, one makes it and all use it.
+            with held(self.storage.inside(self.storage.ensure() / ".locks" / "new-task.lock")):
+                record = self.locate(name, session)
+                record = record or self._entered(self.sessions.home_for_new(session), name, part)
+        if part not in record.files:
+            record = self._entered(self.sessions.read(record.folder), name, part)
+        return record, self.checked_path(record, part)
 
-    def _entered(self, owner: Session, name: str, part: Part) -> tuple[Session, TaskRecord]:
+    def _entered(self, owner: Session, name: str, part: Part) -> TaskRecord:
         with changing(self.storage, owner) as tasks:
-            record = tasks.get(name) or self._new_record(name, tasks)
+            record = tasks.get(name)
+            if record is None:
+                stem = names.apart(name, [other.stem for other in tasks.values()])
+                now, by = datetime.now(UTC), self.sessions.by
+                record = TaskRecord(name, stem, now, by, owner.session_id, owner.folder)
             if part not in record.files:
                 file = self._file_name(owner, record, part)
                 record = replace(record, files={**record.files, part: file})
             tasks[name] = record
-        return owner, record
+        return record
 
     def summaries(self, session: str | None = None) -> list[TaskSummary]:
         """All tasks, or those of one session, last changed first."""
-        found = [summary for owner in self.sessions.pieces(session) for summary in _summaries(owner)]
+        found: list[TaskSummary] = []
+        for owner in self.sessions.pieces(session):
+            listing = _listing(owner.folder)
+            found += filter(None, (_summary(record, listing) for record in owner.tasks.values()))
         return sorted(found, key=lambda summary: summary.updated_at, reverse=True)
 
     def summary(self, name: str, session: str | None = None) -> TaskSummary:
         """One task as a list shows it."""
-        owner, record = self.find(name, session)
-        only = next(_summaries(replace(owner, tasks={record.name: record})), None)
-        if only is None:
-            raise NotFound(
-                f"the files of task {name!r} are gone; `claude-memory status --recover` looks for a copy"
-            )
-        return only
+        record = self.find(name, session)
+        if found := _summary(record, _listing(record.folder)):
+            return found
+        raise NotFound(
+            f"the files of task {name!r} are gone; `claude-memory status --recover` looks for a copy"
+        )
+
+    def document(self, name: str, part: Part, session: str | None = None) -> markdown.Document | None:
+        """A document taken apart; None where there is none."""
+        path = self.path(self.find(name, session), part)
+        return markdown.read(path) if path else None
 
     def text(self, name: str, part: Part, session: str | None = None) -> str | None:
         """The scratchpad, or the plan as it was first written."""
-        path = self.path(*self.find(name, session), part)
-        if not path.is_file():
+        document = self.document(name, part, session)
+        if document is None:
             return None
         if part is Part.SCRATCHPAD:
-            return markdown.read(path).text.rstrip("\n")
-        return next((entry.text for entry in self.entries(name, part, session)), "")
-
-    def author(self, name: str, part: Part, session: str | None = None) -> str:
-        """By whom a document was begun, or a scratchpad last saved."""
-        return markdown.read_head(self.path(*self.find(name, session), part)).get("by", "")
+            return document.text.rstrip("\n")
+        return next((item.entry.text for item in chain.entries(document.body)[0]), "")
 
     def entries(self, name: str, part: Part = Part.PROGRESS, session: str | None = None) -> list[Entry]:
         """The sealed entries of a progress record, or of a plan with its amendments."""
-        path = self.path(*self.find(name, session), part)
-        if not path.is_file():
-            return []
-        document = markdown.read(path)
-        found = [item.entry for item in chain.entries(document.body)[0]]
-        if part is Part.PLAN and found:  # its heading is the front matter
+        document = self.document(name, part, session)
+        found = [item.entry for item in chain.entries(document.body)[0]] if document else []
+        if part is Part.PLAN and document and found:  # its heading is the front matter
             created = markdown.moment(document.fields.get("created"))
             found[0] = replace(found[0], time=created, by=document.fields.get("by", ""), marks=())
         return found
 
     def history(self, name: str, session: str | None = None) -> list[Version]:
         """Earlier texts of the scratchpad, oldest first."""
-        return markdown.versions(self.path(*self.find(name, session), Part.SCRATCHPAD))
+        record = self.find(name, session)  # they stand even where the scratchpad itself was removed
+        begun = Part.SCRATCHPAD in record.files
+        return markdown.versions(self.checked_path(record, Part.SCRATCHPAD)) if begun else []
 
     @property
     def file_pattern(self) -> str:
         """How new documents are named."""
-        pattern = self._config().get(_PATTERN_KEY)
         try:
-            return _checked_pattern(pattern) if isinstance(pattern, str) else DEFAULT_PATTERN
+            return _checked_pattern(str(self._config().get(_PATTERN_KEY, DEFAULT_PATTERN)))
         except InvalidInput:
             return DEFAULT_PATTERN  # the file may have come with a clone
 
@@ -167,22 +173,10 @@ class TaskBook:
         """Name new documents after a pattern of {task}, {session}, {timestamp} and {phase}."""
         config = {**self._config(), _PATTERN_KEY: _checked_pattern(pattern)}
         target = self.storage.inside(self.storage.ensure() / "config.json")
-        markdown.write(target, markdown.encoded(json.dumps(config, indent=2) + "\n"))
-        copies.copy(self.storage, target)
+        copies.write(self.storage, target, markdown.encoded(json.dumps(config, indent=2) + "\n"))
 
     def _config(self) -> dict[str, object]:
-        try:
-            found = json.loads(markdown.read_if_there(self.storage.folder / "config.json") or b"")
-        except (ValueError, RecursionError):
-            return {}
-        return found if isinstance(found, dict) else {}
-
-    def _session_for(self, session: str | None) -> Session:
-        return self.sessions.get_current_session() if session is None else self.sessions.named(session)
-
-    def _new_record(self, name: str, tasks: dict[str, TaskRecord]) -> TaskRecord:
-        stem = names.apart(name, [record.stem for record in tasks.values()])
-        return TaskRecord(name, stem, datetime.now(UTC), self.sessions.by)
+        return markdown.read_json(self.storage.folder / "config.json")
 
     def _file_name(self, session: Session, record: TaskRecord, part: Part) -> str:
         file = self.file_pattern.format(
@@ -196,28 +190,25 @@ class TaskBook:
         return f"{file.removesuffix('.md')}~{names.digest(record.name)}.md"
 
 
-def _summaries(session: Session) -> Iterator[TaskSummary]:
+def _listing(folder: Path) -> dict[str, os.stat_result]:
     """One folder listing gives phase, size and age of every task in it; no document is opened."""
     try:
-        listing = {
-            item.name: item.stat(follow_symlinks=False) for item in os.scandir(session.folder / "tasks")
-        }
+        return {item.name: item.stat(follow_symlinks=False) for item in os.scandir(folder / "tasks")}
     except OSError:
-        return
-    for record in session.tasks.values():
-        present = [(part, name, listing[name]) for part, name in record.files.items() if name in listing]
-        found = tuple(
-            TaskFile(part, session.folder / "tasks" / name, status.st_size, _time(status.st_mtime))
-            for part, name, status in sorted(present, key=lambda item: list(Part).index(item[0]))
-        )
-        if found:
-            phase = phase_of({file.part for file in found})
-            changed = max(file.updated_at for file in found)
-            yield TaskSummary(record.name, phase, session.session_id, record.created_at, changed, found)
+        return {}
 
 
-def _time(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
+def _summary(record: TaskRecord, listing: dict[str, os.stat_result]) -> TaskSummary | None:
+    found = tuple(
+        TaskFile(part, record.path(part), status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+        for part in Part
+        if (status := listing.get(record.files.get(part, "")))
+    )
+    if not found:
+        return None
+    phase = phase_of({file.part for file in found})
+    changed = max(file.updated_at for file in found)
+    return TaskSummary(record.name, phase, record.session_id, record.created_at, changed, found)
 
 
 def _checked_pattern(pattern: str) -> str:

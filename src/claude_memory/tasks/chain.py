@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from claude_memory.platform.files import private_folder
-from claude_memory.tasks.markdown import encoded, moment, stamp
+from claude_memory.tasks.markdown import NO_FOLLOW, encoded, moment, stamp
 from claude_memory.tasks.model import Entry
 
 UNSEALED = "unsealed"  # text found without a seal: a write a crash cut short, or an edit by hand
@@ -37,13 +37,15 @@ class Sealed:
     @property
     def entry(self) -> Entry:
         """What was written."""
-        heading, _, rest = self.chunk.decode("utf-8", "replace").lstrip("\n").partition("\n")
+        text = self.chunk.decode("utf-8", "replace").strip("\n")
+        heading, _, rest = text.partition("\n")
         match = _HEADING.match(heading)
+        said = rest.strip("\n") if match else text
+        said = _ESCAPED.sub(lambda m: ("&" + m[1][4:] + "lt;" if m[1] else "<") + m[2], said)
         if match is None:
-            text = self.chunk.decode("utf-8", "replace")
-            return Entry(self.number, _unescaped(text).strip("\n"), marks=(UNSEALED,))
-        marks = tuple(mark.strip() for mark in (match.group(3) or "").split(";") if mark.strip())
-        return Entry(self.number, _unescaped(rest).strip("\n"), moment(match.group(1)), match.group(2), marks)
+            return Entry(self.number, said, marks=(UNSEALED,))
+        marks = tuple(mark.strip() for mark in (match[3] or "").split(";") if mark.strip())
+        return Entry(self.number, said, moment(match[1]), match[2], marks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +77,16 @@ def continued(
     tail: Tail, text: str, *, now: datetime | None, by: str = "", marks: Sequence[str] = ()
 ) -> tuple[bytes, Tail]:
     """The bytes to append for a new entry, and the chain's new end. Loose text is sealed first."""
-    before, tail = _loose_sealed(tail)
+    before = b""
+    if tail.rest.strip():
+        # The loose text is on the disk already: only its seal is added, and nothing is ever removed.
+        before, tail = _sealed(tail, b"" if tail.rest.endswith(b"\n") else b"\n", tail.time)
     if now is not None and tail.time is not None and now <= tail.time:
         now = tail.time + _TICK  # the record is ordered by time even if the clock steps back
-    chunk = b"\n" + _heading(now, by, marks) + encoded(_escaped(text.strip("\n"))) + b"\n\n"
-    sealed, end = _sealed(tail, chunk, now)
+    shown = f" [{'; '.join(marks)}]" if marks else ""
+    heading = f"## {stamp(now)} · {by}{shown}\n\n" if now is not None else ""
+    text = _LOOKALIKE.sub(lambda m: ("&lt;" if m[1] == "<" else "&amp;" + m[1][1:]) + m[2], text.strip("\n"))
+    sealed, end = _sealed(tail, encoded(f"\n{heading}{text}\n\n"), now)
     return before + sealed, end
 
 
@@ -95,16 +102,23 @@ def entries(body: bytes) -> tuple[list[Sealed], bytes]:
 def faults(head: bytes, body: bytes, known: tuple[int, str] | None) -> list[str]:
     """What is wrong with a chain, in words; `known` is the head kept beside the file."""
     sealed, loose = entries(body)
-    tail, wrong = start(head), []
+    seal, wrong = start(head).seal, []
     for place, item in enumerate(sealed, 1):
-        if item.number != place or item.seal != _hash(tail.seal.encode(), item.chunk):
-            wrong.append(_broken(place, item, len(sealed)))
+        if item.number != place:
+            wrong.append(f"entry {place} is missing or out of place")
             break
-        tail = Tail(place, item.seal)
+        if item.seal != _hash(seal.encode(), item.chunk):
+            where = "front matter or entry 1" if place == 1 else f"entry {place}"
+            wrong.append(f"{where} of {len(sealed)} was changed after it was written")
+            break
+        seal = item.seal
         if place > 1 and UNSEALED in item.entry.marks:
             wrong.append(f"entry {place} was cut short by a crash or added by hand")
-    if tail.number == len(sealed) and known and _at(sealed, known[0]) != known[1]:
-        wrong.append(_not_the_one_written(len(sealed), known[0]))
+    else:
+        if known and known[0] > len(sealed):
+            wrong.append(f"{known[0] - len(sealed)} of {known[0]} entries are missing from the end")
+        elif known and [item.seal for item in sealed[known[0] - 1 : known[0]]] != [known[1]]:
+            wrong.append("it was replaced by a record with other content")
     if loose:
         wrong.append(f"text after entry {len(sealed)} was not written by claude-memory")
     return wrong
@@ -123,40 +137,12 @@ def write_head(document: Path, tail: Tail) -> None:
     """Remember a chain's end. One short write in place: behind after a crash, but never torn."""
     path = _head_path(document)
     private_folder(path.parent)
-    flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(path, flags, 0o600)
-    try:
-        os.write(descriptor, f"{tail.number:>15} {tail.seal}\n".encode("ascii"))
-    finally:
-        os.close(descriptor)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | NO_FOLLOW, 0o600), "wb") as handle:
+        handle.write(f"{tail.number:>15} {tail.seal}\n".encode("ascii"))
 
 
 def _head_path(document: Path) -> Path:
     return document.parent / ".heads" / document.name.removesuffix(".md")
-
-
-def _at(sealed: Sequence[Sealed], number: int) -> str | None:
-    return sealed[number - 1].seal if 0 < number <= len(sealed) else None
-
-
-def _not_the_one_written(count: int, written: int) -> str:
-    if count < written:
-        return f"{written - count} of {written} entries are missing from the end"
-    return "it was replaced by a record with other content"
-
-
-def _broken(place: int, item: Sealed, count: int) -> str:
-    if item.number != place:
-        return f"entry {place} is missing or out of place"
-    where = "front matter or entry 1" if place == 1 else f"entry {place}"
-    return f"{where} of {count} was changed after it was written"
-
-
-def _loose_sealed(tail: Tail) -> tuple[bytes, Tail]:
-    if not tail.rest.strip():
-        return b"", tail
-    # The loose text is on the disk already: only its seal is added, and nothing is ever removed.
-    return _sealed(tail, b"" if tail.rest.endswith(b"\n") else b"\n", tail.time)
 
 
 def _sealed(tail: Tail, chunk: bytes, time: datetime | None) -> tuple[bytes, Tail]:
@@ -167,18 +153,3 @@ def _sealed(tail: Tail, chunk: bytes, time: datetime | None) -> tuple[bytes, Tai
 
 def _hash(before: bytes, chunk: bytes) -> str:
     return hashlib.sha256(before + b"\0" + chunk).hexdigest()[:16]
-
-
-def _heading(now: datetime | None, by: str, marks: Sequence[str]) -> bytes:
-    if now is None:
-        return b""
-    suffix = f" [{'; '.join(marks)}]" if marks else ""
-    return encoded(f"## {stamp(now)} · {by}{suffix}\n\n")
-
-
-def _escaped(text: str) -> str:
-    return _LOOKALIKE.sub(lambda m: ("&lt;" if m[1] == "<" else "&amp;" + m[1][1:]) + m[2], text)
-
-
-def _unescaped(text: str) -> str:
-    return _ESCAPED.sub(lambda m: ("&" + m[1][4:] + "lt;" if m[1] else "<") + m[2], text)

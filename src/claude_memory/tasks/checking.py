@@ -8,46 +8,37 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from claude_memory.errors import MemoryFault
 from claude_memory.tasks import chain, markdown
 from claude_memory.tasks.book import TaskBook
-from claude_memory.tasks.model import Part, Problem, Session, TaskRecord, TaskStatus, next_step
-from claude_memory.tasks.session_files import SessionManager
-from claude_memory.tasks.storage import Storage, storage_for
+from claude_memory.tasks.model import Part, Problem, TaskRecord
 
 _CACHE = Path(".cache") / "verified.json"
+_SEALED = (Part.PLAN, Part.PROGRESS)
 
 
-def verify(task: str | None = None, *, storage: Storage | None = None) -> list[Problem]:
-    """Check one task, or all of the project's, in full."""
-    storage = storage or storage_for()
-    return verify_book(TaskBook(storage, SessionManager(storage=storage)), task)
-
-
-def verify_book(book: TaskBook, task: str | None = None, session: str | None = None) -> list[Problem]:
+def verify(book: TaskBook, task: str | None = None, session: str | None = None) -> list[Problem]:
     """Check one task, or all, in full."""
-    if task is None:
-        return [problem for sealed in _sealed(book) for problem in _problems(book, *sealed)]
-    owner, record = book.find(task, session)
-    return [problem for part in _parts(record) for problem in _problems(book, owner, record, part)]
+    records = _all(book) if task is None else [book.find(task, session)]
+    return [problem for record in records for part in _SEALED for problem in _problems(book, record, part)]
 
 
 def changed(book: TaskBook) -> list[Problem]:
     """Problems of all tasks; a document unchanged since it was last found whole is not read again."""
-    cached = _read_cache(book.storage)
+    cached = markdown.read_json(book.storage.folder / _CACHE)
     whole: dict[str, list[int]] = {}
     problems: list[Problem] = []
-    for owner, record, part in _sealed(book):
-        path = owner.folder / "tasks" / record.files[part]
+    for record, part in [(record, part) for record in _all(book) for part in _SEALED if part in record.files]:
+        path = record.path(part)
         try:
             status = path.lstat()
             mark = [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
         except OSError:
             mark = []
-        wrong = [] if mark and cached.get(str(path)) == mark else _problems(book, owner, record, part)
+        wrong = [] if mark and cached.get(str(path)) == mark else _problems(book, record, part)
         problems += wrong
         if mark and not wrong:
             whole[str(path)] = mark
@@ -58,61 +49,28 @@ def changed(book: TaskBook) -> list[Problem]:
     return problems
 
 
-def _sealed(book: TaskBook) -> Iterator[tuple[Session, TaskRecord, Part]]:
-    for owner in book.sessions.pieces():
-        for record in owner.tasks.values():
-            yield from ((owner, record, part) for part in _parts(record))
+def _all(book: TaskBook) -> Iterable[TaskRecord]:
+    return (record for session in book.sessions.pieces() for record in session.tasks.values())
 
 
-def _parts(record: TaskRecord) -> list[Part]:
-    return [part for part in (Part.PLAN, Part.PROGRESS) if part in record.files]
-
-
-def _problems(book: TaskBook, owner: Session, record: TaskRecord, part: Part) -> list[Problem]:
-    path = owner.folder / "tasks" / record.files[part]
+def _problems(book: TaskBook, record: TaskRecord, part: Part) -> list[Problem]:
+    if part not in record.files:
+        return []
+    path = record.path(part)
     try:
         book.storage.inside(path)
         wrong = _faults(path)
-        if wrong and book.lock_path(owner, record).exists():
-            with book.lock(owner, record):  # an append under way is not a fault
+        if wrong and book.lock_path(record).exists():
+            with book.lock(record):  # an append under way is not a fault
                 wrong = _faults(path)
     except FileNotFoundError:
         wrong = [f"the {part} was removed"] if chain.read_head(path) is not None else []
     except (OSError, MemoryFault) as fault:
-        return [Problem(record.name, owner.session_id, path, f"cannot be read: {fault}", tampered=False)]
-    return [Problem(record.name, owner.session_id, path, message) for message in wrong]
+        return [Problem(record.name, record.session_id, path, f"cannot be read: {fault}", tampered=False)]
+    return [Problem(record.name, record.session_id, path, message) for message in wrong]
 
 
 def _faults(path: Path) -> list[str]:
     end = chain.read_head(path)  # first: a record may grow, but never shrink, meanwhile
     document = markdown.read(path)
     return chain.faults(document.head, document.body, end)
-
-
-def _read_cache(storage: Storage) -> dict[str, list[int]]:
-    try:
-        cached = json.loads(markdown.read_bytes(storage.folder / _CACHE))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return cached if isinstance(cached, dict) else {}
-
-
-def task_status(book: TaskBook, task: str, session: str | None = None) -> TaskStatus:
-    """One task in full, its chains verified."""
-    summary = book.summary(task, session)
-    owner = summary.session_id
-    progress = book.entries(task, Part.PROGRESS, owner)
-    return TaskStatus(
-        task_name=summary.name,
-        current_phase=summary.current_phase,
-        session_id=owner,
-        created_at=summary.created_at,
-        updated_at=summary.updated_at,
-        files=summary.files,
-        entries=len(progress),
-        unplanned_entries=sum(entry.unplanned for entry in progress),
-        amendments=max(0, len(book.entries(task, Part.PLAN, owner)) - 1),
-        last_entry=progress[-1] if progress else None,
-        problems=tuple(verify_book(book, task, owner)),
-        next_step=next_step(summary.name, {file.part for file in summary.files}),
-    )

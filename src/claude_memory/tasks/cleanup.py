@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from claude_memory.errors import Conflict, InvalidInput
 from claude_memory.platform import files, locks
-from claude_memory.tasks import copies
+from claude_memory.tasks import copies, markdown
 from claude_memory.tasks.model import Session
 from claude_memory.tasks.session_files import SessionManager
 from claude_memory.tasks.storage import held
@@ -54,7 +53,11 @@ def restore(sessions: SessionManager, named: str) -> Session:
     missing = f"archived session {named!r}; archived: {', '.join(sorted(known)) or 'none'}"
     path = known[meant(named, list(known), missing)]
     storage, folder = sessions.storage, path.parent.parent / "sessions"
-    with _opened(path) as archive:
+    try:
+        archive = zipfile.ZipFile(path)
+    except (OSError, zipfile.BadZipFile) as fault:
+        raise InvalidInput(f"cannot read the archive {path}: {fault}") from None
+    with archive:
         wanted = [item for item in archive.infolist() if not item.is_dir()]
         name = _session_folder(wanted, path)
         target = storage.inside(folder / name)
@@ -64,9 +67,8 @@ def restore(sessions: SessionManager, named: str) -> Session:
         shutil.rmtree(half, ignore_errors=True)
         for item in wanted:
             inner = half.joinpath(*PurePosixPath(item.filename).parts[1:])
-            files.private_folder(inner.parent)
             mode = storage.read_only if inner.name.endswith("plan.md") else files.FILE_MODE
-            files.write_atomically(inner, archive.read(item), mode=mode)
+            markdown.write(inner, archive.read(item), mode=mode)
     half.rename(target)  # whole from the first moment anybody sees it
     if copies.is_copied(storage, path):  # else the archive came with a clone, and so did what is in it
         for inner in sorted(target.rglob("*.*")):
@@ -82,13 +84,6 @@ def archives(sessions: SessionManager) -> list[Path]:
     return sorted((sessions.storage.inside(path) for path in found), key=lambda path: path.stat().st_mtime)
 
 
-def _opened(path: Path) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(path)
-    except (OSError, zipfile.BadZipFile) as fault:
-        raise InvalidInput(f"cannot read the archive {path}: {fault}") from None
-
-
 def _session_folder(items: Sequence[zipfile.ZipInfo], path: Path) -> str:
     """The one folder that all of an archive is in; nothing in it may lead elsewhere."""
     inside = [PurePosixPath(item.filename).parts for item in items]
@@ -101,14 +96,9 @@ def _session_folder(items: Sequence[zipfile.ZipInfo], path: Path) -> str:
 
 def last_change(session: Session) -> datetime:
     """When a session's documents were last written."""
-    times = [session.created_at.timestamp()]
-    for folder in (session.folder, session.folder / "tasks"):
-        times += [
-            e.stat(follow_symlinks=False).st_mtime
-            for e in _listing(folder)
-            if e.is_file(follow_symlinks=False)
-        ]
-    return datetime.fromtimestamp(max(times), UTC)
+    entries = [*markdown.listing(session.folder), *markdown.listing(session.folder / "tasks")]
+    written = (e.stat(follow_symlinks=False).st_mtime for e in entries if e.is_file(follow_symlinks=False))
+    return datetime.fromtimestamp(max(session.created_at.timestamp(), *written), UTC)
 
 
 def _archived(sessions: SessionManager, session: Session, now: datetime) -> Path:
@@ -117,41 +107,25 @@ def _archived(sessions: SessionManager, session: Session, now: datetime) -> Path
     moved = archive / f"{session.folder.name}-{now:%Y%m%dT%H%M%S}"
     # Moved first: from here on nobody can begin to write to it, and whoever was at it is waited for.
     session.folder.rename(moved)
-    for path in _listing(moved / ".locks"):
-        with held(Path(path.path)):
+    for lock in markdown.listing(moved / ".locks"):
+        with held(Path(lock.path)):
             pass
-    target = _zipped(moved, session.folder.name)
-    copies.copy(storage, target)
-    copies.drop(storage, session.folder)
-    _remove(moved)
-    return target
-
-
-def _zipped(folder: Path, name: str) -> Path:
-    temporary, target = folder.with_name(f".{folder.name}.tmp"), folder.with_name(f"{folder.name}.zip")
-    with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
-        for path in sorted(folder.rglob("*")):
-            if path.is_file() and not path.is_symlink() and ".locks" not in path.parts:
-                archive.write(path, Path(name) / path.relative_to(folder))
+    documents = [path for path in sorted(moved.rglob("*")) if path.is_file() and not path.is_symlink()]
+    temporary, target = moved.with_name(f".{moved.name}.tmp"), moved.with_name(f"{moved.name}.zip")
+    with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive_file:
+        for path in documents:
+            if ".locks" not in path.parts:
+                archive_file.write(path, session.folder.name / path.relative_to(moved))
     os.replace(temporary, target)  # The archive is whole before anything is removed.
-    files.sync_folder(folder.parent)
+    files.sync_folder(archive)
+    copies.copy(storage, target)
+    copies.forget(storage, session.folder)
+    for path in documents:
+        path.chmod(files.FILE_MODE)  # plans are read-only, which stops some systems
+    shutil.rmtree(moved)
     return target
-
-
-def _remove(folder: Path) -> None:
-    for path in folder.rglob("*"):
-        if path.is_file() and not path.is_symlink():
-            path.chmod(stat.S_IWUSR | stat.S_IRUSR)  # plans are read-only, which stops some systems
-    shutil.rmtree(folder)
 
 
 def _idle_locks(session: Session, before: datetime) -> list[Path]:
-    listing = _listing(session.folder / ".locks")
+    listing = markdown.listing(session.folder / ".locks")
     return [Path(e.path) for e in listing if e.stat(follow_symlinks=False).st_mtime < before.timestamp()]
-
-
-def _listing(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        return sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError:
-        return []

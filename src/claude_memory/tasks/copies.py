@@ -20,14 +20,24 @@ from claude_memory.tasks.storage import Storage, lost_mirror
 _ROOT = ".root"
 
 
+def write(storage: Storage, path: Path, content: bytes) -> None:
+    """Replace a file as a whole, and its copy."""
+    markdown.write(path, content)
+    copy(storage, path)
+
+
 def copy(storage: Storage, path: Path) -> None:
     """Copy a file that was just written."""
     target = _target(storage, path)
-    if target is None:
+    if target is None or storage.mirror is None:
         return
     with contextlib.suppress(OSError):
         files.private_folder(target.parent)
-        _name_root(storage)
+        if not (
+            storage.mirror / _ROOT
+        ).exists():  # whose copy it is, so that it can be told when that is gone
+            root = str(storage.root).encode("utf-8", "surrogateescape")
+            files.write_atomically(storage.mirror / _ROOT, root)
         temporary = target.with_name(f".{target.name[:100]}.{os.getpid()}.tmp")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
         with os.fdopen(os.open(temporary, flags, files.FILE_MODE), "wb") as handle:
@@ -107,21 +117,14 @@ def _foreign_note(storage: Storage) -> Path:
     return storage.mirror.with_name(f"{storage.mirror.name}.foreign")
 
 
-def drop(storage: Storage, folder: Path) -> None:
-    """Remove the copy of a session that was archived."""
+def forget(storage: Storage, path: Path) -> None:
+    """Remove the copy of a file or folder that is no more."""
     import shutil
 
-    target = _target(storage, folder)
-    if target is not None:
-        shutil.rmtree(target, ignore_errors=True)
-
-
-def forget(storage: Storage, path: Path) -> None:
-    """Remove the copy of a file that is no more."""
     target = _target(storage, path)
     if target is not None:
         with contextlib.suppress(OSError):
-            target.unlink(missing_ok=True)
+            shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
 
 
 def missing(storage: Storage) -> list[Path]:
@@ -133,12 +136,17 @@ def recover(storage: Storage) -> list[Path]:
     """Bring back what is missing; returns the files that were restored."""
     restored = []
     for copied, own in _copies(storage):
-        gone = _gone(copied, own)
-        if gone and own == storage.root / FOLDER:
-            prepare(storage.root)
-        restored += [_restored(copied / path, own / path, own, storage.read_only) for path in gone]
-    for path in restored:
-        copy(storage, path)
+        for path in _gone(copied, own):
+            if own == storage.root / FOLDER:
+                prepare(storage.root)
+            target = own / path
+            if not stays_inside(target.parent, own):
+                raise InvalidInput(f"{target.parent} leads outside the task folder; remove the link")
+            mode = storage.read_only if target.name.endswith("plan.md") else files.FILE_MODE
+            markdown.write(target, (copied / path).read_bytes(), mode=mode)
+            restored.append(target)
+    for target in restored:
+        copy(storage, target)
     return restored
 
 
@@ -157,22 +165,6 @@ def _gone(copied: Path, own: Path) -> list[Path]:
     listed = (path.relative_to(copied) for path in copied.rglob("*") if path.is_file())
     wanted = (path for path in listed if path.name != _ROOT and not path.name.endswith(".tmp"))
     return sorted(path for path in wanted if not (own / path).exists())
-
-
-def _restored(source: Path, target: Path, own: Path, read_only: int) -> Path:
-    if not stays_inside(target.parent, own):
-        raise InvalidInput(f"{target.parent} leads outside the task folder; remove the link")
-    files.private_folder(target.parent)
-    mode = read_only if target.name.endswith("plan.md") else files.FILE_MODE
-    files.write_atomically(target, source.read_bytes(), mode=mode)
-    return target
-
-
-def _name_root(storage: Storage) -> None:
-    """Note whose copy it is, so that it can be told when that work tree is gone."""
-    note = storage.mirror / _ROOT if storage.mirror else None
-    if note is not None and not note.exists():
-        files.write_atomically(note, str(storage.root).encode("utf-8", "surrogateescape"))
 
 
 def _target(storage: Storage, path: Path) -> Path | None:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from claude_memory.errors import NotFound
 from claude_memory.platform import files
@@ -22,7 +23,7 @@ from claude_memory.tasks.model import Version
 WRITABLE = files.FILE_MODE
 _FENCE = b"---\n"
 _PLAIN = re.compile(r"[A-Za-z0-9][\w.:@+/-]*")
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,6 @@ class Document:
     def text(self) -> str:
         """The body as a person wrote it."""
         return self.body.decode("utf-8", "replace").lstrip("\n")
-
-
-def render(fields: Mapping[str, str], body: str) -> bytes:
-    """A whole document."""
-    return front_matter(fields) + b"\n" + encoded(body)
 
 
 def front_matter(fields: Mapping[str, str]) -> bytes:
@@ -71,7 +67,7 @@ def read(path: Path) -> Document:
 
 def read_bytes(path: Path) -> bytes:
     """The file's content; a link in its place is an error, not a detour."""
-    with os.fdopen(os.open(path, os.O_RDONLY | _NO_FOLLOW), "rb") as handle:
+    with os.fdopen(os.open(path, os.O_RDONLY | NO_FOLLOW), "rb") as handle:
         return handle.read()
 
 
@@ -86,15 +82,32 @@ def read_if_there(path: Path) -> bytes | None:
         raise
 
 
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object of ours; an empty one when there is none, or it is broken."""
+    try:
+        found = json.loads(read_if_there(path) or b"")
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def listing(folder: Path) -> list[os.DirEntry[str]]:
+    """What a folder holds, by name; nothing where there is none."""
+    try:
+        return sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
 def read_head(path: Path) -> Mapping[str, str]:
     """The front matter alone."""
-    with os.fdopen(os.open(path, os.O_RDONLY | _NO_FOLLOW), "rb") as handle:
+    with os.fdopen(os.open(path, os.O_RDONLY | NO_FOLLOW), "rb") as handle:
         return parse(handle.read(8192)).fields
 
 
 def append(path: Path, content: bytes) -> None:
     """Add to the end in one write; `make_durable` brings it to the disk."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | _NO_FOLLOW), "wb", buffering=0) as handle:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | NO_FOLLOW), "wb", buffering=0) as handle:
         view = memoryview(content)
         while view:  # the system may take less than it is offered
             view = view[handle.write(view) :]
@@ -102,7 +115,7 @@ def append(path: Path, content: bytes) -> None:
 
 def make_durable(path: Path) -> None:
     """Return only when everything written to the file so far is on the disk."""
-    with os.fdopen(os.open(path, os.O_RDWR | _NO_FOLLOW), "r+b", buffering=0) as handle:
+    with os.fdopen(os.open(path, os.O_RDWR | NO_FOLLOW), "r+b", buffering=0) as handle:
         files.sync_file(handle)
 
 
@@ -137,12 +150,10 @@ def _value(value: str) -> str:
 
 
 def _unquoted(value: str) -> str:
-    if value.startswith('"'):
-        try:
-            return str(json.loads(value))
-        except ValueError:
-            return value
-    return value
+    try:
+        return str(json.loads(value)) if value.startswith('"') else value
+    except ValueError:
+        return value
 
 
 # --- earlier texts of a scratchpad
@@ -156,7 +167,7 @@ def history_of(scratchpad: Path) -> Path:
 def keep_version(scratchpad: Path) -> Path:
     """Copy the present text to the history, under the next number."""
     content = read_bytes(scratchpad)
-    last = max(_numbers(scratchpad), default=0)
+    last = (_numbers(scratchpad) or [0])[-1]
     if last and read_bytes(_path(scratchpad, last)) == content:
         return _path(scratchpad, last)  # kept already by a save that failed after this
     target = _path(scratchpad, last + 1)
@@ -168,7 +179,12 @@ def keep_version(scratchpad: Path) -> Path:
 
 def versions(scratchpad: Path) -> list[Version]:
     """All earlier texts, oldest first."""
-    return [_version(_path(scratchpad, number), number) for number in sorted(_numbers(scratchpad))]
+    found = []
+    for number in _numbers(scratchpad):
+        path = _path(scratchpad, number)
+        document, saved = read(path), datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        found.append(Version(number, saved, document.fields.get("by", ""), len(document.text), path))
+    return found
 
 
 def version_text(scratchpad: Path, number: int) -> str:
@@ -185,14 +201,5 @@ def _path(scratchpad: Path, number: int) -> Path:
 
 
 def _numbers(scratchpad: Path) -> list[int]:
-    try:
-        names = [entry.name for entry in os.scandir(history_of(scratchpad))]
-    except FileNotFoundError:
-        return []
-    return [int(name[:-3]) for name in names if name.endswith(".md") and name[:-3].isdecimal()]
-
-
-def _version(path: Path, number: int) -> Version:
-    document, status = read(path), path.stat()
-    saved = datetime.fromtimestamp(status.st_mtime, UTC)
-    return Version(number, saved, document.fields.get("by", ""), len(document.text), path)
+    names = [entry.name for entry in listing(history_of(scratchpad))]
+    return sorted(int(name[:-3]) for name in names if name.endswith(".md") and name[:-3].isdecimal())

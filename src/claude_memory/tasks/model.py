@@ -86,13 +86,19 @@ class TaskFile:
 
 @dataclass(frozen=True, slots=True)
 class TaskRecord:
-    """A task of one session: its exact name and the names of its files."""
+    """A task of one session: its exact name, the session's folder, and the names of its files there."""
 
     name: str
     stem: str
     created_at: datetime
     by: str
+    session_id: str
+    folder: Path
     files: Mapping[Part, str] = field(default_factory=dict)
+
+    def path(self, part: Part) -> Path:
+        """Where a document stands that was begun."""
+        return self.folder / "tasks" / self.files[part]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,21 +136,20 @@ class TaskSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskStatus:
+class TaskStatus(TaskSummary):
     """Everything `status TASK` tells."""
 
-    task_name: str
-    current_phase: Phase
-    session_id: str
-    created_at: datetime
-    updated_at: datetime
-    files: tuple[TaskFile, ...]
     entries: int
     unplanned_entries: int
     amendments: int
     last_entry: Entry | None
     problems: tuple[Problem, ...]
     next_step: str
+
+    @property
+    def task_name(self) -> str:
+        """The task's name."""
+        return self.name
 
 
 # --- the order of work
@@ -159,17 +164,12 @@ def phase_of(present: Collection[Part]) -> Phase:
 
 def objection(task: str, step: Part, present: Collection[Part]) -> str | None:
     """Why a step is out of order, with the step that comes first; None when it may be taken."""
-    if step is Part.PLAN and Part.SCRATCHPAD not in present:
-        return (
-            f"task {task!r} has no scratchpad yet: explore first with "
-            f'`claude-memory scratchpad "{task}" --content "..."`, or pass --force'
-        )
-    if step is Part.PROGRESS and Part.PLAN not in present:
-        return (
-            f"task {task!r} has no plan yet: make one with "
-            f'`claude-memory plan "{task}" --content "..."`, or pass --force'
-        )
-    return None
+    first = {Part.PLAN: Part.SCRATCHPAD, Part.PROGRESS: Part.PLAN}.get(step)
+    if first is None or first in present:
+        return None
+    todo = "explore first" if first is Part.SCRATCHPAD else "make one"
+    command = f'`claude-memory {first} "{task}" --content "..."`'
+    return f"task {task!r} has no {first} yet: {todo} with {command}, or pass --force"
 
 
 def next_step(task: str, present: Collection[Part]) -> str:

@@ -47,7 +47,10 @@ def stem(name: str) -> str:
         encoded = _percent(encoded[0]) + encoded[1:]
     if encoded[-1] == ".":
         encoded = encoded[:-1] + _percent(".")
-    return _shortened(encoded, name)
+    if len(encoded.encode("utf-8")) <= _MAX_STEM_BYTES:
+        return encoded
+    head = encoded.encode("utf-8")[: _MAX_STEM_BYTES - 9].decode("utf-8", "ignore")
+    return f"{head}~{digest(name)}"
 
 
 def apart(name: str, taken: Collection[str]) -> str:
@@ -76,13 +79,6 @@ def digest(name: str) -> str:
 
 def _percent(character: str) -> str:
     return "".join(f"%{byte:02X}" for byte in character.encode("utf-8"))
-
-
-def _shortened(encoded: str, name: str) -> str:
-    if len(encoded.encode("utf-8")) <= _MAX_STEM_BYTES:
-        return encoded
-    head = encoded.encode("utf-8")[: _MAX_STEM_BYTES - 9].decode("utf-8", "ignore")
-    return f"{head}~{digest(name)}"
 
 
 # --- who writes: a person, an agent, or one of its sub-agents

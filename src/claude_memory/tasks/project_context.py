@@ -65,14 +65,9 @@ class ContextKeeper:
 
     def get_context(self, *, refresh: bool = False) -> ProjectContext:
         """The facts as they are now; written down when they changed, or `refresh` asks for it."""
-        facts, before = detect(self.storage.root), self._document()
-        custom = before.get("custom")
-        context = ProjectContext(
-            facts,
-            custom if isinstance(custom, dict) else {},
-            str(self.storage.root),
-            str(before.get("detected_at", "")),
-        )
+        facts, (before, custom) = detect(self.storage.root), self._document()
+        root, at = str(self.storage.root), str(before.get("detected_at", ""))
+        context = ProjectContext(facts, custom, root, at)
         same = json.loads(json.dumps(kept_document(context.as_json()))) == before
         return context if same and not refresh else self._written(facts, {})
 
@@ -87,22 +82,19 @@ class ContextKeeper:
     def _written(self, facts: Facts, changes: Mapping[str, Any]) -> ProjectContext:
         target = self.storage.inside(self.storage.ensure() / _FILE)
         with held(self.storage.inside(self.storage.folder / ".locks" / "project-context.lock")):
-            before = self._document().get("custom")
-            custom = {**(before if isinstance(before, dict) else {}), **changes}
-            custom = {str(key): value for key, value in custom.items() if value is not None}
+            wanted = {**self._document()[1], **changes}
+            custom = {str(key): value for key, value in wanted.items() if value is not None}
             now = markdown.stamp(datetime.now(UTC))
             context = ProjectContext(facts, custom, str(self.storage.root), now)
             content = json.dumps(kept_document(context.as_json()), ensure_ascii=False, indent=2) + "\n"
-            markdown.write(target, markdown.encoded(content))
-        copies.copy(self.storage, target)
+            copies.write(self.storage, target, markdown.encoded(content))
         return context
 
-    def _document(self) -> dict[str, Any]:
-        try:
-            document = json.loads(markdown.read_if_there(self.storage.folder / _FILE) or b"")
-        except (ValueError, RecursionError):
-            return {}
-        return document if isinstance(document, dict) else {}
+    def _document(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The file, and the entries of one's own in it."""
+        document = markdown.read_json(self.storage.folder / _FILE)
+        custom = document.get("custom")
+        return document, custom if isinstance(custom, dict) else {}
 
 
 def _shown(value: Any) -> str:

@@ -72,10 +72,11 @@ def storage_for(
     own = root / FOLDER
     if not own.is_dir():
         return Storage(kept, root, home, also)
-    _refuse_escape(own, root)
-    return Storage(
-        own, root, home, (*([kept] if (kept / "sessions").is_dir() else []), *also), mirror_of(kept, root)
-    )
+    if not stays_inside(own, root):
+        real = os.path.realpath(own)
+        raise InvalidInput(f"{own} is a link that leads outside the project, to {real}; remove it")
+    before = (kept,) if (kept / "sessions").is_dir() else ()
+    return Storage(own, root, home, (*before, *also), mirror_of(kept, root))
 
 
 def lost_mirror(storage: Storage) -> Path | None:
@@ -88,20 +89,16 @@ def lost_mirror(storage: Storage) -> Path | None:
 
 def mirror_of(kept: Path, root: Path) -> Path:
     """Where the task files of one work tree are copied to; two clones never share a copy."""
-    place = hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:8]
-    return kept / "tasks-mirror" / place
+    return kept / "tasks-mirror" / _hashed(str(root))[:8]
 
 
-def _refuse_escape(own: Path, root: Path) -> None:
-    if not stays_inside(own, root):
-        real = os.path.realpath(own)
-        raise InvalidInput(f"{own} is a link that leads outside the project, to {real}; remove it")
+def _hashed(name: str) -> str:
+    return hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _keys(folder: Path | str, home: Path) -> list[str]:
     """The project's folders under the home: those that exist for any of its names, else a new one."""
-    names = _names(folder, home)
-    keys = [hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:16] for name in names]
+    keys = [_hashed(name)[:16] for name in _names(folder, home)]
     return [key for key in keys if (home / "projects" / key).is_dir()] or keys[:1]
 
 

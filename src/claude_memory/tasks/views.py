@@ -8,27 +8,26 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from claude_memory.errors import InvalidInput, MemoryFault
-from claude_memory.model import Kind, MemoryId, NewMemory, ProjectId, Trust, memory_id
+from claude_memory.model import Kind, NewMemory, Trust
 from claude_memory.tasks import checking, copies
 from claude_memory.tasks.book import TaskBook
 from claude_memory.tasks.markdown import stamp
 from claude_memory.tasks.model import Entry, Part, Phase, TaskFile, TaskSummary
 from claude_memory.tasks.names import is_person
 from claude_memory.tasks.session_files import SessionManager
-from claude_memory.tasks.storage import Storage, storage_for
+from claude_memory.tasks.storage import Storage
 from claude_memory.text.quotation import named
 
 CHARACTERS_PER_TOKEN = 4
 DEFAULT_TOKENS = 300
 FORMATS = ("json", "md", "html")
-_SNAPSHOT_TASKS = 50
+_MOST_TASKS = 50
 _NAME, _PATH = 80, 1_000  # characters
 _STATES = {
     Phase.DISCOVERY: "discovery, scratchpad being written",
@@ -53,51 +52,38 @@ _FILE = re.compile(r"(?<![\w/:.-])(?:[\w.-]+/)+[\w.-]*\w\.[A-Za-z]\w{0,7}\b")
 # --- the section that agents are given: facts, not orders, in whole lines within a budget
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """What the section is made of."""
-
-    session: str | None
-    storage: Path
-    tasks: tuple[TaskSummary, ...]
-    facts: tuple[str, ...] = ()
+def section_of(
+    book: TaskBook, facts: Sequence[str] = (), *, max_tokens: int = DEFAULT_TOKENS, commands: bool = True
+) -> str:
+    """The tasks of a project that were last worked on, whichever session they are of. Writes nothing."""
+    latest, current = book.summaries()[:_MOST_TASKS], book.sessions.current_id()
+    return section(current, book.storage.folder, latest, facts, max_tokens=max_tokens, commands=commands)
 
 
-def snapshot(book: TaskBook, *, facts: Iterable[str] = ()) -> Snapshot:
-    """The tasks last worked on, whichever session they are of."""
-    latest = book.summaries()[:_SNAPSHOT_TASKS]
-    return Snapshot(book.sessions.current_id(), book.storage.folder, tuple(latest), tuple(facts))
-
-
-def for_project(
-    project: Path,
+def section(
+    session: str | None,
+    storage: Path,
+    tasks: Sequence[TaskSummary],
+    facts: Sequence[str] = (),
     *,
-    home: Path,
-    session: str | None = None,
     max_tokens: int = DEFAULT_TOKENS,
     commands: bool = True,
 ) -> str:
-    """The section of the project a folder is in; empty when there is no task. Writes nothing."""
-    book = _book(storage_for(project, home=home), session)
-    return section(snapshot(book), max_tokens=max_tokens, commands=commands)
-
-
-def section(shown: Snapshot, *, max_tokens: int = DEFAULT_TOKENS, commands: bool = True) -> str:
     """The text, empty when there is no task; the latest tasks come first and the rest are counted."""
     budget = max_tokens * CHARACTERS_PER_TOKEN
     lines = [
         "## Tasks",
-        f"Session: {named(shown.session, _NAME) if shown.session else 'none yet'}",
-        f"Task files: {named(str(shown.storage), _PATH)}",
+        f"Session: {named(session, _NAME) if session else 'none yet'}",
+        f"Task files: {named(str(storage), _PATH)}",
     ]
-    if not shown.tasks or _size(lines) > budget:
+    if not tasks or _size(lines) > budget:
         return ""
-    listed = [_state(task, shown.session) for task in shown.tasks]
+    listed = [_state(task, session) for task in tasks]
     while listed and _size(lines) + _size(listed) > budget - 30:
         listed.pop()
-    hidden = len(shown.tasks) - len(listed)
+    hidden = len(tasks) - len(listed)
     lines += [*listed, *([f"- and {hidden} more"] if hidden else [])]
-    for block in (shown.facts, _COMMANDS if commands else ()):
+    for block in (facts, _COMMANDS if commands else ()):
         if _size(lines) + _size(block) <= budget:
             lines += block
     return "\n".join(lines) if _size(lines) <= budget else ""
@@ -110,12 +96,13 @@ def _state(task: TaskSummary, session: str | None) -> str:
     return f"- {named(task.name, _NAME)}: {_STATES[task.current_phase]}{unplanned}{whose}"
 
 
+def book_of(storage: Storage, session: str | None = None) -> TaskBook:
+    """The tasks in a storage, for whoever only reads them."""
+    return TaskBook(storage, SessionManager(storage=storage, session=session))
+
+
 def _size(lines: Iterable[str]) -> int:
     return sum(len(line) + 1 for line in lines)
-
-
-def _book(storage: Storage, session: str | None = None) -> TaskBook:
-    return TaskBook(storage, SessionManager(storage=storage, session=session))
 
 
 # --- a task as one document
@@ -137,7 +124,6 @@ def _collected(book: TaskBook, task: str, session: str | None = None) -> dict[st
     summary = book.summary(task, session)
     owner = summary.session_id
     plan = book.entries(task, Part.PLAN, owner)
-    versions = book.history(task, owner)
     return {
         "task": summary.name,
         "session": owner,
@@ -148,12 +134,12 @@ def _collected(book: TaskBook, task: str, session: str | None = None) -> dict[st
         "scratchpad": book.text(task, Part.SCRATCHPAD, owner),
         "scratchpad_versions": [
             {"number": version.number, "saved": stamp(version.saved_at), "by": version.by}
-            for version in versions
+            for version in book.history(task, owner)
         ],
         "plan": plan[0].text if plan else None,
         "amendments": [_entry(entry) for entry in plan[1:]],
         "progress": [_entry(entry) for entry in book.entries(task, Part.PROGRESS, owner)],
-        "problems": [str(problem) for problem in checking.verify_book(book, task, owner)],
+        "problems": [str(problem) for problem in checking.verify(book, task, owner)],
     }
 
 
@@ -201,43 +187,9 @@ def _parts(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
 # --- texts for the search: one per scratchpad, plan, amendment and entry
 
 
-@dataclass(frozen=True, slots=True)
-class TaskText:
-    """One searchable text of a task."""
-
-    origin: str
-    title: str
-    body: str
-    task: str
-    session: str
-    part: Part
-    by: str
-    trust: Trust
-    created_at: datetime
-
-    def id_in(self, project: ProjectId) -> MemoryId:
-        """The memory it becomes; for a scratchpad that changed, the one to revise."""
-        return memory_id(f"origin:{project}:{self.origin}")
-
-    def memory(self) -> NewMemory:
-        """As `Memory.remember_many` takes it."""
-        return NewMemory(
-            origin=self.origin,
-            title=self.title,
-            body=self.body,
-            kind=Kind.NOTE,
-            task=self.task,
-            session=self.session,
-            files=tuple(dict.fromkeys(_FILE.findall(self.body)))[:20],
-            created_at=self.created_at,
-            trust=self.trust,
-            provenance={"source": "task", "part": self.part.value, "by": self.by},
-        )
-
-
-def texts(storage: Storage, *, since: datetime | None = None) -> Iterator[TaskText]:
-    """Every text of every task; with `since`, only those of files changed after it."""
-    book = _book(storage)
+def texts(storage: Storage, *, since: datetime | None = None) -> Iterator[NewMemory]:
+    """Every text of every task, as a memory; with `since`, only those of files changed after it."""
+    book = book_of(storage)
     for task in book.summaries():
         for file in task.files:
             if since is None or file.updated_at > since:
@@ -247,26 +199,26 @@ def texts(storage: Storage, *, since: datetime | None = None) -> Iterator[TaskTe
                     continue
 
 
-def _of_file(book: TaskBook, task: TaskSummary, file: TaskFile) -> Iterator[TaskText]:
+def _of_file(book: TaskBook, task: TaskSummary, file: TaskFile) -> Iterator[NewMemory]:
     own = copies.own_texts(book.storage, file.path)
     session, part = task.session_id, file.part
-    if part is Part.SCRATCHPAD:
-        by = book.author(task.name, part, session)
-        entries = [Entry(0, book.text(task.name, part, session) or "", task.created_at, by)]
-    else:
-        entries = book.entries(task.name, part, session)
+    entries = book.entries(task.name, part, session)
+    if part is Part.SCRATCHPAD and (document := book.document(task.name, part, session)):
+        by = document.fields.get("by", "")
+        entries = [Entry(0, document.text.rstrip("\n"), task.created_at, by)]
     for entry in entries:
         number = f" {entry.number}" if part is Part.PROGRESS else ""
-        yield TaskText(
+        yield NewMemory(
             origin=f"task\n{session}\n{task.name}\n{part}\n{entry.number}",
             title=f"{task.name}: {part}{number}",
             body=entry.text,
+            kind=Kind.NOTE,
             task=task.name,
             session=session,
-            part=part,
-            by=entry.by,
-            trust=_trust(entry, own),
+            files=tuple(dict.fromkeys(_FILE.findall(entry.text)))[:20],
             created_at=entry.time or task.created_at,
+            trust=_trust(entry, own),
+            provenance={"source": "task", "part": part.value, "by": entry.by},
         )
 
 

@@ -12,15 +12,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from claude_memory.transcripts.model import Role, SourceFile, Turn, joined_text, mapping_of, text_of
-from claude_memory.transcripts.plain import PlainReader
+from claude_memory.transcripts.model import (
+    Role,
+    SourceFile,
+    Turn,
+    blocks_of,
+    joined_text,
+    mapping_of,
+    text_of,
+)
+from claude_memory.transcripts.plain import Reader
 
 
-class FactoryReader(PlainReader):
+class FactoryReader(Reader):
     """One session."""
 
     def turns(self, document: Mapping[str, Any]) -> Iterator[Turn]:
-        """The turns of one line."""
         if document.get("type") == "session_start":
             self.session = text_of(document, "id") or self.session
             self.cwd = text_of(document, "cwd") or self.cwd
@@ -28,13 +35,12 @@ class FactoryReader(PlainReader):
             yield from block_turns(self, document)
 
 
-def block_turns(reader: PlainReader, document: Mapping[str, Any]) -> Iterator[Turn]:
+def block_turns(reader: Reader, document: Mapping[str, Any]) -> Iterator[Turn]:
     """The turns of a message whose content is blocks: text, tool_use, tool_result."""
     message = mapping_of(document, "message")
     at, id_ = document.get("timestamp"), text_of(document, "id")
     person = (text_of(message, "role") or text_of(document, "role")) == "user"
     own = f"message:{id_}" if id_ else ""
-    content = message.get("content")
 
     def said(texts: list[str]) -> Iterator[Turn]:
         if person:
@@ -43,9 +49,7 @@ def block_turns(reader: PlainReader, document: Mapping[str, Any]) -> Iterator[Tu
             yield reader.turn(Role.ASSISTANT, "\n".join(texts), at, own=own)
 
     spoken: list[str] = []
-    for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
-        if not isinstance(block, Mapping):
-            continue
+    for block in blocks_of(message.get("content")):
         if block.get("type") in ("tool_use", "tool_result"):
             yield from said(spoken)
             spoken = []
@@ -55,7 +59,7 @@ def block_turns(reader: PlainReader, document: Mapping[str, Any]) -> Iterator[Tu
     yield from said(spoken)
 
 
-def _tool(reader: PlainReader, block: Mapping[str, Any], at: Any) -> Turn:
+def _tool(reader: Reader, block: Mapping[str, Any], at: Any) -> Turn:
     if block.get("type") == "tool_use":
         return reader.call(text_of(block, "name"), text_of(block, "id"), block.get("input"), at)
     failed = block.get("is_error") is True
@@ -65,7 +69,7 @@ def _tool(reader: PlainReader, block: Mapping[str, Any], at: Any) -> Turn:
 _QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
 
 
-class CursorReader(PlainReader):
+class CursorReader(Reader):
     """One transcript."""
 
     def __init__(self, source: SourceFile, state: Mapping[str, Any]) -> None:
@@ -73,7 +77,6 @@ class CursorReader(PlainReader):
         self.cwd = self.cwd or folder_of(source.path)
 
     def turns(self, document: Mapping[str, Any]) -> Iterator[Turn]:
-        """The turns of one line."""
         yield from block_turns(self, document)
 
     def prompt(self, texts: Iterable[str], *given: Any, **more: Any) -> Iterator[Turn]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from claude_memory.transcripts.model import (
     Role,
     SourceFile,
     Turn,
+    blocks_of,
     closing,
     joined_text,
     list_of,
@@ -26,6 +27,7 @@ from claude_memory.transcripts.model import (
     prompt_role,
     text_of,
 )
+from claude_memory.transcripts.plain import Reader
 from claude_memory.understand import speaker
 from claude_memory.understand.speaker import Manner, Speaker, Verdict
 
@@ -59,49 +61,39 @@ def is_bookkeeping(raw: bytes) -> bool:
     return _TYPE_FIRST.match(raw) is not None or _ATTACHMENT.match(raw) is not None
 
 
-class ClaudeReader:
+class ClaudeReader(Reader):
     """One transcript, of a session or of a sub-agent."""
 
     def __init__(self, source: SourceFile, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
         self._folder = source.path.parent
-        self._name = source.path.stem
-        self._prompt = text_of(state, "prompt")
-        self._first = text_of(state, "first")
-        self._at = moment_of(state.get("at")) or datetime.fromtimestamp(source.modified_ns / 1e9, UTC)
-        self._chain = Chain(text_of(state, "chain"))
-        self._cwd, self._branch = text_of(state, "cwd"), text_of(state, "branch")
+        self._prompt, self._first = text_of(state, "prompt"), text_of(state, "first")
         self._tools = {str(call): str(tool) for call, tool in mapping_of(state, "tools").items()}
         self._leaves = dict.fromkeys(map(str, list_of(state, "leaves")))
         self._title = text_of(state, "title")
-        self._stopped = state.get("stopped") is True
         self._queue = Queue(list_of(state, "queued"))
-        self._held: Turn | None = None
         self._going_on = False
         self._placeless: list[Turn] = []  # a prompt that waited stands before the first line with a folder
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is held back."""
         return self._held is None and not self._queue.waits and not self._placeless
 
     def state(self) -> dict[str, Any]:
-        """The prompt that is being answered, the calls whose results are to come, and the last time seen."""
-        known = {"prompt": self._prompt, "first": self._first, "chain": self._chain.name}
-        seen = {"tools": self._tools, "leaves": list(self._leaves), "queued": self._queue.state()}
-        more = {"title": self._title, "stopped": self._stopped, "at": self._at.isoformat()}
-        more |= {"cwd": self._cwd, "branch": self._branch}
-        return {**known, **seen, **more}
+        """With the prompt that is being answered and the calls whose results are to come."""
+        asked = {"prompt": self._prompt, "first": self._first, "title": self._title, "tools": self._tools}
+        return super().state() | asked | {"leaves": list(self._leaves), "queued": self._queue.state()}
 
     def feed(self, document: Mapping[str, Any]) -> list[Turn]:
         """The turns of one line; those before the folder is known wait for it."""
-        turns = self._placeless + self._fed(document)
-        if not self._cwd:
+        turns = [*self._placeless, *self.turns(document)]
+        if not self.cwd:
             self._placeless = turns
             return []
         waited, self._placeless = len(self._placeless), []
-        return [replace(turn, cwd=turn.cwd or self._cwd) for turn in turns[:waited]] + turns[waited:]
+        return [replace(turn, cwd=turn.cwd or self.cwd) for turn in turns[:waited]] + turns[waited:]
 
-    def _fed(self, document: Mapping[str, Any]) -> list[Turn]:
+    def turns(self, document: Mapping[str, Any]) -> Iterator[Turn]:
         """The turns of one line; an assistant's text waits until it is known whether it is the last."""
         kind = document.get("type")
         if kind == "user":
@@ -110,17 +102,16 @@ class ClaudeReader:
             found = self._assistant(document)
         elif kind == "system":
             found = self._system(document)
-        elif kind == "attachment":
-            return list(self._attachment(document))
-        elif kind == "queue-operation":
-            return list(self._queued(document))
         else:
-            return list(self._named(document))
+            beside = {"attachment": self._attachment, "queue-operation": self._queued}
+            yield from beside.get(str(kind), self._named)(document)
+            return
         if uuid := text_of(document, "uuid"):
             self._leaves[uuid] = None
             if len(self._leaves) > _LEAVES:
                 del self._leaves[next(iter(self._leaves))]
-        return [turn for new in found for turn in self._settle(new)]
+        for new in found:
+            yield from self._settle(new)
 
     def finish(self) -> list[Turn]:
         """At the end of the file the last text is the reply, unless the agent was about to use a tool."""
@@ -156,11 +147,8 @@ class ClaudeReader:
             verdict = speaker.of_prompt(summary_text(joined_text(content)), line)
             yield self._turn(line, Role.SUMMARY, verdict, prompt)
             return
-        blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
         texts, answered = [], False
-        for block in blocks:
-            if not isinstance(block, dict):
-                continue
+        for block in blocks_of(content):
             if block.get("type") == "tool_result":
                 answered = True
                 yield self._result(line, block, prompt)
@@ -185,10 +173,10 @@ class ClaudeReader:
 
     def _in_manner(self, said: Verdict, waited: Waiting | None, *, beside_result: bool) -> Verdict:
         if said.speaker is not Speaker.PERSON:
-            self._stopped = self._stopped or said.manner is Manner.INTERRUPTION
+            self.stopped = self.stopped or said.manner is Manner.INTERRUPTION
             return said
-        if self._stopped:
-            self._stopped = False
+        if self.stopped:
+            self.stopped = False
             return said._replace(manner=Manner.AFTER_INTERRUPTION)
         # Beside a result stands what a person wrote when they allowed the tool; no tool can write there.
         meanwhile = beside_result or (waited is not None and waited.worked)
@@ -230,10 +218,7 @@ class ClaudeReader:
         id_ = text_of(message, "id")
         broken = line.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>"
         self._going_on = message.get("stop_reason") == "tool_use"
-        content = message.get("content")
-        for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
-            if not isinstance(block, dict):
-                continue
+        for block in blocks_of(message.get("content")):
             if block.get("type") == "tool_use":
                 yield self._call(line, block)
             elif block.get("type") == "text" and (text := text_of(block, "text")).strip():
@@ -285,48 +270,44 @@ class ClaudeReader:
 
     def _from_queue(self, prompt: Waiting) -> Turn:
         """A prompt of which nothing but the queue tells. Copies of a conversation keep its time."""
-        manner = Manner.AFTER_INTERRUPTION if self._stopped else Manner.QUEUED
-        self._stopped = False
-        session = text_of(prompt.line, "sessionId") or self._name
+        manner = Manner.AFTER_INTERRUPTION if self.stopped else Manner.QUEUED
+        self.stopped = False
+        session = text_of(prompt.line, "sessionId") or self.session
         stamp = text_of(prompt.line, "timestamp")
-        return Turn(
-            session=session,
-            role=Role.USER,
-            text=prompt.text,
-            at=moment_of(stamp) or self._at,
-            speaker=Speaker.PERSON,
-            manner=manner,
-            cwd=self._cwd,
-            branch=self._branch,
-            anchors=(f"queue:{stamp or session}",),
-        )
+        said = Verdict(Speaker.PERSON, manner, prompt.text)
+        return self._aside(session, said, f"queue:{stamp or session}", moment_of(stamp), Role.USER)
 
     def _named(self, line: Mapping[str, Any]) -> Iterator[Turn]:
         """The conversation's title, and the pull requests that came of it."""
-        kind, session = line.get("type"), text_of(line, "sessionId") or self._name
+        kind, session = line.get("type"), text_of(line, "sessionId") or self.session
         if kind == "pr-link":
-            text = f"pull request {text_of(line, 'prUrl')}".strip()
-            yield self._aside(session, Manner.PULL_REQUEST, text)
+            said = Verdict(
+                Speaker.HARNESS, Manner.PULL_REQUEST, f"pull request {text_of(line, 'prUrl')}".strip()
+            )
+            yield self._aside(session, said, f"{said.manner}:{session}")
             return
         title = text_of(line, "customTitle") or text_of(line, "aiTitle") or text_of(line, "summary")
         if kind == "summary" and text_of(line, "leafUuid") not in self._leaves:
             return  # of another conversation
         if title.strip() and (name := Chain().grow(title)) != self._title:
             self._title = name
-            yield self._aside(session, Manner.TITLE, title)
+            said = Verdict(Speaker.HARNESS, Manner.TITLE, title)
+            yield self._aside(session, said, f"{said.manner}:{session}")
 
-    def _aside(self, session: str, manner: Manner, text: str) -> Turn:
-        """A fact about the conversation; it stands at no certain place in it."""
+    def _aside(
+        self, session: str, said: Verdict, anchor: str, at: datetime | None = None, role: Role = Role.NOTE
+    ) -> Turn:
+        """A turn that stands at no certain place in the conversation."""
         return Turn(
-            session=session,
-            role=Role.NOTE,
-            text=text,
-            at=self._at,
-            speaker=Speaker.HARNESS,
-            manner=manner,
-            cwd=self._cwd,
-            branch=self._branch,
-            anchors=(f"{manner}:{session}",),
+            session,
+            role,
+            said.words,
+            at or self._at,
+            said.speaker,
+            said.manner,
+            self.cwd,
+            self.branch,
+            anchors=(anchor,),
         )
 
     def _turn(
@@ -345,7 +326,7 @@ class ClaudeReader:
     ) -> Turn:
         stamp = text_of(line, "timestamp")
         self._at = moment_of(stamp) or self._at
-        session = text_of(line, "sessionId") or self._name
+        session = text_of(line, "sessionId") or self.session
         subagent = text_of(line, "agentId")
         uuid = text_of(line, "uuid")
         # One line may hold several blocks: its uuid names the line, the text the block.
@@ -353,8 +334,8 @@ class ClaudeReader:
             anchors = (f"uuid:{uuid}", *anchors)
         cwd = text_of(line, "cwd")
         branch = text_of(line, "gitBranch")
-        self._cwd, self._branch = cwd or self._cwd, branch or self._branch
-        anchors = (*anchors, f"after:{self._chain.grow(stamp, cwd, role, said.words)}")
+        self.cwd, self.branch = cwd or self.cwd, branch or self.branch
+        anchors = (*anchors, f"after:{self.chain.grow(stamp, cwd, role, said.words)}")
         return Turn(
             session=f"agent-{subagent}" if subagent else session,
             role=role,

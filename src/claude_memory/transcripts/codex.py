@@ -9,7 +9,7 @@ from typing import Any
 
 from claude_memory.transcripts.lines import document as parsed
 from claude_memory.transcripts.model import Chain, Role, Turn, joined_text, mapping_of, moment_of, text_of
-from claude_memory.transcripts.plain import PlainReader
+from claude_memory.transcripts.plain import Reader
 from claude_memory.understand.speaker import Speaker, of_texts
 
 _PICTURE = re.compile(r"\s*</?image\b[^>]*>\s*")
@@ -17,13 +17,12 @@ _CALLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_c
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 
 
-class CodexReader(PlainReader):
+class CodexReader(Reader):
     """One rollout. Each turn is also named by all that went before it, so that forks meet their origin."""
 
     _asked: int | None = None  # prompts since the agent began to work; None while it does not
 
     def turns(self, document: Mapping[str, Any]) -> Iterator[Turn]:
-        """The turns of one line."""
         payload = mapping_of(document, "payload")
         kind, at = document.get("type"), document.get("timestamp")
         if kind == "session_meta":

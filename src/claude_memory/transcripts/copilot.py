@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from claude_memory.transcripts.model import Role, SourceFile, Turn, joined_text, mapping_of, text_of
-from claude_memory.transcripts.plain import PlainReader
+from claude_memory.transcripts.plain import Reader
 
 
-class CopilotReader(PlainReader):
+class CopilotReader(Reader):
     """One session."""
 
     def __init__(self, source: SourceFile, state: Mapping[str, Any]) -> None:
@@ -21,7 +21,6 @@ class CopilotReader(PlainReader):
             self.session = source.path.parent.name
 
     def turns(self, document: Mapping[str, Any]) -> Iterator[Turn]:
-        """The turns of one event."""
         kind, data = text_of(document, "type"), mapping_of(document, "data")
         at, id_ = document.get("timestamp"), text_of(document, "id")
         own = f"event:{id_}" if id_ else ""

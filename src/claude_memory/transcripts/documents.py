@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from claude_memory.errors import StoreFault
 from claude_memory.transcripts import lines
-from claude_memory.transcripts.model import SourceFile, mapping_of, text_of
+from claude_memory.transcripts.model import SourceFile, text_of
 
 if TYPE_CHECKING:
     from claude_memory.store.sqlite.reader import ForeignDatabase
@@ -28,9 +28,8 @@ def is_whole(source: SourceFile) -> bool:
     return source.path.suffix in (".json", ".db")
 
 
-def whole(source: SourceFile, state: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def whole(source: SourceFile) -> Iterator[Mapping[str, Any]]:
     """Every document of a source, in order."""
-    del state
     if source.path.suffix == ".db":
         yield from _database(source.path)
     elif source.agent == "opencode":
@@ -111,4 +110,4 @@ def _sessions(database: ForeignDatabase) -> Iterator[Mapping[str, Any]]:
 def _data(value: Any) -> Mapping[str, Any]:
     raw = value.encode("utf-8", "replace") if isinstance(value, str) else value
     found = lines.document(raw) if isinstance(raw, bytes) and len(raw) <= DOCUMENT_BYTES else None
-    return mapping_of({"": found}, "") if found else {}
+    return found or {}

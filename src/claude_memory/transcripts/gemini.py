@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.transcripts.model import Role, SourceFile, Turn, joined_text, list_of, mapping_of, text_of
-from claude_memory.transcripts.plain import PlainReader
+from claude_memory.transcripts.plain import Reader
 
 _ROLES = {"user": Role.USER, "gemini": Role.ASSISTANT, "model": Role.ASSISTANT}
 _CANCELLED = "Request cancelled."
@@ -18,7 +18,7 @@ _REFERENCED = "--- Content from referenced files ---"
 _FAILED = ("error", "cancelled")
 
 
-class GeminiReader(PlainReader):
+class GeminiReader(Reader):
     """One chat."""
 
     def __init__(self, source: SourceFile, state: Mapping[str, Any]) -> None:
@@ -56,11 +56,8 @@ class GeminiReader(PlainReader):
 
     def _tool(self, call: Mapping[str, Any], at: Any) -> Iterator[Turn]:
         id_, name = text_of(call, "id"), text_of(call, "name")
-        at = call.get("timestamp") or at
-        yield self.call(name, id_, call.get("args"), at)
-        text = _response(call)
-        if text:
-            yield self.result(id_, text, at, failed=call.get("status") in _FAILED, tool=name)
+        at, failed = call.get("timestamp") or at, call.get("status") in _FAILED
+        yield from self.tool(name, id_, call.get("args"), _response(call), at, failed=failed)
 
 
 def _typed(record: Mapping[str, Any]) -> Iterator[str]:

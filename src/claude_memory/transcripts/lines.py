@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
 LINE_BYTES = 16 << 20  # a longer line is no turn of a conversation
-_CHUNK = 1 << 20
+_BUFFER = 1 << 20
 _ZSTANDARD = b"\x28\xb5\x2f\xfd"
 
 
@@ -26,41 +27,25 @@ class Line:
     complete: bool = True
 
 
-def open_stream(path: Path) -> IO[bytes]:
-    """The file's content; what is compressed with Zstandard is unpacked on the way."""
-    handle = path.open("rb")
-    if handle.read(4) != _ZSTANDARD:
-        handle.seek(0)
-        return handle
-    handle.close()
-    return cast("IO[bytes]", _Unpacked(path))
+@contextmanager
+def open_stream(path: Path) -> Iterator[IO[bytes]]:
+    """The file's content; what is compressed with Zstandard is unpacked on the way.
 
-
-class _Unpacked:
-    """A compressed file's content; damage is a ValueError, like any other content that cannot be read."""
-
-    def __init__(self, path: Path) -> None:
-        if sys.version_info >= (3, 14):
-            from compression import zstd
-        else:
-            from backports import zstd
-        self._handle = zstd.open(path, "rb")
-        self._damage = zstd.ZstdError
-
-    def __enter__(self) -> _Unpacked:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._handle.close()
-
-    def read(self, size: int) -> bytes:
-        try:
-            return self._handle.read(size)
-        except self._damage as fault:
-            raise ValueError(str(fault)) from None
-
-    def seekable(self) -> bool:
-        return False
+    Damage is a ValueError, like any other content that cannot be read.
+    """
+    if not is_compressed(path):
+        with path.open("rb", buffering=_BUFFER) as handle:
+            yield handle
+        return
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    try:
+        with zstd.open(path, "rb") as unpacked:
+            yield cast("IO[bytes]", unpacked)
+    except zstd.ZstdError as fault:
+        raise ValueError(str(fault)) from None
 
 
 def is_compressed(path: Path) -> bool:
@@ -71,40 +56,16 @@ def is_compressed(path: Path) -> bool:
 
 def lines(handle: IO[bytes], start: int = 0, *, cap: int = LINE_BYTES) -> Iterator[Line]:
     """Every line from `start` on; the last one may be incomplete, because its writer is still at it."""
-    _skip(handle, start)
-    end, rest, overlong = start, b"", 0
-    while chunk := handle.read(_CHUNK):
-        head, *others = chunk.split(b"\n")
-        if not others:
-            rest, overlong = _grown(rest, head, overlong, cap)
-            continue
-        rest, overlong = _grown(rest, head, overlong, cap)
-        end += overlong + len(rest) + 1
-        yield Line(end, None if overlong else rest)
-        for raw in others[:-1]:
-            end += len(raw) + 1
-            yield Line(end, raw)
-        rest, overlong = others[-1], 0
-    if rest or overlong:
-        yield Line(end + overlong + len(rest), None if overlong else rest, complete=False)
-
-
-def _grown(rest: bytes, more: bytes, overlong: int, cap: int) -> tuple[bytes, int]:
-    """A line so far; past the cap only its length is kept."""
-    if overlong or len(rest) + len(more) > cap:
-        return b"", overlong + len(rest) + len(more)
-    return rest + more, 0
-
-
-def _skip(handle: IO[bytes], start: int) -> None:
-    if not start:
-        return
-    if handle.seekable():
-        handle.seek(start)
-        return
-    left = start
-    while left and (passed := len(handle.read(min(left, _CHUNK)))):
-        left -= passed
+    handle.seek(start)
+    end = start
+    while raw := handle.readline(cap + 1):
+        end += len(raw)
+        last = raw
+        while len(last) > cap and not last.endswith(b"\n"):
+            last = handle.readline(cap + 1)
+            end += len(last)
+        complete = last.endswith(b"\n")
+        yield Line(end, raw.removesuffix(b"\n") if last is raw else None, complete)
 
 
 def document(raw: bytes) -> dict[str, Any] | None:

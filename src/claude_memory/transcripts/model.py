@@ -11,11 +11,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from claude_memory.understand.speaker import Manner, Speaker, Verdict, of_prompt
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Role(StrEnum):
@@ -82,27 +80,6 @@ def closing(turn: Turn) -> Turn:
     return replace(turn, final=True, manner=Manner.CLOSING)
 
 
-class Reader(Protocol):
-    """Turns one agent's documents into turns. What it does not know it passes over; it never raises."""
-
-    def feed(self, document: Mapping[str, Any]) -> list[Turn]:
-        """The turns that are certain with this document."""
-        ...
-
-    def finish(self) -> list[Turn]:
-        """What was held back until the end of the file."""
-        ...
-
-    @property
-    def settled(self) -> bool:
-        """Whether nothing is held back, so that reading may pause here."""
-        ...
-
-    def state(self) -> dict[str, Any]:
-        """What must be known to go on from here: ids, times and folders, never what was said."""
-        ...
-
-
 class Chain:
     """A name for everything said so far: copies of a conversation share it, other conversations never do."""
 
@@ -146,6 +123,12 @@ def moment_of(value: Any) -> datetime | None:
     except (ValueError, OverflowError, OSError):
         return None
     return None
+
+
+def blocks_of(content: Any) -> list[dict[str, Any]]:
+    """The blocks of a message's content; a plain text is one block."""
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    return [block for block in blocks if isinstance(block, dict)]
 
 
 def joined_text(content: Any) -> str:

@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from claude_memory.transcripts.model import Role, Turn, list_of, mapping_of, text_of
-from claude_memory.transcripts.plain import PlainReader
+from claude_memory.transcripts.model import Role, Turn, blocks_of, list_of, mapping_of, text_of
+from claude_memory.transcripts.plain import Reader
 
 
-class OpenCodeReader(PlainReader):
+class OpenCodeReader(Reader):
     """All sessions of a database, or one of the tree."""
 
     def turns(self, document: Mapping[str, Any]) -> Iterator[Turn]:
         """The turns of one part, or of a session that was exported as one document."""
         if "messages" in document:
-            for message in filter(_is_mapping, list_of(document, "messages")):
-                for part in filter(_is_mapping, list_of(message, "parts")):
-                    pieces = {"session": document.get("info"), "message": message.get("info"), "part": part}
-                    yield from self.turns(pieces)
+            for entry in blocks_of(list_of(document, "messages")):
+                for piece in blocks_of(list_of(entry, "parts")):
+                    known = {"session": document.get("info"), "message": entry.get("info"), "part": piece}
+                    yield from self.turns(known)
             return
         session, message = mapping_of(document, "session"), mapping_of(document, "message")
         part = mapping_of(document, "part")
@@ -48,12 +48,6 @@ class OpenCodeReader(PlainReader):
         id_, name = text_of(part, "callID"), text_of(part, "tool")
         state = mapping_of(part, "state")
         at = mapping_of(state, "time").get("start") or at  # the message's time is before its other parts
-        yield self.call(name, id_, state.get("input"), at)
         failed = state.get("status") == "error"
-        text = text_of(state, "error") if failed else text_of(state, "output")
-        if text:
-            yield self.result(id_, text, at, failed=failed, tool=name)
-
-
-def _is_mapping(value: Any) -> bool:
-    return isinstance(value, Mapping)
+        text = text_of(state, "error" if failed else "output")
+        yield from self.tool(name, id_, state.get("input"), text, at, failed=failed)

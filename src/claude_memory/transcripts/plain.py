@@ -1,4 +1,7 @@
-"""What the readers of the other agents share: order, times, and which text is the last word to a prompt."""
+"""What the readers of all agents share: order, times, and which text is the last word to a prompt.
+
+What a reader does not know it passes over; it never raises.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,8 @@ _SPEAKERS = {
 }
 
 
-class PlainReader(ABC):
-    """Keeps what the turns of one file have in common; a subclass says what a document holds."""
+class Reader(ABC):
+    """Turns one agent's documents into turns; a subclass says what a document holds."""
 
     def __init__(self, source: SourceFile, state: Mapping[str, Any]) -> None:
         self.source = source
@@ -45,11 +48,11 @@ class PlainReader(ABC):
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is held back."""
+        """Whether nothing is held back, so that reading may pause here."""
         return self._held is None
 
     def state(self) -> dict[str, Any]:
-        """Where the conversation takes place, and when it was last heard of."""
+        """What must be known to go on from here: ids, times and folders, never what was said."""
         known = {"session": self.session, "cwd": self.cwd, "branch": self.branch, "parent": self.parent}
         return {**known, "chain": self.chain.name, "stopped": self.stopped, "at": self._at.isoformat()}
 
@@ -58,7 +61,7 @@ class PlainReader(ABC):
         return [turn for new in self.turns(document) for turn in self._settle(new)]
 
     def finish(self) -> list[Turn]:
-        """At the end of the file the last text is the reply."""
+        """What was held back: at the end of the file the last text is the reply."""
         held, self._held = self._held, None
         return [closing(held)] if held else []
 
@@ -118,6 +121,12 @@ class PlainReader(ABC):
             subagent=self.session if self.parent else "",
             **more,
         )
+
+    def tool(self, name: str, id_: str, given: Any, answer: str, at: Any, *, failed: bool) -> Iterator[Turn]:
+        """A tool call, and what it answered if that is known already."""
+        yield self.call(name, id_, given, at)
+        if answer:
+            yield self.result(id_, answer, at, failed=failed, tool=name)
 
     def call(self, tool: str, id_: str, given: Any, at: Any = None) -> Turn:
         """A tool call; an input that is no object is kept as its one member."""

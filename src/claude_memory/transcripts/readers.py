@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from claude_memory.transcripts import claude
 from claude_memory.transcripts.blocks import CursorReader, FactoryReader
@@ -11,10 +10,10 @@ from claude_memory.transcripts.claude import ClaudeReader
 from claude_memory.transcripts.codex import CodexReader
 from claude_memory.transcripts.copilot import CopilotReader
 from claude_memory.transcripts.gemini import GeminiReader
-from claude_memory.transcripts.model import Reader, SourceFile
 from claude_memory.transcripts.opencode import OpenCodeReader
+from claude_memory.transcripts.plain import Reader
 
-READERS: Mapping[str, Callable[[SourceFile, Mapping[str, Any]], Reader]] = {
+READERS: Mapping[str, type[Reader]] = {
     "claude-code": ClaudeReader,
     "codex": CodexReader,
     "gemini-cli": GeminiReader,
@@ -27,8 +26,4 @@ READERS: Mapping[str, Callable[[SourceFile, Mapping[str, Any]], Reader]] = {
 
 def is_bookkeeping(agent: str) -> Callable[[bytes], bool]:
     """What tells, from a line's first bytes, that it is no conversation."""
-    return claude.is_bookkeeping if agent == "claude-code" else _nothing
-
-
-def _nothing(raw: bytes) -> bool:
-    return not raw
+    return claude.is_bookkeeping if agent == "claude-code" else lambda _: False

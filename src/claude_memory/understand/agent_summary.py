@@ -1,4 +1,4 @@
-"""Reads the summary that an agent wrote of its own session when its window was full.
+"""Reads the summary that an agent wrote of its own session, and what its last words list as left to do.
 
 Claude Code writes nine numbered parts; another agent's text is kept as it is. Pure: text in, parts out.
 """
@@ -6,28 +6,27 @@ Claude Code writes nine numbered parts; another agent's text is kept as it is. P
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from claude_memory.text.words import query_terms
+from claude_memory.understand.titles import outside_fences
+
 MOST_CHARACTERS, HEADING_CHARACTERS = 200_000, 300  # what is longer was not written for reading
-PARTS = (
-    "request",
-    "concepts",
-    "files",
-    "errors",
-    "problems",
-    "messages",
-    "pending",
-    "current",
-    "next",
-)
-_NAMES = dict(
-    zip(
-        ("request", "concept", "file", "error", "problem", "user message", "pending", "current work", "next"),
-        PARTS,
-        strict=True,
-    )
-)
+# A word of a part's heading, and the part.
+_NAMES = {
+    "request": "request",
+    "concept": "concepts",
+    "file": "files",
+    "error": "errors",
+    "problem": "problems",
+    "user message": "messages",
+    "pending": "pending",
+    "current work": "current",
+    "next": "next",
+}
+PARTS = tuple(_NAMES.values())
 _HEADING = re.compile(r"(?m)^(?:#{1,4} *)?(?:\*\*)?([1-9])\. *(?:\*\*)?([A-Za-z][^\n:*]{2,60})[:* ]*")
 _TAGGED = re.compile(r"(?s)<summary>(.*?)(?:</summary>|\Z)")
 _PREFACE = re.compile(r"(?s)\A.*?^Summary:[ \t]*$", re.MULTILINE)
@@ -43,6 +42,12 @@ _CODE = re.compile(r"(?ms)^[ \t]*```[^\n]*\n(.*?)^[ \t]*```[ \t]*$")
 _NOTHING = re.compile(
     r"(?i)^\W*(?:none\b|no (?:\w+ ){0,3}(?:errors?|tasks?|pending|problems?|issues?)\b|n/a\b)"
 )
+_OPEN_HEAD = re.compile(
+    r"^[#*\s]*(?:next steps?|remaining|still open|open (?:points|threads|questions|issues)|to ?do|left to do)"
+    r"\b[:*\s]*(.*)$",
+    re.IGNORECASE,
+)
+_OPEN_ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(?:\[ \]\s+)?(.{4,200})$")
 _FIX = re.compile(
     r"(?i)(?:^|(?<=[.;!?)`:] )|(?<=[-→] ))(?:\*\*)?(?:(?:successful )?fix(?:ed)?|solution|solved|resolved|"
     r"resolution|corrected|recovered|reverted|removed|added|changed|updated|re-added|decision)\b"
@@ -92,7 +97,12 @@ def read(text: str) -> AgentSummary:
     found = _TAGGED.search(text)
     body = found[1] if found else _PREFACE.sub("", _CONTINUED.sub("", text.strip()), count=1)
     body = _ORDERS.sub("", body).strip()
-    marks = [(mark.start(), mark.end(), name) for mark in _HEADING.finditer(body) if (name := _name(mark[2]))]
+    headings = [(mark, mark[2].lower()) for mark in _HEADING.finditer(body)]
+    marks = [
+        (mark.start(), mark.end(), name)
+        for mark, heading in headings
+        if (name := next((name for word, name in _NAMES.items() if word in heading), ""))
+    ]
     parts: dict[str, str] = {}
     for (_, begin, name), (end, _, _) in pairwise([*marks, (len(body), len(body), "")]):
         parts.setdefault(name, body[begin:end].strip("\n"))
@@ -106,14 +116,13 @@ def feedback_and_fixes(summary: AgentSummary) -> tuple[list[str], list[tuple[str
     for block in blocks(summary.parts.get("errors", "")):
         said = plain(block)
         if not said or _NOTHING.match(said):
-            feedback += [plain(inner) for inner in _inner(block) if _PERSON.search(inner)]
+            below = blocks("\n".join(block.splitlines()[1:]))
+            feedback += [plain(inner) for inner in below if _PERSON.search(inner)]
         elif _PERSON.search(said):
             feedback.append(said)
         else:
-            error, fix = _split(block)
-            if fix:
-                fixes.append((error, fix))
-    return feedback, fixes
+            fixes.append(_split(said))
+    return feedback, [(error, fix) for error, fix in fixes if fix]
 
 
 def is_nothing(text: str) -> bool:
@@ -121,38 +130,39 @@ def is_nothing(text: str) -> bool:
     return _NOTHING.match(text) is not None
 
 
+def called_open(closing: str) -> Iterator[str]:
+    """What an agent's last words list as left to do."""
+    under = False
+    for line in closing.splitlines():
+        head, item = _OPEN_HEAD.match(line), _OPEN_ITEM.match(line)
+        if head:
+            under = True
+            if len(query_terms(head[1])) > 1 and not head[1].endswith(":"):
+                yield head[1].strip(" *")[:200]
+        elif under and item:
+            yield item[1].strip(" *")
+        elif line.strip():
+            under = False
+
+
 def blocks(text: str) -> list[str]:
     """The entries of a list, each with what is indented below it; paragraphs where there is no list.
 
     A line that stands alone above a list is an entry, too.
     """
-    lines = text.splitlines()
-    depths = [len(bullet[1]) for line in _prose(lines) if (bullet := _BULLET.match(line))]
+    depths = [len(bullet[1]) for line in outside_fences(text) if (bullet := _BULLET.match(line))]
     outer = min(depths, default=-1)
     found: list[list[str]] = []
     fenced, gap = False, True
-    for line in lines:
+    for line in text.splitlines():
         bullet = None if fenced else _BULLET.match(line)
-        begins = (bullet is not None and len(bullet[1]) == outer) or (
-            outer < 0 and gap and bool(line.strip())
-        )
-        if begins or not found:
+        opens = len(bullet[1]) == outer if bullet else outer < 0 and gap and bool(line.strip())
+        if opens or not found:
             found.append([])
         found[-1].append(line)
         fenced ^= line.lstrip().startswith("```")
         gap = not line.strip() and not fenced
     return [block for one in found if (block := "\n".join(one).strip())]
-
-
-def _prose(lines: list[str]) -> list[str]:
-    """The lines outside of quoted code."""
-    found, fenced = [], False
-    for line in lines:
-        if line.lstrip().startswith("```"):
-            fenced = not fenced
-        elif not fenced:
-            found.append(line)
-    return found
 
 
 def plain(text: str) -> str:
@@ -166,19 +176,8 @@ def plain(text: str) -> str:
     return " ".join(told.split())
 
 
-def _name(heading: str) -> str:
-    words = heading.lower()
-    return next((name for word, name in _NAMES.items() if word in words), "")
-
-
-def _inner(block: str) -> list[str]:
-    """The entries below the first line of an entry."""
-    return blocks("\n".join(block.splitlines()[1:]))
-
-
-def _split(block: str) -> tuple[str, str]:
+def _split(said: str) -> tuple[str, str]:
     """An error and its fix: at the word that says so, else at the name's end, else no fix."""
-    said = plain(block)
     found = _FIX.search(said)
     if found and found.start() > 8:
         return said[: found.start()].strip(" -:;→"), said[found.start() :].strip(" -:;→")

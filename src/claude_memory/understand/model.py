@@ -54,6 +54,7 @@ class Commit:
     hash: str
     subject: str
     branch: str = ""
+    amends: bool = False  # took the place of the last commit of an earlier exchange
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from claude_memory.model import SessionId
-from claude_memory.text.words import shorten
+from claude_memory.text.words import index_terms, shorten
 from claude_memory.understand import commands, tools
 from claude_memory.understand.model import (
     Command,
@@ -26,7 +26,7 @@ FILES = 40
 CHECKS = 8
 REQUEST_CHARACTERS = 600
 CLOSING_CHARACTERS = 2_000
-_OPEN = ("pending", "in_progress")
+OPEN_STATES = ("pending", "in_progress")
 
 
 def record(
@@ -40,6 +40,7 @@ def record(
         raise ValueError("a session without exchanges has no record")
     requests = [exchange for exchange in exchanges if exchange.asked] or list(exchanges)
     answered = [exchange for exchange in exchanges if exchange.closing]
+    commits = _commits(exchanges)
     files: Counter[str] = Counter()
     for exchange in exchanges:
         files.update({name: count for name, count in exchange.files_edited if not tools.is_scratch(name)})
@@ -53,11 +54,11 @@ def record(
         first_request=_asked(requests[0]),
         last_request=_asked(requests[-1]),
         answered=requests[-1].outcome is Outcome.ANSWERED,
-        commits=_commits(exchanges),
+        commits=commits,
         pull_requests=tuple(dict.fromkeys(link for one in exchanges for link in one.pull_requests)),
         files=tuple(files.most_common(FILES)),
-        uncommitted=_uncommitted(exchanges),
-        open_tasks=_open_tasks(exchanges),
+        uncommitted=uncommitted(exchanges)[:FILES],
+        open_tasks=_left_open(open_tasks(exchanges), commits),
         failing=_failing(exchanges),
         checks=_checks(exchanges),
         closing=answered[-1].closing[:CLOSING_CHARACTERS] if answered else "",
@@ -94,23 +95,39 @@ def _commits(exchanges: Iterable[Exchange]) -> tuple[Commit, ...]:
     last: dict[str, Commit] = {}
     for exchange in exchanges:
         for commit in exchange.commits:
+            if commit.amends and last:
+                last.popitem()
             last.pop(commit.subject, None)
             last[commit.subject] = commit
     return tuple(last.values())
 
 
-def _uncommitted(exchanges: Iterable[Exchange]) -> tuple[str, ...]:
+def uncommitted(exchanges: Iterable[Exchange]) -> tuple[str, ...]:
+    """The files that were edited after the last commit."""
     files: dict[str, None] = {}
     for exchange in exchanges:
         if exchange.commits:
             files.clear()
         files.update(dict.fromkeys(exchange.uncommitted))
-    return tuple(files)[:FILES]
+    return tuple(files)
 
 
-def _open_tasks(exchanges: Sequence[Exchange]) -> tuple[TaskItem, ...]:
+def open_tasks(exchanges: Sequence[Exchange]) -> tuple[TaskItem, ...]:
+    """What is open on the agent's list; an exchange holds the list only if it touched it."""
     listed = next((one.tasks for one in reversed(exchanges) if one.tasks), ())
-    return tuple(task for task in listed if task.status in _OPEN)
+    return tuple(task for task in listed if task.status in OPEN_STATES)
+
+
+def _left_open(tasks: Iterable[TaskItem], commits: Sequence[Commit]) -> tuple[TaskItem, ...]:
+    """Without what was begun before the last commit, or is what a commit says: nobody ticked it off."""
+    last = commits[-1].ordinal if commits else 0
+    done = [set(index_terms(commit.subject)) for commit in commits]
+    return tuple(
+        task
+        for task in tasks
+        if task.status == "pending" or task.ordinal > last
+        if not any(subject.issuperset(index_terms(task.title)) for subject in done)
+    )
 
 
 def _failing(exchanges: Iterable[Exchange]) -> tuple[Command, ...]:

@@ -136,7 +136,7 @@ def of_result(tool: str, text: str, facts: Mapping[str, Any] | None = None) -> V
     if _is_refusal(tool, text, facts):
         reason = facts.get("userFeedback")
         reason = reason if isinstance(reason, str) else text.partition(_REASON)[2]
-        reason = _without_notes(reason)
+        reason = _pattern("note").sub("", reason).strip() if reason else ""
         if reason and not reason.startswith(_CLARIFYING):
             return Verdict(Speaker.PERSON, Manner.REJECTION, reason)
         return Verdict(Speaker.HARNESS, Manner.REJECTION, text)
@@ -207,70 +207,56 @@ def _by_text(text: str) -> Manner | None:
     for manner, opening in _OPENINGS:
         if text.startswith(opening):
             return manner
-    patterns = _patterns()
-    if (tag := patterns.tag.match(text)) is not None:
+    if (tag := _pattern("tag").match(text)) is not None:
         known = _MANNERS.get(tag[1])
         if known is None and ("-" in tag[1] or "_" in tag[1]) and f"</{tag[1]}>" in text:
             known = Manner.NOTIFICATION
         return known
-    if patterns.command.match(text) is not None:
+    if _pattern("command").match(text) is not None:
         return Manner.COMMAND
-    if patterns.hook.match(text) is not None:
+    if _pattern("hook").match(text) is not None:
         return Manner.HOOK
     return Manner.SHELL if text[:1] == "!" and text[1:2].isalpha() else None
 
 
-class _Patterns(NamedTuple):
-    tag: re.Pattern[str]
-    command: re.Pattern[str]
-    hook: re.Pattern[str]
-    context: re.Pattern[str]
-    notice: re.Pattern[str]
-    note: re.Pattern[str]
+_NOTICES = "|".join(
+    tag
+    for manner in (Manner.NOTIFICATION, Manner.REMINDER, Manner.SHELL)
+    for tag in _TAGS[manner].split()
+    if "-" in tag or "_" in tag
+)
+_PATTERNS = {
+    "tag": r"<([A-Za-z][\w-]*)[\s>]",
+    "command": r"/[A-Za-z][\w:.-]*(?:\s|$)",
+    "hook": r"[A-Z]\w+ hook (?:feedback|blocking error|error)\b|[A-Z]\w+:\w+ hook ",
+    # What an editor or the program put before the words. Its content is anybody's, so it lasts to the last
+    # closing tag.
+    "context": r"(?s)\s*<(ide_opened_file|ide_selection|ide_diagnostics|system-reminder|system_reminder"
+    r"|current_datetime)>.*</\1>",
+    "notice": rf"(?m)^<(?:{_NOTICES}|channel(?= source=))[\s>]",
+    "note": r"(?s)\n\nNote: The user's next message may contain .*",
+}
 
 
 @cache
-def _patterns() -> _Patterns:
+def _pattern(name: str) -> re.Pattern[str]:
     """Compiled when first needed: most hooks need none."""
-    notices = "|".join(
-        tag
-        for manner in (Manner.NOTIFICATION, Manner.REMINDER, Manner.SHELL)
-        for tag in _TAGS[manner].split()
-        if "-" in tag or "_" in tag
-    )
-    return _Patterns(
-        tag=re.compile(r"<([A-Za-z][\w-]*)[\s>]"),
-        command=re.compile(r"/[A-Za-z][\w:.-]*(?:\s|$)"),
-        hook=re.compile(r"[A-Z]\w+ hook (?:feedback|blocking error|error)\b|[A-Z]\w+:\w+ hook "),
-        # What an editor or the program put before the words. Its content is anybody's, so it lasts to the
-        # last closing tag.
-        context=re.compile(
-            r"\s*<(ide_opened_file|ide_selection|ide_diagnostics|system-reminder|system_reminder"
-            r"|current_datetime)>.*</\1>",
-            re.DOTALL,
-        ),
-        notice=re.compile(rf"^<(?:{notices}|channel(?= source=))[\s>]", re.MULTILINE),
-        note=re.compile(r"\n\nNote: The user's next message may contain .*", re.DOTALL),
-    )
+    return re.compile(_PATTERNS[name])
 
 
 def _without_context(text: str) -> str:
     """A prompt without what stands before the words themselves."""
     if _CODEX_REQUEST in text and text.lstrip().startswith("# "):
         return text.rpartition(_CODEX_REQUEST)[2]
-    while text.lstrip()[:1] == "<" and (found := _patterns().context.match(text)) is not None:
+    while text.lstrip()[:1] == "<" and (found := _pattern("context").match(text)) is not None:
         text = text[found.end() :]
     return text
 
 
 def _before_notices(text: str) -> str:
     """A person's words without a notice that was handed over together with them."""
-    found = _patterns().notice.search(text) if "\n<" in text else None
+    found = _pattern("notice").search(text) if "\n<" in text else None
     return text[: found.start()].rstrip() if found else text
-
-
-def _without_notes(reason: str) -> str:
-    return _patterns().note.sub("", reason).strip() if reason else ""
 
 
 def _is_refusal(tool: str, text: str, facts: Mapping[str, Any]) -> bool:

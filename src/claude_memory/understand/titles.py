@@ -74,8 +74,6 @@ _ON_THE_WAY = re.compile(
     r"(?:let me|let's|i'll|i will|i'm going to|i need to|checking|running|reading|looking)\b",
     re.IGNORECASE,
 )
-_UNANSWERED = "Unanswered prompt"
-_SHORT = "Short reply"
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _ANY_WORD = re.compile(rf"[{_CJK}]|[^\W{_CJK}][^\W{_CJK}'’]*")
@@ -85,11 +83,8 @@ _DECORATED = re.compile(r"^[\s#>*_+\-=|`~•]+|[\s*_`#]+$")
 
 def title(exchange: Exchange) -> str:
     """What the exchange was about, in at most 80 characters; never empty."""
-    for text in _titles(exchange):
-        line = _fitted(text)
-        if line:
-            return line
-    return _SHORT if exchange.closing else _UNANSWERED
+    last = "Short reply" if exchange.closing else "Unanswered prompt"
+    return next(filter(None, map(_fitted, _titles(exchange))), last)
 
 
 def _titles(exchange: Exchange) -> Iterator[str]:
@@ -148,14 +143,10 @@ def _first_telling(text: str, matter: frozenset[str] = frozenset()) -> str:
 
 def _sentences(text: str) -> Iterator[str]:
     """Sentences of a text without code, tables and marks."""
-    fenced = False
-    for line in text.splitlines():
-        if line.lstrip().startswith("```"):
-            fenced = not fenced
-        elif not fenced and not _SKIPPED.match(line):
-            for sentence in _SENTENCE_END.split(_plain(line)):
-                word = _LEADING_WORD.match(sentence) or _HERE_IS.match(sentence)
-                yield sentence[word.end() :] if word else sentence
+    for line in outside_fences(text):
+        for sentence in () if _SKIPPED.match(line) else _SENTENCE_END.split(_plain(line)):
+            word = _LEADING_WORD.match(sentence) or _HERE_IS.match(sentence)
+            yield sentence[word.end() :] if word else sentence
 
 
 def telling_words(sentence: str) -> int:
@@ -221,10 +212,8 @@ def search_text(exchange: Exchange) -> str:
 
 def _parts(exchange: Exchange) -> Iterator[str]:
     yield _cut("\n".join(_asked(exchange.asked)) or exchange.handed, ASKED_CHARACTERS)
-    if exchange.commits:
-        yield _cut(
-            "\n".join(f"Commit {one.hash} {one.subject}" for one in exchange.commits), NAMES_CHARACTERS
-        )
+    commits = "\n".join(f"Commit {one.hash} {one.subject}" for one in exchange.commits)
+    yield _cut(commits, NAMES_CHARACTERS)
     yield from exchange.pull_requests[:5]
     yield _cut(exchange.closing, CLOSING_CHARACTERS)
     if exchange.files_edited:
@@ -251,16 +240,13 @@ def _asked(asked: Iterable[Utterance]) -> Iterator[str]:
 
 
 def _failures(commands: Iterable[Command]) -> Iterator[str]:
-    seen = set()
-    for one in commands:
-        if one.failed and (one.command, one.error) not in seen:
-            seen.add((one.command, one.error))
-            yield f"Failed: {shorten(one.command.splitlines()[0], 160)}\n{one.error}".rstrip()
+    for command, error in dict.fromkeys((one.command, one.error) for one in commands if one.failed):
+        yield f"Failed: {shorten(command.splitlines()[0], 160)}\n{error}".rstrip()
 
 
 def _told(said: Iterable[str], room: int) -> list[str]:
     """What was told on the way, without announcements of the next step; the longest tell most."""
-    texts = [text for one in said if (text := _without_announcements(one))]
+    texts = [text for one in said if (text := without_announcements(one))]
     chosen: set[int] = set()
     for place in sorted(range(len(texts)), key=lambda place: -len(texts[place])):
         if len(texts[place]) <= room:
@@ -269,7 +255,8 @@ def _told(said: Iterable[str], room: int) -> list[str]:
     return [texts[place] for place in sorted(chosen)]
 
 
-def _without_announcements(text: str) -> str:
+def without_announcements(text: str) -> str:
+    """What a text of the agent tells beside its next step; empty if nothing."""
     kept = []
     for line in text.splitlines():
         sentences = [one for one in _SENTENCE_END.split(line.strip()) if one and not _ON_THE_WAY.match(one)]
@@ -292,7 +279,8 @@ def _cut(text: str, limit: int) -> str:
 
 def title_of(text: str) -> str:
     """The first line that says something, without decoration, within 80 characters."""
-    line = " ".join(_telling_line(text).split())
+    lines = [_DECORATED.sub("", line) for line in outside_fences(text)] or text.splitlines()
+    line = " ".join(next(filter(_ANY_WORD.search, lines), text.strip()).split())
     if len(line) <= TITLE_CHARACTERS:
         return line
     head = line[: TITLE_CHARACTERS - 1]
@@ -300,15 +288,8 @@ def title_of(text: str) -> str:
     return head[: space if space != -1 else None].rstrip(" ,;:") + "…"
 
 
-def _telling_line(text: str) -> str:
-    outside = (_DECORATED.sub("", line) for line in _outside_fences(text))
-    if (line := next(filter(_ANY_WORD.search, outside), None)) is not None:
-        return line
-    fenced = [] if any(True for _ in _outside_fences(text)) else text.splitlines()
-    return next(filter(_ANY_WORD.search, fenced), text.strip())
-
-
-def _outside_fences(text: str) -> Iterator[str]:
+def outside_fences(text: str) -> Iterator[str]:
+    """The lines that are not quoted code."""
     fenced = False
     for line in text.splitlines():
         if _FENCED.match(line):

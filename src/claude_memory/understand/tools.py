@@ -39,6 +39,11 @@ _PATH = re.compile(
 )
 _PATHS = re.compile(r"(?:^|\n)paths: (\[[^\n]*\])")
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
+_DEFINED = re.compile(
+    r"(?:^|\n|_string: |content: )(?:[+ \t]*(?:export |default |async |pub |public |private |static )*"
+    r"(?:func(?: \([^)\n]*\))?|def|function|class|type|fn|interface|struct|enum) +(\w{3,60})"
+    r"|\+?(?:const|var|let|export const) +(\w{3,60})(?:[ \w.*\[\]]*?(= *[\d.]+(?: *\* *[\w.]+)?)(?=[;\s]))?)"
+)
 _ITEM = re.compile(
     r'"(?:content|step|description)"\s?:\s?"((?:[^"\\]|\\.)*)"[^{}"]*(?:"\w+"\s?:\s?"[^"]*"[^{}"]*)?'
     r'"status"\s?:\s?"(\w+)"'
@@ -93,6 +98,13 @@ def files_of(text: str) -> list[str]:
             return []
     path = _PATH.search(text)
     return [path[1].strip()] if path else []
+
+
+def definitions_of(text: str) -> list[str]:
+    """The names that a changing tool's input defines, the first first; of a constant with its value."""
+    return list(
+        dict.fromkeys(" ".join(match.groups(default="")).strip() for match in _DEFINED.finditer(text))
+    )
 
 
 def reads(tool: str, text: str) -> bool:

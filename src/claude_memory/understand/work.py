@@ -125,9 +125,10 @@ class Work:
             self.commands[id_] = ran = Command(ran.ordinal, ran.command, failed, error)
             self._check(checks, ran)
         for hash_, subject, branch in outputs.commits_in(command, result.text, failed=result.failed):
-            if "--amend" in command and self.commits:
-                self.commits.pop()
-            self.commits.append(Commit(result.ordinal, hash_, subject, branch))
+            amends = "--amend" in command
+            if amends and self.commits:
+                amends = self.commits.pop().amends
+            self.commits.append(Commit(result.ordinal, hash_, subject, branch, amends))
             self._committed = position
         if "pr create" in command or "mr create" in command:
             self.pull_requests += outputs.pull_requests_in(result.text)

@@ -27,6 +27,7 @@ from claude_memory.store.archive_model import (
     Understood,
     WaitingCompactions,
 )
+from claude_memory.store.model import MadeRoom
 from claude_memory.store.packing import unpacked
 from claude_memory.store.records import kept, to_json
 from claude_memory.store.sqlite import rows
@@ -129,6 +130,25 @@ class SqliteArchive:
         if unfinished:
             self._scrub()
         return pruned
+
+    def make_room(self, most_bytes: int) -> MadeRoom:
+        from claude_memory.store.sqlite import room
+
+        gone, freed = MadeRoom(), 1
+        while freed:
+            with self._connections.reading() as db:
+                need = room.used_bytes(db) - most_bytes
+            if need <= 0:
+                break
+            while need > 0 and freed:
+                with self._connections.writing() as db:  # others get their turn between two batches
+                    part, freed = room.take(db, need)
+                gone, need = gone + part, need - freed
+            with self._connections.writing() as db:
+                room.compact(db)
+        if gone != MadeRoom():
+            self._scrub()
+        return gone
 
     def file(self, path: str) -> ImportFile | None:
         statement = f"SELECT {FILE_COLUMNS} FROM import_files WHERE path = ?"

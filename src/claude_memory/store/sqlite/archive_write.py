@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import apsw
 
 from claude_memory import redact
-from claude_memory.model import Event, ProjectId
+from claude_memory.model import Event, EventId, ProjectId
 from claude_memory.redact.erasure import ERASED
 from claude_memory.store.archive_model import Archived, ImportFile, NewMessage
-from claude_memory.store.packing import packed
+from claude_memory.store.packing import packed, unpacked
 from claude_memory.store.records import kept, to_json
 from claude_memory.store.sqlite import rows, write
 from claude_memory.store.sqlite.archive import FILE_COLUMNS, indexed
@@ -22,7 +22,9 @@ from claude_memory.understand.speaker import Speaker
 
 TITLE_CHARACTERS = 80
 
-_CONVERSATION = """SELECT number, messages, title, first_at, last_at FROM conversations
+# Messages of an earlier release have no moment: theirs will be before all others.
+_CONVERSATION = """SELECT number, messages, title, first_at, last_at, coalesce((SELECT moment FROM messages
+        WHERE conversation = c.number ORDER BY ordinal DESC LIMIT 1), last_at + messages) FROM conversations c
     WHERE session = ? AND agent = ?"""
 _NEW_CONVERSATION = """INSERT INTO conversations
       (agent, session, project, cwd, branch, parent, path, first_at, last_at, imported)
@@ -31,8 +33,12 @@ _NEW_CONVERSATION = """INSERT INTO conversations
 _GROWN = """UPDATE conversations SET messages = ?, title = ?, first_at = ?, last_at = ?,
     continues = coalesce(continues, ?) WHERE number = ?"""
 _MESSAGE = """INSERT INTO messages
-      (number, conversation, ordinal, role, at, failed, tool, call, event, body, speaker, manner, branch)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+      (number, conversation, ordinal, role, at, failed, tool, call, event, body, speaker, manner, branch,
+       moment, keys) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_KEYS = "INSERT OR IGNORE INTO message_keys (key, conversation, message) VALUES (?, ?, ?)"
+_ORDER = """UPDATE messages SET ordinal = -o.place FROM (SELECT number,
+        row_number() OVER (ORDER BY coalesce(moment, at), keys) AS place FROM messages
+        WHERE conversation = ?) o WHERE messages.number = o.number"""
 
 
 @dataclass(slots=True)
@@ -44,7 +50,9 @@ class _Growing:
     title: str
     first_at: int
     last_at: int
+    moment: int = 0  # of its last message
     continues: int | None = None
+    mixed: bool = False  # whether a message came that belongs between others
 
 
 class Addition:
@@ -55,8 +63,8 @@ class Addition:
         self._projects = projects
         self._places = write.Places(db)
         self._growing: dict[tuple[str, str], _Growing] = {}
-        self._keys: dict[int, int] = {}
-        self._new_keys: dict[int, int] = {}
+        self._keys: dict[int, tuple[int, int | None]] = {}
+        self._new_keys: dict[int, tuple[int, int | None]] = {}
         self._rows: list[tuple[Any, ...]] = []
         self._texts: list[tuple[int, str]] = []
         self._sessions = 0
@@ -82,18 +90,21 @@ class Addition:
     def _look_up(self, messages: Sequence[NewMessage]) -> None:
         wanted = rows.id_list(sorted(key for message in messages for key in message.keys))
         found: Any = self._db.execute(
-            "SELECT key, conversation FROM message_keys WHERE key IN (SELECT value FROM json_each(?))",
+            """SELECT key, conversation, message FROM message_keys
+               WHERE key IN (SELECT value FROM json_each(?))""",
             (wanted,),
         )
-        self._keys = {row[0]: row[1] for row in found}
+        self._keys = {row[0]: (row[1], row[2]) for row in found}
 
     def _message(self, message: NewMessage) -> bool:
         original = next((self._keys[key] for key in message.keys if key in self._keys), None)
         growing = self._conversation(message)
         if original is not None:
             # A conversation that begins with another's messages goes on from there.
-            if original != growing.number and growing.continues is None:
-                growing.continues = original
+            if original[0] != growing.number and growing.continues is None:
+                growing.continues = original[0]
+            elif message.moment and original[1] is not None:
+                self._meet(original[1], message, growing)
             return False
         message = self._admitted(message)
         at = rows.stamp(message.at)
@@ -102,31 +113,66 @@ class Addition:
         speaks = message.role == "user" and message.speaker in ("", Speaker.PERSON)
         if not growing.title and speaks and message.text != ERASED:
             growing.title = _title(message.text)
+        growing.mixed |= bool(message.moment) and message.moment <= growing.moment
+        growing.moment = max(message.moment or max(at, growing.moment + 1), growing.moment)
         self._last += 1
-        self._rows.append(self._row(message, growing, at))
+        self._rows.append(self._row(message, growing))
         self._texts.append((self._last, indexed(message.tool, message.text)))
         for key in message.keys:
-            self._keys[key] = self._new_keys[key] = growing.number
+            self._keys[key] = self._new_keys[key] = (growing.number, self._last)
         return True
+
+    def _meet(self, number: int, message: NewMessage, growing: _Growing) -> None:
+        """Let the same message of two homes be one: the earlier of the two, with the keys of both."""
+        row = next(self._db.execute("SELECT moment, keys FROM messages WHERE number = ?", (number,)), None)
+        if row is None:  # in this batch
+            return
+        keys = packed_keys({*message.keys, *unpacked_keys(row[1])})
+        if keys != row[1]:
+            self._db.execute("UPDATE messages SET keys = ? WHERE number = ?", (keys, number))
+            new = [(key, growing.number, number) for key in message.keys]
+            self._db.executemany(_KEYS, new)
+        if row[0] is not None and message.moment < row[0]:
+            self._replace(number, self._admitted(message))
+            growing.mixed = True
+
+    def _replace(self, number: int, message: NewMessage) -> None:
+        tool, body = next(self._db.execute("SELECT tool, body FROM messages WHERE number = ?", (number,)))
+        entry = "INSERT INTO message_index (message_index, rowid, body) VALUES ('delete', ?, ?)"
+        self._db.execute(entry, (number, indexed(tool or "", unpacked(body))))
+        new = (number, indexed(message.tool, message.text))
+        self._db.execute("INSERT INTO message_index (rowid, body) VALUES (?, ?)", new)
+        self._db.execute(
+            """UPDATE messages SET role = ?, at = ?, failed = ?, tool = ?, call = ?, event = ?, body = ?,
+               speaker = ?, manner = ?, branch = ?, moment = ? WHERE number = ?""",
+            (*self._content(message), message.moment, number),
+        )
 
     def _admitted(self, message: NewMessage) -> NewMessage:
         """The message without what was erased; it stays in its place, and its keys keep copies away."""
         known = self._tombstones
-        if message.event is not None and known.hold_event(message.event.id):
+        event = message.event.id if message.event else EventId(message.event_id)
+        if (event and known.hold_event(event)) or known.hold_message(message.keys):
             text = ERASED
         else:
-            text = known.admitted_text(self._projects[message.cwd], message.text)
-        return message if text == message.text else replace(message, text=text, packed=None)
+            text = known.admitted_text(self._project(message), message.text)
+        return message if text == message.text else message._replace(text=text, packed=None)
 
-    def _row(self, message: NewMessage, growing: _Growing, at: int) -> tuple[Any, ...]:
+    def _row(self, message: NewMessage, growing: _Growing) -> tuple[Any, ...]:
+        place = (self._last, growing.number, growing.messages)
+        order = (message.moment or growing.moment, packed_keys(message.keys))
+        return (*place, *self._content(message), *order)
+
+    def _content(self, message: NewMessage) -> tuple[Any, ...]:
         body = message.packed if message.packed is not None else packed(kept(message.text))
-        event = message.event.id if message.event else None
+        event = message.event.id if message.event else message.event_id or None
         tool = kept(message.tool) or None
         call = kept(message.call) or None
-        place = (self._last, growing.number, growing.messages)
-        branch = kept(message.branch) or None
-        ways = (message.speaker or None, message.manner or None, branch)
-        return (*place, message.role, at, message.failed, tool, call, event, body, *ways)
+        ways = (message.speaker or None, message.manner or None, kept(message.branch) or None)
+        return (message.role, rows.stamp(message.at), message.failed, tool, call, event, body, *ways)
+
+    def _project(self, message: NewMessage) -> ProjectId:
+        return message.project or self._projects[message.cwd]
 
     def _conversation(self, message: NewMessage) -> _Growing:
         name = (kept(message.session), message.agent)
@@ -140,6 +186,7 @@ class Addition:
                     "",
                     at,
                     at,
+                    0,
                 )
                 self._sessions += 1
             self._growing[name] = _Growing(*found)
@@ -149,7 +196,7 @@ class Addition:
         return {
             "agent": message.agent,
             "session": kept(message.session),
-            "project": self._places.project(self._projects[message.cwd]),
+            "project": self._places.project(self._project(message)),
             "cwd": kept(message.cwd),
             "branch": kept(message.branch),
             "parent": kept(message.parent),
@@ -162,8 +209,8 @@ class Addition:
         self._db.executemany(_MESSAGE, self._rows)
         self._db.executemany("INSERT INTO message_index (rowid, body) VALUES (?, ?)", self._texts)
         # In order, because the tree of keys is large and neighbours share pages.
-        keys = sorted(self._new_keys.items())
-        self._db.executemany("INSERT OR IGNORE INTO message_keys VALUES (?, ?)", keys)
+        keys = sorted((key, *place) for key, place in self._new_keys.items())
+        self._db.executemany(_KEYS, keys)
         self._db.executemany(
             _GROWN,
             [
@@ -171,6 +218,9 @@ class Addition:
                 for item in self._growing.values()
             ],
         )
+        for item in self._growing.values():
+            if item.mixed:
+                put_in_order(self._db, item.number)
 
     def _file(self, file: ImportFile) -> None:
         row = (
@@ -178,6 +228,24 @@ class Addition:
             file.head, file.tail, file.skipped, to_json(redact.kept_document(file.state)),
         )  # fmt: skip
         self._db.execute(f"INSERT OR REPLACE INTO import_files ({FILE_COLUMNS}) VALUES ({'?, ' * 9}?)", row)
+
+
+def put_in_order(db: apsw.Connection, conversation: int) -> None:
+    """Count the messages of a conversation anew, as every home does; what was understood is made anew."""
+    db.execute(_ORDER, (conversation,))
+    db.execute("UPDATE messages SET ordinal = -ordinal WHERE conversation = ?", (conversation,))
+    db.execute("UPDATE conversations SET distilled = 0 WHERE number = ?", (conversation,))
+
+
+def packed_keys(keys: Iterable[int]) -> bytes:
+    """Keys as their message keeps them."""
+    return b"".join(key.to_bytes(8, "big", signed=True) for key in sorted(set(keys)))
+
+
+def unpacked_keys(packed: bytes | None) -> list[int]:
+    """The keys that a message keeps."""
+    whole = packed or b""
+    return [int.from_bytes(whole[place : place + 8], "big", signed=True) for place in range(0, len(whole), 8)]
 
 
 def _title(text: str) -> str:

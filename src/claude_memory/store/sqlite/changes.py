@@ -23,7 +23,7 @@ _SINCE = """SELECT sequence, record, home, clock FROM changes
     WHERE sequence > coalesce((SELECT through FROM cursors WHERE mirror = ?), 0) ORDER BY sequence LIMIT ?"""
 _TAKEN = """INSERT INTO cursors VALUES (?, ?)
     ON CONFLICT DO UPDATE SET through = max(through, excluded.through)"""
-_LARGEST = 1 << 53  # a line of a damaged file must not use the numbers up
+LARGEST = 1 << 53  # a line of a damaged file must not use the numbers up
 
 
 def store_id(db: apsw.Connection) -> str:
@@ -45,30 +45,48 @@ def tick(db: apsw.Connection, at_least: int = 0) -> int:
 def record(db: apsw.Connection, lines: Sequence[Mapping[str, Any]]) -> int:
     """Write changes down, with the home they are made in and the moment, which is given back."""
     clock, home = tick(db), store_id(db)
-    db.executemany(_INSERT, [(records.to_json(line), home, clock) for line in lines])
+    record_from(db, lines, home, clock)
     return clock
 
 
-def record_states(db: apsw.Connection, change: str, memories: Sequence[tuple[int, StoredMemory]]) -> None:
-    """Write down the state of memories, given by number, and when and where they became so."""
+def record_from(db: apsw.Connection, lines: Sequence[Mapping[str, Any]], home: str, clock: int) -> None:
+    """Write down changes that were made in this home or came from another."""
+    db.executemany(_INSERT, [(records.to_json(line), home, clock) for line in lines])
+
+
+def record_states(
+    db: apsw.Connection, change: str, memories: Sequence[tuple[int, StoredMemory]], *, counts: bool = True
+) -> None:
+    """Write down the state of memories, given by number.
+
+    Where it `counts`, the row says when and where it became so: of two homes the later wins. What every
+    home finds by itself does not count, or it would undo what a person said elsewhere meanwhile. To be
+    new counts as little as can be: whatever is done to the memory anywhere is later.
+    """
     if not memories:
         return
-    lines = [
-        {
-            "change": change,
-            "at": records.moment_text(memory.updated_at),
-            "memory": records.memory_record(memory),
-        }
-        for _, memory in memories
-    ]
-    statement = "UPDATE memories SET clock = ?, home = ? WHERE number IN (SELECT value FROM json_each(?))"
-    db.execute(statement, (record(db, lines), store_id(db), rows.id_list(number for number, _ in memories)))
+    clock = record(db, [state_line(change, memory) for _, memory in memories])
+    if not counts:
+        return
+    since = "min(?, created_at)" if change == "add" else "?"
+    statement = (
+        f"UPDATE memories SET clock = {since}, home = ? WHERE number IN (SELECT value FROM json_each(?))"
+    )
+    db.execute(statement, (clock, store_id(db), rows.id_list(number for number, _ in memories)))
 
 
-def record_new_states(db: apsw.Connection, change: str, numbers: Iterable[int]) -> None:
+def state_line(change: str, memory: StoredMemory) -> dict[str, Any]:
+    """A memory's state as a mirror is told of it."""
+    at = records.moment_text(memory.updated_at)
+    return {"change": change, "at": at, "memory": records.memory_record(memory)}
+
+
+def record_new_states(
+    db: apsw.Connection, change: str, numbers: Iterable[int], *, counts: bool = True
+) -> None:
     """Write down the state of memories as it is by now."""
     where = "WHERE m.number IN (SELECT value FROM json_each(?))"
-    record_states(db, change, rows.memories(db, where, rows.id_list(numbers)))
+    record_states(db, change, rows.memories(db, where, rows.id_list(numbers)), counts=counts)
 
 
 def record_project(db: apsw.Connection, project: Project, at: str, *, merged: Sequence[str] = ()) -> None:
@@ -134,7 +152,8 @@ def replay(db: apsw.Connection, lines: Iterable[Mapping[str, Any]]) -> Added:
         elif isinstance(line.get("strength"), dict):
             strengths.append(line["strength"])
         elif isinstance(line.get("intention"), dict):
-            lifecycle.put_intention(db, records.intention_from_record(line["intention"]))
+            intention = records.intention_from_record(line["intention"])
+            lifecycle.put_intention(db, intention, _number(line, "clock"), clean(str(line.get("home") or "")))
         elif "project" in line:
             merged = line.get("merged")
             named = [str(source) for source in merged] if isinstance(merged, list) else []
@@ -151,7 +170,7 @@ def replay(db: apsw.Connection, lines: Iterable[Mapping[str, Any]]) -> Added:
 
 def _number(line: Mapping[str, Any], name: str) -> int:
     value = line.get(name)
-    return min(value, _LARGEST) if isinstance(value, int) else 0
+    return min(value, LARGEST) if isinstance(value, int) else 0
 
 
 def _bring_forward(db: apsw.Connection, memory: StoredMemory, line: Mapping[str, Any]) -> None:

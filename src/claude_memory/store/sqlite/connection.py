@@ -20,6 +20,7 @@ import apsw
 
 from claude_memory.errors import StoreBusy, StoreCorrupt, StoreFault
 from claude_memory.platform import files, locks
+from claude_memory.settings import reads_only
 from claude_memory.store.sqlite import schema
 
 T = TypeVar("T")
@@ -49,7 +50,7 @@ class Connections:
     def __init__(self, path: Path, patience_ms: int = BUSY_TIMEOUT_MS) -> None:
         self.path = path
         self.patience_ms = patience_ms
-        self.writable = True
+        self.writable = not reads_only()
         self.after_write: Callable[[], None] | None = None
         self.when_replaced: Callable[[], None] | None = None
         self._before_migration: Callable[[int], None] | None = None
@@ -126,7 +127,7 @@ class Connections:
         if opened.file != _identity(self.path) and opened.log == _identity(_log_of(self.path)) is not None:
             for suffix in _BESIDE:  # it is the old one's, and the new file must not take it for its own
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
-        self.writable = True
+        self.writable = not reads_only()
         if self.when_replaced is not None:
             self.when_replaced()
         if self._before_migration is not None:
@@ -169,7 +170,8 @@ class Connections:
         with translated(self.path):
             db = self.get()
             if not self.writable:
-                raise StoreFault(f"{self.path} cannot be written: read-only")
+                why = "CLAUDE_MEMORY_READONLY is set" if reads_only() else "read-only"
+                raise StoreFault(f"{self.path} cannot be written: {why}")
             hurried = getattr(self._local, "patience_ms", None)
             waits = (busy_timeout_ms, hurried, self.patience_ms)
             db.set_busy_timeout(min(wait for wait in waits if wait is not None))

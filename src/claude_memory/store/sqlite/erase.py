@@ -8,7 +8,7 @@ neighbour too, and made one write cost ten times more at 100,000 memories.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
@@ -22,6 +22,7 @@ from claude_memory.store.model import Erased
 from claude_memory.store.packing import unpacked
 from claude_memory.store.records import to_json
 from claude_memory.store.sqlite import changes, rows, sweep, text_index
+from claude_memory.store.sqlite.archive_write import unpacked_keys
 from claude_memory.store.sqlite.connection import transaction
 from claude_memory.text.words import strings_in
 from claude_memory.understand.model import places_of
@@ -107,6 +108,10 @@ def apply_tombstones(db: apsw.Connection, at: str) -> Erased:
     db.execute(f"DELETE FROM events WHERE id IN {_LISTED}", (to_json(dead),))
     left = rows.fetch(db, "SELECT DISTINCT event FROM messages WHERE event IS NOT NULL")
     sweep.blank_messages_of(db, [id_ for (id_,) in left if known.hold_event(id_)], swept)
+    if db.execute("SELECT 1 FROM tombstones WHERE hash GLOB ? LIMIT 1", (f"{tombstones.MESSAGE}*",)).get:
+        kept = rows.fetch(db, "SELECT number, keys FROM messages WHERE keys IS NOT NULL")
+        blank = {number for number, keys in kept if known.hold_message(unpacked_keys(keys))}
+        sweep.blank_messages(db, blank, swept)
     remove(db, list(doomed))
     swept.changed = 0
     sweep.sweep(db, known.sentences, swept)
@@ -169,8 +174,16 @@ def _erase_sources(db: apsw.Connection, memories: Sequence[StoredMemory], at: st
     gone = db.changes()
     salt = changes.store_id(db)
     changes.bury(db, [tombstones.of_event(salt, id_) for id_ in sorted(events)], at)
+    changes.bury(db, _hashes_of(db, messages, salt), at)
     sweep.blank_messages(db, messages, swept)
     return gone
+
+
+def _hashes_of(db: apsw.Connection, messages: Iterable[int], salt: str) -> Iterator[str]:
+    """Not every message is an event: they are known by their keys, too."""
+    found = f"SELECT keys FROM messages WHERE number IN {_LISTED} AND keys IS NOT NULL"
+    for (keys,) in rows.fetch(db, found, (rows.id_list(sorted(messages)),)):
+        yield from (tombstones.of_message(salt, key) for key in unpacked_keys(keys))
 
 
 @dataclass(slots=True)

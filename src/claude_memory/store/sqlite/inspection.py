@@ -9,7 +9,6 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -172,8 +171,7 @@ def _counted(db: apsw.Connection, seen: Inspection, cache: Path, *, deep: bool) 
     with contextlib.suppress(apsw.InterruptError), _bounded(db), transaction(db, "BEGIN"):
         memories, passages, entries = (int(db.execute(count).get) for count in _COUNTS.values())
         pending, last = next(db.execute(_CHANGES))
-        seen = replace(
-            seen,
+        seen = seen._replace(
             memories=memories,
             passages=passages,
             text_entries=entries,
@@ -184,10 +182,10 @@ def _counted(db: apsw.Connection, seen: Inspection, cache: Path, *, deep: bool) 
         )
     if deep:
         with transaction(db, "BEGIN"):
-            return replace(seen, problems=check(db, cache).problems)
+            return seen._replace(problems=check(db, cache).problems)
     with contextlib.suppress(apsw.InterruptError), _bounded(db):
         lines = [str(row[0]) for row in db.execute("PRAGMA quick_check(3)")]
-        return replace(seen, problems=tuple(line for line in lines if line != "ok"))
+        return seen._replace(problems=tuple(line for line in lines if line != "ok"))
     return seen
 
 
@@ -236,13 +234,17 @@ def library() -> tuple[str, bool]:
     return version, tuple(int(part) for part in version.split(".")[:3]) >= _OLDEST_LIBRARY
 
 
-def check_file(path: Path) -> None:
-    """Verify a database that came from elsewhere, and that it is a store and nothing more."""
+def check_file(path: Path, *, in_use: bool = False) -> None:
+    """Verify a database that came from elsewhere, and that it is a store and nothing more.
+
+    Of one that others may be writing to, only the latter.
+    """
     try:
-        with contextlib.closing(_looked_at(path, "immutable=1")) as db:
+        with contextlib.closing(_looked_at(path, "mode=ro" if in_use else "immutable=1")) as db:
             schema.version(db)
             foreign = schema.foreign_objects(db)
-            lines = [str(row[0]) for row in db.execute("PRAGMA integrity_check(3)")]
+            check = "SELECT 'ok'" if in_use else "PRAGMA integrity_check(3)"
+            lines = [str(row[0]) for row in db.execute(check)]
     except apsw.Error as fault:
         raise StoreCorrupt(f"its database cannot be read: {_line(fault)}") from None
     if foreign:
@@ -282,24 +284,29 @@ def _translated(path: Path) -> Iterator[None]:
         raise StoreFault(f"{path} cannot be looked at: {fault}") from None
 
 
-def copy(db: apsw.Connection, target: Path) -> None:
-    """Write a copy by SQLite's backup; the target appears only when it is whole."""
+def copy(db: apsw.Connection, target: Path) -> int:
+    """Write a copy by SQLite's backup; the target appears only when it is whole. Returns its version."""
     files.private_folder(target.parent)
     temporary = target.with_name(f".{target.name[:100]}.{os.urandom(6).hex()}.tmp")
     os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, files.FILE_MODE))
+    mapped = db.pragma("mmap_size")
+    db.pragma("mmap_size", 0)  # a mapped file counts as this process's memory, page by page
     try:
         with contextlib.closing(apsw.Connection(str(temporary))) as copied:
             with copied.backup("main", db, "main") as backup:
                 while not backup.done:
                     backup.step(_PAGES_AT_ONCE)
             copied.pragma("journal_mode", "delete")  # one file, with no log beside it
+            version = int(copied.pragma("user_version"))
         with temporary.open("r+b") as handle:
             files.sync_file(handle)
         os.replace(temporary, target)
     finally:
+        db.pragma("mmap_size", mapped)
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
     files.sync_folder(target.parent)
+    return version
 
 
 def copy_before_migration(db: apsw.Connection, version: int, folder: Path, keep: int) -> Path:

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 _BATCH = 1_000
 _LISTED = "SELECT value FROM json_each(?)"
 _NUMBER = "(SELECT number FROM memories WHERE id = ?)"
-_PUT_INTENTION = """INSERT INTO intentions (id, project, codebase, status, record) VALUES (?, ?, ?, ?, ?)
-    ON CONFLICT (id) DO UPDATE SET codebase = excluded.codebase, status = excluded.status,
-    record = excluded.record"""
+_PUT_INTENTION = """INSERT INTO intentions (id, project, codebase, status, record, clock, home)
+    VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET project = excluded.project,
+    codebase = excluded.codebase, status = excluded.status, record = excluded.record,
+    clock = excluded.clock, home = excluded.home"""
 _INTENTIONS = """SELECT i.record FROM intentions i JOIN projects p ON p.number = i.project
     WHERE (p.id = :project AND i.codebase IS NULL OR i.codebase IN (SELECT value FROM json_each(:ids))
         OR i.codebase = :name AND NOT EXISTS (SELECT 1 FROM projects WHERE id = i.codebase)
@@ -48,6 +49,8 @@ _UNJUDGED = f"""SELECT {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES}
 # Both ends in one project, whatever the caller says: nothing of one project touches another.
 _RELATE = """INSERT OR IGNORE INTO relations SELECT a.number, b.number, ?3, ?4, ?5
     FROM memories a JOIN memories b ON b.project = a.project WHERE a.id = ?1 AND b.id = ?2"""
+_EARLIER = f"""UPDATE relations SET evidence = ?4, at = ?5 WHERE source = {_NUMBER[:-1]}1)
+    AND target = {_NUMBER[:-1]}2) AND kind = ?3 AND (?5, ?4) < (at, evidence)"""
 _RELATIONS = """SELECT a.id, b.id, r.kind, r.evidence, r.at FROM relations r
     JOIN memories a ON a.number = r.source JOIN memories b ON b.number = r.target
     WHERE {end} IN (SELECT number FROM memories WHERE id IN (SELECT value FROM json_each(:ids)))
@@ -69,10 +72,10 @@ class SqliteLifecycle:
         from claude_memory.store.sqlite import changes
 
         with self._connections.writing() as db:
-            if not put_intention(db, intention):
-                raise Conflict("this was erased for good and stays so")
             at, record = records.moment_text(datetime.now(UTC)), records.intention_record(intention)
-            changes.record(db, [{"change": "intention", "at": at, "intention": record}])
+            clock = changes.record(db, [{"change": "intention", "at": at, "intention": record}])
+            if not put_intention(db, intention, clock, changes.store_id(db)):
+                raise Conflict("this was erased for good and stays so")
 
     def intentions(self, project: Project, *, open_only: bool = True) -> list[Intention]:
         ids = [project.id, *(name[3:] for name in project.identities if name.startswith("id:"))]
@@ -137,17 +140,8 @@ class SqliteLifecycle:
             ]
 
     def relate(self, relations: Sequence[Relation]) -> int:
-        from claude_memory.redact.erasure import without
-
-        made = 0
         with self._connections.writing() as db:
-            erased = rows.tombstones(db).sentences(None)
-            for item in relations:
-                evidence = str(without(kept(item.evidence), erased))
-                values = (item.source, item.target, item.kind, evidence, rows.stamp(item.at))
-                db.execute(_RELATE, values)
-                made += db.changes()
-        return made
+            return relate(db, relations)
 
     def relations(self, ids: Sequence[MemoryId], *, kinds: Sequence[str] = ()) -> list[Relation]:
         from claude_memory.store.lifecycle_model import Relation
@@ -184,7 +178,8 @@ class SqliteLifecycle:
             batch = to_json(list(ids[start : start + _BATCH]))
             with self._connections.writing() as db:
                 moved = rows.fetch(db, statement, (after, before, batch))
-                changes.record_new_states(db, change, [number for (number,) in moved])
+                # Each home sees for itself what faded: it must not undo what was said elsewhere.
+                changes.record_new_states(db, change, [number for (number,) in moved], counts=False)
                 done += len(moved)
         return done
 
@@ -252,6 +247,21 @@ class SqliteLifecycle:
             db.execute("UPDATE consolidations SET undone = 1 WHERE number = ?", (run,))
 
 
+def relate(db: apsw.Connection, relations: Sequence[Relation]) -> int:
+    """Keep relations; returns how many are new. Of one that is told twice the earlier stands."""
+    from claude_memory.redact.erasure import without
+
+    made = 0
+    erased = rows.tombstones(db).sentences(None)
+    for item in relations:
+        evidence = str(without(kept(item.evidence), erased))
+        values = (item.source, item.target, item.kind, evidence, rows.stamp(item.at))
+        db.execute(_RELATE, values)
+        made += db.changes()
+        db.execute(_EARLIER, values)
+    return made
+
+
 def put_strength(db: apsw.Connection, memory: MemoryId, state: Strength, uses: Sequence[Review]) -> None:
     """Keep the state of a memory and the uses that led to it; an older state changes nothing."""
     at = rows.stamp(state.reviewed_at)
@@ -260,8 +270,11 @@ def put_strength(db: apsw.Connection, memory: MemoryId, state: Strength, uses: S
     db.executemany(_PUT_REVIEW, [(memory, rows.stamp(use.at), kept(use.reason)) for use in uses])
 
 
-def put_intention(db: apsw.Connection, intention: Intention) -> bool:
-    """Insert or replace the row, unless what it says was erased; returns whether it stands now."""
+def put_intention(db: apsw.Connection, intention: Intention, clock: int = 0, home: str = "") -> bool:
+    """Insert or replace the row, unless what it says was erased; returns whether it stands now.
+
+    `clock` and `home`: when and where it became so.
+    """
     from claude_memory.redact.erasure import holds
     from claude_memory.store.sqlite import projects
 
@@ -270,5 +283,6 @@ def put_intention(db: apsw.Connection, intention: Intention) -> bool:
     project = projects.number_of(db, intention.project)
     codebase = kept(intention.codebase).casefold() if intention.codebase else None
     record = to_json(records.intention_record(intention))
-    db.execute(_PUT_INTENTION, (intention.id, project, codebase, intention.status.value, record))
+    values = (intention.id, project, codebase, intention.status.value, record, clock, home)
+    db.execute(_PUT_INTENTION, values)
     return True

@@ -43,10 +43,16 @@ _COMPLETE = """SELECT id FROM memories WHERE id >= ?1 AND id < ?1 || char(111411
     AND space IN (SELECT value FROM json_each(?2)) ORDER BY id LIMIT 20"""
 _PASSAGES = """SELECT q.id, m.id, p.id, q.ordinal, m.title, m.body, q.start, q.stop, q.own, q.near, q.far,
     q.dates FROM passages q JOIN memories m ON m.number = q.memory JOIN projects p ON p.number = m.project"""
-_UNEMBEDDED = f"""{_PASSAGES} WHERE q.id > :through AND (:project IS NULL OR p.id = :project)
-      AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.passage = q.id AND v.model = :model)
-    ORDER BY m.status = 'forgotten', m.kind = 'observation', m.created_at DESC, m.number DESC, q.ordinal
-    LIMIT :limit"""
+# Chosen without a look at their texts: there may be a hundred thousand, for a few hundred that are read.
+_UNEMBEDDED = f"""{_PASSAGES} JOIN (SELECT w.id, row_number() OVER () AS place FROM (
+      SELECT q.id FROM passages q JOIN memories m ON m.number = q.memory
+        JOIN projects p ON p.number = m.project
+      WHERE q.id > :through AND (:project IS NULL OR p.id = :project)
+        AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.passage = q.id AND v.model = :model)
+      ORDER BY m.status = 'forgotten', m.kind = 'observation', m.created_at DESC, m.number DESC, q.ordinal
+      LIMIT :limit) w) w ON w.id = q.id ORDER BY w.place"""
+_COVERAGE = """SELECT (SELECT coalesce(sum(passages), 0) FROM spaces),
+    (SELECT coalesce(max(id), 0) > :through FROM passages)"""
 _ADD_VECTOR = """INSERT INTO vectors (passage, model, space, vector) SELECT id, :model, space, :vector
     FROM passages WHERE id = :passage ON CONFLICT (passage, model) DO NOTHING"""
 _FIRST_MISSING = """SELECT min(id) FROM (SELECT q.id FROM passages q WHERE q.id > :through AND NOT EXISTS
@@ -191,6 +197,15 @@ class SqliteMemories:
             number, through = _model(db, model)
             values = {"through": through, "project": project, "model": number, "limit": limit}
             return [_passage(row) for row in db.execute(_UNEMBEDDED, values)]
+
+    def coverage(self, model: str) -> tuple[int, int]:
+        with self._connections.reading() as db:
+            number, through = _model(db, model)
+            passages, behind = next(db.execute(_COVERAGE, {"through": through}))
+            if not behind:
+                return int(passages), 0
+            vectors = db.execute("SELECT count(*) FROM vectors WHERE model = ?", (number,)).get
+        return int(passages), int(passages) - int(vectors)
 
     def add_vectors(self, model: str, vectors: Sequence[tuple[PassageId, bytes]]) -> int:
         if not vectors:

@@ -6,7 +6,7 @@ project's number, and the mirrors follow.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
@@ -20,8 +20,8 @@ from claude_memory.text.characters import clean
 
 _ID_NAME = "id:"  # a name that says which project was merged into this one
 _REPOSITORY = ("remote:", "repo:")
-_KEEP_NAME = "INSERT OR IGNORE INTO project_aliases VALUES (?, ?, ?)"
-_TAKE_NAME = "INSERT OR REPLACE INTO project_aliases VALUES (?, ?, ?)"
+_KEEP_NAME = "INSERT OR IGNORE INTO project_aliases (identity, project, place, clock) VALUES (?, ?, ?, ?)"
+_TAKE_NAME = "INSERT OR REPLACE INTO project_aliases (identity, project, place, clock) VALUES (?, ?, ?, ?)"
 _BORN = "SELECT identity, project FROM project_aliases WHERE identity LIKE ?"
 # 0.1.0 noted a remote without its root commit; a folder of the person's own told both.
 _NOTED_APART = """SELECT r.project FROM project_aliases r JOIN project_aliases h ON h.project = r.project
@@ -64,14 +64,16 @@ def join(db: apsw.Connection, identity: ProjectIdentity) -> Project:
     number = lookup(db, identity)
     if number is None:
         number = ensure(db, _new(db, identity))
-    _note(db, identity, number, _KEEP_NAME)
+    _note(db, identity, number, _KEEP_NAME, 0)
     return load(db, number)
 
 
 def claim(db: apsw.Connection, identity: ProjectIdentity, number: int) -> None:
     """Give a folder's own names to a project, whoever had them; a remote's name is not the folder's alone."""
+    from claude_memory.store.sqlite import changes
+
     own = tuple(name for name in identity.identities if not name.startswith("remote:"))
-    _note(db, replace(identity, identities=own), number, _TAKE_NAME)
+    _note(db, replace(identity, identities=own), number, _TAKE_NAME, changes.tick(db))
 
 
 def separate(db: apsw.Connection, identity: ProjectIdentity) -> Project:
@@ -84,10 +86,11 @@ def separate(db: apsw.Connection, identity: ProjectIdentity) -> Project:
     return load(db, number)
 
 
-def _note(db: apsw.Connection, identity: ProjectIdentity, number: int, statement: str) -> None:
+def _note(db: apsw.Connection, identity: ProjectIdentity, number: int, statement: str, clock: int) -> None:
+    """Write names and path down; `clock` is when a person said so, 0 if nobody did."""
     place = db.execute("SELECT count(*) FROM project_aliases WHERE project = ?", (number,)).get
     for offset, name in enumerate(identity.identities):
-        db.execute(statement, (kept(name), number, place + offset))
+        db.execute(statement, (kept(name), number, place + offset, clock))
     db.execute(
         "INSERT INTO project_paths VALUES (?, ?) ON CONFLICT DO UPDATE SET project = excluded.project",
         (kept(identity.path), number),
@@ -206,8 +209,75 @@ def _has_repository(db: apsw.Connection, number: int) -> bool:
     return any(name.startswith(_REPOSITORY) for name in load(db, number).identities)
 
 
-def merge(db: apsw.Connection, source: ProjectId, target: ProjectId, at: str) -> Project:
-    """Let all of one project belong to another, which keeps its id; the first is gone but for its names."""
+def meet(db: apsw.Connection, told: Project, clocks: Mapping[str, int], at: str) -> bool:
+    """Take in a project of another home of the person; returns whether anything is different now.
+
+    Those that share a name that nobody gave away are one, whose id is the least of all: so it comes out the
+    same in every home. Of a name that a person gave to a project, the later word holds.
+    """
+    from claude_memory.store.sqlite import changes
+
+    before = {number: load(db, number) for number in _kin(db, told, clocks)}
+    ids = [told.id, *(project.id for project in before.values())]
+    own = min(before.values(), key=lambda project: project.id) if before else told
+    number = ensure(db, told if min(ids) == told.id else own)
+    if not before.get(number, told).path:
+        ensure(db, replace(told, id=load(db, number).id))
+    for other in before:
+        if other != number:
+            merge(db, load(db, other).id, min(ids), at, clock=0)
+    if min(ids) != told.id:
+        clocks = {f"{_ID_NAME}{told.id}": 0, **clocks}
+    for place, (name, clock) in enumerate(clocks.items()):
+        _give_name(db, name, number, place, clock)
+    if told.path:
+        db.execute("INSERT OR IGNORE INTO project_paths VALUES (?, ?)", (kept(told.path), number))
+    now = load(db, number)
+    if now == before.get(number):
+        return False
+    changes.record_project(db, now, at)
+    return True
+
+
+def _kin(db: apsw.Connection, told: Project, clocks: Mapping[str, int]) -> set[int]:
+    """The projects here that are the one that is told of."""
+    found = set()
+    remotes = {split_root(name)[0] for name in clocks if name.startswith("remote:")}
+    for name, clock in {f"{_ID_NAME}{told.id}": 0, **clocks}.items():
+        if name.startswith(_ID_NAME):
+            id_ = name.removeprefix(_ID_NAME)
+            found.add(db.execute("SELECT number FROM projects WHERE id = ?", (id_,)).get)
+            found.add(db.execute("SELECT project FROM project_aliases WHERE identity = ?", (name,)).get)
+            continue
+        row = next(db.execute("SELECT project, clock FROM project_aliases WHERE identity = ?", (name,)), None)
+        if row is None or clock or row[1] or (name.startswith("remote:") and not split_root(name)[1]):
+            continue
+        known = {split_root(one)[0] for one in load(db, row[0]).identities if one.startswith("remote:")}
+        if not (remotes and known and remotes.isdisjoint(known)):
+            found.add(row[0])
+    return {int(number) for number in found if number is not None}
+
+
+def _give_name(db: apsw.Connection, name: str, number: int, place: int, clock: int) -> None:
+    row = next(db.execute("SELECT project, clock FROM project_aliases WHERE identity = ?", (name,)), None)
+    if row is None or (clock, row[0] != number) > (row[1], True):
+        db.execute(_TAKE_NAME, (kept(name), number, place, clock))
+
+
+def alias_clocks(db: apsw.Connection, id_: str) -> dict[str, int]:
+    """A project's names, strongest first, and when a person gave them; 0 where nobody did."""
+    statement = """SELECT a.identity, a.clock FROM project_aliases a JOIN projects p ON p.number = a.project
+        WHERE p.id = ? ORDER BY a.place, a.identity"""
+    return {str(name): int(clock) for name, clock in db.execute(statement, (id_,))}
+
+
+def merge(
+    db: apsw.Connection, source: ProjectId, target: ProjectId, at: str, *, clock: int | None = None
+) -> Project:
+    """Let all of one project belong to another, which keeps its id; the first is gone but for its names.
+
+    `clock` is 0 where no person said so.
+    """
     from claude_memory.store.sqlite import changes
 
     old, new = number_of(db, source), number_of(db, target)
@@ -217,7 +287,7 @@ def merge(db: apsw.Connection, source: ProjectId, target: ProjectId, at: str) ->
     for table in ("events", "conversations", "consolidations"):
         db.execute(f"UPDATE {table} SET project = ? WHERE project = ?", (new, old))
     _move_intentions(db, old, target, at)
-    _absorb(db, old, new, source)
+    _absorb(db, old, new, source, changes.tick(db) if clock is None else clock)
     merged = load(db, new)
     changes.record_project(db, merged, at, merged=(source,))
     return merged
@@ -227,13 +297,13 @@ def replay(db: apsw.Connection, project: Project, merged: Sequence[str]) -> None
     """Bring a project to what a mirror's record tells; later lines tell who has a name by now."""
     number = ensure(db, project)
     for place, identity in enumerate(project.identities):
-        db.execute(_TAKE_NAME, (identity, number, place))
+        db.execute(_TAKE_NAME, (identity, number, place, 0))
     if project.path:
         db.execute("INSERT OR IGNORE INTO project_paths VALUES (?, ?)", (project.path, number))
     for source in merged:
         old = db.execute("SELECT number FROM projects WHERE id = ?", (source,)).get
         if old is not None and old != number:
-            _absorb(db, int(old), number, ProjectId(source))
+            _absorb(db, int(old), number, ProjectId(source), 0)
 
 
 def split(db: apsw.Connection, identity: ProjectIdentity, at: str) -> Project:
@@ -252,7 +322,9 @@ def split(db: apsw.Connection, identity: ProjectIdentity, at: str) -> Project:
         listed = rows.id_list(sessions)
         moved = "UPDATE events SET project = ? WHERE session IN (SELECT value FROM json_each(?))"
         db.execute(moved, (new, listed))
-        db.execute(f"UPDATE conversations SET project = :new WHERE project = :old AND {_UNDER}", where)
+        where["clock"] = changes.tick(db)
+        moved = f"UPDATE conversations SET project = :new, moved = :clock WHERE project = :old AND {_UNDER}"
+        db.execute(moved, where)
         _move_memories(db, old, made.id, listed)
         changes.record_project(db, load(db, old), at)
     done = load(db, new)
@@ -291,7 +363,8 @@ def _move_memories(db: apsw.Connection, old: int, target: ProjectId, sessions: s
     for number, memory in rows.memories(db, f"WHERE m.project = ?{only}", *values):
         for table in ("mentions", "graphed"):  # the graph is of one project: it is read anew there
             db.execute(f"DELETE FROM {table} WHERE memory = ?", (number,))
-        write.update(db, replace(memory, project=target))
+        # One that is merged keeps its last change: the name it had before leads to the new project anywhere.
+        write.update(db, replace(memory, project=target), counts=sessions is not None)
 
 
 def _move_intentions(db: apsw.Connection, old: int, target: ProjectId, at: str) -> None:
@@ -301,21 +374,20 @@ def _move_intentions(db: apsw.Connection, old: int, target: ProjectId, at: str) 
 
     for (record,) in rows.fetch(db, "SELECT record FROM intentions WHERE project = ?", (old,)):
         moved = replace(intention_from_record(json.loads(record)), project=target)
+        kept_as = rows.fetch(db, "SELECT clock, home FROM intentions WHERE id = ?", (moved.id,))
         db.execute("DELETE FROM intentions WHERE id = ?", (moved.id,))
-        lifecycle.put_intention(db, moved)
+        lifecycle.put_intention(db, moved, *kept_as[0])
         line = {"change": "intention", "at": at, "intention": intention_record(moved)}
         changes.record(db, [line])
 
 
-def _absorb(db: apsw.Connection, old: int, new: int, source: ProjectId) -> None:
+def _absorb(db: apsw.Connection, old: int, new: int, source: ProjectId, clock: int) -> None:
     place = db.execute("SELECT count(*) FROM project_aliases WHERE project = ?", (new,)).get
     db.execute(
         "UPDATE project_aliases SET project = ?, place = place + ? WHERE project = ?", (new, place, old)
     )
     db.execute("UPDATE project_paths SET project = ? WHERE project = ?", (new, old))
-    db.execute(
-        "INSERT OR REPLACE INTO project_aliases VALUES (?, ?, ?)", (f"{_ID_NAME}{source}", new, place + 1_000)
-    )
+    db.execute(_TAKE_NAME, (f"{_ID_NAME}{source}", new, place + 1_000, clock))
     used = ("sessions", "events", "memories", "conversations", "intentions", "entities", "consolidations")
     if not any(db.execute(f"SELECT 1 FROM {table} WHERE project = ? LIMIT 1", (old,)).get for table in used):
         db.execute("DELETE FROM projects WHERE number = ?", (old,))

@@ -43,6 +43,8 @@ MEMORY_COLUMNS = """m.id, p.id, m.kind, m.title, m.body, m.created_at, m.updated
     m.pinned, (SELECT o.id FROM people o WHERE o.number = m.person)"""
 MEMORY_TABLES = """memories m JOIN projects p ON p.number = m.project
     LEFT JOIN sessions s ON s.number = m.session"""
+_FORMER = """SELECT a.identity FROM project_aliases a JOIN projects p ON p.number = a.project
+    WHERE p.id = ? AND a.identity GLOB 'id:*'"""
 EVENT_COLUMNS = "e.id, e.kind, e.agent, s.id, p.id, e.cwd, e.timestamp, e.payload"
 EVENT_TABLES = """events e JOIN projects p ON p.number = e.project
     LEFT JOIN sessions s ON s.number = e.session"""
@@ -87,7 +89,11 @@ def tombstones(db: apsw.Connection) -> Tombstones:
 
     salts = [salt for (salt,) in db.execute("SELECT DISTINCT salt FROM tombstones")]
     sentences = "SELECT salt, hash FROM tombstones WHERE hash GLOB 's*-*'"
-    return Tombstones(salts, has, lambda: fetch(db, sentences))
+
+    def former(project: ProjectId) -> list[ProjectId]:
+        return [ProjectId(name.removeprefix("id:")) for (name,) in fetch(db, _FORMER, (project,))]
+
+    return Tombstones(salts, has, lambda: fetch(db, sentences), former)
 
 
 def memory_from_row(row: Sequence[Any]) -> StoredMemory:

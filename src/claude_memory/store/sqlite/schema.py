@@ -405,6 +405,104 @@ INSERT OR REPLACE INTO meta SELECT 'person', id FROM people ORDER BY number LIMI
 UPDATE memories SET person = (SELECT min(number) FROM people) WHERE space = 0;
 """
 
+# What two homes need to become one. `feed`: whatever can change has one line, which moves to the end when it
+# does; messages need none, their numbers only grow. `peers`: how far the feeds of others were read. When a
+# memory was hidden or shown again is kept apart from its last change, so that no later wording undoes it. A
+# message's `moment` orders it within its conversation alike in every home; `moved` and an alias' `clock` say
+# when a person said where something belongs.
+_SYNC = """
+CREATE TABLE feed (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    UNIQUE (kind, name)
+);
+CREATE TABLE peers (
+    replica TEXT NOT NULL,
+    stream TEXT NOT NULL,
+    through INTEGER NOT NULL,
+    PRIMARY KEY (replica, stream)
+) WITHOUT ROWID;
+ALTER TABLE memories ADD COLUMN hidden_clock INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE memories ADD COLUMN hidden_home TEXT NOT NULL DEFAULT '';
+ALTER TABLE messages ADD COLUMN moment INTEGER;
+ALTER TABLE messages ADD COLUMN keys BLOB;
+ALTER TABLE message_keys ADD COLUMN message INTEGER;
+ALTER TABLE project_aliases ADD COLUMN clock INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE conversations ADD COLUMN moved INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE intentions ADD COLUMN clock INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE intentions ADD COLUMN home TEXT NOT NULL DEFAULT '';
+INSERT INTO meta SELECT 'unkeyed', '1' WHERE EXISTS (SELECT 1 FROM messages);
+UPDATE memories SET hidden_clock = max(clock, 1), hidden_home = home WHERE status = 'forgotten';
+INSERT INTO feed (kind, name) SELECT 'project', id FROM projects;
+INSERT INTO feed (kind, name) SELECT 'tombstone', salt || ' ' || hash FROM tombstones;
+INSERT INTO feed (kind, name) SELECT 'rejected', hash FROM rejected;
+INSERT INTO feed (kind, name) SELECT 'conversation', json_array(agent, session) FROM conversations;
+INSERT INTO feed (kind, name) SELECT 'memory', id FROM memories ORDER BY number;
+INSERT INTO feed (kind, name) SELECT 'intention', id FROM intentions;
+"""
+
+_FED = """CREATE TRIGGER feed_{name} AFTER {what} BEGIN
+    DELETE FROM feed WHERE kind = '{kind}' AND name = {id};
+    INSERT INTO feed (kind, name) {line};
+END;
+"""
+
+
+def _fed(name: str, what: str, kind: str, id_: str, line: str = "") -> str:
+    """A trigger that puts the line of what changed at the end of the feed; of what is gone, no line stays."""
+    return _FED.format(name=name, what=what, kind=kind, id=id_, line=line or f"VALUES ('{kind}', {id_})")
+
+
+def _gone(kind: str, table: str) -> str:
+    return f"""CREATE TRIGGER feed_{kind}_gone AFTER DELETE ON {table} BEGIN
+    DELETE FROM feed WHERE kind = '{kind}' AND name = OLD.id;
+END;
+"""
+
+
+_MEMORY_OF = "(SELECT id FROM memories WHERE number = NEW.{column})"
+_PROJECT_OF = "(SELECT id FROM projects WHERE number = {row}.project)"
+_IF_THERE = "SELECT '{kind}', {id} WHERE {id} IS NOT NULL"
+
+
+def _fed_with(name: str, what: str, kind: str, id_: str) -> str:
+    """The same for the thing that the changed row belongs to."""
+    return _fed(name, what, kind, id_, _IF_THERE.format(kind=kind, id=id_))
+
+
+_FEEDING = "".join(
+    (
+        _fed("memory_new", "INSERT ON memories", "memory", "NEW.id"),
+        _fed("memory", "UPDATE OF clock, home, hidden_clock, trust ON memories", "memory", "NEW.id"),
+        _gone("memory", "memories"),
+        _fed_with("strength", "INSERT ON strengths", "memory", _MEMORY_OF.format(column="memory")),
+        _fed_with("relation", "INSERT ON relations", "memory", _MEMORY_OF.format(column="source")),
+        _fed("tombstone", "INSERT ON tombstones", "tombstone", "NEW.salt || ' ' || NEW.hash"),
+        _fed("rejected", "INSERT ON rejected", "rejected", "NEW.hash"),
+        _fed("project_new", "INSERT ON projects", "project", "NEW.id"),
+        _fed("project", "UPDATE OF name, path ON projects", "project", "NEW.id"),
+        _gone("project", "projects"),
+        _fed_with("alias_new", "INSERT ON project_aliases", "project", _PROJECT_OF.format(row="NEW")),
+        _fed_with("alias", "UPDATE ON project_aliases", "project", _PROJECT_OF.format(row="NEW")),
+        _fed(
+            "conversation_new",
+            "INSERT ON conversations",
+            "conversation",
+            "json_array(NEW.agent, NEW.session)",
+        ),
+        _fed(
+            "conversation",
+            "UPDATE OF project, moved, imported, continues ON conversations",
+            "conversation",
+            "json_array(NEW.agent, NEW.session)",
+        ),
+        _fed("intention_new", "INSERT ON intentions", "intention", "NEW.id"),
+        _fed("intention", "UPDATE OF clock, home ON intentions", "intention", "NEW.id"),
+        _gone("intention", "intentions"),
+    )
+)
+
 MIGRATIONS: tuple[str, ...] = (
     _FIRST,
     _CONVERSATIONS,
@@ -415,6 +513,7 @@ MIGRATIONS: tuple[str, ...] = (
     _COMPACTIONS,
     _FAILURES,
     _OWNERS,
+    _SYNC + _FEEDING,
 )
 CURRENT = len(MIGRATIONS)
 _ACTIVE = """SELECT type, name, sql FROM sqlite_master

@@ -23,6 +23,7 @@ from claude_memory.store.sqlite.memories import SqliteMemories
 if TYPE_CHECKING:
     from claude_memory.store.model import Added, Change, Integrity, StoreStats
     from claude_memory.store.sqlite.archive import SqliteArchive
+    from claude_memory.store.sqlite.feed import SqliteFeed
     from claude_memory.store.sqlite.graph import SqliteGraph
     from claude_memory.store.sqlite.lifecycle import SqliteLifecycle
 
@@ -87,6 +88,12 @@ class SqliteStore:
         from claude_memory.store.sqlite.lifecycle import SqliteLifecycle
 
         return SqliteLifecycle(self._connections)
+
+    @cached_property
+    def feed(self) -> SqliteFeed:
+        from claude_memory.store.sqlite.feed import SqliteFeed
+
+        return SqliteFeed(self._connections)
 
     @property
     def person(self) -> PersonId:
@@ -163,10 +170,10 @@ class SqliteStore:
         with self._connections.reading() as db:
             return inspection.stats(db, project, self._connections.size_bytes())
 
-    def export(self, target: Path) -> None:
+    def export(self, target: Path) -> int:
         from claude_memory.store.sqlite import inspection
 
-        self._connections.checked(lambda db: inspection.copy(db, target))
+        return self._connections.checked(lambda db: inspection.copy(db, target))
 
     def close(self) -> None:
         self.memories.close()

@@ -13,8 +13,9 @@ from typing import Any
 
 import apsw
 
-from claude_memory.model import BY_HAND, EventId, MemoryId, ProjectId, StoredMemory
+from claude_memory.model import EventId, MemoryId, ProjectId, StoredMemory
 from claude_memory.redact.erasure import ERASED, Holder, Several, holds, title_without, without
+from claude_memory.store.feed_model import is_derived
 from claude_memory.store.packing import packed, unpacked
 from claude_memory.store.records import to_json
 from claude_memory.store.sqlite import changes, rows, write
@@ -22,9 +23,6 @@ from claude_memory.store.sqlite.archive import indexed
 from claude_memory.store.tombstones import memory_without
 
 Of = Callable[[ProjectId | None], Holder]
-# Made from messages alone: never buried, because the next look at the messages makes them anew.
-DERIVED = ("exchange", "session")
-
 SWEPT = {
     "memories": ("title", "body", "task", "topics", "files", "provenance"),
     "events": ("payload",),
@@ -52,7 +50,7 @@ SILENT = {
     "models": "names of models",
     "tombstones": "hashes",
     "conversations": "ids, folders, branches",
-    "messages": "roles, names of tools, ids of calls and events",
+    "messages": "roles, names of tools, ids of calls and events, hashes",
     "message_index": "words of the messages, changed with them",
     "message_terms": "a view of that index",
     "import_files": "paths, and hashes of the beginning and the end of what was read",
@@ -63,6 +61,8 @@ SILENT = {
     "changes": "the home that a change came from",
     "cursors": "names of mirrors",
     "rejected": "hashes",
+    "feed": "ids and hashes",
+    "peers": "ids of homes",
     "summed_up": "agents' own ids, and ids of events",
     "exchange_failures": "names of commands, made with their exchange and gone with it",
     "entities": "mentioned by a memory, and gone with the last one",
@@ -109,7 +109,9 @@ def blank_messages(db: apsw.Connection, numbers: set[int], swept: Swept) -> None
         found = rows.fetch(db, f"{_MESSAGES} WHERE m.number = ?", (wanted,))
         for number, conversation, ordinal, tool, body, project, path in found:
             text = unpacked(body)
-            _rewrite(db, number, tool or "", text, ERASED)
+            if text == ERASED:
+                continue
+            rewrite(db, number, tool or "", text, ERASED)
             _retitle(db, conversation, text, ERASED, Several(()))
             _said_in(swept, project, path, conversation, ordinal)
 
@@ -139,7 +141,7 @@ def _sweep_memories(db: apsw.Connection, of: Of, swept: Swept) -> None:
         if left is memory or left == memory:
             continue
         swept.projects.add(memory.project)
-        if left.body == ERASED and _is_derived(memory):
+        if left.body == ERASED and is_derived(memory):  # never buried: it is made anew from the messages
             swept.derived[number] = memory.id
         elif left.body == ERASED:
             swept.memories[number] = memory
@@ -153,11 +155,7 @@ def rewrite_memory(db: apsw.Connection, number: int, left: StoredMemory) -> None
     for table in ("mentions", "graphed"):
         db.execute(f"DELETE FROM {table} WHERE memory = ?", (number,))
     changes.retract(db, [left.id])
-    write.update(db, left)
-
-
-def _is_derived(memory: StoredMemory) -> bool:
-    return memory.provenance.get("source") in DERIVED and not memory.provenance.get(BY_HAND)
+    write.update(db, left, counts=False)
 
 
 def _sweep_events(db: apsw.Connection, of: Of, swept: Swept) -> None:
@@ -181,12 +179,13 @@ def _sweep_messages(db: apsw.Connection, of: Of, swept: Swept) -> None:
     for (number, conversation, ordinal, tool, _, project, path), text in hit:
         holder = of(ProjectId(project))
         left = str(without(text, holder))
-        _rewrite(db, number, tool or "", text, left)
+        rewrite(db, number, tool or "", text, left)
         _retitle(db, conversation, text, left, holder)
         _said_in(swept, project, path, conversation, ordinal)
 
 
-def _rewrite(db: apsw.Connection, number: int, tool: str, before: str, after: str) -> None:
+def rewrite(db: apsw.Connection, number: int, tool: str, before: str, after: str) -> None:
+    """Give a message other words, in its row and in the index."""
     entry = "INSERT INTO message_index (message_index, rowid, body) VALUES ('delete', ?, ?)"
     db.execute(entry, (number, indexed(tool, before)))
     db.execute(

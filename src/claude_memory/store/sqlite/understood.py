@@ -87,7 +87,7 @@ def _put(db: apsw.Connection, memory: StoredMemory) -> int:
         topics=tuple(dict.fromkeys((*memory.topics, *known.topics))),
     )
     if told != known:
-        write.update(db, told)
+        write.update(db, told, counts=False)
     return 0
 
 

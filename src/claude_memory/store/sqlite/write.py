@@ -40,7 +40,10 @@ _SINK_TWINS = """UPDATE memories SET status = 'superseded', superseded_by = twin
         AND (twin.trust <> 'user' OR newer.trust = 'user')
         AND rtrim(lower(trim(twin.body)), '. ') = rtrim(lower(trim(old.body)), '. ')) twins
     WHERE memories.number = twins.number RETURNING number"""
-_BEFORE = """SELECT number, session, status, space, created_at, title, body FROM memories WHERE id = ?"""
+# What somebody says of a memory; where it was found, and when it was last looked at, every home notes itself.
+_SAID = "kind title body trust status task topics files supersedes superseded_by pinned project space".split()
+_BEFORE = f"SELECT number, session, created_at, {', '.join(_SAID)} FROM memories WHERE id = ?"
+_HIDDEN = "UPDATE memories SET hidden_clock = clock, hidden_home = home WHERE number = ?"
 _SESSION = """INSERT INTO sessions (project, id, first_seen, last_seen) VALUES (?1, ?2, ?3, ?3)
     ON CONFLICT DO UPDATE SET first_seen = min(first_seen, ?3), last_seen = max(last_seen, ?3)
     RETURNING number"""
@@ -109,7 +112,8 @@ def add_events(db: apsw.Connection, events: Sequence[Event]) -> int:
 
 
 def add(db: apsw.Connection, memories: Sequence[StoredMemory], *, mirrored: bool = True) -> Added:
-    """Store what is new. `mirrored` is off when the rows come from the mirror itself."""
+    """Store what is new. `mirrored` is off when the rows come from the mirror itself, or from another home:
+    what follows from them is told there, too."""
     places, tombstones = Places(db), rows.tombstones(db)
     duplicates = tombstoned = 0
     stored: list[tuple[int, StoredMemory]] = []
@@ -128,10 +132,10 @@ def add(db: apsw.Connection, memories: Sequence[StoredMemory], *, mirrored: bool
         changes.record_states(db, "add", stored)
         waiting = [(number,) for number, memory in stored if memory.kind not in _CAPTURED]
         db.executemany("INSERT OR IGNORE INTO unjudged VALUES (?)", waiting)
+        for _, memory in stored:
+            if memory.supersedes:
+                _supersede(db, memory)
     _note_arrivals(db, stored, datetime.now(UTC))
-    for _, memory in stored:
-        if memory.supersedes:
-            _supersede(db, memory, mirrored=mirrored)
     text_index.index(db, [number for number, _ in stored])
     return Added(len(stored), duplicates, tombstoned)
 
@@ -152,11 +156,11 @@ def _write_sides(db: apsw.Connection, number: int, memory: StoredMemory) -> None
         db.executemany("INSERT INTO memory_files VALUES (?, ?, ?)", [(*pair, number) for pair in paths])
 
 
-def _supersede(db: apsw.Connection, newer: StoredMemory, *, mirrored: bool) -> None:
+def _supersede(db: apsw.Connection, newer: StoredMemory) -> None:
     """The old one stays, says what replaced it, and sinks. Another project's memory is out of reach."""
     values = (newer.id, rows.stamp(newer.created_at), newer.supersedes)
     number = db.execute(_SINK, values).get
-    if number is not None and mirrored:
+    if number is not None:
         changes.record_new_states(db, "supersede", [number])
         _sink_twins(db, number)
 
@@ -170,12 +174,17 @@ def _sink_twins(db: apsw.Connection, old: int) -> None:
     changes.record_new_states(db, "supersede", twins)
 
 
-def update(db: apsw.Connection, memory: StoredMemory, *, mirrored: bool = True) -> None:
-    """Replace a row; what is searched of it is made anew only if that changed."""
+def update(db: apsw.Connection, memory: StoredMemory, *, mirrored: bool = True, counts: bool = True) -> None:
+    """Replace a row; what is searched of it is made anew only if that changed.
+
+    A change `counts` between homes unless it is one that every home makes by itself.
+    """
     before = next(db.execute(_BEFORE, (memory.id,)), None)
     if before is None:
         raise NotFound(f"no memory {memory.id}")
-    number, session, status, *searched = before
+    number, session, created_at, *said = before
+    was = {"created_at": created_at, **dict(zip(_SAID, said, strict=True))}
+    status = was["status"]
     places = Places(db)
     memory = rows.tombstones(db).left_of(places.owned(kept_memory(memory)))
     values = rows.memory_values(memory, places.of(memory))
@@ -183,12 +192,15 @@ def update(db: apsw.Connection, memory: StoredMemory, *, mirrored: bool = True) 
     db.execute("DELETE FROM memory_topics WHERE memory = ?", (number,))
     db.execute("DELETE FROM memory_files WHERE memory = ?", (number,))
     _write_sides(db, number, memory)
+    hidden = (status == Status.FORGOTTEN) != (memory.status is Status.FORGOTTEN)
     if mirrored:
-        changes.record_states(db, _change_name(status, memory.status), [(number, memory)])
+        counts = counts and any(was[name] != values[name] for name in _SAID)
+        changes.record_states(db, _change_name(status, memory.status), [(number, memory)], counts=counts)
+        if counts and hidden:
+            db.execute(_HIDDEN, (number,))
         if status != memory.status and memory.status is Status.SUPERSEDED and memory.superseded_by:
             _sink_twins(db, number)
-    cut_anew = searched != [values[name] for name in ("space", "created_at", "title", "body")]
-    hidden = (status == Status.FORGOTTEN) != (memory.status is Status.FORGOTTEN)
+    cut_anew = any(was[name] != values[name] for name in ("space", "created_at", "title", "body"))
     if not (cut_anew or hidden or session != values["session"]):
         return
     writer = text_index.IndexWriter(db)
@@ -198,7 +210,7 @@ def update(db: apsw.Connection, memory: StoredMemory, *, mirrored: bool = True) 
         text_index.make_passages(db, number)
         fresh.add(number)
     if session is not None:
-        text_index.refresh_session(db, writer, session, [(searched[1], 0)], fresh)
+        text_index.refresh_session(db, writer, session, [(created_at, 0)], fresh)
     text_index.refresh(db, writer, [number], fresh=fresh)
     writer.flush()
 

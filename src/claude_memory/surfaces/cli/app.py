@@ -38,6 +38,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "demo": ("demo",),
     "config": ("config",),
     "backup": ("backup",),
+    "sync": ("sync",),
     "intentions": ("intend",),
     "graph": ("graph", "knowledge"),
     "summaries": ("summaries", "summary", "summarize"),
@@ -113,7 +114,7 @@ def _say_if_hooks_are_gone(place: WorkPlace, command: str | None) -> None:
         return
     with contextlib.suppress(OSError, ConfigFault):
         gone = (place.home_folder / HOOK_GONE).read_text("utf-8", "replace").strip()[:200]
-        output.note(f"nothing is captured: a hook could not run by {gone}; `claude-memory install` mends it")
+        output.note(f"hooks do not work: {gone}, or what it needs, is gone; `claude-memory install` mends it")
 
 
 def run(arguments: list[str]) -> int:

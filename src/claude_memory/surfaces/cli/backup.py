@@ -11,7 +11,8 @@ import typer
 
 from claude_memory.surfaces.cli import documents, output, views
 from claude_memory.surfaces.cli.output import Line
-from claude_memory.surfaces.cli.request import Json, Yes, opened, path_named, unconfigured
+from claude_memory.surfaces.cli.request import DryRun, Json, Yes, opened, path_named, unconfigured
+from claude_memory.surfaces.cli.sync import Pair, homes, report
 
 if TYPE_CHECKING:
     from claude_memory.backup.archive import BackupReport, Change
@@ -154,6 +155,22 @@ def pull(
     yes = if_empty or _agreed_to_replace(backups.home, yes=yes)
     done = backups.pull(named, backup_id, replace=yes, with_settings=_agreement(settings))
     _report("pulled", done, json=json)
+
+
+@backup.command()
+def merge(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup made by `backup create`.")],
+    pair: Pair = False,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Take in what a backup holds beside what is here: memories and conversations, not settings or files."""
+    with opened(context) as memory:
+        memory.drain()
+        done = homes(memory, pair=pair, yes=yes).merge(path_named(str(file)), dry_run=dry_run)
+    report(done, json=json)
 
 
 def _agreed_to_replace(home: Path, *, yes: bool) -> bool:

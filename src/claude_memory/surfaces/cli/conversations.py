@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from claude_memory.errors import NotFound
-from claude_memory.surfaces.cli import documents, output
+from claude_memory.surfaces.cli import bars, documents, output
 from claude_memory.surfaces.cli.output import Line
 from claude_memory.surfaces.cli.request import (
     Json,
@@ -27,12 +25,13 @@ from claude_memory.surfaces.cli.request import (
 from claude_memory.text import times
 
 if TYPE_CHECKING:
-    from claude_memory.imports.importer import Imported, Progress
+    from claude_memory.imports.importer import Imported
     from claude_memory.imports.reading import Unread
+    from claude_memory.memory import Memory
     from claude_memory.store.archive_model import Conversation, Message
+    from claude_memory.vector_work import VectorProgress
 
 _STYLES = {"user": "bold cyan", "assistant": "bold green", "call": "bold", "result": "dim", "summary": "bold"}
-_DRAWN_SECONDS = 0.1
 UNREAD_SHOWN = 10
 WAIT_SECONDS = 30  # a drain's slack takes ten
 
@@ -70,6 +69,9 @@ def import_(
             "--from", metavar="KIND", callback=_other, help="Read another memory's database: claude-mem."
         ),
     ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait until all is found by meaning, too; else that goes on alone.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Read what agents keep of their conversations; only what is new."""
@@ -77,16 +79,19 @@ def import_(
         if from_ is not None:
             done: Any = memory.import_memories(from_, paths or ())
         else:
-            with _bar() as show:
+            with bars.shown(bars.bytes_text) as show:
                 done = memory.import_history(
                     paths or (), agent=agent, since=since, wait_seconds=WAIT_SECONDS, progress=show
                 )
         histories = from_ is not None or memory.upkeep.has_histories(paths or (), agent)
-        _leave_to_the_background(memory.home, getattr(done, "waiting", 0))
+        progress = _made_now(memory) if wait else memory.upkeep.vectors.progress
     if json:
-        output.document(documents.plain(done))
+        output.document({**documents.plain(done), "vectors": documents.plain(progress)})
+    else:
+        output.lines([[(_told(done), "")]])
+    _leave_to_the_background(memory.home, getattr(done, "waiting", 0), 0 if wait else progress.missing)
+    if json:
         return
-    output.lines([[(_told(done), "")]])
     for line in _unread(getattr(done, "unread", ())):
         output.note(line)
     if not histories and not done.read_bytes:
@@ -95,13 +100,25 @@ def import_(
         )
 
 
-def _leave_to_the_background(home: Path, waiting: int) -> None:
-    """After a large import the rest is done by a process that ends when it is done."""
-    if waiting:
+def _made_now(memory: Memory) -> VectorProgress:
+    with bars.shown(bars.vectors_text) as show:
+        memory.upkeep.vectors.all(show)
+    return memory.upkeep.vectors.progress
+
+
+def _leave_to_the_background(home: Path, waiting: int, missing: int) -> None:
+    """The rest is done by a process of low priority that ends when it is done."""
+    if waiting or missing:
         from claude_memory.surfaces.hooks import background
 
         background.start(home)
+    if waiting:
         output.note(f"{waiting:,} conversations are distilled in the background, or by the next import")
+    if missing:
+        output.note(
+            f"{missing:,} passages are found by words now, and by meaning as the background work reaches "
+            "them, newest first: `claude-memory doctor` tells how far it is, `reindex --stop` stops it"
+        )
 
 
 def _told(done: Imported) -> str:
@@ -121,44 +138,6 @@ def _unread(unread: Sequence[Unread]) -> Iterator[str]:
         yield f"not read in {one.path}: {one.reason}{times}"
     if len(unread) > UNREAD_SHOWN:
         yield f"and {len(unread) - UNREAD_SHOWN:,} more: `import --json` lists all"
-
-
-class _bar:  # noqa: N801  used as a function
-    """A line on the terminal: how much, how fast, how long still. Nothing when nobody looks."""
-
-    def __init__(self) -> None:
-        self._begun = time.monotonic()
-        self._drawn = 0.0
-
-    def __enter__(self) -> Callable[[Progress], None] | None:
-        return self._show if sys.stderr.isatty() else None
-
-    def __exit__(self, *_: object) -> None:
-        if self._drawn:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-    def _show(self, progress: Progress) -> None:
-        now = time.monotonic()
-        if now - self._drawn < _DRAWN_SECONDS:
-            return
-        self._drawn = now
-        sys.stderr.write(f"\r{bar_text(progress, now - self._begun)}\x1b[K")
-        sys.stderr.flush()
-
-
-def bar_text(progress: Progress, seconds: float, width: int = 24) -> str:
-    """The bar as it is drawn."""
-    total = max(progress.total_bytes, 1)
-    share = min(progress.done_bytes / total, 1.0)
-    rate = progress.done_bytes / max(seconds, 0.001)
-    left = (total - progress.done_bytes) / rate if rate else 0
-    filled = round(share * width)
-    return (
-        f"[{'#' * filled}{'.' * (width - filled)}] {share:4.0%}  {progress.done_bytes / 1e6:,.0f} of "
-        f"{total / 1e6:,.0f} MB  {rate / 1e6:.1f} MB/s  {left:.0f} s left  "
-        f"{progress.imported.messages:,} messages"
-    )
 
 
 def conversation(

@@ -26,8 +26,8 @@ _HIT_FIELDS = (
 def hit(found: Hit) -> dict[str, Any]:
     """One answer of a search."""
     values = {name: plain(getattr(found, name)) for name in _HIT_FIELDS}
-    place = {"place": found.place} if found.place else {}
-    return {**values, "relevance": round(found.relevance, 4), **place}
+    more = {name: value for name in ("place", "stale") if (value := getattr(found, name))}
+    return {**values, "relevance": round(found.relevance, 4), **more}
 
 
 def plain(value: Any) -> Any:

@@ -10,7 +10,7 @@ import typer
 from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind, NewMemory, Scope, StoredMemory, Trust
 from claude_memory.platform.caller import own_trust, require_person
-from claude_memory.surfaces.cli import output, views
+from claude_memory.surfaces.cli import documents, output, views
 from claude_memory.surfaces.cli.request import (
     KINDS,
     AsUser,
@@ -86,9 +86,10 @@ def remember(
 def show(context: typer.Context, ids: Ids, json: Json = False) -> None:
     """Show whole memories."""
     with opened(context) as memory:
-        memories = memory.show(said_all(ids))
-    lines = [line for item in memories for line in ([], *views.memory(item, output.width()))]
-    output.answer(memories, lines[1:], json=json)
+        memories = [(item, memory.stale(item)) for item in memory.show(said_all(ids))]
+    lines = [line for item, stale in memories for line in ([], *views.memory(item, output.width(), stale))]
+    shown = [{**documents.plain(item), **({"stale": stale} if stale else {})} for item, stale in memories]
+    output.answer(shown, lines[1:], json=json)
 
 
 def revise(

@@ -112,8 +112,11 @@ def search(
             all_projects=all_projects,
         )
         memory.note_question()
-        if memory.search_mode.startswith("words only"):
+        if "words only" in memory.search_mode:
             output.note(f"searched {memory.search_mode}")
+            from claude_memory.surfaces.hooks import background
+
+            background.go_on(memory)
         if not hits:
             output.note(_nothing(memory, all_projects=all_projects))
     if json:

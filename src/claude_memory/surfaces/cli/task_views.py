@@ -63,12 +63,7 @@ def status(found: TaskStatus, *, json: bool) -> None:
 def status_json(found: TaskStatus) -> dict[str, Any]:
     """One task as a document."""
     return {
-        "task": found.task_name,
-        "phase": found.current_phase.value,
-        "session": found.session_id,
-        "created": documents.plain(found.created_at),
-        "updated": documents.plain(found.updated_at),
-        "files": [_file(file) for file in found.files],
+        **summary_json(found),
         "entries": found.entries,
         "unplanned_entries": found.unplanned_entries,
         "amendments": found.amendments,

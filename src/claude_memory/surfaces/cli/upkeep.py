@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from claude_memory import __version__
 from claude_memory.platform.project import root_of
-from claude_memory.surfaces.cli import documents, output, views
+from claude_memory.surfaces.cli import bars, documents, output, views
 from claude_memory.surfaces.cli.request import AllProjects, DryRun, Json, one_at_most, opened, place
 from claude_memory.text import times
 
@@ -54,6 +54,7 @@ def stats(
     """Count memories, events, sessions and vectors."""
     with opened(context) as memory:
         counts = memory.stats(all_projects=all_projects)
+        progress = memory.upkeep.vectors.progress
         project = "all" if all_projects else memory.project.name
         home = memory.home
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.memories.items()) if count)
@@ -65,12 +66,19 @@ def stats(
         "sessions": counts.sessions,
         "passages": counts.passages,
         "vectors": ", ".join(f"{count} by {model}" for model, count in counts.vectors.items()) or 0,
+        **({"by meaning": progress.words} if progress.missing else {}),
         "projects": counts.projects,
         "store": f"{views.size(counts.size_bytes)}, schema {counts.schema_version}",
         "from": times.minute(counts.oldest) if counts.oldest else "-",
         "to": times.minute(counts.newest) if counts.newest else "-",
     }
-    document = {"home": home, "project": project, **documents.plain(counts)}
+    document = {
+        "home": home,
+        "project": project,
+        **documents.plain(counts),
+        "vectors_missing": progress.missing,
+        "vectors_in_work": progress.working,
+    }
     output.answer(document, views.table(shown), json=json)
 
 
@@ -106,28 +114,28 @@ def reindex(
     from_files: Annotated[
         bool, typer.Option("--from-files", help="Rebuild the database itself from memories.jsonl.")
     ] = False,
+    stop: Annotated[
+        bool,
+        typer.Option(
+            "--stop", help="Stop making vectors in the background, until the next `import` or `reindex`."
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Make the search index and the vectors anew."""
+    one_at_most(("--from-files", from_files), ("--stop", stop))
     with opened(context) as memory:
-        done = memory.reindex(from_files=from_files, progress=_progress())
+        if stop:
+            memory.upkeep.stop_vectors()
+            progress = memory.upkeep.vectors.progress
+            output.answer(progress, progress.words, json=json)
+            return
+        with bars.shown(bars.vectors_text) as show:
+            done = memory.reindex(from_files=from_files, progress=show)
         mode = memory.search_mode
-    if sys.stderr.isatty():
-        output.note("")
     read = f"{done.memories} memories read from files, " if from_files else ""
     made = f"{read}{done.passages} passages, {done.vectors} vectors made anew; search: {mode}"
     output.answer(done, made, json=json)
-
-
-def _progress() -> Callable[[int], None] | None:
-    if not sys.stderr.isatty():
-        return None
-
-    def show(made: int) -> None:
-        sys.stderr.write(f"\rvectors: {made}")
-        sys.stderr.flush()
-
-    return show
 
 
 def hook(

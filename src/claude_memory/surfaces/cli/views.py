@@ -39,17 +39,19 @@ def hits(found: Sequence[Hit], columns: int | None) -> Iterator[Line]:
             yield from _paragraph(snippet, columns, "    ")
         if hit.place:
             yield [(f"    {hit.place}", "dim")]
+        if hit.stale:
+            yield [(f"    out of date? {one_line(hit.stale)}", "yellow")]
 
 
-def memory(stored: StoredMemory, columns: int | None) -> Iterator[Line]:
-    """One memory in full."""
+def memory(stored: StoredMemory, columns: int | None, stale: str = "") -> Iterator[Line]:
+    """One memory in full; `stale` is what the working tree no longer bears out."""
     yield [
         (stored.id, "cyan"),
         (f"  {stored.kind}  ", "dim"),
         (one_line(stored.title), "bold"),
         *_standing(stored.status, stored.superseded_by),
     ]
-    for name, value in _details(stored).items():
+    for name, value in {**_details(stored), "stale": stale}.items():
         if value:
             yield [(f"  {name:<{_DETAIL_WIDTH}}", "dim"), (one_line(value), "")]
     yield []

@@ -28,7 +28,8 @@ DRAIN_PROGRAM = (
 def follow(home: str, event: str, agent: str, raw: bytes, site: str) -> None:
     """Do what this event wants; the process ends after it."""
     if event in DRAINING:
-        start_drain(home, site)
+        if os.environ.get("CLAUDE_MEMORY_READONLY", "") in ("", "0"):
+            start_drain(home, site)
     elif agent in LISTENING and len(raw) <= ANSWER_LIMIT:
         _give_up_after(ANSWER_SECONDS)
         text = ask_server(home, event, raw) if event in SERVED else None

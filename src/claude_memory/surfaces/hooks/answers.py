@@ -159,6 +159,7 @@ def answer(moment: Moment, *, in_time: Callable[[], bool] = lambda: True) -> byt
 def _account(moment: Moment, offer: Offer) -> None:
     """Note what was given, for the ledger and so that it is not given again."""
     from claude_memory.hook.claude_memory_hook import DEFAULT_AGENT, spool
+    from claude_memory.settings import reads_only
 
     memories = list(dict.fromkeys(hint.memory for hint in offer.hints if hint.memory))
     record = {
@@ -174,7 +175,8 @@ def _account(moment: Moment, offer: Offer) -> None:
     }
     try:
         # Not synced: a crash may cost a line of the ledger, waiting for the disk would cost every prompt.
-        spool(moment.home, "Injection", DEFAULT_AGENT, [json.dumps(record).encode()], sync=False)
+        if not reads_only():
+            spool(moment.home, "Injection", DEFAULT_AGENT, [json.dumps(record).encode()], sync=False)
         if moment.text("tool_name") not in AGENT_TOOLS:  # else a sub-agent that has no name yet reads it
             moment.reader.give(memories)
     except OSError:  # a full or read-only disk: the context is worth more than its record

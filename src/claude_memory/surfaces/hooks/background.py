@@ -1,4 +1,4 @@
-"""The drain that a hook leaves behind: brings in what waits, makes vectors, and ends."""
+"""The drain that a hook leaves behind: brings in what waits, makes every vector that is missing, and ends."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
 
-EMBED_SECONDS = 60.0
+EMBED_SECONDS = 60.0  # before the rest of the upkeep, which wants vectors
 JUDGE_SECONDS = 20.0
+MUCH = 200  # vectors; fewer are made by the next question itself
 
 
 def drain_all(home: str) -> None:
@@ -20,36 +21,41 @@ def drain_all(home: str) -> None:
     from claude_memory.errors import MemoryFault
     from claude_memory.install.plugin import renew_hook_program
     from claude_memory.memory import Memory
-    from claude_memory.platform.files import private_folder
-    from claude_memory.platform.locks import try_lock
+    from claude_memory.platform import logs
 
-    if hasattr(os, "nice"):
-        os.nice(10)
+    _lower_priority(10)
     root = Path(home)
     try:
         renew_hook_program(root)
         with Memory.open(root, root) as memory:
+            logs.configure(root, memory.settings)
             memory.drain()
             _summaries(memory)
             memory.upkeep.import_in_slack()
-            with try_lock(private_folder(root / "cache") / "embed.lock") as free:
-                if free:  # one process embeds at a time; two would only share the same cores
-                    memory.embed_pending(budget_seconds=EMBED_SECONDS)
-                    memory.upkeep.judge_pending(budget_seconds=JUDGE_SECONDS)
+            memory.upkeep.vectors.rest(budget_seconds=EMBED_SECONDS)
+            memory.upkeep.judge_pending(budget_seconds=JUDGE_SECONDS)
             memory.upkeep.prune()
+            memory.upkeep.keep_within_cap()
             memory.upkeep.consolidate_in_slack()
             memory.backups.push_if_changed(memory.store, memory.drain)
-        drop_old(root)
+            drop_old(root)
+            # After an import it takes long, so it comes last, and gives way to whatever else runs.
+            _lower_priority(9)
+            memory.upkeep.vectors.rest()
     except (MemoryFault, OSError):
         return
+
+
+def _lower_priority(by: int) -> None:
+    if hasattr(os, "nice"):
+        os.nice(by)
 
 
 def _summaries(memory: Memory) -> None:
     """Sum up what was compacted; what goes wrong with that never holds the drain up."""
     from claude_memory.errors import MemoryFault
-    from claude_memory.summaries.finding import compactions
 
-    waiting = compactions(memory.home, memory.store, memory.archive, memory.settings)
+    waiting = memory.summaries.waiting
     for what, step in (
         ("compactions are not summed up now", waiting.sum_up),
         ("the rules' summaries stand", waiting.upgrade),
@@ -72,3 +78,10 @@ def start(home: Path) -> None:
     from claude_memory.surfaces.hooks.after import start_drain
 
     start_drain(str(home), os.pathsep.join(place for place in sys.path if place))
+
+
+def go_on(memory: Memory) -> None:
+    """Start it where much is missing and nobody is at it, as after a restart of the machine."""
+    progress = memory.upkeep.vectors.progress
+    if progress.missing >= MUCH and not progress.working and not progress.stopped:
+        start(memory.home)

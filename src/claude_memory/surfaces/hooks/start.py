@@ -34,14 +34,21 @@ def start_context(moment: Moment) -> Context:
     if source not in ("resume", "fork"):
         moment.state.start_over()
     _tie_shell(moment.session, moment.memory.home)
-    return at_start(
-        moment.memory,
-        source=source if source in _SOURCES else "startup",
-        session=moment.session,
-        now=moment.now,
-        transcript=moment.text("transcript_path"),
-        meanwhile=lambda: _drain(moment),
-    )
+    waits: list[bool] = []
+    try:
+        return at_start(
+            moment.memory,
+            source=source if source in _SOURCES else "startup",
+            session=moment.session,
+            now=moment.now,
+            transcript=moment.text("transcript_path"),
+            meanwhile=lambda: waits.append(_drain(moment)),
+        )
+    finally:
+        if any(waits):  # last: it would take the processor from who is waited for
+            from claude_memory.surfaces.hooks import background
+
+            background.start(moment.memory.home)
 
 
 def at_start(
@@ -72,8 +79,8 @@ def at_start(
     return build(START_SECTIONS, situation, max_tokens=memory.settings.context_tokens)
 
 
-def _drain(moment: Moment) -> None:
-    """Bring in what earlier sessions left; what can wait is left to a process of its own."""
+def _drain(moment: Moment) -> bool:
+    """Bring in what earlier sessions left; whether something is left to a process of its own."""
     home, waiting = moment.memory.home, _waiting(moment.memory.home)
     left = len(waiting) > 1  # this session's own start can wait for the next drain
     if not set(waiting) <= LATER:
@@ -85,10 +92,7 @@ def _drain(moment: Moment) -> None:
                 left = bool(done.remaining or done.waiting)
         except StoreBusy:
             pass
-    if left:
-        from claude_memory.surfaces.hooks import background
-
-        background.start(home)
+    return left
 
 
 def _waiting(home: Path) -> list[str]:

@@ -40,6 +40,7 @@ class FoundMemory(ToolAnswer):
     tokens: int
     session: str = ""
     status: str = "active"
+    stale: str = ""
     project: str = ""
     below_threshold: bool = False
 
@@ -285,6 +286,7 @@ def _hit(memory: Memory, hit: Hit, whole: StoredMemory | None, *, below: bool = 
         timestamp=moment(hit.timestamp),
         tokens=tokens(whole.body) if whole is not None else 0,
         status=hit.status,
+        stale=line(hit.stale, Trust.TOOL, SNIPPET),
         project="" if hit.project == memory.project.id else hit.project,
         below_threshold=below,
     )
@@ -326,7 +328,7 @@ def open_memory(
         trust=item.trust,
         status=item.status,
         pinned=item.pinned,
-        stale=line(str(item.provenance.get("stale") or ""), Trust.TOOL, 200),
+        stale=line(memory.stale(item), Trust.TOOL, 200),
         cut=bool(text) and text != item.body,
         relations=tuple(bearings),
     )

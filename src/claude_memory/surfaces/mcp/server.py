@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from claude_memory import __version__
+from claude_memory.surfaces.hooks import background
 from claude_memory.surfaces.mcp import offers
 from claude_memory.surfaces.mcp.access import Access
 from claude_memory.surfaces.mcp.toolbox import ToolServer, add_tools
@@ -181,6 +182,7 @@ class Server:
             with _unheard_faults(), self.access.idle_memory(wait=True) as memory:
                 if memory is not None:
                     memory.catch_up()
+                    background.go_on(memory)
                     self._graph_behind = self._gate_behind = True
                 self.access.note_uses()
             if any(asker.graph for asker in asked):

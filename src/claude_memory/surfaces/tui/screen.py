@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
@@ -145,7 +144,7 @@ class RecallScreen(App["Conversation"]):
         self._number += 1
         folder = self._folder if self._narrow else ""
         here = self._narrow and not self._folder
-        within = replace(self._within, folder=folder)
+        within = self._within._replace(folder=folder)
         self._searcher.ask(Wanted(self._number, self._query, within, here, self._limit, self._own_first))
         self._stand()
 
@@ -324,7 +323,7 @@ class RecallScreen(App["Conversation"]):
         """The next agent, then all of them again."""
         names = [None, *self._memory.conversations.agents()]
         at = names.index(self._within.agent) if self._within.agent in names else 0
-        self._within = replace(self._within, agent=names[(at + 1) % len(names)])
+        self._within = self._within._replace(agent=names[(at + 1) % len(names)])
         self._ask()
 
     def action_copy(self) -> None:

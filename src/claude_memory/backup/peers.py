@@ -1,0 +1,264 @@
+"""Two ends of an exchange between homes: a home on this machine, one behind a pipe, the loop between them.
+
+An end gives numbered changes and takes them. How far it took another's is kept with what it took, so that an
+exchange that was cut off anywhere goes on where it stopped, and one that is repeated changes nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+from claude_memory.backup import home_state, mirror
+from claude_memory.capture.drain import drain
+from claude_memory.capture.understanding import understand_waiting
+from claude_memory.errors import MemoryFault, NotFound, StoreCorrupt, StoreFault
+from claude_memory.notes import erasing
+from claude_memory.platform import leftovers
+from claude_memory.settings import Settings
+from claude_memory.store import open_store
+from claude_memory.store.feed_model import STREAMS, Batch, Sender, Taken, batch_from
+from claude_memory.store.protocol import Store
+
+BATCH = 500
+FORMAT = 1
+MOST_LINE_BYTES = 256 << 20
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Introduction:
+    """Who is at an end: which memory, which copy of it, whose."""
+
+    home: str
+    replica: str
+    person: str
+    format: int = FORMAT
+
+
+class Giving(Protocol):
+    """The end of an exchange that gives."""
+
+    name: str
+
+    def introduction(self) -> Introduction:
+        """Who this is."""
+        ...
+
+    def changes(self, stream: str, since: int) -> Batch:
+        """What changed here after a number; the end of it is a batch whose number did not go on."""
+        ...
+
+
+class End(Giving, Protocol):
+    """An end that takes, too."""
+
+    def through(self, replica: str, stream: str) -> int:
+        """How far this end took in a stream of another copy."""
+        ...
+
+    def apply(self, batch: Batch, sender: Introduction) -> Taken:
+        """Take in what another end sent."""
+        ...
+
+    def pair(self, other: Introduction, name: str) -> None:
+        """From now on the other is the same person's, and what it says counts as if it was said here."""
+        ...
+
+    def finish(self) -> None:
+        """Do what follows from what was taken in."""
+        ...
+
+
+@dataclass(slots=True)
+class LocalHome:
+    """A home on this machine. A dry one takes things into a copy of its store, and nothing follows."""
+
+    home: Path
+    store: Store
+    name: str = ""
+    dry: bool = False
+    known_as: str = ""  # the memory's id where no file of the home tells it
+    _paired: set[str] = field(default_factory=set)
+
+    def introduction(self) -> Introduction:
+        replica = self.store.feed.replica(home_state.copy_token(self.home))
+        if self.known_as:
+            return Introduction(self.known_as, "", self.store.person)
+        return Introduction(home_state.home_id(self.home), replica, self.store.person)
+
+    def through(self, replica: str, stream: str) -> int:
+        return self.store.feed.through(replica, stream)
+
+    def changes(self, stream: str, since: int) -> Batch:
+        return self.store.feed.changes(stream, since, BATCH)
+
+    def apply(self, batch: Batch, sender: Introduction) -> Taken:
+        foreign = not self.is_paired(sender)
+        return self.store.feed.apply(batch, Sender(sender.replica, sender.person, foreign))
+
+    def is_paired(self, other: Introduction) -> bool:
+        """Whether the person said that the other home is theirs; a copy of this one always is."""
+        state = home_state.load(self.home)
+        return other.home in ({state.home, *state.paired} | self._paired)
+
+    def pair(self, other: Introduction, name: str) -> None:
+        if self.is_paired(other):
+            return
+        if self.dry:
+            self._paired.add(other.home)
+        else:
+            home_state.pair(self.home, other.home, name)
+        self.store.feed.forget_peers()  # what it brought as a stranger comes again, as a friend's
+
+    def finish(self) -> None:
+        """Carry out erasures and understand conversations that came; bring the mirror up to date."""
+        if self.dry:
+            return
+        store, home = self.store, self.home
+        if store.feed.is_unswept():
+            # Files first: a process that ends in between leaves the note that this is to be done.
+            erasing.purge(home, store.memories.erased_sentences())
+            mirror.flush(home, store)
+            done = store.memories.apply_tombstones()
+            mirror.purge(home, done.ids, cache(store.memories.erased_sentences))
+            store.feed.swept()
+        understand_waiting(store, lambda: False)
+        mirror.flush(home, store)
+
+    @contextlib.contextmanager
+    def rehearsed(self) -> Iterator[LocalHome]:
+        """The same home for a dry run."""
+        with tempfile.TemporaryDirectory(prefix=leftovers.VERIFYING) as folder:
+            self.store.export(Path(folder) / "memory.db")
+            with contextlib.closing(open_store(Path(folder), Settings())) as copy:
+                yield replace(self, store=copy, dry=True, _paired=set())
+
+
+@contextlib.contextmanager
+def home_at(path: Path, settings: Settings) -> Iterator[LocalHome]:
+    """Another home on this machine, with what waits in its spool brought in."""
+    with contextlib.closing(open_store(path, settings)) as store:
+        drain(path, store, settings, now=datetime.now(UTC))
+        yield LocalHome(path, store, str(path))
+
+
+def carry(source: Giving, target: End, progress: Progress) -> Taken:
+    """Bring one end up to what changed at the other, a batch at a time."""
+    sender, taken = source.introduction(), Taken()
+    if sender.format != FORMAT:
+        raise StoreFault(
+            f"{source.name} speaks another version of the exchange: upgrade the older of the two"
+        )
+    for stream in STREAMS:
+        since = target.through(sender.replica, stream)
+        while (batch := source.changes(stream, since)).through > since:
+            taken += target.apply(batch, sender)
+            since = batch.through
+            progress(f"{source.name}: {taken.messages:,} messages, {taken.added:,} memories so far")
+    return taken
+
+
+# --- a home behind a pipe
+
+
+class PipedHome:
+    """A home that another process serves, on this machine or on another by ssh: a line out, a line back."""
+
+    def __init__(self, command: list[str], name: str) -> None:
+        self.name = name
+        try:
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        except OSError as fault:
+            raise NotFound(f"cannot run {command[0]}: {fault.strerror}") from None
+
+    def close(self) -> None:
+        """Hang up."""
+        for pipe in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):
+                if pipe:
+                    pipe.close()
+        self._process.wait()
+
+    def introduction(self) -> Introduction:
+        told = self._ask("introduction")
+        try:
+            return Introduction(
+                str(told["home"]), str(told["replica"]), str(told["person"]), int(told["format"])
+            )
+        except (KeyError, TypeError, ValueError):
+            raise StoreCorrupt(f"{self.name} gave no answer that can be read") from None
+
+    def through(self, replica: str, stream: str) -> int:
+        return int(self._ask("through", replica=replica, stream=stream))
+
+    def changes(self, stream: str, since: int) -> Batch:
+        return batch_from(self._ask("changes", stream=stream, since=since))
+
+    def apply(self, batch: Batch, sender: Introduction) -> Taken:
+        return Taken(**self._ask("apply", batch=batch.document(), sender=asdict(sender)))
+
+    def pair(self, other: Introduction, name: str) -> None:
+        self._ask("pair", other=asdict(other), name=name)
+
+    def finish(self) -> None:
+        self._ask("finish")
+
+    def _ask(self, verb: str, **given: Any) -> Any:
+        sink, source = self._process.stdin, self._process.stdout
+        try:
+            if sink is None or source is None:
+                raise OSError("no pipe")
+            sink.write(json.dumps({"do": verb, **given}).encode() + b"\n")
+            sink.flush()
+            line = source.readline(MOST_LINE_BYTES)
+        except OSError:
+            line = b""
+        try:
+            answer = json.loads(line)
+            fault = answer.get("fault")
+        except (ValueError, RecursionError, AttributeError):
+            why = "ended" if not line.strip() else "said something else"
+            raise StoreFault(f"{self.name}: `claude-memory sync --stdio` there {why}") from None
+        if fault:
+            raise StoreFault(f"{self.name}: {str(fault)[:500]}")
+        return answer.get("answer")
+
+
+def serve(home: End, given: BinaryIO, sink: BinaryIO) -> None:
+    """Answer the other end of a pipe until it hangs up."""
+    while line := given.readline(MOST_LINE_BYTES):
+        try:
+            answer = {"answer": _answered(home, json.loads(line))}
+        except MemoryFault as fault:
+            answer = {"fault": str(fault)}
+        except (ValueError, KeyError, TypeError, RecursionError) as fault:
+            answer = {"fault": f"cannot be understood: {type(fault).__name__}"}
+        sink.write(json.dumps(answer).encode() + b"\n")
+        sink.flush()
+
+
+def _answered(home: End, asked: Any) -> Any:
+    verb = asked["do"]
+    if verb == "introduction":
+        return asdict(home.introduction())
+    if verb == "through":
+        return home.through(asked["replica"], asked["stream"])
+    if verb == "changes":
+        return home.changes(asked["stream"], int(asked["since"])).document()
+    if verb == "apply":
+        return asdict(home.apply(batch_from(asked["batch"]), Introduction(**asked["sender"])))
+    if verb == "pair":
+        return home.pair(Introduction(**asked["other"]), str(asked["name"]))
+    if verb == "finish":
+        return home.finish()
+    raise ValueError(verb)

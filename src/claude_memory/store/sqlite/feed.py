@@ -1,0 +1,511 @@
+"""The part `feed` in SQLite: what other homes are sent, and what they send. See `store.protocol`.
+
+Triggers keep the lines of the table `feed` (`schema.py`); messages stand in the order of their numbers. Here
+a line becomes a record that tells the whole state of a thing, and a record what this home makes of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import apsw
+
+from claude_memory.errors import InvalidInput, StoreCorrupt
+from claude_memory.model import MemoryId, PersonId, ProjectId, Scope, SessionId, Status, StoredMemory, Trust
+from claude_memory.store import records
+from claude_memory.store.archive_model import NewMessage
+from claude_memory.store.feed_model import (
+    ITEMS,
+    MESSAGES,
+    Batch,
+    Sender,
+    Taken,
+    Version,
+    is_derived,
+    is_touched,
+    merged,
+)
+from claude_memory.store.lifecycle_model import Relation
+from claude_memory.store.packing import unpacked
+from claude_memory.store.sqlite import changes, erase, lifecycle, projects, rows, write
+from claude_memory.store.sqlite.archive_write import Addition, packed_keys, unpacked_keys
+from claude_memory.store.sqlite.connection import Connections
+from claude_memory.text.characters import clean
+
+BATCH_BYTES = 2 << 20
+_SINCE = "SELECT sequence, kind, name FROM feed WHERE sequence > ? ORDER BY sequence LIMIT ?"
+_THROUGH = "SELECT through FROM peers WHERE replica = ? AND stream = ?"
+_NOTE = """INSERT INTO peers VALUES (?, ?, ?)
+    ON CONFLICT DO UPDATE SET through = max(through, excluded.through)"""
+_CLOCKS = "SELECT clock, home, hidden_clock, hidden_home FROM memories WHERE id = ?"
+_SET_CLOCKS = "UPDATE memories SET clock = ?, home = ?, hidden_clock = ?, hidden_home = ? WHERE id = ?"
+_MESSAGES = """SELECT m.number, c.agent, c.session, p.id, c.moved, c.imported, c.cwd, c.branch, c.parent,
+        m.role, m.at, m.moment, m.failed, m.tool, m.call, m.event, m.speaker, m.manner, m.branch, m.keys,
+        m.body
+    FROM messages m JOIN conversations c ON c.number = m.conversation JOIN projects p ON p.number = c.project
+    WHERE m.number > ? ORDER BY m.number LIMIT ?"""
+_MESSAGE_FIELDS = (
+    "agent session project moved imported cwd branch parent role at moment failed tool call event speaker "
+    "manner message_branch"
+).split()
+_CONVERSATION = """SELECT c.number, p.id, c.moved, c.imported, c.cwd, o.agent, o.session
+    FROM conversations c JOIN projects p ON p.number = c.project
+    LEFT JOIN conversations o ON o.number = c.continues WHERE c.agent = ? AND c.session = ?"""
+# What a consolidation ties together every home finds by itself, and may untie.
+_RELATIONS = """SELECT a.id, b.id, r.kind, r.evidence, r.at FROM relations r
+    JOIN memories a ON a.number = r.source JOIN memories b ON b.number = r.target
+    WHERE (r.source = :of OR r.target = :of) AND NOT EXISTS (SELECT 1 FROM consolidation_steps s
+        WHERE s.memory = r.source AND s.other = r.target AND s.action = r.kind) ORDER BY 1, 2, 3"""
+_STRENGTH = (
+    "SELECT stability, difficulty, reviewed_at, reviews, lapses, demoted FROM strengths WHERE memory = ?"
+)
+_HAS_CONVERSATION = "SELECT 1 FROM conversations WHERE session = ? AND messages > 0"
+_MOMENTS = """UPDATE messages SET moment = f.moment FROM (SELECT number,
+        max(at - ordinal) OVER (PARTITION BY conversation ORDER BY ordinal) + ordinal AS moment FROM messages
+        WHERE moment IS NULL) f WHERE messages.number = f.number"""
+_KEYLESS = """SELECT m.number, m.conversation, c.agent, c.session, m.role, m.at, m.event, m.body
+    FROM messages m JOIN conversations c ON c.number = m.conversation WHERE m.keys IS NULL LIMIT 1000"""
+
+
+class SqliteFeed:
+    """The feed of one SQLite store."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def replica(self, token: str) -> str:
+        with self._connections.writing() as db:
+            _complete(db)
+            known = json.loads(db.execute("SELECT value FROM meta WHERE key = 'replica'").get or "[]")
+            if not known or known[1] != token:
+                known = [os.urandom(8).hex(), token]
+                db.execute("INSERT OR REPLACE INTO meta VALUES ('replica', ?)", (json.dumps(known),))
+            return str(known[0])
+
+    def changes(self, stream: str, since: int, limit: int) -> Batch:
+        with self._connections.reading() as db:
+            return _messages(db, since, limit) if stream == MESSAGES else _items(db, since, limit)
+
+    def apply(self, batch: Batch, sender: Sender) -> Taken:
+        with self._connections.writing() as db:
+            try:
+                taken = Application(db, sender).run(batch)
+            except (InvalidInput, KeyError, TypeError, ValueError, AttributeError, OverflowError) as fault:
+                raise StoreCorrupt(f"what came cannot be read: {type(fault).__name__}") from None
+            if sender.replica:
+                db.execute(_NOTE, (sender.replica, batch.stream, batch.through))
+            return taken
+
+    def through(self, replica: str, stream: str) -> int:
+        with self._connections.reading() as db:
+            return int(db.execute(_THROUGH, (replica, stream)).get or 0)
+
+    def forget_peers(self) -> None:
+        with self._connections.writing() as db:
+            db.execute("DELETE FROM peers")
+
+    def is_unswept(self) -> bool:
+        with self._connections.reading() as db:
+            return db.execute("SELECT 1 FROM meta WHERE key = 'unswept'").get is not None
+
+    def swept(self) -> None:
+        with self._connections.writing() as db:
+            db.execute("DELETE FROM meta WHERE key = 'unswept'")
+
+    def erasures(self) -> int:
+        with self._connections.reading() as db:
+            return int(db.execute("SELECT count(*) FROM tombstones").get)
+
+
+def _complete(db: apsw.Connection) -> None:
+    """Give messages of an earlier release their moments and keys."""
+    if db.execute("SELECT 1 FROM meta WHERE key = 'unkeyed'").get is None:
+        return
+    db.execute(_MOMENTS)
+    while found := rows.fetch(db, _KEYLESS):
+        for number, conversation, agent, session, role, at, event, body in found:
+            seed = f"event\0{event}" if event else f"{agent}\0{session}\0{role}\0{at}\0{unpacked(body)}"
+            digest = hashlib.blake2b(seed.encode("utf-8", "replace"), digest_size=8).digest()
+            key = int.from_bytes(digest, "big") >> 1
+            db.execute("UPDATE messages SET keys = ? WHERE number = ?", (packed_keys([key]), number))
+            db.execute("INSERT OR IGNORE INTO message_keys VALUES (?, ?, ?)", (key, conversation, number))
+            db.execute("UPDATE message_keys SET message = ? WHERE key = ?", (number, key))
+    db.execute("DELETE FROM meta WHERE key = 'unkeyed'")
+
+
+# --- what is sent
+
+
+def _messages(db: apsw.Connection, since: int, limit: int) -> Batch:
+    found, size, through = [], 0, since
+    for row in db.execute(_MESSAGES, (since, limit)):
+        number, *fields, keys, body = row
+        told = dict(zip(_MESSAGE_FIELDS, fields, strict=True))
+        text = unpacked(body)
+        found.append({**told, "keys": unpacked_keys(keys), "text": text})
+        through, size = number, size + len(text)
+        if size > BATCH_BYTES:
+            break
+    return Batch(MESSAGES, through, found)
+
+
+def _items(db: apsw.Connection, since: int, limit: int) -> Batch:
+    found, size, through = [], 0, since
+    for sequence, kind, name in rows.fetch(db, _SINCE, (since, limit)):
+        record = _TOLD[kind](db, name)
+        through = sequence
+        if record is not None:
+            found.append({"kind": kind, **record})
+            size += len(str(record))
+        if size > BATCH_BYTES:
+            break
+    return Batch(ITEMS, through, found)
+
+
+def _memory(db: apsw.Connection, id_: str) -> dict[str, Any] | None:
+    known = version(db, MemoryId(id_))
+    if known is None:
+        return None
+    number = db.execute("SELECT number FROM memories WHERE id = ?", (id_,)).get
+    told = {**asdict(known), "memory": records.memory_record(known.memory)}
+    related = rows.fetch(db, _RELATIONS, {"of": number})
+    if related:
+        told["relations"] = [list(row) for row in related]
+    held = next(db.execute(_STRENGTH, (number,)), None)
+    if held is not None:
+        uses = rows.fetch(
+            db, "SELECT at, reason FROM reviews WHERE memory = ? ORDER BY at, reason", (number,)
+        )
+        told["strength"], told["uses"] = list(held), [list(use) for use in uses]
+    return told
+
+
+def version(db: apsw.Connection, id_: MemoryId) -> Version | None:
+    """A memory as it stands here."""
+    memory = rows.memory(db, id_)
+    return Version(memory, *next(db.execute(_CLOCKS, (id_,)))) if memory is not None else None
+
+
+def _tombstone(_: apsw.Connection, name: str) -> dict[str, Any]:
+    salt, hash_ = name.split(" ", 1)
+    return {"salt": salt, "hash": hash_}
+
+
+def _project(db: apsw.Connection, id_: str) -> dict[str, Any] | None:
+    row = next(db.execute("SELECT name, path FROM projects WHERE id = ?", (id_,)), None)
+    if row is None:
+        return None
+    return {"id": id_, "name": row[0], "path": row[1], "identities": projects.alias_clocks(db, id_)}
+
+
+def _conversation(db: apsw.Connection, name: str) -> dict[str, Any] | None:
+    agent, session = json.loads(name)
+    row = next(db.execute(_CONVERSATION, (agent, session)), None)
+    if row is None:
+        return None
+    _, project, moved, imported, cwd, *continues = row
+    told = {"agent": agent, "session": session, "project": project, "moved": moved, "imported": imported}
+    return {**told, "cwd": cwd, "continues": continues if continues[0] else None}
+
+
+def _intention(db: apsw.Connection, id_: str) -> dict[str, Any] | None:
+    row = next(db.execute("SELECT record, clock, home FROM intentions WHERE id = ?", (id_,)), None)
+    return {"intention": json.loads(row[0]), "clock": row[1], "home": row[2]} if row else None
+
+
+_TOLD: Mapping[str, Callable[[apsw.Connection, str], dict[str, Any] | None]] = {
+    "memory": _memory,
+    "tombstone": _tombstone,
+    "rejected": lambda _, name: {"id": name},
+    "project": _project,
+    "conversation": _conversation,
+    "intention": _intention,
+}
+
+
+# --- what comes
+
+
+class Application:
+    """One batch on its way in."""
+
+    def __init__(self, db: apsw.Connection, sender: Sender) -> None:
+        self._db = db
+        self._sender = sender
+        self._at = records.moment_text(datetime.now(UTC))
+        self._taken = dict.fromkeys(Taken.__slots__, 0)
+        self._clock = 0
+
+    def run(self, batch: Batch) -> Taken:
+        """Take in what is new to this home."""
+        if batch.stream == MESSAGES:
+            self._take_messages(batch.records)
+        else:
+            by_kind: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in _ORDER}
+            for record in batch.records:
+                if record["kind"] in by_kind:  # a later release may tell of more
+                    by_kind[record["kind"]].append(record)
+            for kind, told in by_kind.items():
+                if kind == "memory" or not self._sender.foreign:
+                    _ORDER[kind](self, told)
+        if not self._sender.foreign:
+            changes.tick(self._db, min(self._clock, changes.LARGEST))
+        return Taken(**self._taken)
+
+    def _count(self, name: str, number: int = 1) -> None:
+        self._taken[name] += number
+
+    # --- messages
+
+    def _take_messages(self, told: Sequence[Mapping[str, Any]]) -> None:
+        wanted = [record for record in told if self._is_welcome(record)]
+        done = Addition(self._db, {}).run([self._message(record) for record in wanted], (), ())
+        self._count("messages", done.messages)
+        self._count("passed_over", len(told) - done.messages)
+        for record in {(one["agent"], one["session"]): one for one in wanted}.values():
+            self._place_conversation(record)
+
+    def _is_welcome(self, record: Mapping[str, Any]) -> bool:
+        """A stranger adds nothing to a conversation that was held here."""
+        statement = "SELECT imported FROM conversations WHERE session = ? AND agent = ?"
+        known = self._db.execute(statement, (record["session"], record["agent"])).get
+        return not self._sender.foreign or known is None or bool(known)
+
+    def _message(self, record: Mapping[str, Any]) -> NewMessage:
+        return NewMessage(
+            session=SessionId(str(record["session"])),
+            agent=clean(str(record["agent"])),
+            role=clean(str(record["role"])),
+            at=rows.moment(int(record["at"])),
+            text=str(record["text"]),
+            keys=tuple(int(key) for key in record["keys"]),
+            cwd=str(record["cwd"]),
+            branch=str(record["message_branch"] or record["branch"]),
+            tool=str(record["tool"] or ""),
+            call=str(record["call"] or ""),
+            failed=bool(record["failed"]),
+            parent=str(record["parent"]),
+            speaker=clean(str(record["speaker"] or "")),
+            manner=clean(str(record["manner"] or "")),
+            imported=self._sender.foreign or bool(record["imported"]),
+            event_id=clean(str(record["event"] or "")),
+            project=ProjectId(clean(str(record["project"]))),
+            moment=int(record["moment"]),
+        )
+
+    def _place_conversation(self, record: Mapping[str, Any]) -> None:
+        """Let a conversation belong where a person said last, and be trusted as far as any home of theirs."""
+        if self._sender.foreign:
+            return
+        db = self._db
+        row = next(db.execute(_CONVERSATION, (record["agent"], record["session"])), None)
+        if row is None:
+            return
+        number, project, moved, imported, *_ = row
+        there, when = projects.number_of(db, ProjectId(str(record["project"]))), int(record["moved"])
+        id_ = projects.load(db, there).id
+        if id_ != project and (when > moved or (when == moved and id_ < project)):
+            statement = "UPDATE conversations SET project = ?, moved = ?, distilled = 0 WHERE number = ?"
+            db.execute(statement, (there, max(when, moved), number))
+        elif when > moved:
+            db.execute("UPDATE conversations SET moved = ? WHERE number = ?", (when, number))
+        if imported and not record["imported"]:
+            db.execute("UPDATE conversations SET imported = 0 WHERE number = ?", (number,))
+
+    def _take_conversations(self, told: Sequence[Mapping[str, Any]]) -> None:
+        for record in told:
+            self._place_conversation(record)
+            if record.get("continues"):
+                self._db.execute(
+                    """UPDATE conversations SET continues = (SELECT number FROM conversations
+                       WHERE agent = ?3 AND session = ?4)
+                       WHERE agent = ?1 AND session = ?2 AND continues IS NULL""",
+                    (record["agent"], record["session"], *record["continues"]),
+                )
+
+    # --- memories
+
+    def _take_memories(self, told: Sequence[Mapping[str, Any]]) -> None:
+        new: dict[str, Version] = {}
+        for record in told:
+            theirs = self._version(record)
+            mine = version(self._db, theirs.memory.id)
+            if mine is None:
+                if self._is_wanted(theirs.memory):
+                    new[theirs.memory.id] = theirs
+                else:
+                    self._count("passed_over")
+            else:
+                self._revise(mine, theirs)
+        self._add(list(new.values()))
+        if not self._sender.foreign:
+            for record in told:
+                self._take_sides(record)
+
+    def _version(self, record: Mapping[str, Any]) -> Version:
+        memory = records.memory_from_record(record["memory"])
+        if self._sender.foreign:
+            person = memory.person or PersonId(self._sender.person)
+            owner = person if memory.scope is Scope.USER else None
+            return Version(replace(memory, trust=Trust.IMPORTED, pinned=False, person=owner), 0, "")
+        if memory.person == self._sender.person:  # two homes of one person: theirs is mine
+            memory = replace(memory, person=None)
+        figures = (int(record["clock"]), int(record["hidden_clock"]))
+        clock, hidden = (max(0, min(figure, changes.LARGEST)) for figure in figures)
+        self._clock = max(self._clock, clock, hidden)
+        return Version(memory, clock, clean(str(record["home"])), hidden, clean(str(record["hidden_home"])))
+
+    def _is_wanted(self, memory: StoredMemory) -> bool:
+        if self._sender.foreign and memory.status is Status.FORGOTTEN:
+            return False
+        if memory.status is Status.PROPOSED and self._is_rejected(memory.id):
+            return False
+        # What was made from messages that are here is made here, too, or was and does not hold any more.
+        return is_touched(memory) or not self._makes(memory)
+
+    def _makes(self, memory: StoredMemory) -> bool:
+        conversation = memory.provenance.get("conversation")
+        return is_derived(memory) and bool(self._db.execute(_HAS_CONVERSATION, (str(conversation),)).get)
+
+    def _is_rejected(self, id_: str) -> bool:
+        return self._db.execute("SELECT 1 FROM rejected WHERE hash = ?", (id_,)).get is not None
+
+    def _add(self, new: Sequence[Version]) -> None:
+        write.add(self._db, [one.memory for one in new], mirrored=False)
+        for one in new:
+            kept = rows.memory(self._db, one.memory.id)
+            if kept is None:  # erased
+                self._count("passed_over")
+                continue
+            self._settle("add", replace(one, memory=kept))
+            self._count("added")
+
+    def _revise(self, mine: Version, theirs: Version) -> None:
+        if self._sender.foreign:
+            if mine.said != theirs.said or mine.memory.trust is not Trust.IMPORTED:
+                return  # a stranger changes nothing but what they brought
+            theirs = replace(theirs, clock=1)
+        wanted = merged(mine, theirs, makes_own=self._makes(mine.memory))
+        if self._sender.foreign:
+            wanted = replace(wanted, clock=0)
+        if wanted.memory.status is Status.PROPOSED and self._is_rejected(wanted.memory.id):
+            self._drop(wanted.memory.id)
+            return
+        owned = write.Places(self._db).owned(wanted.memory)
+        known = rows.tombstones(self._db)
+        left = known.left_of(replace(owned, project=self._resolved(owned.project)))
+        wanted = replace(wanted, memory=left)
+        if wanted == mine:
+            return
+        if wanted.memory != mine.memory:
+            write.update(self._db, wanted.memory, mirrored=False)
+            self._count("changed")
+        self._settle("update", wanted)
+
+    def _resolved(self, id_: ProjectId) -> ProjectId:
+        return projects.load(self._db, projects.number_of(self._db, id_)).id
+
+    def _settle(self, change: str, one: Version) -> None:
+        """Note whose change it is, and tell the mirrors."""
+        clocks = (one.clock, one.home, one.hidden_clock, one.hidden_home)
+        self._db.execute(_SET_CLOCKS, (*clocks, one.memory.id))
+        changes.record_from(self._db, [changes.state_line(change, one.memory)], one.home, one.clock)
+
+    def _take_sides(self, record: Mapping[str, Any]) -> None:
+        """How a memory hangs together with others, and how firmly it is held."""
+        told = record.get("relations", ())
+        related = [
+            Relation(MemoryId(source), MemoryId(target), clean(kind), evidence, rows.moment(int(at)))
+            for source, target, kind, evidence, at in told
+        ]
+        if related:
+            lifecycle.relate(self._db, related)
+        if not record.get("strength"):
+            return
+        id_ = record["memory"]["id"]
+        theirs = [
+            float(figure) if place < 2 else int(figure) for place, figure in enumerate(record["strength"])
+        ]
+        number = self._db.execute("SELECT number FROM memories WHERE id = ?", (id_,)).get
+        mine = next(self._db.execute(_STRENGTH, (number,)), None)
+        if number is not None and (mine is None or _firmness(theirs) > _firmness(mine)):
+            self._db.execute(
+                "INSERT OR REPLACE INTO strengths VALUES (?, ?, ?, ?, ?, ?, ?)", (number, *theirs)
+            )
+        for at, reason in record.get("uses", ()):
+            self._db.execute(
+                "INSERT OR IGNORE INTO reviews (memory, at, reason) SELECT ?1, ?2, ?3 WHERE ?1 IS NOT NULL",
+                (number, int(at), records.kept(str(reason))),
+            )
+
+    # --- the rest
+
+    def _take_tombstones(self, told: Sequence[Mapping[str, Any]]) -> None:
+        for record in told:
+            grave = (clean(str(record["salt"])), clean(str(record["hash"])))
+            if self._db.execute("SELECT 1 FROM tombstones WHERE salt = ? AND hash = ?", grave).get is None:
+                self._db.execute("INSERT INTO tombstones VALUES (?, ?)", grave)
+                line = {"change": "erase", "at": self._at, "tombstone": grave[1], "salt": grave[0]}
+                changes.record(self._db, [line])
+                self._count("erased")
+        if self._taken["erased"]:
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('unswept', '1')")
+
+    def _take_rejected(self, told: Sequence[Mapping[str, Any]]) -> None:
+        for record in told:
+            id_ = clean(str(record["id"]))
+            if not self._is_rejected(id_):
+                self._db.execute("INSERT INTO rejected VALUES (?)", (id_,))
+                changes.record(self._db, [{"change": "reject", "reject": id_}])
+                self._count("other")
+            known = rows.memory(self._db, MemoryId(id_))
+            if known is not None and known.status is Status.PROPOSED:
+                self._drop(id_)
+
+    def _drop(self, id_: str) -> None:
+        number = int(self._db.execute("SELECT number FROM memories WHERE id = ?", (id_,)).get)
+        changes.drop(self._db, [MemoryId(id_)])
+        erase.remove(self._db, [number])
+        self._count("changed")
+
+    def _take_projects(self, told: Sequence[Mapping[str, Any]]) -> None:
+        for record in told:
+            clocks = {str(name): int(clock) for name, clock in record["identities"].items()}
+            self._clock = max(self._clock, *clocks.values(), 0)
+            project = records.project_from_record({**record, "identities": list(clocks)})
+            self._count("other", projects.meet(self._db, project, clocks, self._at))
+
+    def _take_intentions(self, told: Sequence[Mapping[str, Any]]) -> None:
+        for record in told:
+            intention = records.intention_from_record(record["intention"])
+            intention = replace(intention, project=self._resolved(intention.project))
+            clock, home = int(record["clock"]), clean(str(record["home"]))
+            self._clock = max(self._clock, clock)
+            mine = next(
+                self._db.execute("SELECT clock, home FROM intentions WHERE id = ?", (intention.id,)), (-1, "")
+            )
+            if (clock, home) > mine and lifecycle.put_intention(self._db, intention, clock, home):
+                line = {"change": "intention", "at": self._at, "intention": record["intention"]}
+                changes.record_from(self._db, [line], home, clock)
+                self._count("other")
+
+
+def _firmness(state: Sequence[Any]) -> tuple[Any, ...]:
+    """What orders states: the one reviewed last."""
+    return (state[2], state[3], *state)
+
+
+_ORDER: Mapping[str, Callable[[Application, Sequence[Mapping[str, Any]]], None]] = {
+    "tombstone": Application._take_tombstones,
+    "rejected": Application._take_rejected,
+    "project": Application._take_projects,
+    "conversation": Application._take_conversations,
+    "memory": Application._take_memories,
+    "intention": Application._take_intentions,
+}

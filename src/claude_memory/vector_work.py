@@ -1,0 +1,192 @@
+"""Makes the vectors that passages lack: newest first, one process at a time, until none is missing.
+
+What is made is in the store at once, so that work which was killed goes on where it was. A file in the cache
+keeps how fast it goes, and whether a person stopped it: until the next import or `reindex`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from claude_memory.errors import EmbedderUnavailable
+from claude_memory.platform.files import private_folder, write_atomically
+from claude_memory.platform.locks import try_lock
+
+if TYPE_CHECKING:
+    from claude_memory.embed.protocol import Embedder
+    from claude_memory.model import MemoryId, Passage
+    from claude_memory.opening import Opened
+
+ASKED_FOR = 512  # passages a look: in a store of a million the look itself takes seconds
+BATCH = 32  # vectors a commit: about a second's work
+WAIT_SECONDS = 0.5  # between two looks at what another process made
+Watch = Callable[[int, int], None]  # is told how many vectors were made, and how many are missing still
+
+
+@dataclass(frozen=True, slots=True)
+class VectorProgress:
+    """How many passages lack a vector, and what becomes of them."""
+
+    passages: int
+    missing: int
+    working: bool = False  # a process is at it
+    stopped: bool = False  # by a person
+    per_second: float = 0.0  # as measured last; 0 if never
+
+    @property
+    def words(self) -> str:
+        """In a line, for a person and an agent alike."""
+        if not self.missing:
+            return f"all {self.passages:,} passages have a vector"
+        return f"{self.passages - self.missing:,} of {self.passages:,} passages have a vector; {self._rest}"
+
+    @property
+    def _rest(self) -> str:
+        if self.stopped:
+            return "the rest was stopped: `claude-memory reindex` goes on"
+        if self.working:
+            return "the rest is being made in the background" + self._time
+        return "the rest is found by words, until a session's end or `claude-memory reindex`"
+
+    @property
+    def _time(self) -> str:
+        if not self.per_second:
+            return ""
+        seconds = self.missing / self.per_second
+        return f", about {seconds:.0f} s" if seconds < 100 else f", about {seconds / 60:.0f} min"
+
+
+def is_working(home: Path) -> bool:
+    """Whether a process makes vectors for this home now."""
+    if not _lock(home).exists():
+        return False
+    with try_lock(_lock(home)) as free:
+        return not free
+
+
+def noted(home: Path, passages: int, missing: int) -> VectorProgress:
+    """The progress of a home whose passages were counted."""
+    kept = _noted(home)
+    speed = kept.get("per_second")
+    return VectorProgress(
+        passages,
+        missing,
+        working=bool(missing) and is_working(home),
+        stopped=kept.get("stopped") is True,
+        per_second=float(speed) if isinstance(speed, (int, float)) else 0.0,
+    )
+
+
+def stop(home: Path, *, stopped: bool = True) -> None:
+    """Let nobody make vectors in the background, or let it go on; whoever is at it ends with its batch."""
+    if stopped != (_noted(home).get("stopped") is True):
+        _note(home, stopped=stopped)
+
+
+class VectorWork:
+    """Making vectors for one open memory."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+
+    @property
+    def progress(self) -> VectorProgress:
+        """How far it is; without an embedder nothing is missing."""
+        embedder = self._opened.embedder
+        passages, missing = self._opened.store.memories.coverage(embedder.model) if embedder else (0, 0)
+        return noted(self._opened.home, passages, missing)
+
+    def of(self, ids: Collection[MemoryId]) -> int:
+        """Of these memories alone, where they are among the newest: what waits longer is not waited for."""
+        embedder, memories = self._opened.embedder, self._opened.store.memories
+        made = 0
+        while embedder is not None:
+            waiting = memories.unembedded(embedder.model, ASKED_FOR)
+            own = [passage for passage in waiting if passage.memory in ids][:BATCH]
+            stored = self._stored(embedder, own) if own else None
+            if stored is None:
+                break
+            made += stored
+        return made
+
+    def some(self, *, budget_seconds: float | None = None, watch: Watch | None = None) -> int:
+        """Make vectors until none is missing or the time is over; returns how many were made."""
+        return self._made(_deadline(budget_seconds), watch)
+
+    def rest(self, *, budget_seconds: float | None = None) -> int:
+        """In the background: all that are missing, unless another process is at it or a person stops it."""
+        home, is_late = private_folder(self._opened.home / "cache").parent, _deadline(budget_seconds)
+        with try_lock(_lock(home)) as free:
+            if not free:  # two would only share the same cores
+                return 0
+            return self._made(lambda: is_late() or _noted(home).get("stopped") is True, None)
+
+    def all(self, watch: Watch | None = None) -> int:
+        """With a person waiting: all that are missing, by this process or the one that is at it."""
+        private_folder(self._opened.home / "cache")
+        first = last = self.progress.missing
+        while last:
+            with try_lock(_lock(self._opened.home)) as free:
+                if free:
+                    return first - last + self._made(lambda: False, watch, before=first - last)
+            time.sleep(WAIT_SECONDS)
+            last = self.progress.missing
+            if watch is not None:
+                watch(max(0, first - last), last)
+        return first
+
+    def _made(self, is_over: Callable[[], bool], watch: Watch | None, *, before: int = 0) -> int:
+        embedder, memories = self._opened.embedder, self._opened.store.memories
+        if embedder is None:
+            return 0
+        began, made = time.monotonic(), 0
+        waiting: list[Passage] = []
+        while not is_over():
+            waiting = waiting or memories.unembedded(embedder.model, ASKED_FOR)
+            batch, waiting = waiting[:BATCH], waiting[BATCH:]
+            stored = self._stored(embedder, batch) if batch else None
+            if stored is None:
+                break
+            made += stored
+            if watch is not None:
+                watch(before + made, memories.coverage(embedder.model)[1])
+        if made >= BATCH:
+            _note(self._opened.home, per_second=round(made / (time.monotonic() - began), 1))
+        return made
+
+    def _stored(self, embedder: Embedder, batch: Sequence[Passage]) -> int | None:
+        """How many vectors were kept: others may have been faster. None when the embedder fails."""
+        try:
+            vectors = embedder.embed([passage.text for passage in batch])
+        except EmbedderUnavailable as fault:
+            self._opened.lose_embedder(fault)
+            return None
+        pairs = [(passage.id, vector) for passage, vector in zip(batch, vectors, strict=True)]
+        return self._opened.store.memories.add_vectors(embedder.model, pairs)
+
+
+def _deadline(budget_seconds: float | None) -> Callable[[], bool]:
+    end = None if budget_seconds is None else time.monotonic() + budget_seconds
+    return lambda: end is not None and time.monotonic() > end
+
+
+def _lock(home: Path) -> Path:
+    return home / "cache" / "embed.lock"
+
+
+def _noted(home: Path) -> dict[str, Any]:
+    try:
+        kept = json.loads((home / "cache" / "vector-work").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return kept if isinstance(kept, dict) else {}
+
+
+def _note(home: Path, **values: object) -> None:
+    path = private_folder(home / "cache") / "vector-work"
+    write_atomically(path, json.dumps({**_noted(home), **values}).encode())
