@@ -45,7 +45,7 @@ def sync(
     yes: Yes = False,
     dry_run: DryRun = False,
     stdio: Annotated[
-        bool, typer.Option("--stdio", hidden=True, help="Serve this home to the other end of a pipe.")
+        bool, typer.Option("--stdio", help="Serve this home to the other end of a pipe.")
     ] = False,
     json: Json = False,
 ) -> None:
