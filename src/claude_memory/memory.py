@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from claude_memory.graph.walk import ProjectGraph
     from claude_memory.imports.claude_mem import Read
     from claude_memory.imports.importer import Imported, Progress
-    from claude_memory.lifecycle.entry import Verdict
+    from claude_memory.lifecycle.entry import Admission
+    from claude_memory.lifecycle.given import Given, LedgerLine
     from claude_memory.lifecycle.intentions import IntentionBook
-    from claude_memory.lifecycle.ledger import Given, LedgerLine
     from claude_memory.lifecycle.strength import Life
     from claude_memory.notes.notes_book import NotesBook
     from claude_memory.search.conversation_book import ConversationBook
@@ -68,7 +68,7 @@ class Memory(Opened):
     # Whether an agent speaks through this, whoever started the process; None: told by the caller.
     serves_agent: bool | None = None
     # What the write gate made of the memories of the last `remember` or `remember_many`.
-    verdicts: Mapping[MemoryId, Verdict] = MappingProxyType({})
+    verdicts: Mapping[MemoryId, Admission] = MappingProxyType({})
     _last_question: str | None = None
 
     # --- parts
@@ -106,7 +106,7 @@ class Memory(Opened):
         """What memories are worth and how they hang together."""
         from claude_memory.lifecycle.strength import Life
 
-        return Life(self.store, self.project)
+        return Life(self.store)
 
     @property
     def conversations(self) -> ConversationBook:
@@ -352,7 +352,7 @@ class Memory(Opened):
 
         What was said and done at its time is no claim.
         """
-        from claude_memory.lifecycle.claims import checked
+        from claude_memory.lifecycle.staleness import checked
 
         claims = memory.kind not in (Kind.OBSERVATION, Kind.SUMMARY)
         own = memory.project in (self.scope().projects or ())
@@ -429,13 +429,13 @@ class Memory(Opened):
 
     def given(self, id_: str) -> list[Given]:
         """When and where hooks handed a memory to an agent, newest first."""
-        from claude_memory.lifecycle.ledger import given
+        from claude_memory.lifecycle.given import given
 
         return given(self.store, self.scope(), self.find([id_])[0].id)
 
     def ledger(self, *, since: datetime | None = None) -> list[LedgerLine]:
         """What hooks gave to agents in this project."""
-        from claude_memory.lifecycle.ledger import ledger
+        from claude_memory.lifecycle.given import ledger
 
         return ledger(self.store, self.scope(), since=since)
 

@@ -55,7 +55,7 @@ def test_links_point_from_the_newer_to_the_older(memory: Memory) -> None:
         [fact("Deploys happen on Monday."), fact("Deploys happen on Friday.", 1)]
     )
     first, second = memory.find([old, new])
-    entry._apply(memory.store, second, first, entry.Verdict(first.id, Action.LINKED, second.id, "close"))
+    entry._apply(memory.store, second, first, entry.Admission(first.id, Action.LINKED, second.id, "close"))
     [relation] = memory.store.lifecycle.relations([old])
     assert (relation.source, relation.target, relation.kind) == (new, old, "newer")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory.lifecycle.claims import Claim, checked, claims
+from claude_memory.lifecycle.staleness import Claim, checked, claims
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def doubt(text: str, root: str) -> str:
         return ""
     from pathlib import Path
 
-    from claude_memory.lifecycle.claims import checked
+    from claude_memory.lifecycle.staleness import checked
 
     found = checked(text, Path(root))
     return f" (possibly out of date: {quoted(found, 120)})" if found else ""

@@ -6,20 +6,22 @@ the same time a second run finds nothing left to do.
 
 from __future__ import annotations
 
+import math
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 from claude_memory.errors import NotFound
 from claude_memory.lifecycle import strength
 from claude_memory.lifecycle.entry import derive_pending
+from claude_memory.lifecycle.given import note_uses
 from claude_memory.lifecycle.staleness import refreshed
 from claude_memory.lifecycle.strength import State
-from claude_memory.lifecycle.use import note_uses
 from claude_memory.model import Kind, MemoryFilter, MemoryId, Project, SearchScope, Status, StoredMemory
 from claude_memory.store.lifecycle_model import Relation, Step
 from claude_memory.store.protocol import Store
@@ -29,12 +31,13 @@ from claude_memory.text.words import index_terms, is_stop_term
 # Two texts are alike from nine shared words of ten; a shorter text must be the same.
 ALIKE = 0.9
 FEWEST_WORDS = 8
-_BANDS, _ROWS = 8, 3  # minhash: texts that share 90% meet in a band with 99.9%, 50% with 66%
-_CROWD = 50  # a band that more than so many share says nothing (boilerplate)
+_CROWD = 50  # texts that share a rare word and are compared: more are boilerplate
+_EVIDENCE = {"repeats": "says the same, word for word", "similar": "shares nine words of ten"}
 _PATTERN_SESSIONS = 3
+_BATCH = 1_000
+_Item = TypeVar("_Item")
 # Archived ones, too: were they left out, the next run would see another set and find other twins.
 _COMPARED = MemoryFilter(statuses=(Status.ACTIVE, Status.ARCHIVED))
-_FADED = (State.SILENT, State.UNAVAILABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,26 +63,18 @@ def consolidate(
 ) -> Consolidated:
     """One run over a project; within a budget it does what it can and says that it is not complete."""
     out_of_time = deadline(budget_seconds)
-    read = 0 if dry_run else _read_all(store, project, out_of_time)
-    scope = SearchScope((project.id,))
-    memories = [
-        memory
-        for memory in store.memories.find(scope, _COMPARED, newest_first=False)
-        if memory.project == project.id
-    ]
-    links = [] if out_of_time() else list(_fresh(store, _alike(memories, out_of_time), now))
+    read = 0
+    while not dry_run and not out_of_time() and (more := derive_pending(store, project.id)):
+        read += more
+    found = store.memories.find(SearchScope((project.id,)), _COMPARED, newest_first=False)
+    memories = [memory for memory in found if memory.project == project.id]
+    links = list(_fresh(store, _alike(memories, out_of_time), now))
     faded = [] if out_of_time() else _faded(store, memories, now)
     repeated = sum(link.kind == "repeats" for link in links)
-    run = None if dry_run else _carried_out(store, project, links, faded, now)
-    return Consolidated(
-        read,
-        repeated,
-        len(links) - repeated,
-        len(faded),
-        tuple(_patterns(store, memories)),
-        run,
-        complete=not out_of_time(),
-    )
+    run = None if dry_run else _carry_out(store, project, links, faded, now)
+    patterns = tuple(_patterns(store, memories))
+    similar, complete = len(links) - repeated, not out_of_time()
+    return Consolidated(read, repeated, similar, len(faded), patterns, run, complete)
 
 
 def undo(store: Store, project: Project) -> int:
@@ -97,30 +92,34 @@ def undo(store: Store, project: Project) -> int:
     return len(steps)
 
 
-def is_wanted(store: Store, project: Project, now: datetime) -> bool:
-    """Whether a run in slack is worth it: a day has passed, or fifty memories have come."""
-    last = store.lifecycle.last_run(project.id)
-    if last is None:
-        return True
-    _, at, fresh = last
-    return fresh >= 50 or (fresh > 0 and (now - at).total_seconds() >= 86_400)
+def tend(store: Store, *, now: datetime, budget_seconds: float = 2.0) -> list[Project]:
+    """Tend the projects that want it while nobody waits, as long as the time lasts; returns those tended.
+
+    One wants it when fifty memories have come since its last run, or any, and a day has passed.
+    """
+    end = time.monotonic() + budget_seconds
+    tended = []
+    for project in store.projects():
+        left = end - time.monotonic()
+        if left <= 0:
+            break
+        _, at, fresh = store.lifecycle.last_run(project.id) or (0, now - timedelta(days=7), 50)
+        if fresh >= 50 or (fresh and now - at >= timedelta(days=1)):
+            note_uses(store, project, at)
+            if Path(project.path).is_dir():
+                refreshed(store, project, Path(project.path))
+            consolidate(store, project, now=now, budget_seconds=left)
+            tended.append(project)
+    return tended
 
 
-def _read_all(store: Store, project: Project, out_of_time: Callable[[], bool]) -> int:
-    read = 0
-    while not out_of_time() and (more := derive_pending(store, project.id)):
-        read += more
-    return read
-
-
-def _carried_out(
+def _carry_out(
     store: Store, project: Project, links: Sequence[Relation], faded: Sequence[MemoryId], now: datetime
 ) -> int | None:
     """Do and note the steps; a run that changes nothing leaves no trace."""
     kept = store.lifecycle
-    if not links and not faded:
-        last = kept.last_run(project.id)
-        return last[0] if last else kept.consolidated(project.id, now, [])
+    if not links and not faded and (last := kept.last_run(project.id)):
+        return last[0]
     kept.relate(links)
     kept.archive(faded)
     steps = [Step(link.kind, link.source, link.target) for link in links]
@@ -128,119 +127,75 @@ def _carried_out(
 
 
 def _alike(
-    memories: Sequence[StoredMemory], out_of_time: Callable[[], bool]
+    memories: Iterable[StoredMemory], out_of_time: Callable[[], bool]
 ) -> Iterator[tuple[MemoryId, MemoryId, str]]:
     """Later memories with the first one that says the same or nearly so."""
-    exact: dict[bytes, MemoryId] = {}
-    bands: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-    words: dict[int, frozenset[int]] = {}
-    for place, memory in enumerate(memories):
-        if place % 256 == 0 and out_of_time():
+    bodies: dict[str, MemoryId] = {}
+    texts: list[tuple[MemoryId, frozenset[str]]] = []
+    for memory in memories:
+        if out_of_time():
             return
         if memory.kind in (Kind.OBSERVATION, Kind.SUMMARY):
             continue
-        key = blake2b(
-            " ".join(memory.body.casefold().split()).encode("utf-8", "replace"), digest_size=12
-        ).digest()
-        if key in exact:
-            yield memory.id, exact[key], "repeats"
+        first = bodies.setdefault(" ".join(memory.body.casefold().split()), memory.id)
+        if first != memory.id:
+            yield memory.id, first, "repeats"
             continue
-        exact[key] = memory.id
-        terms = frozenset(hash_of(term) for term in index_terms(memory.body[:4000]) if not is_stop_term(term))
-        if len(terms) < FEWEST_WORDS:
-            continue
-        other = _nearest(terms, place, bands, words)
-        if other is not None:
-            yield memory.id, memories[other].id, "similar"
-
-
-def _nearest(
-    terms: frozenset[int],
-    place: int,
-    bands: defaultdict[tuple[int, int], list[int]],
-    words: dict[int, frozenset[int]],
-) -> int | None:
-    """The first earlier text that shares nine words of ten; this one is then known, too."""
-    keys = list(_band_keys(terms))
-    candidates = sorted({other for key in keys if len(bands[key]) <= _CROWD for other in bands[key]})
-    for key in keys:
-        bands[key].append(place)
-    words[place] = terms
-    for other in candidates:
-        if len(terms & words[other]) >= ALIKE * len(terms | words[other]):
-            return other
-    return None
-
-
-def _band_keys(terms: Iterable[int]) -> Iterator[tuple[int, int]]:
-    minima = [min((term * factor + 1) & 0xFFFFFFFFFFFF for term in terms) for factor in _FACTORS]
-    for band in range(_BANDS):
-        yield band, hash(tuple(minima[band * _ROWS : (band + 1) * _ROWS]))
-
-
-def hash_of(term: str) -> int:
-    """The same number for a word on every machine and run."""
-    return int.from_bytes(blake2b(term.encode("utf-8", "replace"), digest_size=6).digest(), "big")
-
-
-_FACTORS = [hash_of(f"minhash {place}") | 1 for place in range(_BANDS * _ROWS)]
+        words = frozenset(term for term in index_terms(memory.body[:4000]) if not is_stop_term(term))
+        if len(words) >= FEWEST_WORDS:
+            texts.append((memory.id, words))
+    counts = Counter(word for _, words in texts for word in words)
+    holders: defaultdict[str, list[int]] = defaultdict(list)
+    for place, (id_, words) in enumerate(texts):
+        if out_of_time():
+            return
+        # Two texts that share nine words of ten share one of the rarest tenth of either.
+        rare = sorted(words, key=lambda word: (counts[word], word))[
+            : len(words) - math.ceil(ALIKE * len(words)) + 1
+        ]
+        for other in sorted({other for word in rare for other in holders[word][:_CROWD]}):
+            if len(words & texts[other][1]) >= ALIKE * len(words | texts[other][1]):
+                yield id_, texts[other][0], "similar"
+                break
+        for word in rare:
+            holders[word].append(place)
 
 
 def _fresh(
     store: Store, found: Iterable[tuple[MemoryId, MemoryId, str]], now: datetime
 ) -> Iterator[Relation]:
     """Links that are not there yet, whoever made them."""
-    pairs = list(found)
-    known: set[tuple[MemoryId, MemoryId]] = set()
-    for start in range(0, len(pairs), 1_000):
-        sources = [source for source, _, _ in pairs[start : start + 1_000]]
-        known.update((item.source, item.target) for item in store.lifecycle.relations(sources))
-    words = {"repeats": "says the same, word for word", "similar": "shares nine words of ten"}
-    for source, target, kind in pairs:
-        if (source, target) not in known and (target, source) not in known:
-            yield Relation(source, target, kind, words[kind], now)
+    for pairs in _batches(found):
+        related = store.lifecycle.relations([source for source, _, _ in pairs])
+        known = {frozenset((item.source, item.target)) for item in related}
+        for source, target, kind in pairs:
+            if frozenset((source, target)) not in known:
+                yield Relation(source, target, kind, _EVIDENCE[kind], now)
 
 
-def _faded(store: Store, memories: Sequence[StoredMemory], now: datetime) -> list[MemoryId]:
+def _faded(store: Store, memories: Iterable[StoredMemory], now: datetime) -> list[MemoryId]:
     """What has become silent and is nobody's own."""
-    kept = store.lifecycle
-    found = []
-    for start in range(0, len(memories), 1_000):
-        batch = [item for item in memories[start : start + 1_000] if item.status is Status.ACTIVE]
-        known = strength.held(kept, batch)
+    faded = []
+    for batch in _batches(memory for memory in memories if memory.status is Status.ACTIVE):
+        known = strength.held(store.lifecycle, batch)
         for memory in batch:
-            if strength.state_of(strength.strength_at(memory, known[memory.id], now)) in _FADED:
-                found.append(memory.id)
-    return found
+            state = strength.state_of(strength.strength_at(memory, known[memory.id], now))
+            faded += [memory.id] if state in (State.SILENT, State.UNAVAILABLE) else []
+    return faded
 
 
 def _patterns(store: Store, memories: Sequence[StoredMemory]) -> Iterator[MemoryId]:
     """Memories that were said again in three sessions or more: what `knowledge` calls a pattern."""
     sessions = {memory.id: memory.session or memory.id for memory in memories}
     again: defaultdict[MemoryId, set[str]] = defaultdict(set)
-    ids = list(sessions)
-    for start in range(0, len(ids), 1_000):
-        for item in store.lifecycle.relations(ids[start : start + 1_000], kinds=("repeats",)):
+    for ids in _batches(sessions):
+        for item in store.lifecycle.relations(ids, kinds=("repeats",)):
             again[item.target].update((sessions.get(item.source, item.source), sessions.get(item.target, "")))
     yield from sorted(id_ for id_, found in again.items() if len(found - {""}) >= _PATTERN_SESSIONS)
 
 
-# --- what is done when nobody waits
-
-
-def tend(store: Store, *, now: datetime, budget_seconds: float = 2.0) -> list[Project]:
-    """Tend the projects that want it, as long as the time lasts; returns those that were tended."""
-    end = time.monotonic() + budget_seconds
-    tended = []
-    for project in store.projects():
-        left = end - time.monotonic()
-        if left <= 0:
-            break
-        if is_wanted(store, project, now):
-            last = store.lifecycle.last_run(project.id)
-            note_uses(store, project, last[1] if last else now - timedelta(days=7))
-            if Path(project.path).is_dir():
-                refreshed(store, project, Path(project.path))
-            consolidate(store, project, now=now, budget_seconds=left)
-            tended.append(project)
-    return tended
+def _batches(items: Iterable[_Item]) -> Iterator[list[_Item]]:
+    """So many at a time as one question to the store may name."""
+    rest = iter(items)
+    while batch := list(islice(rest, _BATCH)):
+        yield batch

@@ -8,10 +8,10 @@ the memory is stored, so that nothing can be lost here. Only memories of the sam
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 
 from claude_memory.graph.extract import mentions
 from claude_memory.lifecycle import strength
@@ -43,8 +43,7 @@ class Action(StrEnum):
     LINKED = "linked"
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(NamedTuple):
     """One pair judged: how close the two are, and why in words."""
 
     action: Action
@@ -52,17 +51,7 @@ class Judgement:
     words: str
 
 
-# A bulk is an import: its memories are compared by consolidation, not while somebody waits.
-AT_ONCE = 100
-NEIGHBOURS = 12
-BATCH = 50
-RELATION = {Action.REINFORCED: "repeats", Action.LINKED: "newer"}
-_CAPTURED = (Kind.OBSERVATION, Kind.SUMMARY)
-_ACTIVE = MemoryFilter(statuses=(Status.ACTIVE,))
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Admission(NamedTuple):
     """What became of a new memory."""
 
     memory: MemoryId
@@ -71,17 +60,21 @@ class Verdict:
     words: str = ""
 
 
-def admit_new(store: Store, memories: Sequence[StoredMemory], root: Path, model: str | None) -> list[Verdict]:
+# A bulk is an import: its memories are compared by consolidation, not while somebody waits.
+AT_ONCE = 100
+NEIGHBOURS = 12
+BATCH = 50
+_RELATION = {Action.REINFORCED: "repeats", Action.LINKED: "newer"}
+_CAPTURED = (Kind.OBSERVATION, Kind.SUMMARY)
+_ACTIVE = MemoryFilter(statuses=(Status.ACTIVE,))
+
+
+def admit_new(
+    store: Store, memories: Sequence[StoredMemory], root: Path, model: str | None
+) -> list[Admission]:
     """Let what was just kept meet its neighbours; it stays kept whatever comes of it."""
-    _link_proposals(store, memories, datetime.now(UTC))
-    derive(store, memories)
-    if any(memory.files for memory in memories):
-        store.lifecycle.put_file_states(tied(memories, root))
-    return admit(store, memories, model)
-
-
-def _link_proposals(store: Store, memories: Sequence[StoredMemory], now: datetime) -> None:
-    """Tie what an agent would put in a person's place to what it speaks against."""
+    now = datetime.now(UTC)
+    # What an agent would put in a person's place is tied to what it speaks against.
     proposed = {memory.id: memory.provenance.get("proposed_for") for memory in memories}
     relations = [
         Relation(id_, MemoryId(other), "contradicts", "proposed in its place", now)
@@ -90,15 +83,20 @@ def _link_proposals(store: Store, memories: Sequence[StoredMemory], now: datetim
     ]
     if relations:
         store.lifecycle.relate(relations)
+    if len(memories) <= AT_ONCE:
+        store.graph.put({memory.id: mentions(memory) for memory in memories})
+    if any(memory.files for memory in memories):
+        store.lifecycle.put_file_states(tied(memories, root))
+    return admit(store, memories, model)
 
 
-def admit(store: Store, memories: Sequence[StoredMemory], model: str | None) -> list[Verdict]:
+def admit(store: Store, memories: Sequence[StoredMemory], model: str | None) -> list[Admission]:
     """Judge stored memories in their order, each against what was there before it.
 
     Without vectors only the same words are recognised; the rest waits for `admit_waiting`.
     """
     if len(memories) > AT_ONCE:
-        return [Verdict(memory.id, Action.ADDED) for memory in memories]
+        return [Admission(memory.id, Action.ADDED) for memory in memories]
     later = {memory.id for memory in memories}
     verdicts = []
     for memory in memories:
@@ -108,43 +106,40 @@ def admit(store: Store, memories: Sequence[StoredMemory], model: str | None) -> 
     return verdicts
 
 
-def admit_waiting(store: Store, model: str | None, out_of_time: Callable[[], bool]) -> list[Verdict]:
+def admit_waiting(store: Store, model: str | None, out_of_time: Callable[[], bool]) -> list[Admission]:
     """Judge what came in without vectors at hand, oldest first, as long as the time lasts."""
     kept = store.lifecycle
-    verdicts: list[Verdict] = []
+    verdicts: list[Admission] = []
     while not out_of_time() and (waiting := kept.unjudged(BATCH)):
         for memory in waiting:
             if out_of_time():
                 break
-            later = frozenset(other.id for other in waiting if _is_after(other, memory))
+            after = (memory.created_at, memory.id)
+            later = frozenset(other.id for other in waiting if (other.created_at, other.id) > after)
             verdicts.append(_admitted(store, memory, model, later))
             kept.judged([memory.id])
     return verdicts
 
 
-def _is_after(one: StoredMemory, other: StoredMemory) -> bool:
-    return (one.created_at, one.id) > (other.created_at, other.id)
-
-
-def _admitted(store: Store, new: StoredMemory, model: str | None, later: frozenset[MemoryId]) -> Verdict:
+def _admitted(store: Store, new: StoredMemory, model: str | None, later: frozenset[MemoryId]) -> Admission:
     if not _is_statement(new) or new.supersedes is not None or new.status is not Status.ACTIVE:
-        return Verdict(new.id, Action.ADDED)
+        return Admission(new.id, Action.ADDED)
     found = [
         (old, judgement)
-        for old, cosine in neighbours(store, new, model, later)
+        for old, cosine in _neighbours(store, new, model, later)
         if (judgement := judged(old.body, new.body, cosine)).action is not Action.ADDED
     ]
     if not found:
-        return Verdict(new.id, Action.ADDED)
+        return Admission(new.id, Action.ADDED)
     # Among equals the oldest: what is said a third time repeats the first, not the second.
     old, judgement = max(found, key=lambda pair: (pair[1].closeness, -pair[0].created_at.timestamp()))
-    verdict = Verdict(new.id, judgement.action, old.id, judgement.words)
+    verdict = Admission(new.id, judgement.action, old.id, judgement.words)
     _apply(store, old, new, verdict)
     return verdict
 
 
-def neighbours(
-    store: Store, memory: StoredMemory, model: str | None, left_out: frozenset[MemoryId] = frozenset()
+def _neighbours(
+    store: Store, memory: StoredMemory, model: str | None, left_out: frozenset[MemoryId]
 ) -> list[tuple[StoredMemory, float | None]]:
     """The nearest memories of the same project by words, and by meaning where vectors are at hand."""
     scope = SearchScope((memory.project,))
@@ -179,11 +174,11 @@ def _is_statement(memory: StoredMemory) -> bool:
     return memory.kind not in _CAPTURED and not turn and len(memory.body) <= MAX_CHARACTERS
 
 
-def _apply(store: Store, old: StoredMemory, new: StoredMemory, verdict: Verdict) -> None:
+def _apply(store: Store, old: StoredMemory, new: StoredMemory, verdict: Admission) -> None:
     kept = store.lifecycle
     now = datetime.now(UTC)
     newer, older = (new, old) if new.created_at >= old.created_at else (old, new)
-    kept.relate([Relation(newer.id, older.id, RELATION[verdict.action], verdict.words, now)])
+    kept.relate([Relation(newer.id, older.id, _RELATION[verdict.action], verdict.words, now)])
     if verdict.action is Action.REINFORCED:
         again = strength.reviewed(old, strength.held(kept, [old])[old.id], "repeated", now)
         kept.put_strengths({old.id: again}, [Review(old.id, now, "repeated")])
@@ -200,12 +195,6 @@ def judged(old: str, new: str, cosine: float | None = None) -> Judgement:
 
 def _plain(text: str) -> str:
     return " ".join(text.casefold().split()).rstrip(" .!")
-
-
-def derive(store: Store, memories: Sequence[StoredMemory]) -> None:
-    """Note at once what new memories mention, if they are few."""
-    if len(memories) <= AT_ONCE:
-        store.graph.put({memory.id: mentions(memory) for memory in memories})
 
 
 def derive_pending(store: Store, project: ProjectId, *, limit: int = 500) -> int:

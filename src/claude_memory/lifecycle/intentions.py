@@ -10,8 +10,9 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
+from typing import Any
 
 from claude_memory.errors import Conflict, InvalidInput
 from claude_memory.model import Project, memory_id
@@ -50,24 +51,24 @@ def due(intentions: Iterable[Intention], occasion: Occasion, *, given: Collectio
     found = [
         Due(item, reason)
         for item in intentions
-        if item.id not in given and (reason := why_due(item, occasion)) is not None
+        if item.id not in given and (reason := _why_due(item, occasion)) is not None
     ]
     return sorted(found, key=lambda one: (_ORDER[one.intention.priority], _since(one.intention)))
 
 
-def why_due(intention: Intention, occasion: Occasion) -> str | None:
+def _why_due(intention: Intention, occasion: Occasion) -> str | None:
     """Why an intention is due, in words; None if it is not. Any of its triggers is enough."""
     now = occasion.now
     if intention.status is not IntentionStatus.OPEN:
         return None
-    if intention.codebase and not is_meant(intention.codebase, occasion.project):
+    if intention.codebase and not _is_meant(intention.codebase, occasion.project):
         return None
     if intention.snoozed_until is not None:
         return "snoozed until now" if now >= intention.snoozed_until else None
     return _why_now(intention, now) or _why_here(intention, occasion)
 
 
-def is_meant(codebase: str, project: Project) -> bool:
+def _is_meant(codebase: str, project: Project) -> bool:
     """Whether a codebase is the project: by its id; 0.1.0 kept a name."""
     ids = {project.id, *(name.removeprefix("id:") for name in project.identities if name.startswith("id:"))}
     return codebase in ids or codebase.casefold() == project.name.casefold()
@@ -118,60 +119,6 @@ def _glob(pattern: str) -> re.Pattern[str]:
     return re.compile("".join(kinds.get(part) or re.escape(part) for part in parts))
 
 
-def new(
-    project: Project,
-    text: str,
-    *,
-    now: datetime,
-    at: datetime | None = None,
-    deadline: datetime | None = None,
-    files: Sequence[str] = (),
-    topics: Sequence[str] = (),
-    codebase: str | None = None,
-    priority: Priority = Priority.NORMAL,
-) -> Intention:
-    """A new open intention."""
-    said = text.strip()
-    if not said:
-        raise InvalidInput("an intention needs a text")
-    if len(said) > MAX_CHARACTERS:
-        raise InvalidInput(f"an intention is at most {MAX_CHARACTERS:,} characters long")
-    return Intention(
-        id="i" + memory_id(f"intention:{os.urandom(16).hex()}")[1:],
-        project=project.id,
-        text=said,
-        created_at=now,
-        at=at,
-        deadline=deadline,
-        files=tuple(files),
-        topics=tuple(topic.strip() for topic in topics if topic.strip()),
-        codebase=codebase,
-        priority=priority,
-    )
-
-
-def find(kept: Lifecycle, project: Project, prefix: str) -> Intention:
-    """The one intention that an id or its beginning names."""
-    known = {item.id: item for item in kept.intentions(project, open_only=False)}
-    return known[meant(prefix, list(known), f"intention {prefix!r} in this project")]
-
-
-def closed(intention: Intention, status: IntentionStatus, now: datetime) -> Intention:
-    """The intention completed or cancelled."""
-    if intention.status is not IntentionStatus.OPEN:
-        raise Conflict(f"{intention.id} is {intention.status} already")
-    return replace(intention, status=status, closed_at=now)
-
-
-def snoozed(intention: Intention, until: datetime, now: datetime) -> Intention:
-    """The intention put off: it is silent until then, and due from then on."""
-    if intention.status is not IntentionStatus.OPEN:
-        raise Conflict(f"{intention.id} is {intention.status} already")
-    if until <= now:
-        raise InvalidInput("snooze to a time ahead")
-    return replace(intention, snoozed_until=until)
-
-
 def _since(intention: Intention) -> datetime:
     moments = [intention.snoozed_until or intention.at, intention.deadline]
     return min((moment for moment in moments if moment), default=intention.created_at)
@@ -181,23 +128,14 @@ def _shown(moment: datetime) -> str:
     return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
+@dataclass(frozen=True, slots=True)
 class IntentionBook:
     """What is open in a project, and what is due. Every change is kept at once."""
 
-    def __init__(
-        self,
-        kept: Lifecycle,
-        project: Project,
-        *,
-        zone: tzinfo | None = None,
-        clean: Callable[[str], str] = str,
-        codebase_of: Callable[[str], str] = str,
-    ) -> None:
-        self._kept = kept
-        self._project = project
-        self._zone = zone
-        self._codebase_of = codebase_of  # the id of the project that a person names
-        self._clean = clean  # cuts secrets and private parts before anything is stored
+    kept: Lifecycle
+    project: Project
+    clean: Callable[[str], str]  # cuts secrets and private parts before anything is stored
+    codebase_of: Callable[[str], str]  # the id of the project that a person names
 
     def set(
         self,
@@ -213,56 +151,57 @@ class IntentionBook:
         now: datetime | None = None,
     ) -> Intention:
         """Keep a new intention; times as people write them."""
-        moment = now or datetime.now(UTC)
+        moment, said = now or datetime.now(UTC), self.clean(text).strip()
         if at is not None and in_ is not None:
             raise InvalidInput("give a time or a span, not both")
-        made = new(
-            self._project,
-            self._clean(text),
-            now=moment,
+        if not said:
+            raise InvalidInput("an intention needs a text")
+        if len(said) > MAX_CHARACTERS:
+            raise InvalidInput(f"an intention is at most {MAX_CHARACTERS:,} characters long")
+        made = Intention(
+            id="i" + memory_id(f"intention:{os.urandom(16).hex()}")[1:],
+            project=self.project.id,
+            text=said,
+            created_at=moment,
             at=self.when(at, moment) if at else self.after(in_, moment) if in_ else None,
             deadline=self.when(deadline, moment, end=True) if deadline else None,
-            files=files,
-            topics=topics,
-            codebase=self._codebase_of(codebase) if codebase else None,
+            files=tuple(files),
+            topics=tuple(topic.strip() for topic in topics if topic.strip()),
+            codebase=self.codebase_of(codebase) if codebase else None,
             priority=Priority(priority),
         )
-        self._kept.put_intention(made)
+        self.kept.put_intention(made)
         return made
 
     def list(self, *, all_: bool = False) -> list[Intention]:
         """Open ones, or all that there ever were."""
-        return self._kept.intentions(self._project, open_only=not all_)
+        return self.kept.intentions(self.project, open_only=not all_)
 
     def check(
-        self,
-        *,
-        files: Sequence[str] = (),
-        words: str = "",
-        given: Collection[str] = (),
-        now: datetime | None = None,
+        self, *, files: Sequence[str] = (), words: str = "", now: datetime | None = None
     ) -> Sequence[Due]:
         """What is due on this occasion."""
-        occasion = Occasion(self._project, now or datetime.now(UTC), tuple(files), words)
-        return due(self.list(), occasion, given=given)
+        return due(self.list(), Occasion(self.project, now or datetime.now(UTC), tuple(files), words))
 
-    def complete(self, id_: str, *, now: datetime | None = None) -> Intention:
+    def complete(self, id_: str) -> Intention:
         """It is done."""
-        return self._closed(id_, IntentionStatus.DONE, now)
+        return self._changed(id_, status=IntentionStatus.DONE, closed_at=datetime.now(UTC))
 
-    def cancel(self, id_: str, *, now: datetime | None = None) -> Intention:
+    def cancel(self, id_: str) -> Intention:
         """It is not wanted any more."""
-        return self._closed(id_, IntentionStatus.CANCELLED, now)
+        return self._changed(id_, status=IntentionStatus.CANCELLED, closed_at=datetime.now(UTC))
 
     def snooze(self, id_: str, until: str, *, now: datetime | None = None) -> Intention:
-        """Put it off for a span or until a time."""
+        """Put it off for a span or until a time: it is silent until then, and due from then on."""
         moment = now or datetime.now(UTC)
-        old = find(self._kept, self._project, id_)
-        return self._put(snoozed(old, self.when(until, moment), moment))
+        then = self.when(until, moment)
+        if then <= moment:
+            raise InvalidInput("snooze to a time ahead")
+        return self._changed(id_, snoozed_until=then)
 
     def when(self, text: str, now: datetime | None = None, *, end: bool = False) -> datetime:
         """The moment that a time or a span means to this person."""
-        return upcoming(text, now=now or datetime.now(UTC), zone=self._zone, end=end)
+        return upcoming(text, now=now or datetime.now(UTC), end=end)
 
     def after(self, text: str, now: datetime | None = None) -> datetime:
         """The moment at the end of a span."""
@@ -270,10 +209,12 @@ class IntentionBook:
             raise InvalidInput(f"cannot read the span {text!r}: try 2h, 90 minutes, 3 days")
         return self.when(text, now)
 
-    def _closed(self, id_: str, status: IntentionStatus, now: datetime | None) -> Intention:
-        old = find(self._kept, self._project, id_)
-        return self._put(closed(old, status, now or datetime.now(UTC)))
-
-    def _put(self, changed: Intention) -> Intention:
-        self._kept.put_intention(changed)
-        return changed
+    def _changed(self, id_: str, **changes: Any) -> Intention:
+        """Change the one open intention that an id or its beginning names."""
+        known = {item.id: item for item in self.list(all_=True)}
+        old = known[meant(id_, [*known], f"intention {id_!r} in this project")]
+        if old.status is not IntentionStatus.OPEN:
+            raise Conflict(f"{old.id} is {old.status} already")
+        new = replace(old, **changes)
+        self.kept.put_intention(new)
+        return new

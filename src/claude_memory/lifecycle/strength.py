@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from claude_memory.model import Kind, MemoryId, Project, StoredMemory, Trust
+from claude_memory.model import Kind, MemoryId, StoredMemory, Trust
 from claude_memory.store.lifecycle_model import Relation, Review, Strength
 from claude_memory.store.protocol import Lifecycle, Store
 
@@ -69,13 +69,8 @@ def strength_at(memory: StoredMemory, known: Strength | None, now: datetime) -> 
     held = known or first_strength(memory)
     days = (now - held.reviewed_at).total_seconds() / 86_400.0
     faded = recall_probability(held.stability, days)
-    return max(faded, ACTIVE_FROM) if is_keepsake(memory) and not held.demoted else faded
-
-
-def is_keepsake(memory: StoredMemory) -> bool:
-    """Whether a memory does not fade away by itself."""
-    own = memory.trust is Trust.USER and memory.kind not in _SEEN
-    return memory.pinned or own
+    lasting = memory.pinned or (memory.trust is Trust.USER and memory.kind not in _SEEN)
+    return max(faded, ACTIVE_FROM) if lasting and not held.demoted else faded
 
 
 def state_of(strength: float) -> State:
@@ -152,9 +147,8 @@ class Standing:
 class Life:
     """Strength and relations of memories, over any store that keeps them."""
 
-    def __init__(self, store: Store, project: Project) -> None:
+    def __init__(self, store: Store) -> None:
         self._kept = store.lifecycle
-        self._project = project
 
     def review(
         self, memories: Sequence[StoredMemory], reason: str, *, now: datetime | None = None
@@ -169,21 +163,13 @@ class Life:
 
     def standing(self, memories: Sequence[StoredMemory], *, now: datetime | None = None) -> list[Standing]:
         """How firmly memories are held at a moment."""
-        at = now or datetime.now(UTC)
-        known = held(self._kept, memories)
-        return [self._standing(memory, known[memory.id], at) for memory in memories]
-
-    def _standing(self, memory: StoredMemory, held: Strength, at: datetime) -> Standing:
-        value = strength_at(memory, held, at)
-        return Standing(
-            memory.id,
-            value,
-            state_of(value),
-            held.stability,
-            held.reviews,
-            held.lapses,
-            held.demoted,
-        )
+        known, standings = held(self._kept, memories), []
+        for memory in memories:
+            own = known[memory.id]
+            value = strength_at(memory, own, now or datetime.now(UTC))
+            counts = (own.stability, own.reviews, own.lapses, own.demoted)
+            standings.append(Standing(memory.id, value, state_of(value), *counts))
+        return standings
 
     def relations(self, *memories: MemoryId) -> list[Relation]:
         """What memories supersede, contradict, repeat, and the other way round."""
