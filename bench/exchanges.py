@@ -21,13 +21,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from claude_memory.capture.messages import CALL_CHARACTERS, RESULT_CHARACTERS
 from claude_memory.capture.parse import bound_text
-from claude_memory.capture.prepare import CALL_CHARACTERS, RESULT_CHARACTERS
 from claude_memory.model import SessionId
 from claude_memory.store.archive_model import Message
 from claude_memory.transcripts.model import Role, Turn
-from claude_memory.transcripts.places import described
 from claude_memory.transcripts.readers import READERS
+from claude_memory.transcripts.sources import described
 from claude_memory.understand.exchanges import exchanges
 from claude_memory.understand.model import Exchange
 from claude_memory.understand.sessions import record, session_text

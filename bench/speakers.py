@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from claude_memory.transcripts import lines
+from claude_memory.transcripts import sources
 from claude_memory.transcripts.model import Role, SourceFile, Turn
-from claude_memory.transcripts.places import described
 from claude_memory.transcripts.readers import READERS, is_bookkeeping
+from claude_memory.transcripts.sources import described
 from claude_memory.understand.pasted import typed_words
 
 AGENTS = {"agent": "claude-code", "gemini-cli": "gemini"}  # a folder's name where it is not the agent's
@@ -45,14 +45,14 @@ def heard(root: Path) -> Iterator[Heard]:
 def turns(source: SourceFile) -> Iterator[Turn]:
     """A session's turns; some agents' sessions are one document instead of lines."""
     reader = READERS[source.agent](source, {})
-    whole = lines.document(source.path.read_bytes()) if source.agent in ("gemini", "opencode") else None
+    whole = sources.json_object(source.path.read_bytes()) if source.agent in ("gemini", "opencode") else None
     if whole is not None:
         yield from reader.feed(whole)
     else:
         passed_over = is_bookkeeping(source.agent)
-        with lines.open_stream(source.path) as handle:
-            for line in lines.lines(handle):
-                if line.raw and not passed_over(line.raw) and (found := lines.document(line.raw)):
+        with sources.open_stream(source.path) as handle:
+            for line in sources.lines(handle):
+                if line.raw and not passed_over(line.raw) and (found := sources.json_object(line.raw)):
                     yield from reader.feed(found)
     yield from reader.finish()
 

@@ -13,7 +13,7 @@ import pytest
 from bench.history import Writer
 from tests.integration.histories import ordinary, write_all_agents
 
-from claude_memory.transcripts.places import AGENTS
+from claude_memory.transcripts.sources import AGENTS
 
 
 def test_everything_said_on_this_machine_is_searchable(cli: Any, scratch_home: Path) -> None:

@@ -55,11 +55,11 @@ def instrumented() -> AbstractContextManager[Any]:
 
 
 with instrumented():
+    from claude_memory.capture.messages import Preparer
     from claude_memory.capture.parse import Captured, Unreadable, parse
-    from claude_memory.capture.prepare import Preparer
     from claude_memory.model import ProjectId
     from claude_memory.settings import Settings
-    from claude_memory.transcripts import lines
+    from claude_memory.transcripts import sources
     from claude_memory.transcripts.model import SourceFile
     from claude_memory.transcripts.readers import READERS
 
@@ -129,7 +129,7 @@ def explore_readers(data: bytes) -> None:
     preparer = Preparer(agent, SETTINGS, lambda _: ())
     turns = []
     for raw in data[1:].split(b"\n")[:8]:
-        document = lines.document(raw)
+        document = sources.json_object(raw)
         if document is not None:
             turns += reader.feed(document)
     turns += reader.finish()

@@ -26,7 +26,7 @@ from claude_memory.model import Kind, MemoryFilter, SearchScope, Trust
 from claude_memory.platform.files import private_folder
 from claude_memory.platform.locks import try_lock
 from claude_memory.settings import Settings
-from claude_memory.transcripts import places
+from claude_memory.transcripts import sources
 from claude_memory.transcripts.model import SourceFile
 from claude_memory.understand.tools import given_of, rendered
 
@@ -76,9 +76,9 @@ def rows(memory: Memory, statement: str) -> list[tuple[Any, ...]]:
 def test_all_agents_are_found_and_searchable(memory: Memory, scratch_home: Path) -> None:
     histories.write_all_agents(scratch_home)
     done = run(memory)
-    assert done.sessions == len(places.AGENTS)
+    assert done.sessions == len(sources.AGENTS)
     assert (done.duplicates, done.skipped) == (0, 0)
-    assert {item.agent for item in memory.archive.conversations(EVERYTHING)} == set(places.AGENTS)
+    assert {item.agent for item in memory.archive.conversations(EVERYTHING)} == set(sources.AGENTS)
     for question, answer in {
         "coupon default": "default of zero",
         "semicolons exporter": "semicolons",

@@ -14,7 +14,7 @@ from tests.integration import histories
 from claude_memory.imports.reading import Start, Task, batches
 from claude_memory.settings import Settings
 from claude_memory.store.archive_model import NewMessage
-from claude_memory.transcripts import places
+from claude_memory.transcripts import sources
 
 GARBAGE: tuple[Any, ...] = (
     None, True, 0, -1, 1.5, 10**400, float("inf"), "", "\ud800", "\0", "x" * 5000, [], [[]], {}, {"type": "text"},
@@ -92,7 +92,7 @@ def mutated_line(line: Any, chance: random.Random) -> bytes:
 
 
 def read(agent: str, path: Path) -> list[NewMessage]:
-    source = places.described(agent, path)
+    source = sources.described(agent, path)
     assert source is not None
     found = list(batches(Task(source, Start()), Settings()))
     assert found[-1].last

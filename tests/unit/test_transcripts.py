@@ -12,7 +12,7 @@ import pytest
 from tests.integration import histories
 from tests.integration.histories import ClaudeSession
 
-from claude_memory.transcripts import documents, lines, places
+from claude_memory.transcripts import sources
 from claude_memory.transcripts.claude import is_bookkeeping, summary_text
 from claude_memory.transcripts.model import Role, SourceFile, Turn
 from claude_memory.transcripts.readers import READERS
@@ -32,7 +32,9 @@ def spoken(found: Iterable[Turn]) -> list[tuple[str, str]]:
 
 
 def read(content: bytes, start: int = 0, cap: int = 100) -> list[tuple[int, bytes | None, bool]]:
-    return [(line.end, line.raw, line.complete) for line in lines.lines(io.BytesIO(content), start, cap=cap)]
+    return [
+        (line.end, line.raw, line.complete) for line in sources.lines(io.BytesIO(content), start, cap=cap)
+    ]
 
 
 def test_every_line_says_where_it_ends() -> None:
@@ -63,7 +65,7 @@ def test_a_line_beyond_the_cap_is_counted_but_never_held() -> None:
     ],
 )
 def test_a_line_is_an_object_or_nothing(raw: bytes, found: dict[str, Any] | None) -> None:
-    assert lines.document(raw) == found
+    assert sources.json_object(raw) == found
 
 
 # --- Claude Code
@@ -233,8 +235,8 @@ def test_an_older_gemini_chat_is_one_document(tmp_path: Path) -> None:
         tmp_path / "chats" / "session-1.json", {"sessionId": "old", "messages": records}
     )
     source = SourceFile("gemini-cli", path)
-    assert documents.is_whole(source)
-    found = turns("gemini-cli", documents.whole(source), str(path))
+    assert sources.is_whole(source)
+    found = turns("gemini-cli", sources.whole(source), str(path))
     assert {turn.session for turn in found} == {"old"}
     assert len(found) == 4
 
@@ -246,7 +248,7 @@ def test_opencode_from_its_database_and_its_tree(tmp_path: Path, kind: str) -> N
         if kind == "tree"
         else histories.write_opencode_database(tmp_path / "opencode.db")
     )
-    found = turns("opencode", documents.whole(SourceFile("opencode", path)), str(path))
+    found = turns("opencode", sources.whole(SourceFile("opencode", path)), str(path))
     assert spoken(found) == [
         ("user", "Why do two workers take the same lock?"),
         ("call", "bash"),
@@ -291,15 +293,15 @@ def test_factory_and_cursor() -> None:
 
 def test_every_agent_is_found_where_it_keeps_its_conversations(tmp_path: Path) -> None:
     histories.write_all_agents(tmp_path)
-    found = {source.agent for source in places.discover(tmp_path, {})}
-    assert found == set(places.AGENTS)
-    assert {source.agent for source in places.discover(tmp_path, {}, ["codex"])} == {"codex"}
+    found = {source.agent for source in sources.discover(tmp_path, {})}
+    assert found == set(sources.AGENTS)
+    assert {source.agent for source in sources.discover(tmp_path, {}, ["codex"])} == {"codex"}
 
 
 def test_variables_move_the_places(tmp_path: Path) -> None:
     histories.write_all_agents(tmp_path / "a")
     moved = {"CLAUDE_CONFIG_DIR": str(tmp_path / "a/.claude"), "CODEX_HOME": str(tmp_path / "a/.codex")}
-    assert {source.agent for source in places.discover(tmp_path, moved)} == {"claude-code", "codex"}
+    assert {source.agent for source in sources.discover(tmp_path, moved)} == {"claude-code", "codex"}
 
 
 def test_whose_a_file_is_shows_in_its_name_or_its_lines(tmp_path: Path) -> None:
@@ -312,9 +314,9 @@ def test_whose_a_file_is_shows_in_its_name_or_its_lines(tmp_path: Path) -> None:
     }
     for agent, records in samples.items():
         path = histories.write_lines(tmp_path / f"{agent}-copy.jsonl", records)
-        assert places.owner_of(path) == agent
+        assert sources.owner_of(path) == agent
     (tmp_path / "notes.jsonl").write_text('{"hello": 1}\n')
-    assert places.owner_of(tmp_path / "notes.jsonl") is None
+    assert sources.owner_of(tmp_path / "notes.jsonl") is None
 
 
 def test_compressed_rollouts_are_read_like_plain_ones(tmp_path: Path) -> None:
@@ -323,6 +325,6 @@ def test_compressed_rollouts_are_read_like_plain_ones(tmp_path: Path) -> None:
     plain = histories.write_lines(tmp_path / "rollout-1.jsonl", histories.codex_lines())
     packed = tmp_path / "rollout-1.jsonl.zst"
     packed.write_bytes(zstd.compress(plain.read_bytes()))
-    with lines.open_stream(plain) as one, lines.open_stream(packed) as other:
-        assert list(lines.lines(one)) == list(lines.lines(other))
-    assert places.owner_of(packed) == "codex"
+    with sources.open_stream(plain) as one, sources.open_stream(packed) as other:
+        assert list(sources.lines(one)) == list(sources.lines(other))
+    assert sources.owner_of(packed) == "codex"

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from claude_memory.capture.captured import messages_of
+from claude_memory.capture.messages import messages_of
 from claude_memory.capture.parse import MAX_BYTES, Captured, Unreadable, parse
 from claude_memory.capture.spool import Spool, SpooledFile
 from claude_memory.errors import StoreBusy

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from claude_memory.capture.captured import messages_of
+from claude_memory.capture.messages import messages_of
 from claude_memory.model import (
     EventKind,
     Kind,

@@ -11,7 +11,7 @@ from pathlib import Path
 from claude_memory.doctor.report import Check, ok, warn
 from claude_memory.settings import Settings
 from claude_memory.store import files_read
-from claude_memory.transcripts import places
+from claude_memory.transcripts import sources
 from claude_memory.transcripts.model import SourceFile
 
 DEFAULT_DAYS = 30  # Claude Code's cleanupPeriodDays
@@ -21,7 +21,7 @@ _IMPORT = "`claude-memory import` keeps them"
 
 def histories(home: Path, settings: Settings, *, user_home: Path | None = None) -> Iterator[Check]:
     """How many conversations of agents are archived, and which are about to be deleted before they are."""
-    found = list(places.discover(user_home or Path.home()))
+    found = list(sources.discover(user_home or Path.home()))
     if not found:
         yield ok("conversations", "no agent keeps any here")
         return

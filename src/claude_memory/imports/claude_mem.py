@@ -13,7 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from claude_memory.capture.prepare import cut_clean
+from claude_memory.capture.messages import cut_clean
 from claude_memory.errors import InvalidInput, StoreFault
 from claude_memory.model import Kind, ProjectId, ProjectIdentity, SessionId, StoredMemory, Trust, memory_id
 from claude_memory.store.protocol import Store

@@ -7,14 +7,14 @@ Files are read by workers beside this process when there is much to do; only thi
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from claude_memory.errors import InvalidInput
-from claude_memory.imports.pool import pooled
-from claude_memory.imports.reading import Batch, Task, Unread, batches, start_of
+from claude_memory.imports.reading import Batch, Task, Unread, batches, pooled, start_of
 from claude_memory.model import ProjectId
 from claude_memory.platform import project
 from claude_memory.platform.agents import canonical
@@ -24,8 +24,8 @@ from claude_memory.settings import Settings
 from claude_memory.store.archive_model import NewMessage
 from claude_memory.store.protocol import Store
 from claude_memory.text.times import deadline
-from claude_memory.transcripts import places
 from claude_memory.transcripts.model import SourceFile
+from claude_memory.transcripts.sources import AGENTS, discover, within
 
 POOL_FROM_BYTES = 8 << 20  # a worker takes a third of a second to start
 COMMIT_MESSAGES = 5_000  # half a second of writing; larger pieces of the index need less merging
@@ -96,10 +96,10 @@ def import_history(
 def sources(request: Request) -> list[tuple[SourceFile, bool]]:
     """What to read, oldest first: an original comes before its copies. And whether it was written here."""
     agent = None if request.agent is None else canonical(request.agent)
-    if agent is not None and agent not in places.AGENTS:
-        raise InvalidInput(f"unknown agent {request.agent!r}: one of {', '.join(places.AGENTS)}")
-    agents = places.AGENTS if agent is None else (agent,)
-    known = list(places.discover(request.user_home or Path.home(), os.environ, agents))
+    if agent is not None and agent not in AGENTS:
+        raise InvalidInput(f"unknown agent {request.agent!r}: one of {', '.join(AGENTS)}")
+    agents = AGENTS if agent is None else (agent,)
+    known = list(discover(request.user_home or Path.home(), os.environ, agents))
     if request.paths:
         here = {source.path: source for source in known}
         named = {source.path: source for path in request.paths for source in _named(path, agent)}
@@ -116,34 +116,29 @@ def _named(path: Path, agent: str | None) -> Iterable[SourceFile]:
     path = path.expanduser().absolute()
     if not path.exists():
         raise InvalidInput(f"no such file or folder: {path}")
-    found = list(places.within(path, agent))
+    found = list(within(path, agent))
     if not found and path.is_file():
         raise InvalidInput(f"no agent is known to write such a file: {path}; name it with --agent")
     return found
 
 
-def _together(unread: Iterable[Unread]) -> tuple[Unread, ...]:
-    """Each file and reason once, with their number."""
-    counts: dict[tuple[str, str], int] = {}
-    for one in unread:
-        counts[one.path, one.reason] = counts.get((one.path, one.reason), 0) + one.count
-    return tuple(Unread(path, reason, count) for (path, reason), count in counts.items())
-
-
-@dataclass(slots=True)
 class _Run:
     """One import's state."""
 
-    store: Store
-    settings: Settings
-    request: Request
-    progress: Callable[[Progress], None] | None
-    done: Imported = field(default_factory=Imported)
-    projects: dict[str, ProjectId] = field(default_factory=dict)
-    late: Callable[[], bool] = lambda: False  # whether the time is up
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        request: Request,
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self.store, self.settings, self.request, self.progress = store, settings, request, progress
+        self.done = Imported()
+        self.unread: Counter[tuple[str, str]] = Counter()
+        self.projects: dict[str, ProjectId] = {}
+        self.late = deadline(request.budget_seconds)  # whether the time is up
 
     def all(self) -> None:
-        self.late = deadline(self.request.budget_seconds)
         tasks = list(self._tasks())
         total = sum(max(0, task.source.size - task.start.offset) for task in tasks)
         waiting: list[Batch] = []
@@ -177,16 +172,18 @@ class _Run:
     def _commit(self, waiting: list[Batch], total: int) -> None:
         """Small files share a transaction: each commit costs a sync and a piece of the index."""
         messages = [self._placed(message) for batch in waiting for message in batch.messages]
-        added = self.store.archive.add(messages, self.projects, [batch.file for batch in waiting])
+        done, added = self.done, self.store.archive.add(messages, self.projects, [b.file for b in waiting])
+        for unread in (unread for batch in waiting for unread in batch.unread):
+            self.unread[unread.path, unread.reason] += unread.count
         self.done = Imported(
-            files=self.done.files + sum(batch.last for batch in waiting),
-            sessions=self.done.sessions + added.sessions,
-            messages=self.done.messages + added.messages,
-            duplicates=self.done.duplicates + added.duplicates,
-            skipped=self.done.skipped + sum(batch.skipped for batch in waiting),
-            events=self.done.events + added.events,
-            read_bytes=self.done.read_bytes + sum(batch.read for batch in waiting),
-            unread=_together((*self.done.unread, *(one for batch in waiting for one in batch.unread))),
+            files=done.files + sum(batch.last for batch in waiting),
+            sessions=done.sessions + added.sessions,
+            messages=done.messages + added.messages,
+            duplicates=done.duplicates + added.duplicates,
+            skipped=self.unread.total(),
+            events=done.events + added.events,
+            read_bytes=done.read_bytes + sum(batch.read for batch in waiting),
+            unread=tuple(Unread(path, reason, count) for (path, reason), count in self.unread.items()),
         )
         if self.progress is not None:
             self.progress(Progress(min(self.done.read_bytes, total), total, self.done))

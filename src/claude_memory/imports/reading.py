@@ -1,34 +1,46 @@
-"""Reads one source in batches, each ready to be committed with the place where reading goes on.
+"""Reads sources in batches, each ready to be committed with the place where reading goes on.
 
-Runs in the importing process or in a worker beside it; never touches the store.
+Runs in the importing process, or in workers beside it: plain processes, joined to it by pipes. A worker whose
+parent is gone finds its pipe closed and ends. Never touches the store.
 """
 
 from __future__ import annotations
 
+import copyreg
+import gc
 import hashlib
+import os
+import pickle
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from claude_memory.capture.prepare import Preparer
+from claude_memory.capture.messages import Preparer
+from claude_memory.errors import StoreFault
+from claude_memory.model import Event
 from claude_memory.platform import project
 from claude_memory.redact import redact_document
 from claude_memory.settings import Settings
 from claude_memory.store.archive_model import ImportFile, NewMessage
-from claude_memory.transcripts import documents, lines
+from claude_memory.transcripts import sources
 from claude_memory.transcripts.claude import AGENT as CLAUDE
 from claude_memory.transcripts.model import Role, SourceFile, Turn
-from claude_memory.transcripts.plain import Reader
 from claude_memory.transcripts.readers import READERS, is_bookkeeping
+
+if TYPE_CHECKING:
+    import subprocess
 
 BATCH_BYTES = 4 << 20  # of transcript between two commits
 BATCH_MESSAGES = 3_000
 HEAD_BYTES, TAIL_BYTES = 4096, 1024  # by which a source is known again
 NO_JSON = "a line is no JSON object"
-TOO_LONG = f"a line is longer than {lines.LINE_BYTES >> 20} MB"
+TOO_LONG = f"a line is longer than {sources.LINE_BYTES >> 20} MB"
 _REASON_CHARACTERS = 160
 # How our own requests begin: `claude -p` keeps a transcript of them, and what we asked is nobody's session.
 SUMMING_UP = "Sum up these messages. Each begins with its number in brackets; put the numbers that an entry"
@@ -71,21 +83,22 @@ class Batch:
     messages: list[NewMessage]
     file: ImportFile
     read: int  # bytes
-    skipped: int  # lines, since the batch before
     last: bool
     unread: tuple[Unread, ...] = ()
+
+    @property
+    def skipped(self) -> int:
+        """How many lines could not be read."""
+        return sum(each.count for each in self.unread)
 
 
 def batches(task: Task, settings: Settings) -> Iterator[Batch]:
     """The source's batches; a file that cannot be read gives one that says so and holds nothing."""
     run = _Run(task, settings)
     try:
-        if documents.is_whole(task.source):
-            yield from run.whole()
-        else:
-            yield from run.streamed()
+        yield from run.whole() if sources.is_whole(task.source) else run.streamed()
     except (OSError, EOFError, ValueError) as fault:
-        run.skip(_reason(fault))
+        run.unread[_reason(fault)] += 1
         yield run.batch(last=True)
 
 
@@ -97,85 +110,73 @@ def _reason(fault: Exception) -> str:
     return " ".join(str(fault).split())[:_REASON_CHARACTERS] or type(fault).__name__
 
 
-@dataclass(slots=True)
 class _Run:
-    task: Task
-    settings: Settings
-    offset: int = 0
-    began: int = 0
-    skipped: int = 0
-    messages: list[NewMessage] = field(default_factory=list)
-    reader: Reader = field(init=False)
-    preparer: Preparer = field(init=False)
-    compressed: bool = False
-    told: int = 0
-    unread: Counter[str] = field(default_factory=Counter)
-    ours: bool | None = None  # whether our own summariser was asked here; the first prompt tells
+    """One source on its way: what was read since the last batch, and how often something could not be."""
 
-    def __post_init__(self) -> None:
-        start = self.task.start
+    def __init__(self, task: Task, settings: Settings) -> None:
+        start, self.source = task.start, task.source
+        agent = self.source.agent
         self.offset = self.began = start.offset
-        agent = self.task.source.agent
+        self.skipped = start.skipped
+        self.messages: list[NewMessage] = []
+        self.unread: Counter[str] = Counter()
+        self.compressed = False
+        # Whether our own summariser was asked here: the first prompt tells.
         self.ours = start.state.get("ours", None if agent == CLAUDE and not start.offset else False)
-        self.reader = READERS[agent](self.task.source, start.state.get("reader", {}))
+        self.reader = READERS[agent](self.source, start.state.get("reader", {}))
         self.preparer = Preparer(
             agent,
-            self.settings,
+            settings,
             _exclusions,
             start.state.get("calls"),
-            path=str(self.task.source.path),
-            own_machine=self.task.own_machine,
+            path=str(self.source.path),
+            own_machine=task.own_machine,
         )
 
     def streamed(self) -> Iterator[Batch]:
-        path = self.task.source.path
-        self.compressed = lines.is_compressed(path)
-        passed_over = is_bookkeeping(self.task.source.agent)
-        with lines.open_stream(path) as handle:
-            for line in lines.lines(handle, self.offset):
+        path = self.source.path
+        self.compressed = sources.is_compressed(path)
+        passed_over = is_bookkeeping(self.source.agent)
+        with sources.open_stream(path) as handle:
+            for line in sources.lines(handle, self.offset):
                 if not self._line(line, passed_over):
                     break
                 self.offset = line.end
-                if self._full() and self.reader.settled:
-                    yield self.batch(last=False)
+                if self.offset - self.began >= BATCH_BYTES or len(self.messages) >= BATCH_MESSAGES:
+                    yield from self._paused()
         self._keep(self.reader.finish())
         yield self.batch(last=True)
 
     def whole(self) -> Iterator[Batch]:
         """Sources that are one document, or a database: read again as a whole when they change."""
-        for document in documents.whole(self.task.source):
-            self._document(document)
-            if len(self.messages) >= BATCH_MESSAGES and self.reader.settled:
-                yield self.batch(last=False)
+        for document in sources.whole(self.source):
+            self._keep(self.reader.feed(document))
+            if len(self.messages) >= BATCH_MESSAGES:
+                yield from self._paused()
         self._keep(self.reader.finish())
-        self.offset = self.task.source.size
+        self.offset = self.source.size
         yield self.batch(last=True)
 
-    def _line(self, line: lines.Line, passed_over: Callable[[bytes], bool]) -> bool:
+    def _paused(self) -> Iterator[Batch]:
+        if self.reader.settled:
+            yield self.batch(last=False)
+
+    def _line(self, line: sources.Line, passed_over: Callable[[bytes], bool]) -> bool:
         """Take one line; false for the last one if its writer is still at it."""
         if line.raw is None:
-            self.skip(TOO_LONG)
+            self.unread[TOO_LONG] += 1
             return line.complete
         if passed_over(line.raw) or not line.raw.strip():
             return True
-        document = lines.document(line.raw)
+        document = sources.json_object(line.raw)
         if document is None:
-            if line.complete:
-                self.skip(NO_JSON)
+            self.unread[NO_JSON] += line.complete
             return line.complete
         if b"private" in line.raw.lower():
             # A private part may open in one string of the line and close in another.
             document, _ = redact_document(document)
-        self._document(document)
-        return True
-
-    def skip(self, reason: str) -> None:
-        """Pass over what cannot be read, and keep why."""
-        self.skipped += 1
-        self.unread[reason] += 1
-
-    def _document(self, document: Mapping[str, Any]) -> None:
         self._keep(self.reader.feed(document))
+        return True
 
     def _keep(self, turns: Sequence[Turn]) -> None:
         for turn in turns:
@@ -185,12 +186,10 @@ class _Run:
             if message is not None:
                 self.messages.append(message)
 
-    def _full(self) -> bool:
-        return self.offset - self.began >= BATCH_BYTES or len(self.messages) >= BATCH_MESSAGES
-
     def batch(self, *, last: bool) -> Batch:
-        source = self.task.source
-        plain = not self.compressed and not documents.is_whole(source)
+        source = self.source
+        self.skipped += self.unread.total()
+        plain = not self.compressed and not sources.is_whole(source)
         head, tail = prints(source.path, self.offset) if plain else ("", "")
         file = ImportFile(
             path=str(source.path),
@@ -202,13 +201,13 @@ class _Run:
             offset=self.offset,
             head=head,
             tail=tail,
-            skipped=self.task.start.skipped + self.skipped,
+            skipped=self.skipped,
             state={"reader": self.reader.state(), "calls": self.preparer.calls, "ours": self.ours},
         )
-        unread = tuple(Unread(str(source.path), reason, count) for reason, count in self.unread.items())
-        read = max(0, self.offset - self.began)
-        made = Batch(self.messages, file, read, self.skipped - self.told, last, unread)
-        self.messages, self.began, self.told, self.unread = [], self.offset, self.skipped, Counter()
+        counts = ((reason, count) for reason, count in self.unread.items() if count)
+        unread = tuple(Unread(str(source.path), reason, count) for reason, count in counts)
+        made = Batch(self.messages, file, max(0, self.offset - self.began), last, unread)
+        self.messages, self.began, self.unread = [], self.offset, Counter()
         return made
 
 
@@ -243,3 +242,79 @@ def prints(path: Path, offset: int) -> tuple[str, str]:
 
 def _hash(content: bytes) -> str:
     return f"{len(content)}:{hashlib.blake2b(content, digest_size=12).hexdigest()}"
+
+
+# --- workers: sources are dealt out in turn and taken back in order, so that the store is always the same
+
+# Messages make no cycles, and thousands of them wait: looking through them for garbage is for nothing.
+_COLLECT_AFTER = (100_000, 20, 20)
+_PROGRAM = "from claude_memory.imports.reading import work; work()"
+
+
+def pooled(tasks: Sequence[Task], settings: Settings, count: int) -> Iterator[Batch]:
+    """The batches of all tasks, in the tasks' order, read by so many workers."""
+    with ExitStack() as stack:
+        stack.callback(gc.set_threshold, *gc.get_threshold())
+        gc.set_threshold(*_COLLECT_AFTER)
+        shares = [list(tasks[number::count]) for number in range(count)]
+        workers = [stack.enter_context(_worker(share, settings)) for share in shares]
+        for number in range(len(tasks)):
+            batch = None
+            while batch is None or not batch.last:
+                batch = _next(workers[number % count])
+                yield batch
+
+
+@contextmanager
+def _worker(tasks: list[Task], settings: Settings) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker that is one batch ahead: it waits until its pipe is read."""
+    import subprocess
+
+    process = subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(place for place in sys.path if place)},
+        start_new_session=True,  # an interrupt is for the writer, which ends its workers
+    )
+    try:
+        assert process.stdin is not None
+        with suppress(BrokenPipeError):  # it is dead, and the first look at its batches tells
+            pickle.dump((tasks, settings), process.stdin, pickle.HIGHEST_PROTOCOL)
+            process.stdin.flush()
+        yield process
+    finally:
+        process.kill()
+        for pipe in (process.stdin, process.stdout):
+            with suppress(OSError):
+                assert pipe is not None
+                pipe.close()
+        process.wait()
+
+
+def _next(worker: subprocess.Popen[bytes]) -> Batch:
+    try:
+        assert worker.stdout is not None
+        batch: Batch = pickle.load(worker.stdout)  # noqa: S301  our own process sent it
+    except (EOFError, OSError, ValueError, pickle.UnpicklingError):
+        fault = "a reading process ended early; import again to go on where it was"
+        raise StoreFault(fault) from None
+    return batch
+
+
+def work() -> None:
+    """A worker's whole life: take the tasks, read them, hand the batches over."""
+    gc.set_threshold(*_COLLECT_AFTER)
+    # A frozen dataclass is pickled field by field, in Python; its values in a row are handed over faster.
+    values = attrgetter(*(item.name for item in fields(Event)))
+    copyreg.pickle(Event, lambda event: (Event, values(event)))
+    if hasattr(os, "nice"):
+        os.nice(5)
+    try:
+        tasks, settings = pickle.load(sys.stdin.buffer)  # noqa: S301  from our own process
+        for task in tasks:
+            for batch in batches(task, settings):
+                pickle.dump(batch, sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
+                sys.stdout.buffer.flush()
+    except (BrokenPipeError, EOFError):
+        os._exit(0)  # nobody is there to hear of it

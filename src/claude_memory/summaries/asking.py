@@ -25,7 +25,7 @@ from claude_memory.summaries.model import ENTRIES, SOURCED, TEXTS, schema, summa
 from claude_memory.summaries.providers import Provider, ProviderDown, Reply, open_provider
 from claude_memory.text.quotation import clipped
 from claude_memory.text.tokens import about_tokens
-from claude_memory.transcripts.lines import document
+from claude_memory.transcripts.sources import json_object
 from claude_memory.understand.model import Exchange
 
 PIECE_CHARACTERS = 48_000
@@ -66,7 +66,7 @@ class TokenLedger:
         """Tokens of this day (UTC), read and written; a line that was cut off is passed over."""
         day = now.date().isoformat()
         lines = self.path.read_bytes().splitlines() if self.path.exists() else []
-        documents = [line for raw in lines if (line := document(raw)) is not None]
+        documents = [line for raw in lines if (line := json_object(raw)) is not None]
         return sum(
             int(line.get("input_tokens", 0)) + int(line.get("output_tokens", 0))
             for line in documents
@@ -210,7 +210,7 @@ def _lines(exchange: Exchange) -> Iterator[str]:
 
 def _checked(text: str) -> tuple[dict[str, Any] | None, list[str]]:
     """The JSON object in an answer, filled up with empty lists, and what is wrong with it."""
-    answer = document(text[text.find("{") : text.rfind("}") + 1].encode("utf-8", "replace"))
+    answer = json_object(text[text.find("{") : text.rfind("}") + 1].encode("utf-8", "replace"))
     if answer is None:
         return None, ["it is no JSON object"]
     summary = answer["summary"] if isinstance(answer.get("summary"), dict) else answer

@@ -23,7 +23,7 @@ from claude_memory.store.protocol import Archive, Store
 from claude_memory.summaries.keeping import LATE, Keeper, Material, Transcript
 from claude_memory.summaries.model import OPEN, RULES, KeptSummary, Stretch
 from claude_memory.summaries.stretches import figures, open_end, stretches
-from claude_memory.transcripts import places
+from claude_memory.transcripts import sources
 
 if TYPE_CHECKING:
     from claude_memory.summaries.asking import Asker
@@ -36,10 +36,10 @@ LONGEST = timedelta(minutes=15)  # from a compaction's first report to its last
 
 def read(path: Path, settings: Settings, *, agent: str | None = None) -> Transcript:
     """The session in a transcript; a file that no agent is known to write is refused."""
-    sources = list(places.within(path.expanduser().absolute(), agent)) if path.is_file() else []
-    if not sources:
+    named = list(sources.within(path.expanduser().absolute(), agent)) if path.is_file() else []
+    if not named:
         raise InvalidInput(f"no agent is known to write such a file: {path}")
-    parts = list(batches(Task(sources[0], Start()), settings))
+    parts = list(batches(Task(named[0], Start()), settings))
     new = [message for part in parts for message in part.messages]
     if not new:
         raise InvalidInput(f"nothing was said in {path}")

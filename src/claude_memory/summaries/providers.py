@@ -22,8 +22,8 @@ from typing import Any, Protocol
 from claude_memory.errors import ConfigFault, MemoryFault
 from claude_memory.settings import Settings
 from claude_memory.text.tokens import about_tokens
-from claude_memory.transcripts.lines import document
 from claude_memory.transcripts.model import list_of, mapping_of
+from claude_memory.transcripts.sources import json_object
 
 ENDPOINT_SECONDS, COMMAND_SECONDS = 60.0, 180.0
 MAX_SECONDS = 300.0  # a model that never ends is as good as down
@@ -192,7 +192,7 @@ def _documents(response: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
 
 
 def _document(raw: bytes) -> dict[str, Any]:
-    found = document(raw)
+    found = json_object(raw)
     if found is None:
         raise _BrokenOff("the endpoint answered no JSON object")
     if "error" in found:
@@ -290,7 +290,7 @@ class ClaudeCommand:
         return self._reply(done, system + prompt)
 
     def _reply(self, done: subprocess.CompletedProcess[bytes], asked: str) -> Reply:
-        answer = document(done.stdout) or {}
+        answer = json_object(done.stdout) or {}
         usage, result = answer.get("usage"), answer.get("result")
         read = sum(_number(usage, key) for key in _READ)
         text = result if isinstance(result, str) else ""

@@ -16,8 +16,8 @@ from claude_memory.model import SessionId
 from claude_memory.store.archive_model import Message
 from claude_memory.summaries.model import Stretch
 from claude_memory.text.tokens import about_tokens
-from claude_memory.transcripts.lines import document
 from claude_memory.transcripts.model import list_of, mapping_of, moment_of, text_of
+from claude_memory.transcripts.sources import json_object
 
 NOTE, SUMMARY = "note", "summary"
 _BOUNDARY_LINE = b"compact_boundary"
@@ -138,7 +138,7 @@ def figures(path: Path) -> dict[str, Mapping[str, Any]]:
     try:
         with path.open("rb") as handle:
             for raw in handle:
-                line = document(raw) or {} if _BOUNDARY_LINE in raw[:2_000] else {}
+                line = json_object(raw) or {} if _BOUNDARY_LINE in raw[:2_000] else {}
                 at = moment_of(line.get("timestamp"))
                 if isinstance(line.get("compactMetadata"), dict) and at is not None:
                     facts[key_of(at)] = line["compactMetadata"]
@@ -165,7 +165,7 @@ def _moments(path: Path, wanted: set[str]) -> dict[str, str]:
     with path.open("rb") as handle:
         for raw in handle if wanted else ():
             if any(id_.decode("utf-8", "replace") in wanted for id_ in _ID.findall(raw)):
-                line = document(raw) or {}
+                line = json_object(raw) or {}
                 at = moment_of(line.get("timestamp"))
                 if at is not None:
                     moments.setdefault(text_of(line, "uuid"), key_of(at))

@@ -5,21 +5,21 @@ Knows the format only. Lines that agents' hooks added (our own context among the
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from claude_memory.transcripts.claude_queue import Queue, Waiting
 from claude_memory.transcripts.model import (
     Chain,
+    Reader,
     Role,
     SourceFile,
     Turn,
     blocks_of,
-    closing,
     joined_text,
     list_of,
     mapping_of,
@@ -27,7 +27,6 @@ from claude_memory.transcripts.model import (
     prompt_role,
     text_of,
 )
-from claude_memory.transcripts.plain import Reader
 from claude_memory.understand import speaker
 from claude_memory.understand.speaker import Manner, Speaker, Verdict
 
@@ -61,6 +60,12 @@ def is_bookkeeping(raw: bytes) -> bool:
     return _TYPE_FIRST.match(raw) is not None or _ATTACHMENT.match(raw) is not None
 
 
+def summary_text(text: str) -> str:
+    """A compaction's summary without the sentences that the agent puts around it."""
+    body = _REMINDER.sub("", _SUMMARY_HEAD.sub("", text, count=1))
+    return _SUMMARY_TAIL.sub("", body).strip() or text.strip()
+
+
 class ClaudeReader(Reader):
     """One transcript, of a session or of a sub-agent."""
 
@@ -71,7 +76,7 @@ class ClaudeReader(Reader):
         self._tools = {str(call): str(tool) for call, tool in mapping_of(state, "tools").items()}
         self._leaves = dict.fromkeys(map(str, list_of(state, "leaves")))
         self._title = text_of(state, "title")
-        self._queue = Queue(list_of(state, "queued"))
+        self._queue = _Queue({str(name) for name in list_of(state, "queued")})
         self._going_on = False
         self._placeless: list[Turn] = []  # a prompt that waited stands before the first line with a folder
 
@@ -82,7 +87,7 @@ class ClaudeReader(Reader):
     def state(self) -> dict[str, Any]:
         """With the prompt that is being answered and the calls whose results are to come."""
         asked = {"prompt": self._prompt, "first": self._first, "title": self._title, "tools": self._tools}
-        return super().state() | asked | {"leaves": list(self._leaves), "queued": self._queue.state()}
+        return super().state() | asked | {"leaves": list(self._leaves), "queued": sorted(self._queue.told)}
 
     def feed(self, document: Mapping[str, Any]) -> list[Turn]:
         """The turns of one line; those before the folder is known wait for it."""
@@ -96,13 +101,8 @@ class ClaudeReader(Reader):
     def turns(self, document: Mapping[str, Any]) -> Iterator[Turn]:
         """The turns of one line; an assistant's text waits until it is known whether it is the last."""
         kind = document.get("type")
-        if kind == "user":
-            found = self._user(document)
-        elif kind == "assistant":
-            found = self._assistant(document)
-        elif kind == "system":
-            found = self._system(document)
-        else:
+        said = {"user": self._user, "assistant": self._assistant, "system": self._system}.get(str(kind))
+        if said is None:
             beside = {"attachment": self._attachment, "queue-operation": self._queued}
             yield from beside.get(str(kind), self._named)(document)
             return
@@ -110,38 +110,19 @@ class ClaudeReader(Reader):
             self._leaves[uuid] = None
             if len(self._leaves) > _LEAVES:
                 del self._leaves[next(iter(self._leaves))]
-        for new in found:
+        for new in said(document):
             yield from self._settle(new)
 
     def finish(self) -> list[Turn]:
         """At the end of the file the last text is the reply, unless the agent was about to use a tool."""
-        held, self._held = self._held, None
-        last = [held if self._going_on else closing(held)] if held else []
+        last = self._released(closes=not self._going_on)
         return [*self._placeless, *last, *map(self._from_queue, self._queue.rest())]
-
-    def _settle(self, turn: Turn) -> Iterator[Turn]:
-        if self._held is not None:
-            answered = turn.role in (Role.USER, Role.TASK, Role.SUMMARY, Role.NOTE)
-            yield closing(self._held) if answered else self._held
-            self._held = None
-        if turn.role is Role.ASSISTANT and not turn.failed:
-            self._held = turn
-        else:
-            yield turn
-
-    def _between(self, turns: list[Turn]) -> Iterator[Turn]:
-        """Words that reached the agent in the middle of its work: what it said before is not its last."""
-        if turns and self._held is not None:
-            yield self._held
-            self._held = None
-        yield from turns
 
     def _user(self, line: Mapping[str, Any]) -> Iterator[Turn]:
         if line.get("isMeta") is True:
             return
         prompt = text_of(line, "promptId")
-        message = mapping_of(line, "message")
-        content = message.get("content")
+        content = mapping_of(line, "message").get("content")
         if line.get("isCompactSummary") is True:
             self._prompt = prompt or self._prompt
             verdict = speaker.of_prompt(summary_text(joined_text(content)), line)
@@ -168,19 +149,16 @@ class ClaudeReader(Reader):
             if self._queue.was_told(said.words):
                 return
             yield from map(self._from_queue, self._queue.rest())
-            self._queue.forget()
-        yield self._prompted(line, self._in_manner(said, waited, beside_result=beside_result), prompt)
-
-    def _in_manner(self, said: Verdict, waited: Waiting | None, *, beside_result: bool) -> Verdict:
+            self._queue.told.clear()  # no line will repeat what was told before
         if said.speaker is not Speaker.PERSON:
             self.stopped = self.stopped or said.manner is Manner.INTERRUPTION
-            return said
-        if self.stopped:
+        elif self.stopped:
             self.stopped = False
-            return said._replace(manner=Manner.AFTER_INTERRUPTION)
-        # Beside a result stands what a person wrote when they allowed the tool; no tool can write there.
-        meanwhile = beside_result or (waited is not None and waited.worked)
-        return said._replace(manner=Manner.QUEUED) if meanwhile else said
+            said = said._replace(manner=Manner.AFTER_INTERRUPTION)
+        elif beside_result or (waited is not None and waited.worked):
+            # Beside a result stands what a person wrote when they allowed the tool; no tool can write there.
+            said = said._replace(manner=Manner.QUEUED)
+        yield self._prompted(line, said, prompt)
 
     def _prompted(self, line: Mapping[str, Any], verdict: Verdict, prompt: str) -> Turn:
         self._prompt = prompt
@@ -189,33 +167,24 @@ class ClaudeReader(Reader):
         # Several texts may stand under one prompt id; the first is what its hook reported.
         known = bool(prompt) and self._first == prompt
         self._first = prompt
-        anchors = (f"prompt:{prompt}",) if prompt else ()
-        return self._turn(line, Role.USER, verdict, "" if known else prompt, anchors=anchors)
+        return self._turn(line, Role.USER, verdict, "" if known else prompt, f"prompt:{prompt}")
 
     def _result(self, line: Mapping[str, Any], block: Mapping[str, Any], prompt: str) -> Turn:
         call = text_of(block, "tool_use_id")
         tool = self._tools.pop(call, "")
-        text = joined_text(block.get("content"))
-        failed = block.get("is_error") is True
+        text, failed = joined_text(block.get("content")), block.get("is_error") is True
         facts = {name: line[name] for name in _RESULT_FACTS if name in line}
         verdict = speaker.of_result(tool, text, {**facts, "is_error": failed})
         if verdict.speaker is Speaker.TOOL:
             verdict = verdict._replace(words=self._unspilled(line, text))
-        return self._turn(
-            line,
-            Role.RESULT,
-            verdict,
-            prompt,
-            anchors=(f"result:{call}",) if call else (),
-            call=call,
-            failed=failed,
-            interrupted=failed and text.startswith(_REFUSED),
-        )
+        refused = failed and text.startswith(_REFUSED)
+        more = {"call": call, "failed": failed, "interrupted": refused}
+        return self._turn(line, Role.RESULT, verdict, prompt, f"result:{call}", **more)
 
     def _assistant(self, line: Mapping[str, Any]) -> Iterator[Turn]:
         self._queue.works()
         message = mapping_of(line, "message")
-        id_ = text_of(message, "id")
+        own = f"message:{text_of(message, 'id')}"
         broken = line.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>"
         self._going_on = message.get("stop_reason") == "tool_use"
         for block in blocks_of(message.get("content")):
@@ -225,8 +194,7 @@ class ClaudeReader(Reader):
                 said = Verdict(Speaker.AGENT, Manner.SAID, text)
                 if broken:  # the program's word that something went wrong
                     said = Verdict(Speaker.HARNESS, Manner.NOTIFICATION, text)
-                anchors = (f"message:{id_}",) if id_ else ()
-                yield self._turn(line, Role.ASSISTANT, said, self._prompt, anchors=anchors, failed=broken)
+                yield self._turn(line, Role.ASSISTANT, said, self._prompt, own, failed=broken)
 
     def _call(self, line: Mapping[str, Any], block: Mapping[str, Any]) -> Turn:
         call, tool = text_of(block, "id"), text_of(block, "name")
@@ -234,21 +202,13 @@ class ClaudeReader(Reader):
             self._tools[call] = tool
             if len(self._tools) > _OPEN_CALLS:
                 del self._tools[next(iter(self._tools))]
-        return self._turn(
-            line,
-            Role.CALL,
-            Verdict(Speaker.AGENT, Manner.CALL, ""),
-            self._prompt,
-            anchors=(f"call:{call}",) if call else (),
-            tool=tool,
-            call=call,
-            given=mapping_of(block, "input"),
-        )
+        more = {"tool": tool, "call": call, "given": mapping_of(block, "input")}
+        said = Verdict(Speaker.AGENT, Manner.CALL, "")
+        return self._turn(line, Role.CALL, said, self._prompt, f"call:{call}", **more)
 
     def _system(self, line: Mapping[str, Any]) -> Iterator[Turn]:
         if line.get("subtype") == "compact_boundary":
-            facts = mapping_of(line, "compactMetadata")
-            trigger = text_of(facts, "trigger")
+            trigger = text_of(mapping_of(line, "compactMetadata"), "trigger")
             text = f"compacted ({trigger})" if trigger else "compacted"
             yield self._turn(line, Role.NOTE, Verdict(Speaker.HARNESS, Manner.BOUNDARY, text), "")
 
@@ -262,13 +222,16 @@ class ClaudeReader(Reader):
         self._queue.arrived(verdict.words)
         if verdict.speaker is Speaker.PERSON and text.strip() and not self._queue.was_told(verdict.words):
             verdict = verdict._replace(manner=Manner.QUEUED)
-            yield from self._between([self._prompted(line, verdict, text_of(line, "promptId"))])
+            turn = self._prompted(line, verdict, text_of(line, "promptId"))
+            yield from [*self._released(closes=False), turn]
 
     def _queued(self, line: Mapping[str, Any]) -> Iterator[Turn]:
         """What waits until the agent is free, or is handed to it in the middle of its work."""
-        yield from self._between(list(map(self._from_queue, self._queue.changed(line))))
+        turns = [self._from_queue(prompt) for prompt in self._queue.changed(line)]
+        if turns:  # what the agent said before is not its last word
+            yield from [*self._released(closes=False), *turns]
 
-    def _from_queue(self, prompt: Waiting) -> Turn:
+    def _from_queue(self, prompt: _Waiting) -> Turn:
         """A prompt of which nothing but the queue tells. Copies of a conversation keep its time."""
         manner = Manner.AFTER_INTERRUPTION if self.stopped else Manner.QUEUED
         self.stopped = False
@@ -280,62 +243,35 @@ class ClaudeReader(Reader):
     def _named(self, line: Mapping[str, Any]) -> Iterator[Turn]:
         """The conversation's title, and the pull requests that came of it."""
         kind, session = line.get("type"), text_of(line, "sessionId") or self.session
+        manner, text = Manner.TITLE, ""
         if kind == "pr-link":
-            said = Verdict(
-                Speaker.HARNESS, Manner.PULL_REQUEST, f"pull request {text_of(line, 'prUrl')}".strip()
-            )
-            yield self._aside(session, said, f"{said.manner}:{session}")
-            return
-        title = text_of(line, "customTitle") or text_of(line, "aiTitle") or text_of(line, "summary")
-        if kind == "summary" and text_of(line, "leafUuid") not in self._leaves:
-            return  # of another conversation
-        if title.strip() and (name := Chain().grow(title)) != self._title:
-            self._title = name
-            said = Verdict(Speaker.HARNESS, Manner.TITLE, title)
-            yield self._aside(session, said, f"{said.manner}:{session}")
+            manner, text = Manner.PULL_REQUEST, f"pull request {text_of(line, 'prUrl')}".strip()
+        elif kind != "summary" or text_of(line, "leafUuid") in self._leaves:  # else of another conversation
+            title = text_of(line, "customTitle") or text_of(line, "aiTitle") or text_of(line, "summary")
+            if title.strip() and (name := Chain().grow(title)) != self._title:
+                self._title, text = name, title
+        if text:
+            yield self._aside(session, Verdict(Speaker.HARNESS, manner, text), f"{manner}:{session}")
 
     def _aside(
         self, session: str, said: Verdict, anchor: str, at: datetime | None = None, role: Role = Role.NOTE
     ) -> Turn:
         """A turn that stands at no certain place in the conversation."""
-        return Turn(
-            session,
-            role,
-            said.words,
-            at or self._at,
-            said.speaker,
-            said.manner,
-            self.cwd,
-            self.branch,
-            anchors=(anchor,),
-        )
+        place, anchors = (self.cwd, self.branch), (anchor,)
+        return Turn(session, role, said.words, at or self._at, said.speaker, said.manner, *place, anchors)
 
     def _turn(
-        self,
-        line: Mapping[str, Any],
-        role: Role,
-        said: Verdict,
-        prompt: str,
-        *,
-        anchors: tuple[str, ...] = (),
-        tool: str = "",
-        call: str = "",
-        given: Mapping[str, Any] | None = None,
-        failed: bool = False,
-        interrupted: bool = False,
+        self, line: Mapping[str, Any], role: Role, said: Verdict, prompt: str, own: str = "", **more: Any
     ) -> Turn:
-        stamp = text_of(line, "timestamp")
+        """One turn of a line; `own` is the agent's id of it, behind its kind: `call:…`."""
+        stamp, cwd, branch = text_of(line, "timestamp"), text_of(line, "cwd"), text_of(line, "gitBranch")
         self._at = moment_of(stamp) or self._at
+        self.cwd, self.branch = cwd or self.cwd, branch or self.branch
         session = text_of(line, "sessionId") or self.session
         subagent = text_of(line, "agentId")
-        uuid = text_of(line, "uuid")
         # One line may hold several blocks: its uuid names the line, the text the block.
-        if uuid:
-            anchors = (f"uuid:{uuid}", *anchors)
-        cwd = text_of(line, "cwd")
-        branch = text_of(line, "gitBranch")
-        self.cwd, self.branch = cwd or self.cwd, branch or self.branch
-        anchors = (*anchors, f"after:{self.chain.grow(stamp, cwd, role, said.words)}")
+        ids = (f"uuid:{text_of(line, 'uuid')}", own)
+        anchors = [id_ for id_ in ids if id_ and not id_.endswith(":")]
         return Turn(
             session=f"agent-{subagent}" if subagent else session,
             role=role,
@@ -345,15 +281,11 @@ class ClaudeReader(Reader):
             manner=said.manner,
             cwd=cwd,
             branch=branch,
-            anchors=anchors,
-            tool=tool,
-            call=call,
-            given=given or {},
-            failed=failed,
-            interrupted=interrupted,
+            anchors=(*anchors, f"after:{self.chain.grow(stamp, cwd, role, said.words)}"),
             prompt=prompt,
             subagent=subagent,
             parent=session if subagent else "",
+            **more,
         )
 
     def _unspilled(self, line: Mapping[str, Any], text: str) -> str:
@@ -367,15 +299,95 @@ class ClaudeReader(Reader):
         return text
 
 
-def summary_text(text: str) -> str:
-    """A compaction's summary without the sentences that the agent puts around it."""
-    body = _REMINDER.sub("", _SUMMARY_HEAD.sub("", text, count=1))
-    return _SUMMARY_TAIL.sub("", body).strip() or text.strip()
-
-
 def _head(path: Path) -> str:
     try:
         with path.open("rb") as handle:
             return handle.read(_SPILLED_CHARACTERS).decode("utf-8", "replace")
     except OSError:
         return ""
+
+
+# --- prompts that wait while the agent works: which of them stand nowhere else in the transcript
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """One prompt in the queue, the line that put it there, and whether the agent worked meanwhile."""
+
+    text: str
+    line: Mapping[str, Any]
+    worked: bool = False
+
+
+class _Queue:
+    """The prompts that wait, oldest first.
+
+    A prompt is put into the queue; then it is submitted (its own line follows), handed to the agent in the
+    middle of its work (in older versions nothing follows), or taken back by the person. `told` names what
+    was told from the queue since a person last spoke, by hashes.
+    """
+
+    def __init__(self, told: set[str]) -> None:
+        self.told = told
+        self._waiting: list[_Waiting] = []
+        self._submitted: list[_Waiting] = []
+
+    @property
+    def waits(self) -> bool:
+        """Whether anything is in it that its own line may still tell."""
+        return bool(self._waiting or self._submitted)
+
+    def works(self) -> None:
+        """The agent said or did something."""
+        for prompt in self._waiting:
+            prompt.worked = True
+
+    def changed(self, line: Mapping[str, Any]) -> list[_Waiting]:
+        """Take note of one operation; returns the person's prompts that nothing else will tell."""
+        operation, text = line.get("operation"), text_of(line, "content")
+        if operation == "enqueue":
+            self._waiting.append(_Waiting(text, line))
+        elif operation == "popAll":
+            self._waiting.clear()  # taken back before the agent saw them
+        elif operation in ("dequeue", "remove") and self._waiting:
+            same = (prompt for prompt in self._waiting if text and prompt.text == text)
+            prompt = next(same, self._waiting[0])
+            self._waiting.remove(prompt)
+            if operation == "remove":
+                return list(self._tell([prompt]))
+            self._submitted.append(prompt)
+        return []
+
+    def arrived(self, text: str) -> _Waiting | None:
+        """The prompt that waited and now has its own line, alone or together with others."""
+        said = text.strip()
+        submitted = [prompt for prompt in self._submitted if prompt.text.strip() in said]
+        waiting = [prompt for prompt in self._waiting if prompt.text.strip() == said][:1]
+        found = submitted or waiting
+        self._submitted = [prompt for prompt in self._submitted if prompt not in found]
+        self._waiting = [prompt for prompt in self._waiting if prompt not in found]
+        return found[0] if found else None
+
+    def rest(self) -> list[_Waiting]:
+        """The person's prompts that are left; their own lines are not expected any more."""
+        prompts = [*self._submitted, *self._waiting]
+        self._submitted, self._waiting = [], []
+        return list(self._tell(prompts))
+
+    def was_told(self, text: str) -> bool:
+        """Whether these words were already told from the queue; each is asked for once."""
+        name = _name(text)
+        known = name in self.told
+        self.told.discard(name)
+        return known
+
+    def _tell(self, prompts: list[_Waiting]) -> Iterator[_Waiting]:
+        for prompt in prompts:
+            verdict = speaker.of_prompt(prompt.text)
+            if verdict.speaker is Speaker.PERSON and prompt.text.strip():
+                self.told.add(_name(verdict.words))
+                yield _Waiting(verdict.words, prompt.line, worked=True)
+
+
+def _name(text: str) -> str:
+    return hashlib.blake2b(text.strip().encode("utf-8", "replace"), digest_size=8).hexdigest()

@@ -7,9 +7,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from claude_memory.transcripts.lines import document as parsed
-from claude_memory.transcripts.model import Chain, Role, Turn, joined_text, mapping_of, moment_of, text_of
-from claude_memory.transcripts.plain import Reader
+from claude_memory.transcripts.model import (
+    Chain,
+    Reader,
+    Role,
+    Turn,
+    joined_text,
+    mapping_of,
+    moment_of,
+    text_of,
+)
+from claude_memory.transcripts.sources import json_object
 from claude_memory.understand.speaker import Speaker, of_texts
 
 _PICTURE = re.compile(r"\s*</?image\b[^>]*>\s*")
@@ -47,8 +55,7 @@ class CodexReader(Reader):
         self.cwd = text_of(meta, "cwd") or self.cwd
         self.branch = text_of(mapping_of(meta, "git"), "branch") or self.branch
         self.chain = Chain(text_of(meta, "forked_from_id") or self.session)
-        source = meta.get("source")
-        spawned = mapping_of(mapping_of({"": source}, ""), "subagent")
+        spawned = mapping_of(mapping_of(meta, "source"), "subagent")
         if spawned or text_of(meta, "thread_source") == "subagent":
             self.parent = text_of(mapping_of(spawned, "thread_spawn"), "parent_thread_id") or "codex"
 
@@ -103,7 +110,7 @@ class CodexReader(Reader):
 
 def _given(arguments: Any) -> Any:
     """A call's input; a command given as a list of words becomes a line."""
-    found = parsed(arguments.encode("utf-8", "replace")) if isinstance(arguments, str) else arguments
+    found = json_object(arguments.encode("utf-8", "replace")) if isinstance(arguments, str) else arguments
     if found is None:
         return arguments
     command = found.get("command") if isinstance(found, Mapping) else None
@@ -118,7 +125,8 @@ def _given(arguments: Any) -> Any:
 
 def _output(output: Any) -> tuple[str, bool]:
     """A tool's answer and whether it failed; older versions wrap it in JSON."""
-    found = parsed(output.encode("utf-8", "replace")) if _is_object(output) else output
+    wrapped = isinstance(output, str) and output.startswith('{"')
+    found = json_object(output.encode("utf-8", "replace")) if wrapped else output
     if isinstance(found, Mapping):
         code = mapping_of(found, "metadata").get("exit_code")
         text = joined_text(found.get("output")) or joined_text(found.get("content"))
@@ -126,7 +134,3 @@ def _output(output: Any) -> tuple[str, bool]:
     text = joined_text(output)
     code_line = re.search(r"^(?:Process exited with code|Exit code:?) (\d+)$", text[:400], re.MULTILINE)
     return text, code_line is not None and code_line.group(1) != "0"
-
-
-def _is_object(output: Any) -> bool:
-    return isinstance(output, str) and output.startswith('{"')

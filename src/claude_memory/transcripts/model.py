@@ -1,19 +1,22 @@
-"""What readers give: turns of a conversation, in order, whatever agent wrote them.
+"""What readers give, and what the readers of all agents share.
 
-Values only. A turn is raw: nothing here is redacted, bounded or fit to be stored.
+A turn is one thing said or done, whatever agent wrote it: raw, neither redacted nor bounded. `Reader` knows
+order, times, and which text is the last word to a prompt. What a reader does not know it passes over; it
+never raises.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from claude_memory.understand.speaker import Manner, Speaker, Verdict, of_prompt
+from claude_memory.understand.speaker import Manner, Speaker, Verdict, of_prompt, of_texts
 
 
 class Role(StrEnum):
@@ -75,11 +78,6 @@ def prompt_role(said: Verdict) -> Role:
     return Role.TASK if passes else Role.USER
 
 
-def closing(turn: Turn) -> Turn:
-    """An agent's text that turned out to be its last word to a prompt."""
-    return replace(turn, final=True, manner=Manner.CLOSING)
-
-
 class Chain:
     """A name for everything said so far: copies of a conversation share it, other conversations never do."""
 
@@ -91,6 +89,9 @@ class Chain:
         seed = "\0".join((self.name, *map(str, parts))).encode("utf-8", "replace")
         self.name = hashlib.blake2b(seed, digest_size=16).hexdigest()
         return self.name
+
+
+# --- members of a document that may hold anything
 
 
 def text_of(value: Mapping[str, Any], key: str) -> str:
@@ -118,10 +119,9 @@ def moment_of(value: Any) -> datetime | None:
             found = datetime.fromisoformat(value)
             return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            seconds = value / 1000 if abs(value) > 1e11 else value
-            return datetime.fromtimestamp(seconds, UTC)
+            return datetime.fromtimestamp(value / 1000 if abs(value) > 1e11 else value, UTC)
     except (ValueError, OverflowError, OSError):
-        return None
+        pass
     return None
 
 
@@ -135,10 +135,8 @@ def joined_text(content: Any) -> str:
     """The texts of a message's content: a string, or a list of blocks; pictures leave a mark."""
     if isinstance(content, str):
         return content
-    if not isinstance(content, list):
-        return ""
     parts = []
-    for block in content:
+    for block in content if isinstance(content, list) else ():
         if isinstance(block, str):
             parts.append(block)
         elif isinstance(block, dict):
@@ -147,3 +145,127 @@ def joined_text(content: Any) -> str:
             elif block.get("type") in ("image", "input_image", "document"):
                 parts.append(f"[{block['type']}]")
     return "\n".join(parts)
+
+
+# --- what all readers share
+
+_ANSWERED = (Role.USER, Role.TASK, Role.SUMMARY, Role.NOTE)
+_SPEAKERS = {
+    Role.ASSISTANT: (Speaker.AGENT, Manner.SAID),
+    Role.CALL: (Speaker.AGENT, Manner.CALL),
+    Role.RESULT: (Speaker.TOOL, Manner.RESULT),
+    Role.TASK: (Speaker.AGENT, Manner.TASK),
+    Role.SUMMARY: (Speaker.AGENT, Manner.CONTINUATION),
+    Role.NOTE: (Speaker.HARNESS, Manner.BOUNDARY),
+}
+
+
+class Reader(ABC):
+    """Turns one agent's documents into turns; a subclass says what a document holds."""
+
+    def __init__(self, source: SourceFile, state: Mapping[str, Any]) -> None:
+        self.source = source
+        self.session = text_of(state, "session") or source.path.stem.removesuffix(".jsonl")
+        self.cwd = text_of(state, "cwd")
+        self.branch = text_of(state, "branch")
+        self.parent = text_of(state, "parent")
+        self._at = moment_of(state.get("at")) or datetime.fromtimestamp(source.modified_ns / 1e9, UTC)
+        self.chain = Chain(text_of(state, "chain"))
+        self.stopped = state.get("stopped") is True  # the person interrupted the agent and said nothing since
+        self._held: Turn | None = None  # the agent's text that may be its last word to a prompt
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is held back, so that reading may pause here."""
+        return self._held is None
+
+    def state(self) -> dict[str, Any]:
+        """What must be known to go on from here: ids, times and folders, never what was said."""
+        known = {"session": self.session, "cwd": self.cwd, "branch": self.branch, "parent": self.parent}
+        return {**known, "chain": self.chain.name, "stopped": self.stopped, "at": self._at.isoformat()}
+
+    def feed(self, document: Mapping[str, Any]) -> list[Turn]:
+        """The turns that are certain with this document."""
+        return [turn for new in self.turns(document) for turn in self._settle(new)]
+
+    def finish(self) -> list[Turn]:
+        """What was held back: at the end of the file the last text is the reply."""
+        return self._released(closes=True)
+
+    @abstractmethod
+    def turns(self, document: Mapping[str, Any]) -> Iterator[Turn]:
+        """The turns of one document, in order."""
+
+    def _settle(self, turn: Turn) -> Iterator[Turn]:
+        held, says = self._held, turn.role is Role.ASSISTANT and not turn.failed
+        if held is not None and says and turn.text == held.text:
+            return  # the same record, written again because it grew
+        other = held is not None and turn.session != held.session
+        yield from self._released(closes=other or turn.role in _ANSWERED)
+        if says:
+            self._held = turn
+        else:
+            yield turn
+
+    def _released(self, *, closes: bool) -> list[Turn]:
+        held, self._held = self._held, None
+        if held is None:
+            return []
+        return [replace(held, final=True, manner=Manner.CLOSING) if closes else held]
+
+    def prompt(
+        self,
+        texts: Iterable[str],
+        at: Any = None,
+        *,
+        own: str = "",
+        facts: Mapping[str, Any] | None = None,
+        queued: bool = False,
+    ) -> Iterator[Turn]:
+        """The turn of what the agent was given as a prompt; none if a program only reminded it."""
+        side = {"isSidechain": True} if self.parent else {}
+        said = of_texts(texts, {**(facts or {}), **side})
+        if said is None:
+            return
+        speaker, manner, words = said
+        if speaker is Speaker.PERSON:
+            if self.stopped or queued:
+                manner = Manner.AFTER_INTERRUPTION if self.stopped else Manner.QUEUED
+            self.stopped = False
+        yield self.turn(prompt_role(said), words, at, own=own, speaker=speaker, manner=manner)
+
+    def turn(self, role: Role, text: str, at: Any = None, *, own: str = "", **more: Any) -> Turn:
+        """One turn of this conversation. `own` is the agent's id of it, if it has one."""
+        if "speaker" not in more:
+            more["speaker"], more["manner"] = _SPEAKERS[role]
+        self._at = moment_of(at) or self._at
+        after = f"after:{self.chain.grow(at, self.cwd, role, own, text)}"
+        return Turn(
+            session=self.session,
+            role=role,
+            text=text,
+            at=self._at,
+            cwd=self.cwd,
+            branch=self.branch,
+            anchors=(own, after) if own else (after,),
+            parent=self.parent,
+            subagent=self.session if self.parent else "",
+            **more,
+        )
+
+    def tool(self, name: str, id_: str, given: Any, answer: str, at: Any, *, failed: bool) -> Iterator[Turn]:
+        """A tool call, and what it answered if that is known already."""
+        yield self.call(name, id_, given, at)
+        if answer:
+            yield self.result(id_, answer, at, failed=failed, tool=name)
+
+    def call(self, tool: str, id_: str, given: Any, at: Any = None) -> Turn:
+        """A tool call; an input that is no object is kept as its one member."""
+        shown = given if isinstance(given, Mapping) else {"input": given} if given else {}
+        own = f"call:{id_}" if id_ else ""
+        return self.turn(Role.CALL, "", at, own=own, tool=tool, call=id_, given=shown)
+
+    def result(self, id_: str, text: str, at: Any = None, *, failed: bool = False, tool: str = "") -> Turn:
+        """What a tool answered."""
+        own = f"result:{id_}" if id_ else ""
+        return self.turn(Role.RESULT, text, at, own=own, tool=tool, call=id_, failed=failed)
