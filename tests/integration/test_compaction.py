@@ -16,7 +16,7 @@ from claude_memory import Memory, NewMemory
 from claude_memory.capture.spool import Spool
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Kind, MemoryFilter, ProjectId, SearchScope, SessionId
-from claude_memory.store.sqlite.archive import SqliteArchive
+from claude_memory.store.sql.archive import SqlArchive
 from claude_memory.summaries import keeping
 from claude_memory.summaries.finding import Compactions, open_summary
 from claude_memory.summaries.keeping import Material
@@ -247,7 +247,7 @@ def test_a_kill_at_any_moment_leaves_the_same_files_in_the_end(
         "before the file": (Shelf, "_write"),
         "after the file": (Shelf, "_describe"),
         "before the memories": (keeping, "memories"),
-        "before the mark": (SqliteArchive, "summed_up"),
+        "before the mark": (SqlArchive, "summed_up"),
     }[point]
     with monkeypatch.context() as patch:
         patch.setattr(*target, killed)

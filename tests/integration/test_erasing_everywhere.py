@@ -30,7 +30,8 @@ from claude_memory.notes.places import project_files
 from claude_memory.redact.erasure import ERASED, Hashed, Sentences, holds, says, sentence_hash, without
 from claude_memory.store.archive_model import EventFilter
 from claude_memory.store.lifecycle_model import Relation
-from claude_memory.store.sqlite import schema, sweep
+from claude_memory.store.sql import sweep
+from claude_memory.store.sqlite import schema
 
 SENTENCE = 'The launch codeword of Zanzibarine is "Blue Heron", said at the café'
 OTHER = "The staging box is called otter and listens on port 8443"

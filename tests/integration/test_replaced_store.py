@@ -117,7 +117,7 @@ def test_a_commit_into_a_file_that_was_just_replaced_counts_for_nothing(
     memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The drain unlinks a captured event only when it is in the file that others see."""
-    from claude_memory.store.sqlite import write
+    from claude_memory.store.sql import write
 
     memory.remember(NewMemory(body="first"))
     made = backup.create(memory.home, memory.store, tmp_path / "made.zip")
@@ -143,7 +143,7 @@ def test_a_commit_into_a_file_that_was_just_replaced_counts_for_nothing(
 def test_a_store_that_was_replaced_while_it_was_written_says_so(
     memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from claude_memory.store.sqlite import erase
+    from claude_memory.store.sql import erase
 
     [id_] = memory.remember_many([NewMemory(body="first")])
     copy = tmp_path / "copy.db"

@@ -17,7 +17,7 @@ from claude_memory.errors import ConfigFault, SchemaTooNew, StoreBusy, StoreCorr
 from claude_memory.model import Kind, MemoryFilter, MemoryId, ProjectIdentity, SearchScope, StoredMemory
 from claude_memory.settings import Settings
 from claude_memory.store import database_path, open_store
-from claude_memory.store.sqlite.connection import on_network
+from claude_memory.store.sqlite.connection import SqliteDatabase, on_network
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 IDENTITY = ProjectIdentity(("path:/srv/app",), "app", "/srv/app")
@@ -136,8 +136,8 @@ def test_a_project_seen_while_locked_is_the_same_once_written(home, store):
 def test_writing_while_locked_is_busy_and_says_so(store, held, monkeypatch):
     monkeypatch.setattr("claude_memory.store.sqlite.connection.BUSY_TIMEOUT_MS", 50)
     one = memory(store, "m1", "x")
-    with pytest.raises(StoreBusy, match="try again"):
-        store._connections.writing(busy_timeout_ms=50).__enter__()
+    with store.hurried(50), pytest.raises(StoreBusy, match="try again"):
+        store._connections.writing().__enter__()
     assert one.id == "m1"
 
 
@@ -208,7 +208,7 @@ def test_a_read_only_home_can_be_read(home, store):
 def test_a_read_only_file_system_can_be_read(home, store, monkeypatch):
     store.memories.add([memory(store, "m1", "zebra")])
     store.close()
-    real_open, real_connection = os.open, apsw.Connection
+    real_open, real_connection = os.open, SqliteDatabase
 
     def refuse_writing(path, flags, *rest, **named):
         if flags & (os.O_RDWR | os.O_WRONLY | os.O_CREAT):
@@ -221,7 +221,7 @@ def test_a_read_only_file_system_can_be_read(home, store, monkeypatch):
         return real_connection(name, flags=flags)
 
     monkeypatch.setattr(os, "open", refuse_writing)
-    monkeypatch.setattr("claude_memory.store.sqlite.connection.apsw.Connection", only_immutable)
+    monkeypatch.setattr("claude_memory.store.sqlite.connection.SqliteDatabase", only_immutable)
     _assert_readable_only(home)
 
 

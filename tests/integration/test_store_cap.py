@@ -14,7 +14,7 @@ from claude_memory.lifecycle import retention
 from claude_memory.platform import logs
 from claude_memory.settings import Settings
 from claude_memory.store.model import MadeRoom
-from claude_memory.store.sqlite import room
+from claude_memory.store.sql import room
 
 
 def noise(seed: int, length: int) -> str:
@@ -113,7 +113,7 @@ def typed(memory: Memory) -> int:
 
 def used(memory: Memory) -> int:
     with memory.store._connections.reading() as db:  # type: ignore[attr-defined]
-        return room.used_bytes(db)
+        return db.used_bytes()
 
 
 def test_under_the_cap_nothing_goes(full: Memory) -> None:

@@ -26,6 +26,8 @@ def packed(text: str) -> str | bytes:
 
 def unpacked(body: str | bytes) -> str:
     """The text of a kept body."""
+    if not body:
+        return ""
     if isinstance(body, str):
         return body
     if body.startswith(_ZSTANDARD):

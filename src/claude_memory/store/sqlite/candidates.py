@@ -12,18 +12,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import apsw
-
 from claude_memory.model import MemoryFilter, PassageId, SearchScope
 from claude_memory.store.model import TermStatistics, VectorScan
 from claude_memory.store.records import to_json
+from claude_memory.store.sql import rows
 from claude_memory.store.sqlite import keys as index_keys
-from claude_memory.store.sqlite import rows
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from claude_memory.store.sql.database import Database
     from claude_memory.store.sqlite.matrix import Matrices
 
 # Scored per query, at about 1 µs each; stores of some thousand passages are searched exhaustively. On
@@ -56,7 +55,7 @@ class Posting(NamedTuple):
     floor: int = 0
 
 
-def term_statistics(db: apsw.Connection, scope: SearchScope, terms: Iterable[str]) -> TermStatistics:
+def term_statistics(db: Database, scope: SearchScope, terms: Iterable[str]) -> TermStatistics:
     """How many passages there are, how long they are, and how many hold each term."""
     spaces = rows.spaces_of(db, scope)
     passages, length = _totals(db, spaces)
@@ -66,20 +65,20 @@ def term_statistics(db: apsw.Connection, scope: SearchScope, terms: Iterable[str
     return TermStatistics(passages, length / passages if passages else 0.0, frequency)
 
 
-def _totals(db: apsw.Connection, spaces: Sequence[int]) -> tuple[int, float]:
+def _totals(db: Database, spaces: Sequence[int]) -> tuple[int, float]:
     statement = """SELECT coalesce(sum(passages), 0), coalesce(sum(length), 0.0) FROM spaces
         WHERE number IN (SELECT value FROM json_each(?))"""
     passages, length = next(db.execute(statement, (rows.id_list(spaces),)))
     return int(passages), float(length)
 
 
-def _frequencies(db: apsw.Connection, keys: Sequence[str]) -> dict[str, int]:
+def _frequencies(db: Database, keys: Sequence[str]) -> dict[str, int]:
     statement = "SELECT term, passages FROM lexicon WHERE term IN (SELECT value FROM json_each(?))"
     return dict(db.execute(statement, (to_json(keys),)))
 
 
 def by_words(
-    db: apsw.Connection, scope: SearchScope, filter_: MemoryFilter, terms: Mapping[str, float], limit: int
+    db: Database, scope: SearchScope, filter_: MemoryFilter, terms: Mapping[str, float], limit: int
 ) -> list[PassageId]:
     """Passages that hold at least one term, likeliest first."""
     if limit <= 0 or not terms:
@@ -98,7 +97,7 @@ def by_words(
 
 
 def _within_filter(
-    db: apsw.Connection,
+    db: Database,
     spaces: Sequence[int],
     filter_: MemoryFilter,
     found: Mapping[int, list[Posting]],
@@ -109,9 +108,7 @@ def _within_filter(
     return [PassageId(id_) for id_ in _ranked(db, found, limit, allowed)]
 
 
-def _postings(
-    db: apsw.Connection, spaces: Sequence[int], terms: Mapping[str, float]
-) -> dict[int, list[Posting]]:
+def _postings(db: Database, spaces: Sequence[int], terms: Mapping[str, float]) -> dict[int, list[Posting]]:
     """Per space the terms that occur there, rarest first, with their weight in the whole scope."""
     keys = {(space, term): index_keys.key(space, term) for term in terms for space in spaces}
     known = _frequencies(db, list(keys.values()))
@@ -126,7 +123,7 @@ def _postings(
     return {space: sorted(postings) for space, postings in found.items()}
 
 
-def _affordable(db: apsw.Connection, postings: Sequence[Posting]) -> list[Posting]:
+def _affordable(db: Database, postings: Sequence[Posting]) -> list[Posting]:
     """The rarest terms, as many as the budget allows: they decide a ranking anyway.
 
     What is left goes to the next ones, read for the newest passages only: words that are everywhere
@@ -148,7 +145,7 @@ def _affordable(db: apsw.Connection, postings: Sequence[Posting]) -> list[Postin
 
 
 def _ranked(
-    db: apsw.Connection, plan: Mapping[int, list[Posting]], limit: int, allowed: Sequence[int] | None = None
+    db: Database, plan: Mapping[int, list[Posting]], limit: int, allowed: Sequence[int] | None = None
 ) -> list[int]:
     """Passages by their summed scores over all spaces; equal ones newest first."""
     total = int(db.execute("SELECT coalesce(sum(passages), 0) FROM spaces").get)
@@ -160,7 +157,7 @@ def _ranked(
 
 
 def _scored(
-    db: apsw.Connection, postings: Sequence[Posting], total: int, limit: int, allowed: Sequence[int] | None
+    db: Database, postings: Sequence[Posting], total: int, limit: int, allowed: Sequence[int] | None
 ) -> list[tuple[float, int]]:
     values: dict[str, Any] = {"limit": limit}
     parts = []
@@ -190,9 +187,7 @@ def _fts5_idf(passages: int, holding: int) -> float:
     return value if value > 0 else 1e-6
 
 
-def _first_passing(
-    db: apsw.Connection, filter_: MemoryFilter, ranked: Sequence[int], limit: int
-) -> list[PassageId]:
+def _first_passing(db: Database, filter_: MemoryFilter, ranked: Sequence[int], limit: int) -> list[PassageId]:
     """The first `limit` that the filter lets through."""
     found: list[PassageId] = []
     start, size = 0, 2 * limit
@@ -204,7 +199,7 @@ def _first_passing(
     return found[:limit]
 
 
-def _passing(db: apsw.Connection, filter_: MemoryFilter, ids: Sequence[int]) -> set[int]:
+def _passing(db: Database, filter_: MemoryFilter, ids: Sequence[int]) -> set[int]:
     """Those of some passages that the filter lets through."""
     condition, values = rows.filter_sql(filter_)
     statement = f"""SELECT q.id FROM json_each(:ids) wanted JOIN passages q ON q.id = wanted.value
@@ -212,7 +207,7 @@ def _passing(db: apsw.Connection, filter_: MemoryFilter, ids: Sequence[int]) -> 
     return {id_ for (id_,) in db.execute(statement, {**values, "ids": rows.id_list(ids)})}
 
 
-def _all_passing(db: apsw.Connection, spaces: Sequence[int], filter_: MemoryFilter) -> list[int]:
+def _all_passing(db: Database, spaces: Sequence[int], filter_: MemoryFilter) -> list[int]:
     """Every passage of some spaces that the filter lets through."""
     condition, values = rows.filter_sql(filter_)
     statement = f"""SELECT q.id FROM memories m JOIN passages q ON q.memory = m.number
@@ -220,13 +215,13 @@ def _all_passing(db: apsw.Connection, spaces: Sequence[int], filter_: MemoryFilt
     return [id_ for (id_,) in db.execute(statement, {**values, "spaces": rows.id_list(spaces)})]
 
 
-def vector_of(db: apsw.Connection, near: bytes | PassageId, model: str) -> bytes:
+def vector_of(db: Database, near: bytes | PassageId, model: str) -> bytes:
     """A vector as it is given, or that of a passage; empty if it has none of this model."""
     return near if isinstance(near, bytes) else bytes(db.execute(_VECTOR, (near, model)).get or b"")
 
 
 def cosines(
-    db: apsw.Connection, near: bytes | PassageId, model: str, ids: Sequence[PassageId]
+    db: Database, near: bytes | PassageId, model: str, ids: Sequence[PassageId]
 ) -> dict[PassageId, float]:
     """How near passages are to a vector or a passage."""
     vector = vector_of(db, near, model)
@@ -243,7 +238,7 @@ def cosines(
 
 
 def by_vector(
-    db: apsw.Connection,
+    db: Database,
     matrices: Matrices,
     scope: SearchScope,
     filter_: MemoryFilter,
@@ -277,7 +272,7 @@ def by_vector(
 
 
 def _nearest(
-    db: apsw.Connection,
+    db: Database,
     spaces: Sequence[int],
     filter_: MemoryFilter,
     passages: npt.NDArray[np.int64],

@@ -12,9 +12,9 @@ import contextlib
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import apsw
 
@@ -36,10 +36,85 @@ _READ_WRITE = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE
 _READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
 
+_CACHE_KB = 65_536  # random keys: the tree of a large history must stay in memory while it grows
+_RANGE_READ = 2_000  # words looked at that begin alike
+_BEGINNING = """SELECT term FROM (SELECT term, doc FROM message_terms
+      WHERE term >= :first AND term < :first || char(1114111) LIMIT :read) ORDER BY doc DESC LIMIT :limit"""
+_PUT_WORDS = "INSERT INTO message_index (rowid, body) VALUES (?, ?)"
+_DROP_WORDS = "INSERT INTO message_index (message_index, rowid, body) VALUES ('delete', ?, ?)"
+
+
+class SqliteDatabase(apsw.Connection):
+    """A connection, with what the shared parts of a store ask of a backend (`store.sql.database`)."""
+
+    user_space = 0
+    author = ""
+    settled = "1 = 1"  # one writer at a time: numbers are given in the order of commits
+    holding = (
+        "message_index i JOIN messages m ON m.number = i.rowid",
+        "i.message_index MATCH :question",
+        "i.rowid",
+    )
+
+    def entries(self) -> Any:
+        from claude_memory.store.sqlite.text_index import IndexWriter
+
+        return IndexWriter(self)
+
+    def tick(self, at_least: int) -> int:
+        last = int(self.execute("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'clock'").get or 0)
+        now = max(last, at_least) + 1
+        self.execute("INSERT OR REPLACE INTO meta VALUES ('clock', ?)", (str(now),))
+        return now
+
+    def count_on(self, latest: int) -> None:
+        self.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'changes'", (latest,))
+        if not self.changes():
+            self.execute("INSERT INTO sqlite_sequence VALUES ('changes', ?)", (latest,))
+
+    def message_numbers(self, count: int) -> Iterable[int]:
+        self.pragma("cache_size", -_CACHE_KB)
+        last = int(self.execute("SELECT seq FROM sqlite_sequence WHERE name = 'messages'").get or 0)
+        return range(last + 1, last + 1 + count)
+
+    def body(self, text: str) -> str | bytes:
+        from claude_memory.store.packing import packed
+
+        return packed(text)
+
+    def put_words(self, texts: Sequence[tuple[int, str]]) -> None:
+        self.executemany(_PUT_WORDS, texts)
+
+    def replace_words(self, message: int, before: str, after: str) -> None:
+        self.execute(_DROP_WORDS, (message, before))
+        self.execute(_PUT_WORDS, (message, after))
+
+    def question(self, words: Sequence[str]) -> str:
+        return " AND ".join(f'"{word}"' for word in words)
+
+    def word_counts(self, words: Iterable[str]) -> dict[str, int]:
+        statement = "SELECT doc FROM message_terms WHERE term = ?"
+        return {word: int(self.execute(statement, (word,)).get or 0) for word in words}
+
+    def message_count(self) -> int:
+        return int(self.execute("SELECT max(number) FROM messages").get or 0)
+
+    def words_beginning(self, start: str, limit: int) -> list[str]:
+        values = {"first": start, "read": _RANGE_READ, "limit": limit}
+        return [term for (term,) in self.execute(_BEGINNING, values)]
+
+    def used_bytes(self) -> int:
+        pages = self.pragma("page_count") - self.pragma("freelist_count")  # free ones are not used
+        return int(pages * self.pragma("page_size"))
+
+    def compact(self) -> None:
+        self.execute("INSERT INTO message_index (message_index) VALUES ('optimize')")
+
+
 class Opened(NamedTuple):
     """One connection, and which files it has open; `log` is None where it keeps none."""
 
-    db: apsw.Connection
+    db: SqliteDatabase
     file: tuple[int, int] | None
     log: tuple[int, int] | None
 
@@ -55,7 +130,7 @@ class Connections:
         self.when_replaced: Callable[[], None] | None = None
         self._before_migration: Callable[[int], None] | None = None
         self._local = threading.local()
-        self._all: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
+        self._all: weakref.WeakSet[SqliteDatabase] = weakref.WeakSet()
         self._guard = threading.Lock()
         self._closed = False
 
@@ -94,7 +169,7 @@ class Connections:
                     self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, files.FILE_MODE))
 
-    def get(self) -> apsw.Connection:
+    def get(self) -> SqliteDatabase:
         """This thread's connection, to the file that is at the path now."""
         found: Opened | None = getattr(self._local, "opened", None)
         if found is not None and not self._is_current(found):
@@ -138,7 +213,7 @@ class Connections:
             with contextlib.suppress(apsw.ReadOnlyError, apsw.CantOpenError):
                 # Before opening: if it is replaced in between, the next look sees a difference.
                 before = _identity(self.path)
-                db = self._configured(apsw.Connection(str(self.path), flags=_READ_WRITE))
+                db = self._configured(SqliteDatabase(str(self.path), flags=_READ_WRITE))
                 db.pragma("user_version")  # opens the log
                 is_logged = db.pragma("journal_mode") == "wal"
                 return Opened(db, before, _identity(_log_of(self.path)) if is_logged else None)
@@ -146,7 +221,7 @@ class Connections:
         before = _identity(self.path)
         return Opened(open_read_only(self.path), before, None)
 
-    def _configured(self, db: apsw.Connection) -> apsw.Connection:
+    def _configured(self, db: SqliteDatabase) -> SqliteDatabase:
         db.set_busy_timeout(self.patience_ms)
         journal = "delete" if on_network(self.path) else "wal"
         if db.pragma("journal_mode") != journal:
@@ -159,13 +234,13 @@ class Connections:
         return db
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[apsw.Connection]:
+    def reading(self) -> Iterator[SqliteDatabase]:
         """One consistent view of the store, whoever writes meanwhile."""
         with translated(self.path), transaction(self.get(), "BEGIN") as db:
             yield db
 
     @contextlib.contextmanager
-    def writing(self, *, busy_timeout_ms: int | None = None) -> Iterator[apsw.Connection]:
+    def writing(self) -> Iterator[SqliteDatabase]:
         """One transaction that is committed as a whole or not at all."""
         with translated(self.path):
             db = self.get()
@@ -173,8 +248,7 @@ class Connections:
                 why = "CLAUDE_MEMORY_READONLY is set" if reads_only() else "read-only"
                 raise StoreFault(f"{self.path} cannot be written: {why}")
             hurried = getattr(self._local, "patience_ms", None)
-            waits = (busy_timeout_ms, hurried, self.patience_ms)
-            db.set_busy_timeout(min(wait for wait in waits if wait is not None))
+            db.set_busy_timeout(min(hurried, self.patience_ms) if hurried is not None else self.patience_ms)
             try:
                 with transaction(db, "BEGIN IMMEDIATE"):
                     yield db
@@ -195,7 +269,7 @@ class Connections:
         finally:
             self._local.patience_ms = before
 
-    def checked(self, work: Callable[[apsw.Connection], T]) -> T:
+    def checked(self, work: Callable[[SqliteDatabase], T]) -> T:
         """Run work that manages its own transactions."""
         with translated(self.path):
             return work(self.get())
@@ -231,7 +305,7 @@ def _log_of(path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def transaction(db: apsw.Connection, begin: str) -> Iterator[apsw.Connection]:
+def transaction(db: SqliteDatabase, begin: str) -> Iterator[SqliteDatabase]:
     """Commit at the end; roll back whatever goes wrong, an interrupt included."""
     db.execute(begin)
     try:
@@ -243,15 +317,15 @@ def transaction(db: apsw.Connection, begin: str) -> Iterator[apsw.Connection]:
         raise
 
 
-def open_read_only(path: Path) -> apsw.Connection:
+def open_read_only(path: Path) -> SqliteDatabase:
     """Read a store whose folder cannot be written; a WAL database needs `immutable` for that."""
     uri = path.absolute().as_uri()
     try:
-        db = apsw.Connection(uri, flags=_READ_ONLY)
+        db = SqliteDatabase(uri, flags=_READ_ONLY)
         db.set_busy_timeout(BUSY_TIMEOUT_MS)
         db.pragma("user_version")
     except (apsw.CantOpenError, apsw.ReadOnlyError):
-        db = apsw.Connection(uri + "?immutable=1", flags=_READ_ONLY)
+        db = SqliteDatabase(uri + "?immutable=1", flags=_READ_ONLY)
         db.pragma("user_version")
     db.pragma("mmap_size", _MMAP_BYTES)
     return db

@@ -11,15 +11,22 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import apsw
 
 from claude_memory.errors import StoreBusy, StoreCorrupt, StoreFault
 from claude_memory.platform import files
 from claude_memory.store import records
-from claude_memory.store.model import Inspection, Integrity, StoreStats
-from claude_memory.store.sqlite import rows, schema
-from claude_memory.store.sqlite.connection import on_network, open_read_only, transaction, translated
+from claude_memory.store.model import Inspection, Integrity
+from claude_memory.store.sqlite import schema
+from claude_memory.store.sqlite.connection import (
+    SqliteDatabase,
+    on_network,
+    open_read_only,
+    transaction,
+    translated,
+)
 
 _OLDEST_LIBRARY = (3, 51, 3)  # before it, two connections that write can lose a WAL's head
 _LOCK_WAIT_MS = 2_000  # a drain's batch takes a tenth of that; who holds it longer is stuck
@@ -61,7 +68,7 @@ _TEXTS = f"""SELECT id, title, body FROM memories WHERE id NOT IN (SELECT record
     FROM changes WHERE sequence > {_MIRRORED} AND record ->> '$.memory.id' IS NOT NULL)"""
 
 
-def check(db: apsw.Connection, cache: Path) -> Integrity:
+def check(db: SqliteDatabase, cache: Path) -> Integrity:
     """SQLite's own full check, the links between tables, and the vector cache."""
     problems = [*_sqlite_problems(db), *_link_problems(db)]
     if cache.is_dir():
@@ -72,7 +79,7 @@ def check(db: apsw.Connection, cache: Path) -> Integrity:
     return Integrity(problems=tuple(problems[:_MOST_LINES]), vectors=dict(db.execute(_VECTORS)), **counts)
 
 
-def _sqlite_problems(db: apsw.Connection) -> Iterator[str]:
+def _sqlite_problems(db: SqliteDatabase) -> Iterator[str]:
     for (line,) in db.execute(f"PRAGMA integrity_check({_MOST_LINES})"):
         if line != "ok":
             yield f"SQLite: {line}"
@@ -80,38 +87,10 @@ def _sqlite_problems(db: apsw.Connection) -> Iterator[str]:
         yield f"row {rowid} of {table} points at a row of {parent} that is gone"
 
 
-def _link_problems(db: apsw.Connection) -> Iterator[str]:
+def _link_problems(db: SqliteDatabase) -> Iterator[str]:
     for what, statement in _WRONG.items():
         if count := db.execute(statement).get:
             yield f"{count} {what}"
-
-
-def stats(db: apsw.Connection, project: str | None, size_bytes: int) -> StoreStats:
-    """Counts, of one project or of all."""
-    one = {"project": project}
-    mine = ":project IS NULL OR project = (SELECT number FROM projects WHERE id = :project)"
-    theirs = f"memory IN (SELECT number FROM memories WHERE {mine})" if project else ":project IS NULL"
-    vectors = f"""SELECT n.id, count(*) FROM vectors v JOIN models n ON n.number = v.model
-        WHERE {f"v.passage IN (SELECT id FROM passages WHERE {theirs})" if project else theirs}
-        GROUP BY n.id"""
-    span = f"SELECT min(created_at), max(created_at) FROM memories WHERE {mine}"
-    oldest, newest = (None if at is None else rows.moment(at) for at in next(db.execute(span, one)))
-
-    def count(table: str, condition: str) -> int:
-        return int(db.execute(f"SELECT count(*) FROM {table} WHERE {condition}", one).get)
-
-    return StoreStats(
-        schema_version=int(db.pragma("user_version")),
-        events=count("events", mine),
-        memories=dict(db.execute(f"SELECT kind, count(*) FROM memories WHERE {mine} GROUP BY kind", one)),
-        projects=1 if project else count("projects", ":project IS NULL"),
-        sessions=count("sessions", mine),
-        passages=count("passages", theirs),
-        vectors=dict(db.execute(vectors, one)),
-        size_bytes=size_bytes,
-        oldest=oldest,
-        newest=newest,
-    )
 
 
 def inspect(path: Path, cache: Path, *, deep: bool) -> Inspection:
@@ -129,10 +108,10 @@ def inspect(path: Path, cache: Path, *, deep: bool) -> Inspection:
         return _counted(db, seen, cache, deep=deep)
 
 
-def _opened(path: Path) -> apsw.Connection:
+def _opened(path: Path) -> SqliteDatabase:
     """For writing where possible, only because closing then leaves no log file behind."""
     try:
-        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        db = SqliteDatabase(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
         db.set_busy_timeout(_LOCK_WAIT_MS)
         db.pragma("user_version")
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError):
@@ -140,7 +119,7 @@ def _opened(path: Path) -> apsw.Connection:
     return db
 
 
-def _lock(db: apsw.Connection, path: Path) -> str:
+def _lock(db: SqliteDatabase, path: Path) -> str:
     """A stuck writer makes everything look well until somebody writes, so ask for the lock."""
     if db.readonly("main"):
         return ""
@@ -167,7 +146,7 @@ def holder(path: Path) -> str:
     return "another process"
 
 
-def _counted(db: apsw.Connection, seen: Inspection, cache: Path, *, deep: bool) -> Inspection:
+def _counted(db: SqliteDatabase, seen: Inspection, cache: Path, *, deep: bool) -> Inspection:
     with contextlib.suppress(apsw.InterruptError), _bounded(db), transaction(db, "BEGIN"):
         memories, passages, entries = (int(db.execute(count).get) for count in _COUNTS.values())
         pending, last = next(db.execute(_CHANGES))
@@ -190,7 +169,7 @@ def _counted(db: apsw.Connection, seen: Inspection, cache: Path, *, deep: bool) 
 
 
 @contextlib.contextmanager
-def _bounded(db: apsw.Connection) -> Iterator[None]:
+def _bounded(db: SqliteDatabase) -> Iterator[None]:
     deadline = time.monotonic() + _LOOK_SECONDS
     db.set_progress_handler(lambda: time.monotonic() > deadline, 10_000)
     try:
@@ -204,7 +183,7 @@ def files_read(path: Path) -> dict[str, tuple[int, int]]:
     with _translated(path), contextlib.closing(open_read_only(path)) as db:
         if not db.table_exists("main", "import_files"):
             return {}
-        read = rows.fetch(db, "SELECT path, size, modified_ns FROM import_files")
+        read: Any = db.execute("SELECT path, size, modified_ns FROM import_files").fetchall()
     return {str(name): (int(size), int(modified)) for name, size, modified in read}
 
 
@@ -213,7 +192,7 @@ def is_sound(path: Path) -> bool:
     try:
         with _translated(path), contextlib.closing(_looked_at(path, "mode=ro")) as db:
             db.set_busy_timeout(_LOCK_WAIT_MS)
-            return rows.fetch(db, "PRAGMA integrity_check(1)") == [("ok",)]
+            return db.execute("PRAGMA integrity_check(1)").fetchall() == [("ok",)]
     except StoreCorrupt:
         return False
 
@@ -267,9 +246,9 @@ def own_words(path: Path) -> tuple[int, int]:
     return 0, 0
 
 
-def _looked_at(path: Path, how: str) -> apsw.Connection:
+def _looked_at(path: Path, how: str) -> SqliteDatabase:
     """`immutable` looks at the file alone, whatever lies beside it."""
-    return apsw.Connection(f"{path.absolute().as_uri()}?{how}", flags=_IMMUTABLE)
+    return SqliteDatabase(f"{path.absolute().as_uri()}?{how}", flags=_IMMUTABLE)
 
 
 @contextlib.contextmanager
@@ -284,7 +263,7 @@ def _translated(path: Path) -> Iterator[None]:
         raise StoreFault(f"{path} cannot be looked at: {fault}") from None
 
 
-def copy(db: apsw.Connection, target: Path) -> int:
+def copy(db: SqliteDatabase, target: Path) -> int:
     """Write a copy by SQLite's backup; the target appears only when it is whole. Returns its version."""
     files.private_folder(target.parent)
     temporary = target.with_name(f".{target.name[:100]}.{os.urandom(6).hex()}.tmp")
@@ -292,7 +271,7 @@ def copy(db: apsw.Connection, target: Path) -> int:
     mapped = db.pragma("mmap_size")
     db.pragma("mmap_size", 0)  # a mapped file counts as this process's memory, page by page
     try:
-        with contextlib.closing(apsw.Connection(str(temporary))) as copied:
+        with contextlib.closing(SqliteDatabase(str(temporary))) as copied:
             with copied.backup("main", db, "main") as backup:
                 while not backup.done:
                     backup.step(_PAGES_AT_ONCE)
@@ -309,7 +288,7 @@ def copy(db: apsw.Connection, target: Path) -> int:
     return version
 
 
-def copy_before_migration(db: apsw.Connection, version: int, folder: Path, keep: int) -> Path:
+def copy_before_migration(db: SqliteDatabase, version: int, folder: Path, keep: int) -> Path:
     """Keep a verified copy of a store that is about to change its schema."""
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     target = folder / f"pre-migration-{version}-{moment}.db"

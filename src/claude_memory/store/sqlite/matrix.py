@@ -19,15 +19,17 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import apsw
 import numpy as np
 import numpy.typing as npt
 
 from claude_memory.platform import files, locks
-from claude_memory.store.sqlite import rows
+from claude_memory.store.sql import rows
 from claude_memory.store.sqlite.cosine import Floats, Rows, Vectors, cosines, row_type, rows_of
+
+if TYPE_CHECKING:
+    from claude_memory.store.sql.database import Database
 
 _FORMAT = 2
 _APPEND_FROM = 256  # fewer rows are cheaper to read from the table than to write to a file
@@ -168,7 +170,7 @@ class Matrices:
         self._unwritable: set[Path] = set()
         self._guard = threading.Lock()
 
-    def of(self, db: apsw.Connection, space: int, model: int, dimension: int) -> Matrix:
+    def of(self, db: Database, space: int, model: int, dimension: int) -> Matrix:
         """The vectors of a space and model as a transaction sees them, from memory where nothing changed."""
         store, epoch = next(db.execute(_WANTED, (space,)))
         wanted = Manifest(str(store), int(epoch), space, model, dimension)
@@ -183,7 +185,7 @@ class Matrices:
             self._held[(space, model)] = held
             return held
 
-    def _written(self, db: apsw.Connection, file: MatrixFile, wanted: Manifest, held: Matrix) -> Matrix:
+    def _written(self, db: Database, file: MatrixFile, wanted: Manifest, held: Matrix) -> Matrix:
         """Bring the file up to date, if nobody else is at it; else go on from memory."""
         if file.manifest_path in self._unwritable:
             return held
@@ -200,7 +202,7 @@ class Matrices:
         self._held.clear()
 
 
-def _from_file(db: apsw.Connection, file: MatrixFile, wanted: Manifest) -> Matrix:
+def _from_file(db: Database, file: MatrixFile, wanted: Manifest) -> Matrix:
     """What is on disk, if it is a copy of this very store; else nothing yet."""
     manifest = file.manifest()
     if manifest and manifest.is_for(wanted) and manifest.last_seq <= db.execute(_GIVEN, ("vectors",)).get:
@@ -216,7 +218,7 @@ def _nothing(manifest: Manifest) -> Matrix:
     return Matrix(manifest, (none, none), 0, manifest.dead_seq)
 
 
-def _with_tail(db: apsw.Connection, held: Matrix, through: int = 1 << 62) -> Matrix:
+def _with_tail(db: Database, held: Matrix, through: int = 1 << 62) -> Matrix:
     """Add what was committed since: new vectors, and passages that are gone."""
     of = held.manifest
     added: Any = db.execute(_VECTORS, (of.model, of.space, held.last_seq, through, of.dimension))
@@ -230,7 +232,7 @@ def _with_tail(db: apsw.Connection, held: Matrix, through: int = 1 << 62) -> Mat
     return held
 
 
-def _write(db: apsw.Connection, file: MatrixFile, wanted: Manifest, held: Matrix) -> Matrix:
+def _write(db: Database, file: MatrixFile, wanted: Manifest, held: Matrix) -> Matrix:
     """Append the tail, or write all anew if what is on disk is not ours to go on from. Hold the lock."""
     current = file.manifest()
     if current and not held.is_bloated and current != held.manifest and current.is_for(wanted):
@@ -253,7 +255,7 @@ def cached(folder: Path) -> Iterator[MatrixFile]:
     return (MatrixFile(path.parent, path.stem) for path in sorted(folder.rglob("*.json")))
 
 
-def discard_outdated(db: apsw.Connection, folder: Path) -> None:
+def discard_outdated(db: Database, folder: Path) -> None:
     """Remove the files of spaces from which something was erased; they are made anew when next needed."""
     epochs: dict[Any, Any] = dict(db.execute("SELECT number, epoch FROM spaces"))
     for file in cached(folder):
@@ -262,7 +264,7 @@ def discard_outdated(db: apsw.Connection, folder: Path) -> None:
             file.discard()
 
 
-def damage(db: apsw.Connection, folder: Path) -> Iterator[str]:
+def damage(db: Database, folder: Path) -> Iterator[str]:
     """Matrices that say other than the table; made anew, they would be sound."""
     for file in cached(folder):
         manifest = file.manifest()

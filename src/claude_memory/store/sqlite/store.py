@@ -1,4 +1,4 @@
-"""The store in one SQLite file, in its four parts. What each method promises stands in `store.protocol`.
+"""The store in one SQLite file. What each method promises stands in `store.protocol`.
 
 What only writers need is imported where it is used: a hook that reads is in a hurry.
 """
@@ -6,37 +6,106 @@ What only writers need is imported where it is used: a hook that reads is in a h
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
-from datetime import UTC, datetime
-from functools import cached_property
+import threading
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from claude_memory.errors import NotFound, StoreFault
-from claude_memory.model import PersonId, Project, ProjectId, ProjectIdentity
-from claude_memory.store.records import moment_text
-from claude_memory.store.sqlite import projects
+from claude_memory.errors import StoreBusy
+from claude_memory.model import MemoryFilter, PassageId, ProjectId, SearchScope
+from claude_memory.store.sql.base import SqlStore, counted
+from claude_memory.store.sql.memories import SqlMemories
+from claude_memory.store.sqlite import candidates
 from claude_memory.store.sqlite.connection import Connections
-from claude_memory.store.sqlite.memories import SqliteMemories
 
 if TYPE_CHECKING:
-    from claude_memory.store.model import Added, Change, Integrity, StoreStats
-    from claude_memory.store.sqlite.archive import SqliteArchive
-    from claude_memory.store.sqlite.feed import SqliteFeed
-    from claude_memory.store.sqlite.graph import SqliteGraph
-    from claude_memory.store.sqlite.lifecycle import SqliteLifecycle
-
-_JOIN_TIMEOUT_MS = 250  # a search must not wait for a writer only to note a folder's new name
+    from claude_memory.store.model import Integrity, StoreStats, TermStatistics, VectorScan
+    from claude_memory.store.sqlite.matrix import Matrices
 
 
-class SqliteStore:
+class SqliteMemories(SqlMemories):
+    """Memories, found by FTS5 and by a scan of all vectors."""
+
+    def __init__(self, connections: Connections, cache: Path) -> None:
+        super().__init__(connections)
+        self._file = connections
+        self._cache = cache
+        self._matrices: Matrices | None = None
+        self._guard = threading.Lock()
+        connections.when_replaced = self.close
+
+    def scrub(self) -> None:
+        """Clean files of what was erased. A reader that needs old pages delays it to the next pruning."""
+        from claude_memory.store.sqlite import text_index
+
+        with contextlib.suppress(StoreBusy):
+            self._file.checked(text_index.scrub)
+        self._discard_outdated_caches()
+
+    def _discard_outdated_caches(self) -> None:
+        if self._cache.is_dir():
+            from claude_memory.store.sqlite import matrix
+
+            with self._connections.reading() as db:
+                matrix.discard_outdated(db, self._cache)
+
+    def term_statistics(self, scope: SearchScope, terms: Iterable[str]) -> TermStatistics:
+        with self._connections.reading() as db:
+            return candidates.term_statistics(db, scope, terms)
+
+    def text_candidates(
+        self, scope: SearchScope, filter_: MemoryFilter, terms: Mapping[str, float], limit: int
+    ) -> list[PassageId]:
+        with self._connections.reading() as db:
+            return candidates.by_words(db, scope, filter_, terms, limit)
+
+    def vector_candidates(
+        self, scope: SearchScope, filter_: MemoryFilter, near: bytes | PassageId, model: str, limit: int
+    ) -> VectorScan:
+        with self._connections.reading() as db:
+            return candidates.by_vector(db, self._loaded_matrices(), scope, filter_, near, model, limit)
+
+    def cosines(
+        self, near: bytes | PassageId, model: str, ids: Sequence[PassageId]
+    ) -> Mapping[PassageId, float]:
+        with self._connections.reading() as db:
+            return candidates.cosines(db, near, model, ids)
+
+    def drop_vectors(self, *, keep: str | None) -> int:
+        dropped = super().drop_vectors(keep=keep)
+        with self._connections.writing() as db:
+            db.execute("DELETE FROM dead_vectors WHERE model NOT IN (SELECT number FROM models)")
+        return dropped
+
+    def rebuild_index(self) -> int:
+        made = super().rebuild_index()
+        self._discard_outdated_caches()
+        return made
+
+    def _loaded_matrices(self) -> Matrices:
+        from claude_memory.store.sqlite.matrix import Matrices
+
+        with self._guard:
+            if self._matrices is None:
+                self._matrices = Matrices(self._cache)
+            return self._matrices
+
+    def close(self) -> None:
+        """Let go of vectors: of a file that was replaced, they stand under numbers of other passages."""
+        with self._guard:
+            if self._matrices is not None:
+                self._matrices.close()
+                self._matrices = None
+
+
+class SqliteStore(SqlStore):
     """One SQLite file."""
 
     def __init__(self, connections: Connections, home: Path) -> None:
         self._connections = connections
         self._cache = home / "cache" / "vectors"
         self.memories = SqliteMemories(connections, self._cache)
+        super().__init__(connections, self.memories)
 
     @classmethod
     def open(
@@ -71,104 +140,15 @@ class SqliteStore:
         """The database file."""
         return self._connections.path
 
-    @cached_property
-    def archive(self) -> SqliteArchive:
-        from claude_memory.store.sqlite.archive import SqliteArchive
-
-        return SqliteArchive(self._connections, self.memories.scrub)
-
-    @cached_property
-    def graph(self) -> SqliteGraph:
-        from claude_memory.store.sqlite.graph import SqliteGraph
-
-        return SqliteGraph(self._connections)
-
-    @cached_property
-    def lifecycle(self) -> SqliteLifecycle:
-        from claude_memory.store.sqlite.lifecycle import SqliteLifecycle
-
-        return SqliteLifecycle(self._connections)
-
-    @cached_property
-    def feed(self) -> SqliteFeed:
-        from claude_memory.store.sqlite.feed import SqliteFeed
-
-        return SqliteFeed(self._connections)
-
-    @property
-    def person(self) -> PersonId:
-        with self._connections.reading() as db:
-            return PersonId(str(db.execute("SELECT value FROM meta WHERE key = 'person'").get))
-
-    def project_for(self, identity: ProjectIdentity) -> Project:
-        """While nobody can write, the answer is the same, only not noted."""
-        with self._connections.reading() as db:
-            number = projects.lookup(db, identity)
-            if number is not None and projects.is_complete(db, number, identity):
-                return projects.load(db, number)
-            if number is None and identity.partial:
-                raise NotFound(f"no project is known by these names of {identity.path}")
-            known = projects.load(db, number) if number is not None else projects.provisional(identity)
-        from claude_memory.store.sqlite import changes
-
-        with (
-            contextlib.suppress(StoreFault),
-            self._connections.writing(busy_timeout_ms=_JOIN_TIMEOUT_MS) as db,
-        ):
-            known = projects.join(db, identity)
-            changes.record_project(db, known, _now())
-        return known
-
-    def projects(self) -> list[Project]:
-        with self._connections.reading() as db:
-            return projects.all_projects(db)
-
-    def merge_projects(self, source: ProjectId, target: ProjectId) -> Project:
-        with self._connections.writing() as db:
-            return projects.merge(db, source, target, _now())
-
-    def split_project(self, identity: ProjectIdentity) -> Project:
-        with self._connections.writing() as db:
-            return projects.split(db, identity, _now())
-
-    def move_folder(self, identity: ProjectIdentity, target: ProjectId) -> Project:
-        with self._connections.writing() as db:
-            return projects.attach(db, identity, target, _now())
-
-    def changes_since(self, mirror: str, limit: int) -> list[Change]:
-        from claude_memory.store.sqlite import changes
-
-        with self._connections.reading() as db:
-            return changes.since(db, mirror, limit)
-
-    def changes_taken(self, mirror: str, through: int) -> None:
-        from claude_memory.store.sqlite import changes
-
-        with self._connections.writing() as db:
-            changes.taken(db, mirror, through)
-
-    def replay(self, records: Iterable[Mapping[str, Any]]) -> Added:
-        from claude_memory.store.sqlite import changes
-
-        with self._connections.writing() as db:
-            return changes.replay(db, records)
-
-    def after_write(self, notify: Callable[[], None]) -> None:
-        self._connections.after_write = notify
-
-    def hurried(self, patience_ms: int) -> AbstractContextManager[None]:
-        return self._connections.hurried(patience_ms)
-
     def check(self) -> Integrity:
         from claude_memory.store.sqlite import inspection
 
         return self._connections.checked(lambda db: inspection.check(db, self._cache))
 
     def stats(self, project: ProjectId | None = None) -> StoreStats:
-        from claude_memory.store.sqlite import inspection
-
         with self._connections.reading() as db:
-            return inspection.stats(db, project, self._connections.size_bytes())
+            version, size = int(db.pragma("user_version")), self._connections.size_bytes()
+            return counted(db, project, version=version, size_bytes=size)
 
     def export(self, target: Path) -> int:
         from claude_memory.store.sqlite import inspection
@@ -178,7 +158,3 @@ class SqliteStore:
     def close(self) -> None:
         self.memories.close()
         self._connections.close()
-
-
-def _now() -> str:
-    return moment_text(datetime.now(UTC))

@@ -49,7 +49,7 @@ def _files(moment: Moment) -> ProjectFiles:
         return project_files(home, card["project"], Path(card["root"]))
     except MemoryFault:
         from claude_memory.platform.project import identify, root_of
-        from claude_memory.store.sqlite.projects import provisional
+        from claude_memory.store.sql.projects import provisional
         from claude_memory.surfaces.hooks.answers import folder_of
 
         root = root_of(folder_of(moment.payload) or ".")

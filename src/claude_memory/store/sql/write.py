@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-
-import apsw
+from typing import TYPE_CHECKING
 
 from claude_memory.errors import NotFound
 from claude_memory.model import Event, Kind, PersonId, ProjectId, Scope, SessionId, Status, StoredMemory
 from claude_memory.store.model import Added
 from claude_memory.store.records import kept, kept_event, kept_memory, to_json
-from claude_memory.store.sqlite import changes, projects, rows, text_index
+from claude_memory.store.sql import changes, entries, projects, rows
+
+if TYPE_CHECKING:
+    from claude_memory.store.sql.database import Database
 
 _LATE = timedelta(days=1)
 _CAPTURED = (Kind.OBSERVATION, Kind.SUMMARY)
@@ -39,23 +41,21 @@ _SINK_TWINS = """UPDATE memories SET status = 'superseded', superseded_by = twin
         AND twin.created_at <= newer.created_at AND twin.number NOT IN (old.number, newer.number)
         AND (twin.trust <> 'user' OR newer.trust = 'user')
         AND rtrim(lower(trim(twin.body)), '. ') = rtrim(lower(trim(old.body)), '. ')) twins
-    WHERE memories.number = twins.number RETURNING number"""
+    WHERE memories.number = twins.number RETURNING memories.number"""
 # What somebody says of a memory; where it was found, and when it was last looked at, every home notes itself.
 _SAID = "kind title body trust status task topics files supersedes superseded_by pinned project space".split()
 _BEFORE = f"SELECT number, session, created_at, {', '.join(_SAID)} FROM memories WHERE id = ?"
 _HIDDEN = "UPDATE memories SET hidden_clock = clock, hidden_home = home WHERE number = ?"
 _SESSION = """INSERT INTO sessions (project, id, first_seen, last_seen) VALUES (?1, ?2, ?3, ?3)
-    ON CONFLICT DO UPDATE SET first_seen = min(first_seen, ?3), last_seen = max(last_seen, ?3)
+    ON CONFLICT (project, id) DO UPDATE SET first_seen = min(sessions.first_seen, ?3),
+        last_seen = max(sessions.last_seen, ?3)
     RETURNING number"""
-_PERSON = (
-    """INSERT INTO people (id, name) VALUES (?, '') ON CONFLICT DO UPDATE SET id = id RETURNING number"""
-)
 
 
 class Places:
     """Numbers of projects, sessions and people, looked up once per transaction."""
 
-    def __init__(self, db: apsw.Connection) -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
         self._projects: dict[ProjectId, int] = {}
         self._sessions: dict[tuple[int, SessionId], tuple[int, int, int]] = {}
@@ -88,16 +88,21 @@ class Places:
         session = self.session(project, memory.session, memory.created_at)
         person, space = None, project
         if memory.person is not None:
-            person = int(self._db.execute(_PERSON, (kept(memory.person),)).get)
-            space = rows.USER_SPACE if memory.person == self._person else -person
+            person = self._number_of(kept(memory.person))
+            space = self._db.user_space if memory.person == self._person else -person
         return {"project": project, "session": session, "person": person, "space": space}
+
+    def _number_of(self, person: str) -> int:
+        number = self._db.execute("SELECT number FROM people WHERE id = ?", (person,)).get
+        made = "INSERT INTO people (id, name) VALUES (?, '') RETURNING number"
+        return int(self._db.execute(made, (person,)).get if number is None else number)
 
     @cached_property
     def _person(self) -> PersonId:
-        return PersonId(str(self._db.execute("SELECT value FROM meta WHERE key = 'person'").get))
+        return PersonId(str(rows.noted(self._db, "person")))
 
 
-def add_events(db: apsw.Connection, events: Sequence[Event]) -> int:
+def add_events(db: Database, events: Sequence[Event]) -> int:
     """Store what is new and was not erased; returns how many."""
     places, tombstones = Places(db), rows.tombstones(db)
     stored = 0
@@ -111,7 +116,7 @@ def add_events(db: apsw.Connection, events: Sequence[Event]) -> int:
     return stored
 
 
-def add(db: apsw.Connection, memories: Sequence[StoredMemory], *, mirrored: bool = True) -> Added:
+def add(db: Database, memories: Sequence[StoredMemory], *, mirrored: bool = True) -> Added:
     """Store what is new. `mirrored` is off when the rows come from the mirror itself, or from another home:
     what follows from them is told there, too."""
     places, tombstones = Places(db), rows.tombstones(db)
@@ -131,32 +136,35 @@ def add(db: apsw.Connection, memories: Sequence[StoredMemory], *, mirrored: bool
     if mirrored:
         changes.record_states(db, "add", stored)
         waiting = [(number,) for number, memory in stored if memory.kind not in _CAPTURED]
-        db.executemany("INSERT OR IGNORE INTO unjudged VALUES (?)", waiting)
+        db.executemany("INSERT INTO unjudged (memory) VALUES (?) ON CONFLICT DO NOTHING", waiting)
         for _, memory in stored:
             if memory.supersedes:
                 _supersede(db, memory)
     _note_arrivals(db, stored, datetime.now(UTC))
-    text_index.index(db, [number for number, _ in stored])
+    entries.index(db, [number for number, _ in stored])
     return Added(len(stored), duplicates, tombstoned)
 
 
-def _note_arrivals(db: apsw.Connection, stored: Sequence[tuple[int, StoredMemory]], now: datetime) -> None:
+def _note_arrivals(db: Database, stored: Sequence[tuple[int, StoredMemory]], now: datetime) -> None:
     """Note the time for memories that were made more than a day before they came."""
     late = [number for number, memory in stored if now - memory.created_at > _LATE]
     if late:
         at = rows.stamp(now)
-        db.executemany("INSERT OR IGNORE INTO arrivals VALUES (?, ?)", [(number, at) for number in late])
+        arrived = "INSERT INTO arrivals (memory, at) VALUES (?, ?) ON CONFLICT DO NOTHING"
+        db.executemany(arrived, [(number, at) for number in late])
 
 
-def _write_sides(db: apsw.Connection, number: int, memory: StoredMemory) -> None:
+def _write_sides(db: Database, number: int, memory: StoredMemory) -> None:
     topics, paths = rows.side_rows(memory)
     if topics:
-        db.executemany("INSERT INTO memory_topics VALUES (?, ?)", [(topic, number) for topic in topics])
+        named = "INSERT INTO memory_topics (topic, memory) VALUES (?, ?)"
+        db.executemany(named, [(topic, number) for topic in topics])
     if paths:
-        db.executemany("INSERT INTO memory_files VALUES (?, ?, ?)", [(*pair, number) for pair in paths])
+        named = "INSERT INTO memory_files (name, path, memory) VALUES (?, ?, ?)"
+        db.executemany(named, [(*pair, number) for pair in paths])
 
 
-def _supersede(db: apsw.Connection, newer: StoredMemory) -> None:
+def _supersede(db: Database, newer: StoredMemory) -> None:
     """The old one stays, says what replaced it, and sinks. Another project's memory is out of reach."""
     values = (newer.id, rows.stamp(newer.created_at), newer.supersedes)
     number = db.execute(_SINK, values).get
@@ -165,7 +173,7 @@ def _supersede(db: apsw.Connection, newer: StoredMemory) -> None:
         _sink_twins(db, number)
 
 
-def _sink_twins(db: apsw.Connection, old: int) -> None:
+def _sink_twins(db: Database, old: int) -> None:
     """What says word for word the same as a memory that was replaced is replaced with it.
 
     Captured turns stay what was said; what a person pinned, or said again after the replacement, holds.
@@ -174,7 +182,7 @@ def _sink_twins(db: apsw.Connection, old: int) -> None:
     changes.record_new_states(db, "supersede", twins)
 
 
-def update(db: apsw.Connection, memory: StoredMemory, *, mirrored: bool = True, counts: bool = True) -> None:
+def update(db: Database, memory: StoredMemory, *, mirrored: bool = True, counts: bool = True) -> None:
     """Replace a row; what is searched of it is made anew only if that changed.
 
     A change `counts` between homes unless it is one that every home makes by itself.
@@ -203,15 +211,15 @@ def update(db: apsw.Connection, memory: StoredMemory, *, mirrored: bool = True, 
     cut_anew = any(was[name] != values[name] for name in ("space", "created_at", "title", "body"))
     if not (cut_anew or hidden or session != values["session"]):
         return
-    writer = text_index.IndexWriter(db)
+    writer = db.entries()
     fresh: set[int] = set()
     if cut_anew:
-        text_index.drop_passages(db, writer, number)
-        text_index.make_passages(db, number)
+        entries.drop_passages(db, writer, number)
+        entries.make_passages(db, number)
         fresh.add(number)
     if session is not None:
-        text_index.refresh_session(db, writer, session, [(created_at, 0)], fresh)
-    text_index.refresh(db, writer, [number], fresh=fresh)
+        entries.refresh_session(db, writer, session, [(created_at, 0)], fresh)
+    entries.refresh(db, writer, [number], fresh=fresh)
     writer.flush()
 
 

@@ -8,8 +8,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-import apsw
-
 from claude_memory.model import (
     Event,
     EventId,
@@ -30,11 +28,11 @@ from claude_memory.store.records import to_json
 from claude_memory.text.characters import clean
 
 if TYPE_CHECKING:
+    from claude_memory.store.sql.database import Database
     from claude_memory.store.tombstones import Tombstones
 
-# What travels with the person of this store. Projects count from 1; what is another person's stands in the
-# space below zero that has the person's number, where no query looks.
-USER_SPACE = 0
+# Projects count from 1. What travels with a person stands in a space that is not above zero: 0 for the person
+# of a store that is theirs alone, else the negative of the person's number.
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -44,14 +42,14 @@ MEMORY_COLUMNS = """m.id, p.id, m.kind, m.title, m.body, m.created_at, m.updated
 MEMORY_TABLES = """memories m JOIN projects p ON p.number = m.project
     LEFT JOIN sessions s ON s.number = m.session"""
 _FORMER = """SELECT a.identity FROM project_aliases a JOIN projects p ON p.number = a.project
-    WHERE p.id = ? AND a.identity GLOB 'id:*'"""
+    WHERE p.id = ? AND substr(a.identity, 1, 3) = 'id:'"""
 EVENT_COLUMNS = "e.id, e.kind, e.agent, s.id, p.id, e.cwd, e.timestamp, e.payload"
 EVENT_TABLES = """events e JOIN projects p ON p.number = e.project
     LEFT JOIN sessions s ON s.number = e.session"""
 
 
 def fetch(
-    db: apsw.Connection, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()
+    db: Database, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()
 ) -> list[tuple[Any, ...]]:
     """All rows of a statement."""
     return db.execute(statement, values).fetchall()
@@ -68,18 +66,18 @@ def moment(stamped: int) -> datetime:
     return _EPOCH + timedelta(microseconds=stamped)
 
 
-def memories(db: apsw.Connection, where: str, *values: Any) -> list[tuple[int, StoredMemory]]:
+def memories(db: Database, where: str, *values: Any) -> list[tuple[int, StoredMemory]]:
     """Memories with their numbers; `where` is what follows the tables of the statement."""
     statement = f"SELECT m.number, {MEMORY_COLUMNS} FROM {MEMORY_TABLES} {where}"
     return [(row[0], memory_from_row(row[1:])) for row in fetch(db, statement, values)]
 
 
-def memory(db: apsw.Connection, id_: MemoryId) -> StoredMemory | None:
+def memory(db: Database, id_: MemoryId) -> StoredMemory | None:
     """One memory by its id."""
     return next((item for _, item in memories(db, "WHERE m.id = ?", id_)), None)
 
 
-def tombstones(db: apsw.Connection) -> Tombstones:
+def tombstones(db: Database) -> Tombstones:
     """What was erased, as one transaction sees it."""
     from claude_memory.store.tombstones import Tombstones  # readers do without
 
@@ -88,7 +86,7 @@ def tombstones(db: apsw.Connection) -> Tombstones:
         return db.execute(statement, (salt, hash_)).get is not None
 
     salts = [salt for (salt,) in db.execute("SELECT DISTINCT salt FROM tombstones")]
-    sentences = "SELECT salt, hash FROM tombstones WHERE hash GLOB 's*-*'"
+    sentences = "SELECT salt, hash FROM tombstones WHERE hash LIKE 's%-%'"
 
     def former(project: ProjectId) -> list[ProjectId]:
         return [ProjectId(name.removeprefix("id:")) for (name,) in fetch(db, _FORMER, (project,))]
@@ -107,7 +105,7 @@ def memory_from_row(row: Sequence[Any]) -> StoredMemory:
         created_at=moment(row[5]),
         updated_at=moment(row[6]),
         trust=Trust(row[7]),
-        scope=Scope.USER if row[8] <= USER_SPACE else Scope.PROJECT,
+        scope=Scope.USER if row[8] <= 0 else Scope.PROJECT,
         status=Status(row[9]),
         session=SessionId(row[10]) if row[10] is not None else None,
         task=row[11],
@@ -124,6 +122,20 @@ def memory_from_row(row: Sequence[Any]) -> StoredMemory:
 
 def _listed(value: str) -> tuple[str, ...]:
     return tuple(json.loads(value)) if value != "[]" else ()  # most are empty, and a search reads many
+
+
+def note(db: Database, key: str, value: str) -> None:
+    """Keep a figure of the store's own."""
+    db.execute(
+        "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        (key, value),
+    )
+
+
+def noted(db: Database, key: str) -> str | None:
+    """A figure of the store's own."""
+    value: str | None = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).get
+    return value
 
 
 def event_from_row(row: Sequence[Any]) -> Event:
@@ -159,11 +171,11 @@ def memory_values(memory: StoredMemory, places: Mapping[str, int | None]) -> dic
         "supersedes": memory.supersedes,
         "superseded_by": memory.superseded_by,
         "forgotten_at": stamp(memory.forgotten_at) if memory.forgotten_at else None,
-        "pinned": int(memory.pinned),
+        "pinned": memory.pinned,
     }
 
 
-def spaces_of(db: apsw.Connection, scope: SearchScope) -> list[int]:
+def spaces_of(db: Database, scope: SearchScope) -> list[int]:
     """The numbers of all spaces a scope may see; what travels with the person is always one."""
     if scope.projects is None:
         rows = db.execute("SELECT number FROM projects")
@@ -172,7 +184,7 @@ def spaces_of(db: apsw.Connection, scope: SearchScope) -> list[int]:
         rows = db.execute(
             "SELECT number FROM projects WHERE id IN (SELECT value FROM json_each(?))", (wanted,)
         )
-    return [USER_SPACE, *(int(number) for (number,) in rows)]
+    return [db.user_space, *(int(number) for (number,) in rows)]
 
 
 def filter_sql(filter_: MemoryFilter) -> tuple[str, dict[str, Any]]:
@@ -216,7 +228,7 @@ _CONDITIONS = {
     "session": "m.session IN (SELECT number FROM sessions WHERE id = :session)",
     "since": "m.created_at >= :since",
     "until": "m.created_at <= :until",
-    "agent": "m.provenance ->> '$.agent' = :agent",
+    "agent": "m.provenance ->> 'agent' = :agent",
     "branch": _HELD.format(which="x.ordinal = e.last AND x.branch = :branch"),
     "failed": _HELD.format(which="x.ordinal BETWEEN e.first AND e.last AND x.failed = :failed"),
     "among": "m.id IN (SELECT value FROM json_each(:among))",
@@ -225,8 +237,8 @@ _CONDITIONS = {
 _FILE_CONDITION = """m.number IN (
     SELECT f.memory FROM json_each(:files) w JOIN memory_files f ON f.name = w.value ->> 0
     WHERE f.path = w.value ->> 1
-       OR substr(f.path, -length(w.value ->> 1) - 1) = '/' || (w.value ->> 1)
-       OR substr(w.value ->> 1, -length(f.path) - 1) = '/' || f.path)"""
+       OR substr(f.path, length(f.path) - length(w.value ->> 1)) = '/' || (w.value ->> 1)
+       OR substr(w.value ->> 1, length(w.value ->> 1) - length(f.path)) = '/' || f.path)"""
 
 
 def plain_path(path: str) -> str:

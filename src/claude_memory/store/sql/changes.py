@@ -8,54 +8,54 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
-
-import apsw
+from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import MemoryId, Project, StoredMemory
 from claude_memory.store import records
 from claude_memory.store.model import Added, Change
-from claude_memory.store.sqlite import projects, rows
+from claude_memory.store.sql import projects, rows
 from claude_memory.text.characters import clean
 
+if TYPE_CHECKING:
+    from claude_memory.store.sql.database import Database
+
 _INSERT = "INSERT INTO changes (record, home, clock) VALUES (?, ?, ?)"
-_SINCE = """SELECT sequence, record, home, clock FROM changes
-    WHERE sequence > coalesce((SELECT through FROM cursors WHERE mirror = ?), 0) ORDER BY sequence LIMIT ?"""
-_TAKEN = """INSERT INTO cursors VALUES (?, ?)
-    ON CONFLICT DO UPDATE SET through = max(through, excluded.through)"""
+_SINCE = """SELECT sequence, record, home, clock FROM changes WHERE {settled} AND sequence
+    > coalesce((SELECT through FROM cursors WHERE mirror = ?), 0) ORDER BY sequence LIMIT ?"""
+_TAKEN = """INSERT INTO cursors (mirror, through) VALUES (?, ?)
+    ON CONFLICT (mirror) DO UPDATE SET through = max(cursors.through, excluded.through)"""
+_TOMBSTONE = "INSERT INTO tombstones (salt, hash) VALUES (?, ?) ON CONFLICT DO NOTHING"
+REJECTED = "INSERT INTO rejected (hash) VALUES (?) ON CONFLICT DO NOTHING"
 LARGEST = 1 << 53  # a line of a damaged file must not use the numbers up
 
 
-def store_id(db: apsw.Connection) -> str:
+def store_id(db: Database) -> str:
     """The store's own random id: the home that changes come from, and the salt of its hashes."""
-    return str(db.execute("SELECT value FROM meta WHERE key = 'store'").get)
+    return str(rows.noted(db, "store"))
 
 
-def tick(db: apsw.Connection, at_least: int = 0) -> int:
+def tick(db: Database, at_least: int = 0) -> int:
     """The store's next moment: microseconds of the clock on the wall, but never back and never twice.
 
     Two homes that exchange changes order them by it; what a change answered to always comes before it.
     """
-    last = int(db.execute("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'clock'").get or 0)
-    now = max(rows.stamp(datetime.now(UTC)), last + 1, at_least + 1)
-    db.execute("INSERT OR REPLACE INTO meta VALUES ('clock', ?)", (str(now),))
-    return now
+    return db.tick(max(rows.stamp(datetime.now(UTC)) - 1, at_least))
 
 
-def record(db: apsw.Connection, lines: Sequence[Mapping[str, Any]]) -> int:
+def record(db: Database, lines: Sequence[Mapping[str, Any]]) -> int:
     """Write changes down, with the home they are made in and the moment, which is given back."""
     clock, home = tick(db), store_id(db)
     record_from(db, lines, home, clock)
     return clock
 
 
-def record_from(db: apsw.Connection, lines: Sequence[Mapping[str, Any]], home: str, clock: int) -> None:
+def record_from(db: Database, lines: Sequence[Mapping[str, Any]], home: str, clock: int) -> None:
     """Write down changes that were made in this home or came from another."""
     db.executemany(_INSERT, [(records.to_json(line), home, clock) for line in lines])
 
 
 def record_states(
-    db: apsw.Connection, change: str, memories: Sequence[tuple[int, StoredMemory]], *, counts: bool = True
+    db: Database, change: str, memories: Sequence[tuple[int, StoredMemory]], *, counts: bool = True
 ) -> None:
     """Write down the state of memories, given by number.
 
@@ -70,7 +70,7 @@ def record_states(
         return
     since = "min(?, created_at)" if change == "add" else "?"
     statement = (
-        f"UPDATE memories SET clock = {since}, home = ? WHERE number IN (SELECT value FROM json_each(?))"
+        f"UPDATE memories SET clock = {since}, home = ? WHERE number IN (SELECT +value FROM json_each(?))"
     )
     db.execute(statement, (clock, store_id(db), rows.id_list(number for number, _ in memories)))
 
@@ -81,58 +81,56 @@ def state_line(change: str, memory: StoredMemory) -> dict[str, Any]:
     return {"change": change, "at": at, "memory": records.memory_record(memory)}
 
 
-def record_new_states(
-    db: apsw.Connection, change: str, numbers: Iterable[int], *, counts: bool = True
-) -> None:
+def record_new_states(db: Database, change: str, numbers: Iterable[int], *, counts: bool = True) -> None:
     """Write down the state of memories as it is by now."""
-    where = "WHERE m.number IN (SELECT value FROM json_each(?))"
+    where = "WHERE m.number IN (SELECT +value FROM json_each(?))"
     record_states(db, change, rows.memories(db, where, rows.id_list(numbers)), counts=counts)
 
 
-def record_project(db: apsw.Connection, project: Project, at: str, *, merged: Sequence[str] = ()) -> None:
+def record_project(db: Database, project: Project, at: str, *, merged: Sequence[str] = ()) -> None:
     """Write down a project that is new, has a new name, or took others in."""
     line = {"change": "project", "at": at, "project": records.project_record(project)}
     record(db, [{**line, "merged": list(merged)} if merged else line])
 
 
-def bury(db: apsw.Connection, hashes: Iterable[str], at: str) -> None:
+def bury(db: Database, hashes: Iterable[str], at: str) -> None:
     """Leave hashes of what was erased, here and for the mirrors; the salt goes along, so that another store
     can honour them."""
     salt, new = store_id(db), list(hashes)
-    db.executemany("INSERT OR IGNORE INTO tombstones VALUES (?, ?)", [(salt, hash_) for hash_ in new])
+    db.executemany(_TOMBSTONE, [(salt, hash_) for hash_ in new])
     record(db, [{"change": "erase", "at": at, "tombstone": hash_, "salt": salt} for hash_ in new])
 
 
-def drop(db: apsw.Connection, ids: Sequence[MemoryId]) -> None:
+def drop(db: Database, ids: Sequence[MemoryId]) -> None:
     """Let derived memories go from the mirrors, too: a rebuild must not bring them back."""
     retract(db, ids)
     record(db, [{"change": "drop", "drop": id_} for id_ in ids])
 
 
-def retract(db: apsw.Connection, ids: Sequence[MemoryId]) -> None:
+def retract(db: Database, ids: Sequence[MemoryId]) -> None:
     """Remove what waits for the mirrors about memories."""
     db.execute(
-        """DELETE FROM changes WHERE coalesce(record ->> '$.memory.id', record ->> '$.strength.memory')
+        """DELETE FROM changes WHERE coalesce(record -> 'memory' ->> 'id', record -> 'strength' ->> 'memory')
         IN (SELECT value FROM json_each(?))""",
         (records.to_json(list(ids)),),
     )
 
 
-def since(db: apsw.Connection, mirror: str, limit: int) -> list[Change]:
+def since(db: Database, mirror: str, limit: int) -> list[Change]:
     """The oldest changes that a mirror has not taken."""
-    waiting = db.execute(_SINCE, (mirror, limit))
+    waiting = db.execute(_SINCE.format(settled=db.settled), (mirror, limit))
     return [Change(sequence, json.loads(line), home, clock) for sequence, line, home, clock in waiting]
 
 
-def taken(db: apsw.Connection, mirror: str, through: int) -> None:
+def taken(db: Database, mirror: str, through: int) -> None:
     """Move a mirror's cursor on; what lies behind all of them goes, because it would double the store."""
     db.execute(_TAKEN, (mirror, through))
     db.execute("DELETE FROM changes WHERE sequence <= (SELECT min(through) FROM cursors)")
 
 
-def replay(db: apsw.Connection, lines: Iterable[Mapping[str, Any]]) -> Added:
+def replay(db: Database, lines: Iterable[Mapping[str, Any]]) -> Added:
     """Bring rows to the last state that the records tell; what was erased stays away."""
-    from claude_memory.store.sqlite import lifecycle, write
+    from claude_memory.store.sql import lifecycle, write
 
     last: dict[str, tuple[StoredMemory, Mapping[str, Any]]] = {}
     strengths: list[Mapping[str, Any]] = []
@@ -143,12 +141,12 @@ def replay(db: apsw.Connection, lines: Iterable[Mapping[str, Any]]) -> Added:
             memory = records.memory_from_record(line["memory"])
             last[memory.id] = (memory, line)
         elif "reject" in line:
-            db.execute("INSERT OR IGNORE INTO rejected VALUES (?)", (str(line["reject"]),))
+            db.execute(REJECTED, (str(line["reject"]),))
         elif "drop" in line:
             last.pop(str(line["drop"]), None)
         elif "tombstone" in line:
             grave = (str(line.get("salt") or store_id(db)), str(line["tombstone"]))
-            db.execute("INSERT OR IGNORE INTO tombstones VALUES (?, ?)", grave)
+            db.execute(_TOMBSTONE, grave)
         elif isinstance(line.get("strength"), dict):
             strengths.append(line["strength"])
         elif isinstance(line.get("intention"), dict):
@@ -163,7 +161,7 @@ def replay(db: apsw.Connection, lines: Iterable[Mapping[str, Any]]) -> Added:
         _bring_forward(db, memory, line)
     for told in strengths:
         lifecycle.put_strength(db, *records.strength_from_record(told))
-    _count_on(db, sequence)
+    db.count_on(sequence)  # behind the files: a database whose count is lower has lost what they tell
     tick(db, clock)
     return added
 
@@ -173,21 +171,14 @@ def _number(line: Mapping[str, Any], name: str) -> int:
     return min(value, LARGEST) if isinstance(value, int) else 0
 
 
-def _bring_forward(db: apsw.Connection, memory: StoredMemory, line: Mapping[str, Any]) -> None:
+def _bring_forward(db: Database, memory: StoredMemory, line: Mapping[str, Any]) -> None:
     """A row that was there before, or was superseded on the way, gets the state of its last record."""
-    from claude_memory.store.sqlite import write
+    from claude_memory.store.sql import write
 
     present = rows.memory(db, memory.id)
     if present is None:
         return  # erased
     if present != memory and present.updated_at <= memory.updated_at:
         write.update(db, memory, mirrored=False)
-    statement = "UPDATE memories SET home = ?, clock = ? WHERE id = ? AND clock <= ?2"
+    statement = "UPDATE memories SET home = ?1, clock = ?2 WHERE id = ?3 AND clock <= ?2"
     db.execute(statement, (clean(str(line.get("home") or "")), _number(line, "clock"), memory.id))
-
-
-def _count_on(db: apsw.Connection, latest: int) -> None:
-    """Go on counting behind the files: a database whose count is lower has lost what they tell."""
-    db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'changes'", (latest,))
-    if not db.changes():
-        db.execute("INSERT INTO sqlite_sequence VALUES ('changes', ?)", (latest,))

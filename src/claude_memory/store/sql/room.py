@@ -7,14 +7,15 @@ back and the parts of a conversation keep their numbers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import apsw
+from typing import TYPE_CHECKING, Any
 
 from claude_memory.store.model import MadeRoom
 from claude_memory.store.packing import unpacked
 from claude_memory.store.records import to_json
-from claude_memory.store.sqlite import changes, erase, rows, sweep
+from claude_memory.store.sql import changes, erase, rows, sweep
+
+if TYPE_CHECKING:
+    from claude_memory.store.sql.database import Database
 
 BATCH = 2000
 _TOOL_KINDS = "('tool_call', 'tool_use', 'tool_failure')"
@@ -29,39 +30,29 @@ _OLD_EXCHANGES = """SELECT m.number, m.id, length(m.body)
     ORDER BY m.created_at, m.number LIMIT ?"""
 
 
-def used_bytes(db: apsw.Connection) -> int:
-    """What the rows take, without the pages that are free already."""
-    return int((db.pragma("page_count") - db.pragma("freelist_count")) * db.pragma("page_size"))
-
-
-def take(db: apsw.Connection, need: int) -> tuple[MadeRoom, int]:
+def take(db: Database, need: int) -> tuple[MadeRoom, int]:
     """Take out what is to go next, about so many bytes of it; 0 when only what must stay is left."""
     for step in (_tool_output, _messages, _exchanges):
         gone, freed = step(db, need)
         if gone != MadeRoom():
-            db.execute("INSERT OR REPLACE INTO meta VALUES ('unscrubbed', '1')")
+            rows.note(db, "unscrubbed", "1")
             return gone, max(freed, 1)
     return MadeRoom(), 0
 
 
-def compact(db: apsw.Connection) -> None:
-    """Let the index of messages give back what the words took that went."""
-    db.execute("INSERT INTO message_index (message_index) VALUES ('optimize')")
-
-
-def _tool_output(db: apsw.Connection, need: int) -> tuple[MadeRoom, int]:
+def _tool_output(db: Database, need: int) -> tuple[MadeRoom, int]:
     events, freed = _drop_events(db, f"IN {_TOOL_KINDS}", need)
     messages, more = _blank(db, "role = 'result'", need - freed)
     return MadeRoom(tool_outputs=events + messages), freed + more
 
 
-def _messages(db: apsw.Connection, need: int) -> tuple[MadeRoom, int]:
+def _messages(db: Database, need: int) -> tuple[MadeRoom, int]:
     events, freed = _drop_events(db, f"NOT IN {_TOOL_KINDS}", need)
     messages, more = _blank(db, "role != 'result'", need - freed)
     return MadeRoom(messages=events + messages), freed + more
 
 
-def _exchanges(db: apsw.Connection, need: int) -> tuple[MadeRoom, int]:
+def _exchanges(db: Database, need: int) -> tuple[MadeRoom, int]:
     found = _enough(rows.fetch(db, _OLD_EXCHANGES, (BATCH,)), need)
     ids = [id_ for _, id_, _ in found]
     changes.drop(db, ids)
@@ -69,14 +60,14 @@ def _exchanges(db: apsw.Connection, need: int) -> tuple[MadeRoom, int]:
     return MadeRoom(exchanges=len(found)), sum(size for *_, size in found)
 
 
-def _drop_events(db: apsw.Connection, which: str, need: int) -> tuple[int, int]:
+def _drop_events(db: Database, which: str, need: int) -> tuple[int, int]:
     found = _enough(rows.fetch(db, _OLD_EVENTS.format(which=which), (BATCH,)), need)
     numbers = to_json([number for number, _ in found])
-    db.execute("DELETE FROM events WHERE number IN (SELECT value FROM json_each(?))", (numbers,))
+    db.execute("DELETE FROM events WHERE number IN (SELECT +value FROM json_each(?))", (numbers,))
     return len(found), sum(size for _, size in found)
 
 
-def _blank(db: apsw.Connection, which: str, need: int) -> tuple[int, int]:
+def _blank(db: Database, which: str, need: int) -> tuple[int, int]:
     rows_ = rows.fetch(db, _OLD_MESSAGES.format(which=which), (BATCH,))
     found = _enough([(*row, len(row[2])) for row in rows_], need)
     for number, tool, body, _ in found:

@@ -1,4 +1,4 @@
-"""The part `archive` in SQLite: events, messages once each, and a light text index over all of them.
+"""The part `archive`: events, messages once each, and a light text index over all of them.
 
 What each method promises stands in `store.protocol`. Tool output is large, so the index of messages has
 words only, no stems, places or frequencies: it gives candidates, and who asks ranks them by their text.
@@ -10,9 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
-
-import apsw
+from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import Event, EventId, MemoryId, ProjectId, SearchScope, SessionId, StoredMemory
 from claude_memory.store.archive_model import (
@@ -30,15 +28,16 @@ from claude_memory.store.archive_model import (
 from claude_memory.store.model import MadeRoom
 from claude_memory.store.packing import unpacked
 from claude_memory.store.records import kept, to_json
-from claude_memory.store.sqlite import rows
-from claude_memory.store.sqlite.connection import Connections
+from claude_memory.store.sql import rows
+from claude_memory.store.sql.database import EVERYTHING
 from claude_memory.text.characters import clean
+
+if TYPE_CHECKING:
+    from claude_memory.store.sql.database import Database, Transactions
 
 MAX_WORDS = 24
 _TRIES = 6
 _WORD = re.compile(r"[A-Za-z0-9_\u0080-\U0010ffff]+")
-_RANGE_READ = 2_000  # words looked at that begin alike
-_CACHE_KB = 65_536  # random keys: the tree of a large history must stay in memory while it grows
 FILE_COLUMNS = "path, agent, inode, size, modified_ns, offset, head, tail, skipped, state"
 _MESSAGES = """SELECT m.number, m.conversation, m.ordinal, m.role, m.at, m.body, m.tool, m.call, m.failed,
     m.event, m.speaker, m.manner, m.branch FROM messages m"""
@@ -50,9 +49,9 @@ _CONVERSATIONS = f"SELECT {_COLUMNS} {_TABLES}"
 _IN_SCOPE = "(:projects IS NULL OR p.id IN (SELECT value FROM json_each(:projects)))"
 # By agent, and in the folder itself or one below it, as either kind of system writes it.
 _WITHIN = """(:agent IS NULL OR c.agent = :agent) AND (:folder = '' OR c.cwd = :folder
-    OR substr(c.cwd, 1, length(:folder) + 1) IN (:folder || '/', :folder || char(92)))"""
+    OR substr(c.cwd, 1, length(:folder) + 1) IN (:folder || '/', :folder || :backslash))"""
 _FITTING = f"""{_CONVERSATIONS} WHERE {_IN_SCOPE} AND {_WITHIN}
-      AND (:prefix = '' OR (c.session >= :prefix AND c.session < :prefix || char(1114111)))
+      AND (:prefix = '' OR (c.session >= :prefix AND c.session < :beyond))
       AND (:since IS NULL OR c.last_at >= :since) AND (:until IS NULL OR c.first_at <= :until)
     ORDER BY c.last_at DESC, c.number DESC LIMIT :limit"""
 _BY_SESSIONS = f"""{_CONVERSATIONS} WHERE c.session IN (SELECT value FROM json_each(:sessions))
@@ -63,20 +62,18 @@ _UNASKED = f"""{_CONVERSATIONS} WHERE c.asked < c.messages AND c.distilled >= c.
     AND c.last_at < ? AND NOT c.imported ORDER BY c.last_at DESC LIMIT ?"""
 _SESSION_IDS = """SELECT id FROM (
         SELECT id, project FROM sessions UNION SELECT session, project FROM conversations) s
-    WHERE s.id >= :prefix AND s.id < :prefix || char(1114111)
+    WHERE s.id >= :prefix AND s.id < :beyond
       AND (:projects IS NULL OR s.project IN (
           SELECT number FROM projects WHERE id IN (SELECT value FROM json_each(:projects))))
     GROUP BY id ORDER BY id LIMIT 20"""
 _RANGE = f"""{_MESSAGES} WHERE m.conversation = :of AND m.ordinal >= :first
     AND (:last IS NULL OR m.ordinal <= :last) AND (NOT :failed OR m.failed) ORDER BY m.ordinal"""
-_HOLDING = f"""SELECT m.number FROM message_index i JOIN messages m ON m.number = i.rowid
+_HOLDING = f"""SELECT m.number FROM {{tables}}
     JOIN conversations c ON c.number = m.conversation JOIN projects p ON p.number = c.project
-    WHERE i.message_index MATCH :question AND {_IN_SCOPE} AND {_WITHIN}
+    WHERE {{condition}} AND {_IN_SCOPE} AND {_WITHIN}
       AND (:roles = '[]' OR m.role IN (SELECT value FROM json_each(:roles))) AND (NOT :failed OR m.failed)
       AND (:since IS NULL OR m.at >= :since) AND (:until IS NULL OR m.at <= :until)
-    ORDER BY i.rowid DESC LIMIT :limit"""
-_BEGINNING = """SELECT term FROM (SELECT term, doc FROM message_terms
-      WHERE term >= :first AND term < :first || char(1114111) LIMIT :read) ORDER BY doc DESC LIMIT :limit"""
+    ORDER BY {{number}} DESC LIMIT :limit"""
 _EXCHANGE_AT = """SELECT m.id, e.first, e.last, e.record FROM exchanges e
     JOIN memories m ON m.number = e.memory
     WHERE e.conversation = ? AND e.first <= ? AND m.status <> 'forgotten' ORDER BY e.first DESC LIMIT 1"""
@@ -84,16 +81,16 @@ _REPORTED = "kind IN ('compaction_start', 'compaction')"
 _WAITING_COMPACTIONS = f"""SELECT w.session, e.id FROM (SELECT s.id AS session, max(e.number) AS latest
         FROM events e JOIN sessions s ON s.number = e.session WHERE e.{_REPORTED} GROUP BY s.id) w
     JOIN events e ON e.number = w.latest LEFT JOIN summed_up u ON u.session = w.session
-    WHERE u.report IS NOT e.id ORDER BY w.latest DESC LIMIT ?"""
+    WHERE u.report IS DISTINCT FROM e.id ORDER BY w.latest DESC LIMIT ?"""
 _REPORTS = f"""SELECT {rows.EVENT_COLUMNS} FROM {rows.EVENT_TABLES}
     WHERE e.session IN (SELECT number FROM sessions WHERE id = ?) AND e.{_REPORTED}
     ORDER BY e.timestamp, e.number"""
 
 
-class SqliteArchive:
-    """Events and conversations in one SQLite file."""
+class SqlArchive:
+    """Events and conversations."""
 
-    def __init__(self, connections: Connections, scrub: Callable[[], None]) -> None:
+    def __init__(self, connections: Transactions, scrub: Callable[[], None]) -> None:
         self._connections = connections
         self._scrub = scrub
 
@@ -104,10 +101,9 @@ class SqliteArchive:
         files: Sequence[ImportFile] = (),
         events: Sequence[Event] = (),
     ) -> Archived:
-        from claude_memory.store.sqlite.archive_write import Addition
+        from claude_memory.store.sql.archive_write import Addition
 
         with self._connections.writing() as db:
-            db.pragma("cache_size", -_CACHE_KB)
             return Addition(db, projects or {}).run(messages, files, events)
 
     def events(
@@ -121,7 +117,7 @@ class SqliteArchive:
             return [rows.event_from_row(row) for row in db.execute(statement, {**values, "limit": limit})]
 
     def prune(self, events_before: datetime | None) -> int:
-        from claude_memory.store.sqlite import erase
+        from claude_memory.store.sql import erase
 
         with self._connections.writing() as db:
             pruned = erase.prune(db, events_before)
@@ -132,12 +128,12 @@ class SqliteArchive:
         return pruned
 
     def make_room(self, most_bytes: int) -> MadeRoom:
-        from claude_memory.store.sqlite import room
+        from claude_memory.store.sql import room
 
         gone, freed = MadeRoom(), 1
         while freed:
             with self._connections.reading() as db:
-                need = room.used_bytes(db) - most_bytes
+                need = db.used_bytes() - most_bytes
             if need <= 0:
                 break
             while need > 0 and freed:
@@ -145,7 +141,7 @@ class SqliteArchive:
                     part, freed = room.take(db, need)
                 gone, need = gone + part, need - freed
             with self._connections.writing() as db:
-                room.compact(db)
+                db.compact()
         if gone != MadeRoom():
             self._scrub()
         return gone
@@ -167,7 +163,7 @@ class SqliteArchive:
         prefix: str = "",
         limit: int | None = None,
     ) -> list[Conversation]:
-        more = {"prefix": clean(prefix), "limit": -1 if limit is None else limit}
+        more = {**_beginning(prefix), "limit": EVERYTHING if limit is None else limit}
         return self._conversations(_FITTING, {**_values(scope, within), **more})
 
     def _conversations(self, statement: str, values: Mapping[str, Any] | Sequence[Any]) -> list[Conversation]:
@@ -175,12 +171,12 @@ class SqliteArchive:
             return [_conversation(row) for row in rows.fetch(db, statement, values)]
 
     def session_ids(self, scope: SearchScope, prefix: str) -> list[str]:
-        values = {"projects": _projects(scope), "prefix": clean(prefix)}
+        values = {"projects": _projects(scope), **_beginning(prefix)}
         with self._connections.reading() as db:
             return [id_ for (id_,) in db.execute(_SESSION_IDS, values)]
 
     def by_numbers(self, numbers: Sequence[int]) -> list[Conversation]:
-        statement = f"{_CONVERSATIONS} WHERE c.number IN (SELECT value FROM json_each(?))"
+        statement = f"{_CONVERSATIONS} WHERE c.number IN (SELECT +value FROM json_each(?))"
         known = {item.number: item for item in self._conversations(statement, (rows.id_list(numbers),))}
         return [known[number] for number in dict.fromkeys(numbers) if number in known]
 
@@ -239,26 +235,24 @@ class SqliteArchive:
 
     def word_counts(self, words: Sequence[str]) -> tuple[int, Mapping[str, int]]:
         with self._connections.reading() as db:
-            total = int(db.execute("SELECT max(number) FROM messages").get or 0)
-            return total, _frequencies(db, _words_of(" ".join(words)))
+            return db.message_count(), db.word_counts(_words_of(" ".join(words)))
 
     def words_beginning(self, start: str, limit: int) -> list[str]:
         first = next(iter(_words_of(start)), "")
         if not first:
             return []
         with self._connections.reading() as db:
-            values = {"first": first, "read": _RANGE_READ, "limit": limit}
-            return [term for (term,) in db.execute(_BEGINNING, values)]
+            return db.words_beginning(first, limit)
 
     def upgrade_stage(self) -> int:
         with self._connections.reading() as db:
-            return int(db.execute("SELECT value FROM meta WHERE key = 'move'").get or 0)
+            return int(rows.noted(db, "move") or 0)
 
     def reach_upgrade_stage(self, stage: int) -> None:
         with self._connections.writing() as db:
             db.execute("DELETE FROM meta WHERE key = 'move'")
             if stage:
-                db.execute("INSERT INTO meta VALUES ('move', ?)", (str(stage),))
+                rows.note(db, "move", str(stage))
 
     def waiting(self, limit: int) -> list[Conversation]:
         statement = f"{_CONVERSATIONS} WHERE c.distilled < c.messages ORDER BY c.last_at LIMIT ?"
@@ -274,7 +268,7 @@ class SqliteArchive:
         record: Mapping[str, Any] | None = None,
         memories: Sequence[StoredMemory] = (),
     ) -> int:
-        from claude_memory.store.sqlite import understood
+        from claude_memory.store.sql import understood
 
         with self._connections.writing() as db:
             return understood.keep(db, conversation, through, exchanges, since, record, memories)
@@ -333,7 +327,8 @@ class SqliteArchive:
 
     def summed_up(self, waiting: WaitingCompactions) -> None:
         with self._connections.writing() as db:
-            note = "INSERT OR REPLACE INTO summed_up VALUES (?, ?)"
+            note = """INSERT INTO summed_up (session, report) VALUES (?, ?)
+                ON CONFLICT (session) DO UPDATE SET report = excluded.report"""
             db.execute(note, (clean(waiting.session), waiting.latest))
 
     def agents(self) -> list[str]:
@@ -362,25 +357,25 @@ def _lowered(word: str) -> str:
     return "".join(letter.lower() if letter.isascii() else letter for letter in word)
 
 
-def _frequencies(db: apsw.Connection, words: Iterable[str]) -> dict[str, int]:
-    statement = "SELECT doc FROM message_terms WHERE term = ?"
-    return {word: int(db.execute(statement, (word,)).get or 0) for word in words}
-
-
-def _rarest_first(db: apsw.Connection, words: Iterable[str]) -> list[str]:
+def _rarest_first(db: Database, words: Iterable[str]) -> list[str]:
     """Those of the words that any message holds."""
-    counts = _frequencies(db, words)
+    counts = db.word_counts(words)
     return sorted((word for word, count in counts.items() if count), key=lambda word: counts[word])
 
 
 def _holding(
-    db: apsw.Connection, scope: SearchScope, words: Sequence[str], limit: int, within: ConversationFilter
+    db: Database, scope: SearchScope, words: Sequence[str], limit: int, within: ConversationFilter
 ) -> list[int]:
     """Numbers of messages that hold all of some words, newest first."""
-    question = " AND ".join(f'"{word}"' for word in words)
+    tables, condition, number = db.holding
+    statement = _HOLDING.format(tables=tables, condition=condition, number=number)
     which = {"roles": to_json(within.roles), "failed": within.failed}
-    values = {**_values(scope, within), **which, "question": question, "limit": limit}
-    return [number for (number,) in rows.fetch(db, _HOLDING, values)]
+    values = {**_values(scope, within), **which, "question": db.question(words), "limit": limit}
+    return [number for (number,) in rows.fetch(db, statement, values)]
+
+
+def _beginning(prefix: str) -> dict[str, str]:
+    return {"prefix": clean(prefix), "beyond": f"{clean(prefix)}\U0010ffff"}
 
 
 def _projects(scope: SearchScope) -> str | None:
@@ -392,13 +387,14 @@ def _values(scope: SearchScope, within: ConversationFilter) -> dict[str, Any]:
         "projects": _projects(scope),
         "agent": clean(within.agent) if within.agent else within.agent,
         "folder": clean(within.folder),
+        "backslash": "\\",
         "since": rows.stamp(within.since) if within.since else None,
         "until": rows.stamp(within.until) if within.until else None,
     }
 
 
 def _event_condition(scope: SearchScope, filter_: EventFilter) -> tuple[str, dict[str, Any]]:
-    conditions: list[str] = ["1"]
+    conditions: list[str] = ["1 = 1"]
     values: dict[str, Any] = {}
 
     def want(condition: str, name: str, value: Any) -> None:
@@ -424,7 +420,7 @@ def _event_condition(scope: SearchScope, filter_: EventFilter) -> tuple[str, dic
     return " AND ".join(conditions), values
 
 
-def _by_number(db: apsw.Connection, number: int) -> list[Message]:
+def _by_number(db: Database, number: int) -> list[Message]:
     return [_message(row) for row in db.execute(f"{_MESSAGES} WHERE m.number = ?", (number,))]
 
 

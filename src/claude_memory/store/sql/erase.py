@@ -1,8 +1,6 @@
 """Removing for good: memories, what they came from, text entries, vectors, what waits for mirrors.
 
-Deleting overwrites rows (`secure_delete`); `scrub` then rewrites text index and file, so that no page,
-separator or log frame keeps a word. FTS5's own `secure-delete` would do the same for every change of a
-neighbour too, and made one write cost ten times more at 100,000 memories.
+What of it is left in files once the transaction is over is the backend's part.
 """
 
 from __future__ import annotations
@@ -12,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
-
-import apsw
+from typing import TYPE_CHECKING
 
 from claude_memory.model import BY_HAND, EventId, MemoryId, StoredMemory
 from claude_memory.redact.erasure import ERASED, Sentences, title_without, without
@@ -21,20 +18,24 @@ from claude_memory.store import tombstones
 from claude_memory.store.model import Erased
 from claude_memory.store.packing import unpacked
 from claude_memory.store.records import to_json
-from claude_memory.store.sqlite import changes, rows, sweep, text_index
-from claude_memory.store.sqlite.archive_write import unpacked_keys
-from claude_memory.store.sqlite.connection import transaction
+from claude_memory.store.sql import changes, entries, rows, sweep
+from claude_memory.store.sql.archive_write import unpacked_keys
+from claude_memory.store.sql.database import EVERYTHING
 from claude_memory.text.words import strings_in
 from claude_memory.understand.model import places_of
+
+if TYPE_CHECKING:
+    from claude_memory.store.sql.database import Database
 
 _FIRST_REAL_MOMENT = datetime(2020, 1, 1, tzinfo=UTC)  # an earlier event tells of a clock that was not set
 _AHEAD = timedelta(days=1)
 _LISTED = "(SELECT value FROM json_each(?))"
+_NUMBERED = "(SELECT +value FROM json_each(?))"
 
 # Numbers grow as events come in. What came in after one that is young enough is young enough, too,
 # whatever the clock said when it was captured; what says 1970 goes with what came in after it.
 _PRUNE_EVENTS = """WITH kept AS MATERIALIZED (SELECT coalesce((SELECT number FROM events
-        WHERE timestamp >= :before AND timestamp <= :latest ORDER BY number LIMIT 1), 1 << 62) AS first),
+        WHERE timestamp >= :before AND timestamp <= :latest ORDER BY number LIMIT 1), :everything) AS first),
     old AS MATERIALIZED (SELECT coalesce((SELECT number FROM events WHERE timestamp >= :real
         AND timestamp < :before AND number < (SELECT first FROM kept)
         ORDER BY number DESC LIMIT 1), 0) AS last)
@@ -47,9 +48,10 @@ _MESSAGES = """SELECT number, event, at FROM messages
     WHERE conversation = ? AND ordinal BETWEEN ? AND ? AND at <= ? ORDER BY at"""
 # A tool use that went well is an event, but its messages do not name it.
 _EVENTS_AROUND = """SELECT e.id FROM events e JOIN sessions s ON s.number = e.session
-    JOIN conversations c ON s.project = c.project AND s.id = iif(c.parent = '', c.session, c.parent)
+    JOIN conversations c ON s.project = c.project
+      AND s.id = CASE c.parent WHEN '' THEN c.session ELSE c.parent END
     WHERE c.number = ? AND e.timestamp BETWEEN ? AND ?
-      AND (c.parent = '' OR 'agent-' || (e.payload ->> '$.agent_id') = c.session)"""
+      AND (c.parent = '' OR 'agent-' || (e.payload ->> 'agent_id') = c.session)"""
 _OWN_EVENTS = f"""DELETE FROM events WHERE project = (SELECT number FROM projects WHERE id = ?)
     AND id IN {_LISTED} RETURNING id"""
 
@@ -57,17 +59,14 @@ _OWN_EVENTS = f"""DELETE FROM events WHERE project = (SELECT number FROM project
 _EXCHANGES = """JOIN exchanges e ON e.memory = m.number WHERE e.conversation = ?1 AND (e.last >= ?2
     OR m.updated_at >= (SELECT at FROM messages WHERE conversation = ?1 AND ordinal = ?2))"""
 _SESSION_RECORDS = """JOIN conversations c ON c.project = m.project
-    AND c.session = m.provenance ->> '$.conversation'
-    WHERE c.number = ? AND m.provenance ->> '$.source' = 'session'"""
+    AND c.session = m.provenance ->> 'conversation'
+    WHERE c.number = ? AND m.provenance ->> 'source' = 'session'"""
 _STATEMENTS = """JOIN conversations c ON c.project = m.project WHERE c.number = ?
-    AND m.provenance ->> '$.source' = 'understood' AND NOT m.pinned
-    AND m.provenance ->> '$.by_hand' IS NULL
-    AND c.session IN (SELECT value ->> '$.conversation' FROM json_each(m.provenance, '$.places'))"""
+    AND m.provenance ->> 'source' = 'understood' AND NOT m.pinned
+    AND m.provenance ->> 'by_hand' IS NULL AND m.provenance LIKE '%' || c.session || '%'"""
 
 
-def erase(
-    db: apsw.Connection, ids: Sequence[MemoryId], at: str, *, texts: Sequence[str] | None = None
-) -> Erased:
+def erase(db: Database, ids: Sequence[MemoryId], at: str, *, texts: Sequence[str] | None = None) -> Erased:
     """Remove memories and what they came from, and leave hashes that keep them away.
 
     Whatever else holds one of `texts`, by default what the memories say, loses it, in every project.
@@ -99,7 +98,7 @@ def erase(
     return _finish(db, gone, gone, anew, swept, events + len(swept.events))
 
 
-def apply_tombstones(db: apsw.Connection, at: str) -> Erased:
+def apply_tombstones(db: Database, at: str) -> Erased:
     """Take out what the tombstones tell, after they came from elsewhere: rows, events, messages, texts."""
     known, swept = rows.tombstones(db), sweep.Swept()
     doomed = {number: memory for number, memory in rows.memories(db, "") if known.hold_memory(memory)}
@@ -108,7 +107,7 @@ def apply_tombstones(db: apsw.Connection, at: str) -> Erased:
     db.execute(f"DELETE FROM events WHERE id IN {_LISTED}", (to_json(dead),))
     left = rows.fetch(db, "SELECT DISTINCT event FROM messages WHERE event IS NOT NULL")
     sweep.blank_messages_of(db, [id_ for (id_,) in left if known.hold_event(id_)], swept)
-    if db.execute("SELECT 1 FROM tombstones WHERE hash GLOB ? LIMIT 1", (f"{tombstones.MESSAGE}*",)).get:
+    if db.execute("SELECT 1 FROM tombstones WHERE hash LIKE ? LIMIT 1", (f"{tombstones.MESSAGE}%",)).get:
         kept = rows.fetch(db, "SELECT number, keys FROM messages WHERE keys IS NOT NULL")
         blank = {number for number, keys in kept if known.hold_message(unpacked_keys(keys))}
         sweep.blank_messages(db, blank, swept)
@@ -121,7 +120,7 @@ def apply_tombstones(db: apsw.Connection, at: str) -> Erased:
 
 
 def _finish(
-    db: apsw.Connection,
+    db: Database,
     gone: Mapping[int, StoredMemory],
     standing: Mapping[int, StoredMemory],
     anew: _Anew,
@@ -135,13 +134,13 @@ def _finish(
     dropped = {**lone, **anew.dropped, **anew.pieces}
     changes.drop(db, list(dropped.values()))
     passages, vectors = remove(db, [*standing, *sorted(dropped)])
-    db.execute("INSERT OR REPLACE INTO meta VALUES ('unscrubbed', '1')")
+    rows.note(db, "unscrubbed", "1")
     ids = (*(memory.id for memory in gone.values()), *anew.ids, *swept.derived.values())
     said_in = tuple(sorted(swept.transcripts))
     return Erased(len(gone), events, passages, vectors, swept.changed, ids, said_in)
 
 
-def _erase_origins(db: apsw.Connection, memories: Sequence[StoredMemory], at: str, swept: sweep.Swept) -> int:
+def _erase_origins(db: Database, memories: Sequence[StoredMemory], at: str, swept: sweep.Swept) -> int:
     """Events that memories name as their origin, and their messages; how many events."""
     gone: list[str] = []
     named: list[str] = []
@@ -157,7 +156,7 @@ def _erase_origins(db: apsw.Connection, memories: Sequence[StoredMemory], at: st
     return len(gone)
 
 
-def _erase_sources(db: apsw.Connection, memories: Sequence[StoredMemory], at: str, swept: sweep.Swept) -> int:
+def _erase_sources(db: Database, memories: Sequence[StoredMemory], at: str, swept: sweep.Swept) -> int:
     """The messages that memories were understood from, and the events of that time; how many events."""
     messages: set[int] = set()
     events: set[EventId] = set()
@@ -179,9 +178,9 @@ def _erase_sources(db: apsw.Connection, memories: Sequence[StoredMemory], at: st
     return gone
 
 
-def _hashes_of(db: apsw.Connection, messages: Iterable[int], salt: str) -> Iterator[str]:
+def _hashes_of(db: Database, messages: Iterable[int], salt: str) -> Iterator[str]:
     """Not every message is an event: they are known by their keys, too."""
-    found = f"SELECT keys FROM messages WHERE number IN {_LISTED} AND keys IS NOT NULL"
+    found = f"SELECT keys FROM messages WHERE number IN {_NUMBERED} AND keys IS NOT NULL"
     for (keys,) in rows.fetch(db, found, (rows.id_list(sorted(messages)),)):
         yield from (tombstones.of_message(salt, key) for key in unpacked_keys(keys))
 
@@ -203,7 +202,7 @@ class _Anew:
 
 
 def _understand_anew(
-    db: apsw.Connection,
+    db: Database,
     touched: Mapping[int, set[int]],
     gone: Mapping[int, StoredMemory],
     said: Sequence[str],
@@ -229,14 +228,15 @@ def _understand_anew(
                 _empty(db, number, _spared(memory, sentences))
                 anew.emptied.append(memory.id)
         for number, memory in rows.memories(db, _STATEMENTS, conversation):
-            only_here = all(_is_touched(db, memory, place, touched) for place in places_of(memory))
+            places = places_of(memory)
+            only_here = bool(places) and all(_is_touched(db, memory, place, touched) for place in places)
             if number not in gone and only_here and sentences.is_piece(memory.body):
                 anew.pieces[number] = memory.id
     return anew
 
 
 def _is_touched(
-    db: apsw.Connection,
+    db: Database,
     memory: StoredMemory,
     place: tuple[str, int, int],
     touched: Mapping[int, set[int]],
@@ -246,7 +246,7 @@ def _is_touched(
     return any(first <= ordinal <= last for (number,) in held for ordinal in touched.get(number, ()))
 
 
-def _says_nothing(db: apsw.Connection, exchange: int) -> bool:
+def _says_nothing(db: Database, exchange: int) -> bool:
     """Whether every message of an exchange was erased."""
     statement = """SELECT m.body FROM messages m JOIN exchanges e ON e.conversation = m.conversation
         AND m.ordinal BETWEEN e.first AND e.last WHERE e.memory = ?"""
@@ -262,71 +262,44 @@ def _spared(memory: StoredMemory, sentences: Sentences) -> StoredMemory:
     return replace(memory, body=body, title=title_without(memory.title, memory.body, body, sentences))
 
 
-def _empty(db: apsw.Connection, number: int, memory: StoredMemory) -> None:
+def _empty(db: Database, number: int, memory: StoredMemory) -> None:
     sweep.rewrite_memory(db, number, memory)
     db.execute("UPDATE exchanges SET record = '{}' WHERE memory = ?", (number,))
 
 
-def remove(db: apsw.Connection, numbers: Sequence[int]) -> tuple[int, int]:
+def remove(db: Database, numbers: Sequence[int]) -> tuple[int, int]:
     """Delete memories with all that hangs on them, then let their neighbours close the gaps; returns how
     many passages and vectors went."""
-    writer = text_index.IndexWriter(db)
+    writer = db.entries()
     gaps: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     passages = vectors = 0
     for number in numbers:
         session, created_at, space = next(
             db.execute("SELECT session, created_at, space FROM memories WHERE number = ?", (number,))
         )
-        dropped = text_index.drop_passages(db, writer, number)
+        dropped = entries.drop_passages(db, writer, number)
         passages += dropped.passages
         vectors += dropped.vectors
         db.execute("DELETE FROM memories WHERE number = ?", (number,))
-        db.execute("UPDATE spaces SET epoch = epoch + 1 WHERE number = ?", (space,))
-        db.execute("DELETE FROM dead_vectors WHERE space = ?", (space,))
+        writer.erased(space)
         if session is not None:
             gaps[session].append((created_at, number))
     for session, places in gaps.items():
-        text_index.refresh_session(db, writer, session, sorted(places), set())
+        entries.refresh_session(db, writer, session, sorted(places), set())
     writer.flush()
     return passages, vectors
 
 
-def prune(db: apsw.Connection, events_before: datetime | None) -> int:
+def prune(db: Database, events_before: datetime | None) -> int:
     """Drop events by age; returns how many."""
     if events_before is None:
         return 0
     moments = {"before": events_before, "real": _FIRST_REAL_MOMENT, "latest": datetime.now(UTC) + _AHEAD}
-    db.execute(_PRUNE_EVENTS, {name: rows.stamp(moment) for name, moment in moments.items()})
+    stamps = {name: rows.stamp(moment) for name, moment in moments.items()}
+    db.execute(_PRUNE_EVENTS, {**stamps, "everything": EVERYTHING})
     return db.changes()
 
 
-def is_unfinished(db: apsw.Connection) -> bool:
+def is_unfinished(db: Database) -> bool:
     """Whether something was erased whose old pages may still be in the files."""
-    return db.execute("SELECT 1 FROM meta WHERE key = 'unscrubbed'").get is not None
-
-
-def scrub(db: apsw.Connection) -> None:
-    """Rewrite index and file without what was deleted; unfinished while a reader needs the old pages."""
-    _rewrite_text_index(db)
-    if _truncate_log(db):
-        db.execute("VACUUM")
-        if _truncate_log(db):
-            db.execute("DELETE FROM meta WHERE key = 'unscrubbed'")
-
-
-def _truncate_log(db: apsw.Connection) -> bool:
-    if db.pragma("journal_mode") != "wal":
-        return True
-    busy, _, _ = next(db.execute("PRAGMA wal_checkpoint(TRUNCATE)"))
-    return not busy
-
-
-def _rewrite_text_index(db: apsw.Connection) -> None:
-    """`optimize` leaves a single segment as it is, separators of erased terms included; so add a second."""
-    columns = "rowid, own, near, far, dates"
-    with transaction(db, "BEGIN IMMEDIATE"):
-        rowid = int(db.execute("SELECT coalesce(max(id), 0) + 1 FROM passages").get)
-        entry = (rowid, "0_", "", "", "")
-        db.execute(f"INSERT INTO text_index ({columns}) VALUES (?, ?, ?, ?, ?)", entry)
-        db.execute("INSERT INTO text_index (text_index) VALUES ('optimize')")
-        db.execute(f"INSERT INTO text_index (text_index, {columns}) VALUES ('delete', ?, ?, ?, ?, ?)", entry)
+    return rows.noted(db, "unscrubbed") is not None

@@ -1,52 +1,55 @@
-"""The part `graph` in SQLite: entities, and which memories mention them. See `store.protocol`."""
+"""The part `graph`: entities, and which memories mention them. See `store.protocol`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-
-import apsw
+from typing import TYPE_CHECKING
 
 from claude_memory.model import MemoryId, ProjectId, StoredMemory
 from claude_memory.store.lifecycle_model import Entity, Mention
 from claude_memory.store.records import kept, to_json
-from claude_memory.store.sqlite import rows
-from claude_memory.store.sqlite.connection import Connections
+from claude_memory.store.sql import rows
 from claude_memory.text.characters import clean
 
+if TYPE_CHECKING:
+    from claude_memory.store.sql.database import Database, Transactions
+
 _ENTITY = """INSERT INTO entities (project, kind, name)
-    SELECT m.project, ?2, ?3 FROM memories m WHERE m.id = ?1
-    ON CONFLICT DO UPDATE SET name = name RETURNING number"""
-_MENTION = "INSERT OR IGNORE INTO mentions SELECT number, ?2, ?3 FROM memories WHERE id = ?1"
-_READ = "INSERT OR REPLACE INTO graphed SELECT number, updated_at FROM memories WHERE id = ?"
+    SELECT m.project, ?2, ?3 FROM memories m WHERE m.id = ?1 AND m.space >= 0
+    ON CONFLICT (project, kind, name) DO UPDATE SET name = excluded.name RETURNING number"""
+_MENTION = """INSERT INTO mentions (memory, relation, entity)
+    SELECT number, ?2, ?3 FROM memories WHERE id = ?1 ON CONFLICT DO NOTHING"""
+_READ = """INSERT INTO graphed (memory, text) SELECT number, updated_at FROM memories WHERE id = ?
+    ON CONFLICT (memory) DO UPDATE SET text = excluded.text"""
 _UNREAD = f"""SELECT {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES}
     LEFT JOIN graphed g ON g.memory = m.number
     WHERE m.project = (SELECT number FROM projects WHERE id = ?) AND m.status <> 'forgotten'
       AND (g.memory IS NULL OR g.text < m.updated_at) ORDER BY m.number LIMIT ?"""
 _FIND = """SELECT kind, name FROM entities WHERE project = (SELECT number FROM projects WHERE id = :project)
-      AND (name = :name OR (kind = 'file' AND substr(name, -length(:name) - 1) = '/' || :name))
+      AND (name = :name OR (kind = 'file' AND substr(name, length(name) - length(:name)) = '/' || :name))
     ORDER BY name = :name DESC, name LIMIT :limit"""
-_OF_MEMORIES = """SELECT m.id, n.relation, e.kind, e.name FROM json_each(?) w
-    JOIN memories m ON m.id = w.value JOIN mentions n ON n.memory = m.number
-    JOIN entities e ON e.number = n.entity LIMIT ?"""
+_OF_MEMORIES = """SELECT m.id, n.relation, e.kind, e.name FROM memories m
+    JOIN mentions n ON n.memory = m.number JOIN entities e ON e.number = n.entity
+    WHERE m.id IN (SELECT value FROM json_each(?)) LIMIT ?"""
 # The newest of each thing by walking its index backwards: a word mentioned everywhere costs no more.
 _OF_ENTITY = """SELECT m.id, n.relation FROM mentions n JOIN memories m ON m.number = n.memory
     WHERE n.entity = ? AND m.status <> 'forgotten' ORDER BY n.memory DESC LIMIT ?"""
 _NUMBER = """SELECT number FROM entities
     WHERE project = (SELECT number FROM projects WHERE id = ?) AND kind = ? AND name = ?"""
 _MOST_COUNTED = 1_000
-_COUNT = f"SELECT count(*) FROM (SELECT 1 FROM mentions WHERE entity = ? LIMIT {_MOST_COUNTED})"
+_COUNT = f"SELECT count(*) FROM (SELECT 1 FROM mentions WHERE entity = ? LIMIT {_MOST_COUNTED}) n"
 _COMMON = """SELECT e.kind, e.name, count(DISTINCT n.memory) FROM entities e
     JOIN mentions n ON n.entity = e.number
     JOIN memories m ON m.number = n.memory AND m.status = 'active'
     WHERE e.project = (SELECT number FROM projects WHERE id = :project)
       AND e.kind IN (SELECT value FROM json_each(:kinds))
-    GROUP BY e.number ORDER BY 3 DESC, 1, 2 LIMIT :limit"""
+    GROUP BY e.kind, e.name ORDER BY 3 DESC, 1, 2 LIMIT :limit"""
 
 
-class SqliteGraph:
-    """The graph side of one SQLite store."""
+class SqlGraph:
+    """Entities and mentions."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Transactions) -> None:
         self._connections = connections
 
     def put(self, mentions: Mapping[MemoryId, Sequence[Mention]]) -> None:
@@ -96,7 +99,7 @@ class SqliteGraph:
             return [(Entity(kind, name), count) for kind, name, count in db.execute(_COMMON, values)]
 
 
-def _put(db: apsw.Connection, item: Mention) -> None:
+def _put(db: Database, item: Mention) -> None:
     number = db.execute(_ENTITY, (item.memory, item.entity.kind, kept(item.entity.name))).get
     if number is not None:
         db.execute(_MENTION, (item.memory, item.relation, number))

@@ -1,7 +1,8 @@
-"""The part `feed` in SQLite: what other homes are sent, and what they send. See `store.protocol`.
+"""The part `feed`: what other homes are sent, and what they send. See `store.protocol`.
 
-Triggers keep the lines of the table `feed` (`schema.py`); messages stand in the order of their numbers. Here
-a line becomes a record that tells the whole state of a thing, and a record what this home makes of it.
+Triggers keep the lines of the table `feed` (each backend's `schema.py`); messages stand in the order of their
+numbers. Here a line becomes a record that tells the whole state of a thing, and a record what this home makes
+of it.
 """
 
 from __future__ import annotations
@@ -12,9 +13,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import Any
-
-import apsw
+from typing import TYPE_CHECKING, Any
 
 from claude_memory.errors import InvalidInput, StoreCorrupt
 from claude_memory.model import MemoryId, PersonId, ProjectId, Scope, SessionId, Status, StoredMemory, Trust
@@ -33,23 +32,26 @@ from claude_memory.store.feed_model import (
 )
 from claude_memory.store.lifecycle_model import Relation
 from claude_memory.store.packing import unpacked
-from claude_memory.store.sqlite import changes, erase, lifecycle, projects, rows, write
-from claude_memory.store.sqlite.archive_write import Addition, packed_keys, unpacked_keys
-from claude_memory.store.sqlite.connection import Connections
+from claude_memory.store.sql import changes, erase, lifecycle, projects, rows, write
+from claude_memory.store.sql.archive_write import Addition, packed_keys, unpacked_keys
 from claude_memory.text.characters import clean
 
+if TYPE_CHECKING:
+    from claude_memory.store.sql.database import Database, Transactions
+
 BATCH_BYTES = 2 << 20
-_SINCE = "SELECT sequence, kind, name FROM feed WHERE sequence > ? ORDER BY sequence LIMIT ?"
+_SINCE = """SELECT sequence, kind, name FROM feed WHERE sequence > ? AND {settled}
+    ORDER BY sequence LIMIT ?"""
 _THROUGH = "SELECT through FROM peers WHERE replica = ? AND stream = ?"
-_NOTE = """INSERT INTO peers VALUES (?, ?, ?)
-    ON CONFLICT DO UPDATE SET through = max(through, excluded.through)"""
+_NOTE = """INSERT INTO peers (replica, stream, through) VALUES (?, ?, ?)
+    ON CONFLICT (replica, stream) DO UPDATE SET through = max(peers.through, excluded.through)"""
 _CLOCKS = "SELECT clock, home, hidden_clock, hidden_home FROM memories WHERE id = ?"
 _SET_CLOCKS = "UPDATE memories SET clock = ?, home = ?, hidden_clock = ?, hidden_home = ? WHERE id = ?"
 _MESSAGES = """SELECT m.number, c.agent, c.session, p.id, c.moved, c.imported, c.cwd, c.branch, c.parent,
         m.role, m.at, m.moment, m.failed, m.tool, m.call, m.event, m.speaker, m.manner, m.branch, m.keys,
         m.body
     FROM messages m JOIN conversations c ON c.number = m.conversation JOIN projects p ON p.number = c.project
-    WHERE m.number > ? ORDER BY m.number LIMIT ?"""
+    WHERE m.number > ? AND {settled} ORDER BY m.number LIMIT ?"""
 _MESSAGE_FIELDS = (
     "agent session project moved imported cwd branch parent role at moment failed tool call event speaker "
     "manner message_branch"
@@ -65,6 +67,8 @@ _RELATIONS = """SELECT a.id, b.id, r.kind, r.evidence, r.at FROM relations r
 _STRENGTH = (
     "SELECT stability, difficulty, reviewed_at, reviews, lapses, demoted FROM strengths WHERE memory = ?"
 )
+_PUT_STRENGTH = """INSERT INTO strengths
+    (memory, stability, difficulty, reviewed_at, reviews, lapses, demoted) VALUES (?, ?, ?, ?, ?, ?, ?)"""
 _HAS_CONVERSATION = "SELECT 1 FROM conversations WHERE session = ? AND messages > 0"
 _MOMENTS = """UPDATE messages SET moment = f.moment FROM (SELECT number,
         max(at - ordinal) OVER (PARTITION BY conversation ORDER BY ordinal) + ordinal AS moment FROM messages
@@ -73,19 +77,19 @@ _KEYLESS = """SELECT m.number, m.conversation, c.agent, c.session, m.role, m.at,
     FROM messages m JOIN conversations c ON c.number = m.conversation WHERE m.keys IS NULL LIMIT 1000"""
 
 
-class SqliteFeed:
-    """The feed of one SQLite store."""
+class SqlFeed:
+    """What a store sends and takes in."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Transactions) -> None:
         self._connections = connections
 
     def replica(self, token: str) -> str:
         with self._connections.writing() as db:
             _complete(db)
-            known = json.loads(db.execute("SELECT value FROM meta WHERE key = 'replica'").get or "[]")
+            known = json.loads(rows.noted(db, "replica") or "[]")
             if not known or known[1] != token:
                 known = [os.urandom(8).hex(), token]
-                db.execute("INSERT OR REPLACE INTO meta VALUES ('replica', ?)", (json.dumps(known),))
+                rows.note(db, "replica", json.dumps(known))
             return str(known[0])
 
     def changes(self, stream: str, since: int, limit: int) -> Batch:
@@ -112,7 +116,7 @@ class SqliteFeed:
 
     def is_unswept(self) -> bool:
         with self._connections.reading() as db:
-            return db.execute("SELECT 1 FROM meta WHERE key = 'unswept'").get is not None
+            return rows.noted(db, "unswept") is not None
 
     def swept(self) -> None:
         with self._connections.writing() as db:
@@ -123,9 +127,9 @@ class SqliteFeed:
             return int(db.execute("SELECT count(*) FROM tombstones").get)
 
 
-def _complete(db: apsw.Connection) -> None:
+def _complete(db: Database) -> None:
     """Give messages of an earlier release their moments and keys."""
-    if db.execute("SELECT 1 FROM meta WHERE key = 'unkeyed'").get is None:
+    if rows.noted(db, "unkeyed") is None:
         return
     db.execute(_MOMENTS)
     while found := rows.fetch(db, _KEYLESS):
@@ -134,17 +138,20 @@ def _complete(db: apsw.Connection) -> None:
             digest = hashlib.blake2b(seed.encode("utf-8", "replace"), digest_size=8).digest()
             key = int.from_bytes(digest, "big") >> 1
             db.execute("UPDATE messages SET keys = ? WHERE number = ?", (packed_keys([key]), number))
-            db.execute("INSERT OR IGNORE INTO message_keys VALUES (?, ?, ?)", (key, conversation, number))
-            db.execute("UPDATE message_keys SET message = ? WHERE key = ?", (number, key))
+            db.execute(
+                """INSERT INTO message_keys (key, conversation, message) VALUES (?, ?, ?)
+                   ON CONFLICT (key) DO UPDATE SET message = excluded.message""",
+                (key, conversation, number),
+            )
     db.execute("DELETE FROM meta WHERE key = 'unkeyed'")
 
 
 # --- what is sent
 
 
-def _messages(db: apsw.Connection, since: int, limit: int) -> Batch:
+def _messages(db: Database, since: int, limit: int) -> Batch:
     found, size, through = [], 0, since
-    for row in db.execute(_MESSAGES, (since, limit)):
+    for row in db.execute(_MESSAGES.format(settled=db.settled), (since, limit)):
         number, *fields, keys, body = row
         told = dict(zip(_MESSAGE_FIELDS, fields, strict=True))
         text = unpacked(body)
@@ -155,9 +162,9 @@ def _messages(db: apsw.Connection, since: int, limit: int) -> Batch:
     return Batch(MESSAGES, through, found)
 
 
-def _items(db: apsw.Connection, since: int, limit: int) -> Batch:
+def _items(db: Database, since: int, limit: int) -> Batch:
     found, size, through = [], 0, since
-    for sequence, kind, name in rows.fetch(db, _SINCE, (since, limit)):
+    for sequence, kind, name in rows.fetch(db, _SINCE.format(settled=db.settled), (since, limit)):
         record = _TOLD[kind](db, name)
         through = sequence
         if record is not None:
@@ -168,7 +175,7 @@ def _items(db: apsw.Connection, since: int, limit: int) -> Batch:
     return Batch(ITEMS, through, found)
 
 
-def _memory(db: apsw.Connection, id_: str) -> dict[str, Any] | None:
+def _memory(db: Database, id_: str) -> dict[str, Any] | None:
     known = version(db, MemoryId(id_))
     if known is None:
         return None
@@ -186,25 +193,25 @@ def _memory(db: apsw.Connection, id_: str) -> dict[str, Any] | None:
     return told
 
 
-def version(db: apsw.Connection, id_: MemoryId) -> Version | None:
+def version(db: Database, id_: MemoryId) -> Version | None:
     """A memory as it stands here."""
     memory = rows.memory(db, id_)
     return Version(memory, *next(db.execute(_CLOCKS, (id_,)))) if memory is not None else None
 
 
-def _tombstone(_: apsw.Connection, name: str) -> dict[str, Any]:
+def _tombstone(_: Database, name: str) -> dict[str, Any]:
     salt, hash_ = name.split(" ", 1)
     return {"salt": salt, "hash": hash_}
 
 
-def _project(db: apsw.Connection, id_: str) -> dict[str, Any] | None:
+def _project(db: Database, id_: str) -> dict[str, Any] | None:
     row = next(db.execute("SELECT name, path FROM projects WHERE id = ?", (id_,)), None)
     if row is None:
         return None
     return {"id": id_, "name": row[0], "path": row[1], "identities": projects.alias_clocks(db, id_)}
 
 
-def _conversation(db: apsw.Connection, name: str) -> dict[str, Any] | None:
+def _conversation(db: Database, name: str) -> dict[str, Any] | None:
     agent, session = json.loads(name)
     row = next(db.execute(_CONVERSATION, (agent, session)), None)
     if row is None:
@@ -214,12 +221,12 @@ def _conversation(db: apsw.Connection, name: str) -> dict[str, Any] | None:
     return {**told, "cwd": cwd, "continues": continues if continues[0] else None}
 
 
-def _intention(db: apsw.Connection, id_: str) -> dict[str, Any] | None:
+def _intention(db: Database, id_: str) -> dict[str, Any] | None:
     row = next(db.execute("SELECT record, clock, home FROM intentions WHERE id = ?", (id_,)), None)
     return {"intention": json.loads(row[0]), "clock": row[1], "home": row[2]} if row else None
 
 
-_TOLD: Mapping[str, Callable[[apsw.Connection, str], dict[str, Any] | None]] = {
+_TOLD: Mapping[str, Callable[[Database, str], dict[str, Any] | None]] = {
     "memory": _memory,
     "tombstone": _tombstone,
     "rejected": lambda _, name: {"id": name},
@@ -235,7 +242,7 @@ _TOLD: Mapping[str, Callable[[apsw.Connection, str], dict[str, Any] | None]] = {
 class Application:
     """One batch on its way in."""
 
-    def __init__(self, db: apsw.Connection, sender: Sender) -> None:
+    def __init__(self, db: Database, sender: Sender) -> None:
         self._db = db
         self._sender = sender
         self._at = records.moment_text(datetime.now(UTC))
@@ -316,7 +323,7 @@ class Application:
         elif when > moved:
             db.execute("UPDATE conversations SET moved = ? WHERE number = ?", (when, number))
         if imported and not record["imported"]:
-            db.execute("UPDATE conversations SET imported = 0 WHERE number = ?", (number,))
+            db.execute("UPDATE conversations SET imported = FALSE WHERE number = ?", (number,))
 
     def _take_conversations(self, told: Sequence[Mapping[str, Any]]) -> None:
         for record in told:
@@ -435,12 +442,11 @@ class Application:
         number = self._db.execute("SELECT number FROM memories WHERE id = ?", (id_,)).get
         mine = next(self._db.execute(_STRENGTH, (number,)), None)
         if number is not None and (mine is None or _firmness(theirs) > _firmness(mine)):
+            self._db.execute("DELETE FROM strengths WHERE memory = ?", (number,))
+            self._db.execute(_PUT_STRENGTH, (number, *theirs[:5], bool(theirs[5])))
+        for at, reason in record.get("uses", ()) if number is not None else ():
             self._db.execute(
-                "INSERT OR REPLACE INTO strengths VALUES (?, ?, ?, ?, ?, ?, ?)", (number, *theirs)
-            )
-        for at, reason in record.get("uses", ()):
-            self._db.execute(
-                "INSERT OR IGNORE INTO reviews (memory, at, reason) SELECT ?1, ?2, ?3 WHERE ?1 IS NOT NULL",
+                "INSERT INTO reviews (memory, at, reason) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
                 (number, int(at), records.kept(str(reason))),
             )
 
@@ -450,18 +456,18 @@ class Application:
         for record in told:
             grave = (clean(str(record["salt"])), clean(str(record["hash"])))
             if self._db.execute("SELECT 1 FROM tombstones WHERE salt = ? AND hash = ?", grave).get is None:
-                self._db.execute("INSERT INTO tombstones VALUES (?, ?)", grave)
+                self._db.execute("INSERT INTO tombstones (salt, hash) VALUES (?, ?)", grave)
                 line = {"change": "erase", "at": self._at, "tombstone": grave[1], "salt": grave[0]}
                 changes.record(self._db, [line])
                 self._count("erased")
         if self._taken["erased"]:
-            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('unswept', '1')")
+            rows.note(self._db, "unswept", "1")
 
     def _take_rejected(self, told: Sequence[Mapping[str, Any]]) -> None:
         for record in told:
             id_ = clean(str(record["id"]))
             if not self._is_rejected(id_):
-                self._db.execute("INSERT INTO rejected VALUES (?)", (id_,))
+                self._db.execute(changes.REJECTED, (id_,))
                 changes.record(self._db, [{"change": "reject", "reject": id_}])
                 self._count("other")
             known = rows.memory(self._db, MemoryId(id_))

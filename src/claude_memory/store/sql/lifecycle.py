@@ -1,4 +1,4 @@
-"""The part `lifecycle` in SQLite: intentions, strength, relations, file states, runs. See `store.protocol`.
+"""The part `lifecycle`: intentions, strength, relations, file states, runs. See `store.protocol`.
 
 What most calls do without is imported where it is used: every prompt asks whether a reminder waits.
 """
@@ -10,17 +10,15 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import apsw
-
 from claude_memory.errors import Conflict
 from claude_memory.model import MemoryId, Project, ProjectId, SearchScope, StoredMemory
 from claude_memory.store import records
 from claude_memory.store.records import kept, to_json
-from claude_memory.store.sqlite import rows
-from claude_memory.store.sqlite.connection import Connections
+from claude_memory.store.sql import rows
 
 if TYPE_CHECKING:
     from claude_memory.store.lifecycle_model import FileState, Intention, Relation, Review, Step, Strength
+    from claude_memory.store.sql.database import Database, Transactions
 
 _BATCH = 1_000
 _LISTED = "SELECT value FROM json_each(?)"
@@ -34,11 +32,12 @@ _INTENTIONS = """SELECT i.record FROM intentions i JOIN projects p ON p.number =
         OR i.codebase = :name AND NOT EXISTS (SELECT 1 FROM projects WHERE id = i.codebase)
         AND (SELECT count(*) FROM projects WHERE lower(name) = :name) = 1)
       AND (i.status = 'open' OR NOT :open) ORDER BY i.number"""
-_PUT_STRENGTH = """INSERT OR REPLACE INTO strengths SELECT number, ?2, ?3, ?4, ?5, ?6, ?7
-    FROM memories m WHERE id = ?1
-      AND NOT EXISTS (SELECT 1 FROM strengths WHERE memory = m.number AND reviewed_at > ?4)"""
-_PUT_REVIEW = """INSERT OR IGNORE INTO reviews (memory, at, reason)
-    SELECT number, ?2, ?3 FROM memories WHERE id = ?1"""
+_DROP_STRENGTH = f"DELETE FROM strengths WHERE memory = {_NUMBER} AND reviewed_at <= ?"
+_PUT_STRENGTH = """INSERT INTO strengths
+      (memory, stability, difficulty, reviewed_at, reviews, lapses, demoted)
+    SELECT number, ?2, ?3, ?4, ?5, ?6, ?7 FROM memories WHERE id = ?1 ON CONFLICT DO NOTHING"""
+_PUT_REVIEW = """INSERT INTO reviews (memory, at, reason)
+    SELECT number, ?2, ?3 FROM memories WHERE id = ?1 ON CONFLICT DO NOTHING"""
 _STRENGTHS = """SELECT m.id, s.stability, s.difficulty, s.reviewed_at, s.reviews, s.lapses, s.demoted
     FROM memories m JOIN strengths s ON s.memory = m.number
     WHERE m.id IN (SELECT value FROM json_each(?))"""
@@ -47,29 +46,31 @@ _ARRIVALS = """SELECT m.id, a.at FROM memories m JOIN arrivals a ON a.memory = m
 _UNJUDGED = f"""SELECT {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES}
     JOIN unjudged u ON u.memory = m.number ORDER BY m.created_at, m.id LIMIT ?"""
 # Both ends in one project, whatever the caller says: nothing of one project touches another.
-_RELATE = """INSERT OR IGNORE INTO relations SELECT a.number, b.number, ?3, ?4, ?5
-    FROM memories a JOIN memories b ON b.project = a.project WHERE a.id = ?1 AND b.id = ?2"""
+_RELATE = """INSERT INTO relations (source, target, kind, evidence, at) SELECT a.number, b.number, ?3, ?4, ?5
+    FROM memories a JOIN memories b ON b.project = a.project WHERE a.id = ?1 AND b.id = ?2
+    ON CONFLICT DO NOTHING"""
 _EARLIER = f"""UPDATE relations SET evidence = ?4, at = ?5 WHERE source = {_NUMBER[:-1]}1)
     AND target = {_NUMBER[:-1]}2) AND kind = ?3 AND (?5, ?4) < (at, evidence)"""
 _RELATIONS = """SELECT a.id, b.id, r.kind, r.evidence, r.at FROM relations r
     JOIN memories a ON a.number = r.source JOIN memories b ON b.number = r.target
     WHERE {end} IN (SELECT number FROM memories WHERE id IN (SELECT value FROM json_each(:ids)))
       AND (:any OR r.kind IN (SELECT value FROM json_each(:kinds)))"""
-_PUT_FILE_STATE = """INSERT OR REPLACE INTO file_states SELECT number, ?2, ?3, ?4, ?5
-    FROM memories WHERE id = ?1"""
+_PUT_FILE_STATE = """INSERT INTO file_states (memory, path, sketch, revision, stale)
+    SELECT number, ?2, ?3, ?4, ?5 FROM memories WHERE id = ?1 ON CONFLICT (memory, path) DO UPDATE
+    SET sketch = excluded.sketch, revision = excluded.revision, stale = excluded.stale"""
 _FILE_STATES = """SELECT m.id, f.path, f.sketch, f.revision, f.stale FROM file_states f
-    JOIN memories m ON m.number = f.memory WHERE m.space IN (SELECT value FROM json_each(:spaces))
+    JOIN memories m ON m.number = f.memory WHERE m.space IN (SELECT +value FROM json_each(:spaces))
       AND (:all OR m.id IN (SELECT value FROM json_each(:ids)))"""
 
 
-class SqliteLifecycle:
-    """The lifecycle side of one SQLite store."""
+class SqlLifecycle:
+    """What memories are worth, and reminders."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Transactions) -> None:
         self._connections = connections
 
     def put_intention(self, intention: Intention) -> None:
-        from claude_memory.store.sqlite import changes
+        from claude_memory.store.sql import changes
 
         with self._connections.writing() as db:
             at, record = records.moment_text(datetime.now(UTC)), records.intention_record(intention)
@@ -104,7 +105,7 @@ class SqliteLifecycle:
         }
 
     def put_strengths(self, strengths: Mapping[MemoryId, Strength], reviews: Sequence[Review] = ()) -> None:
-        from claude_memory.store.sqlite import changes
+        from claude_memory.store.sql import changes
 
         lines = []
         with self._connections.writing() as db:
@@ -170,7 +171,7 @@ class SqliteLifecycle:
 
     def _restate(self, ids: Sequence[MemoryId], before: str, after: str, change: str) -> int:
         """Change nothing but the status, so that undoing restores equality; the mirrors are told."""
-        from claude_memory.store.sqlite import changes
+        from claude_memory.store.sql import changes
 
         done = 0
         statement = f"UPDATE memories SET status = ? WHERE status = ? AND id IN ({_LISTED}) RETURNING number"
@@ -184,7 +185,7 @@ class SqliteLifecycle:
         return done
 
     def reject(self, ids: Sequence[MemoryId]) -> int:
-        from claude_memory.store.sqlite import understood
+        from claude_memory.store.sql import understood
 
         with self._connections.writing() as db:
             return understood.reject(db, ids)
@@ -206,7 +207,7 @@ class SqliteLifecycle:
             return [FileState(MemoryId(row[0]), *row[1:]) for row in rows.fetch(db, _FILE_STATES, values)]
 
     def consolidated(self, project: ProjectId, at: datetime, steps: Sequence[Step]) -> int:
-        from claude_memory.store.sqlite import projects
+        from claude_memory.store.sql import projects
 
         with self._connections.writing() as db:
             number = projects.number_of(db, project)
@@ -216,7 +217,8 @@ class SqliteLifecycle:
                 (number, rows.stamp(at), through),
             ).get
             db.executemany(
-                f"INSERT INTO consolidation_steps VALUES (?, ?, {_NUMBER}, {_NUMBER})",
+                f"""INSERT INTO consolidation_steps (run, action, memory, other)
+                    VALUES (?, ?, {_NUMBER}, {_NUMBER})""",
                 [(run, step.action, step.memory, step.other) for step in steps],
             )
         return int(run)
@@ -244,10 +246,10 @@ class SqliteLifecycle:
 
     def undone(self, run: int) -> None:
         with self._connections.writing() as db:
-            db.execute("UPDATE consolidations SET undone = 1 WHERE number = ?", (run,))
+            db.execute("UPDATE consolidations SET undone = TRUE WHERE number = ?", (run,))
 
 
-def relate(db: apsw.Connection, relations: Sequence[Relation]) -> int:
+def relate(db: Database, relations: Sequence[Relation]) -> int:
     """Keep relations; returns how many are new. Of one that is told twice the earlier stands."""
     from claude_memory.redact.erasure import without
 
@@ -262,21 +264,22 @@ def relate(db: apsw.Connection, relations: Sequence[Relation]) -> int:
     return made
 
 
-def put_strength(db: apsw.Connection, memory: MemoryId, state: Strength, uses: Sequence[Review]) -> None:
+def put_strength(db: Database, memory: MemoryId, state: Strength, uses: Sequence[Review]) -> None:
     """Keep the state of a memory and the uses that led to it; an older state changes nothing."""
     at = rows.stamp(state.reviewed_at)
-    figures = (state.stability, state.difficulty, at, state.reviews, state.lapses, int(state.demoted))
+    figures = (state.stability, state.difficulty, at, state.reviews, state.lapses, state.demoted)
+    db.execute(_DROP_STRENGTH, (memory, at))
     db.execute(_PUT_STRENGTH, (memory, *figures))
     db.executemany(_PUT_REVIEW, [(memory, rows.stamp(use.at), kept(use.reason)) for use in uses])
 
 
-def put_intention(db: apsw.Connection, intention: Intention, clock: int = 0, home: str = "") -> bool:
+def put_intention(db: Database, intention: Intention, clock: int = 0, home: str = "") -> bool:
     """Insert or replace the row, unless what it says was erased; returns whether it stands now.
 
     `clock` and `home`: when and where it became so.
     """
     from claude_memory.redact.erasure import holds
-    from claude_memory.store.sqlite import projects
+    from claude_memory.store.sql import projects
 
     if holds(intention.text, rows.tombstones(db).sentences(intention.project)):
         return False

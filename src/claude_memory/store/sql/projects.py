@@ -9,19 +9,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
-
-import apsw
+from typing import TYPE_CHECKING
 
 from claude_memory.model import Project, ProjectId, ProjectIdentity
 from claude_memory.platform.project import birth_of, split_root, still_stands
 from claude_memory.store.records import intention_from_record, intention_record, kept, to_json
-from claude_memory.store.sqlite import rows
+from claude_memory.store.sql import rows
 from claude_memory.text.characters import clean
+
+if TYPE_CHECKING:
+    from claude_memory.store.sql.database import Database
 
 _ID_NAME = "id:"  # a name that says which project was merged into this one
 _REPOSITORY = ("remote:", "repo:")
-_KEEP_NAME = "INSERT OR IGNORE INTO project_aliases (identity, project, place, clock) VALUES (?, ?, ?, ?)"
-_TAKE_NAME = "INSERT OR REPLACE INTO project_aliases (identity, project, place, clock) VALUES (?, ?, ?, ?)"
+_NAME = "INSERT INTO project_aliases (identity, project, place, clock) VALUES (?, ?, ?, ?)"
+_KEEP_NAME = f"{_NAME} ON CONFLICT DO NOTHING"
+_TAKE_NAME = f"""{_NAME} ON CONFLICT (identity) DO UPDATE
+    SET project = excluded.project, place = excluded.place, clock = excluded.clock"""
+_KEEP_PATH = "INSERT INTO project_paths (path, project) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _BORN = "SELECT identity, project FROM project_aliases WHERE identity LIKE ?"
 # 0.1.0 noted a remote without its root commit; a folder of the person's own told both.
 _NOTED_APART = """SELECT r.project FROM project_aliases r JOIN project_aliases h ON h.project = r.project
@@ -31,7 +36,7 @@ _HELD_THERE = f"SELECT DISTINCT session FROM events WHERE project = :old AND ses
 _TWIN = "SELECT number FROM sessions WHERE project = ? AND id = (SELECT id FROM sessions WHERE number = ?)"
 
 
-def lookup(db: apsw.Connection, identity: ProjectIdentity) -> int | None:
+def lookup(db: Database, identity: ProjectIdentity) -> int | None:
     """The number of the project that a folder belongs to.
 
     Where it was known to stand comes first: what a person merged or split stays so.
@@ -51,7 +56,7 @@ def lookup(db: apsw.Connection, identity: ProjectIdentity) -> int | None:
     return _noted_apart(db, identity) or _moved(db, identity) or _at_known_path(db, identity)
 
 
-def is_complete(db: apsw.Connection, number: int, identity: ProjectIdentity) -> bool:
+def is_complete(db: Database, number: int, identity: ProjectIdentity) -> bool:
     """Whether nothing about this folder is left to write down."""
     names = {clean(name) for name in identity.identities}
     noted = "SELECT count(*) FROM project_aliases WHERE identity IN (SELECT value FROM json_each(?))"
@@ -59,7 +64,7 @@ def is_complete(db: apsw.Connection, number: int, identity: ProjectIdentity) -> 
     return bool(path == number and db.execute(noted, (to_json(list(names)),)).get == len(names))
 
 
-def join(db: apsw.Connection, identity: ProjectIdentity) -> Project:
+def join(db: Database, identity: ProjectIdentity) -> Project:
     """Find or make the project, and write down every name and path it is seen with."""
     number = lookup(db, identity)
     if number is None:
@@ -68,15 +73,15 @@ def join(db: apsw.Connection, identity: ProjectIdentity) -> Project:
     return load(db, number)
 
 
-def claim(db: apsw.Connection, identity: ProjectIdentity, number: int) -> None:
+def claim(db: Database, identity: ProjectIdentity, number: int) -> None:
     """Give a folder's own names to a project, whoever had them; a remote's name is not the folder's alone."""
-    from claude_memory.store.sqlite import changes
+    from claude_memory.store.sql import changes
 
     own = tuple(name for name in identity.identities if not name.startswith("remote:"))
     _note(db, replace(identity, identities=own), number, _TAKE_NAME, changes.tick(db))
 
 
-def separate(db: apsw.Connection, identity: ProjectIdentity) -> Project:
+def separate(db: Database, identity: ProjectIdentity) -> Project:
     """A new project for a folder that belonged to another."""
     import os
 
@@ -86,18 +91,19 @@ def separate(db: apsw.Connection, identity: ProjectIdentity) -> Project:
     return load(db, number)
 
 
-def _note(db: apsw.Connection, identity: ProjectIdentity, number: int, statement: str, clock: int) -> None:
+def _note(db: Database, identity: ProjectIdentity, number: int, statement: str, clock: int) -> None:
     """Write names and path down; `clock` is when a person said so, 0 if nobody did."""
     place = db.execute("SELECT count(*) FROM project_aliases WHERE project = ?", (number,)).get
     for offset, name in enumerate(identity.identities):
         db.execute(statement, (kept(name), number, place + offset, clock))
     db.execute(
-        "INSERT INTO project_paths VALUES (?, ?) ON CONFLICT DO UPDATE SET project = excluded.project",
+        """INSERT INTO project_paths (path, project) VALUES (?, ?)
+           ON CONFLICT (path) DO UPDATE SET project = excluded.project""",
         (kept(identity.path), number),
     )
 
 
-def _new(db: apsw.Connection, identity: ProjectIdentity) -> Project:
+def _new(db: Database, identity: ProjectIdentity) -> Project:
     """A project under an id that no other has: a short one could be aimed at."""
     made = provisional(identity)
     known = "SELECT 1 FROM projects WHERE id = ? AND path <> ''"
@@ -115,7 +121,7 @@ def provisional(identity: ProjectIdentity, *, digest_size: int = 5) -> Project:
     return Project(ProjectId(f"{slug}-{digest}"), identity.name, identity.path, identity.identities)
 
 
-def ensure(db: apsw.Connection, project: Project) -> int:
+def ensure(db: Database, project: Project) -> int:
     """The project's number; a project known by its id alone gets its name and path now."""
     db.execute(
         """INSERT INTO projects (id, name, path) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE
@@ -125,7 +131,7 @@ def ensure(db: apsw.Connection, project: Project) -> int:
     return int(db.execute("SELECT number FROM projects WHERE id = ?", (project.id,)).get)
 
 
-def number_of(db: apsw.Connection, id_: ProjectId) -> int:
+def number_of(db: Database, id_: ProjectId) -> int:
     """The number of a project named in a row; one that was merged is the one it went into, an unknown one
     is taken in by its id."""
     found = db.execute("SELECT number FROM projects WHERE id = ?", (id_,)).get
@@ -136,20 +142,20 @@ def number_of(db: apsw.Connection, id_: ProjectId) -> int:
     return int(found) if found is not None else ensure(db, Project(id_, id_, "", ()))
 
 
-def load(db: apsw.Connection, number: int) -> Project:
+def load(db: Database, number: int) -> Project:
     """One project with all its names, strongest first."""
     id_, name, path = next(db.execute("SELECT id, name, path FROM projects WHERE number = ?", (number,)))
     names = db.execute("SELECT identity FROM project_aliases WHERE project = ? ORDER BY place", (number,))
     return Project(ProjectId(id_), name, path, tuple(identity for (identity,) in names))
 
 
-def all_projects(db: apsw.Connection) -> list[Project]:
+def all_projects(db: Database) -> list[Project]:
     """Every project, by name."""
     numbers = rows.fetch(db, "SELECT number FROM projects ORDER BY name, id")
     return [load(db, number) for (number,) in numbers]
 
 
-def _noted_apart(db: apsw.Connection, identity: ProjectIdentity) -> int | None:
+def _noted_apart(db: Database, identity: ProjectIdentity) -> int | None:
     for name in identity.identities:
         remote, root = split_root(name)
         if root and remote.startswith("remote:"):
@@ -159,7 +165,7 @@ def _noted_apart(db: apsw.Connection, identity: ProjectIdentity) -> int | None:
     return None
 
 
-def _moved(db: apsw.Connection, identity: ProjectIdentity) -> int | None:
+def _moved(db: Database, identity: ProjectIdentity) -> int | None:
     """The project of a repository that was born at another place and stands there no more.
 
     Where it still stands, this one is a copy and a project of its own. A birth can be copied with the
@@ -180,20 +186,20 @@ def _moved(db: apsw.Connection, identity: ProjectIdentity) -> int | None:
     return None if noted and noted.isdisjoint(here) else number
 
 
-def _at_known_path(db: apsw.Connection, identity: ProjectIdentity) -> int | None:
+def _at_known_path(db: Database, identity: ProjectIdentity) -> int | None:
     """The project that stood here before, unless the two name different remotes."""
     path = clean(identity.path)
     number = db.execute("SELECT project FROM project_paths WHERE path = ?", (path,)).get
     return None if number is None or _other_remote(db, number, identity) else int(number)
 
 
-def _other_remote(db: apsw.Connection, number: int, identity: ProjectIdentity) -> bool:
+def _other_remote(db: Database, number: int, identity: ProjectIdentity) -> bool:
     names = {split_root(name)[0] for name in load(db, number).identities}
     remotes = {name for name in names if name.startswith("remote:")}
     return bool(identity.remote and remotes and clean(f"remote:{identity.remote}") not in remotes)
 
 
-def _by_path(db: apsw.Connection, path: str) -> int | None:
+def _by_path(db: Database, path: str) -> int | None:
     """A folder that is gone has only its path left; a known repository above it claims it.
 
     A plain folder claims nothing below itself: else work in the home folder would swallow all others.
@@ -205,17 +211,17 @@ def _by_path(db: apsw.Connection, path: str) -> int | None:
     return None
 
 
-def _has_repository(db: apsw.Connection, number: int) -> bool:
+def _has_repository(db: Database, number: int) -> bool:
     return any(name.startswith(_REPOSITORY) for name in load(db, number).identities)
 
 
-def meet(db: apsw.Connection, told: Project, clocks: Mapping[str, int], at: str) -> bool:
+def meet(db: Database, told: Project, clocks: Mapping[str, int], at: str) -> bool:
     """Take in a project of another home of the person; returns whether anything is different now.
 
     Those that share a name that nobody gave away are one, whose id is the least of all: so it comes out the
     same in every home. Of a name that a person gave to a project, the later word holds.
     """
-    from claude_memory.store.sqlite import changes
+    from claude_memory.store.sql import changes
 
     before = {number: load(db, number) for number in _kin(db, told, clocks)}
     ids = [told.id, *(project.id for project in before.values())]
@@ -231,7 +237,7 @@ def meet(db: apsw.Connection, told: Project, clocks: Mapping[str, int], at: str)
     for place, (name, clock) in enumerate(clocks.items()):
         _give_name(db, name, number, place, clock)
     if told.path:
-        db.execute("INSERT OR IGNORE INTO project_paths VALUES (?, ?)", (kept(told.path), number))
+        db.execute(_KEEP_PATH, (kept(told.path), number))
     now = load(db, number)
     if now == before.get(number):
         return False
@@ -239,7 +245,7 @@ def meet(db: apsw.Connection, told: Project, clocks: Mapping[str, int], at: str)
     return True
 
 
-def _kin(db: apsw.Connection, told: Project, clocks: Mapping[str, int]) -> set[int]:
+def _kin(db: Database, told: Project, clocks: Mapping[str, int]) -> set[int]:
     """The projects here that are the one that is told of."""
     found = set()
     remotes = {split_root(name)[0] for name in clocks if name.startswith("remote:")}
@@ -258,13 +264,13 @@ def _kin(db: apsw.Connection, told: Project, clocks: Mapping[str, int]) -> set[i
     return {int(number) for number in found if number is not None}
 
 
-def _give_name(db: apsw.Connection, name: str, number: int, place: int, clock: int) -> None:
+def _give_name(db: Database, name: str, number: int, place: int, clock: int) -> None:
     row = next(db.execute("SELECT project, clock FROM project_aliases WHERE identity = ?", (name,)), None)
     if row is None or (clock, row[0] != number) > (row[1], True):
         db.execute(_TAKE_NAME, (kept(name), number, place, clock))
 
 
-def alias_clocks(db: apsw.Connection, id_: str) -> dict[str, int]:
+def alias_clocks(db: Database, id_: str) -> dict[str, int]:
     """A project's names, strongest first, and when a person gave them; 0 where nobody did."""
     statement = """SELECT a.identity, a.clock FROM project_aliases a JOIN projects p ON p.number = a.project
         WHERE p.id = ? ORDER BY a.place, a.identity"""
@@ -272,13 +278,13 @@ def alias_clocks(db: apsw.Connection, id_: str) -> dict[str, int]:
 
 
 def merge(
-    db: apsw.Connection, source: ProjectId, target: ProjectId, at: str, *, clock: int | None = None
+    db: Database, source: ProjectId, target: ProjectId, at: str, *, clock: int | None = None
 ) -> Project:
     """Let all of one project belong to another, which keeps its id; the first is gone but for its names.
 
     `clock` is 0 where no person said so.
     """
-    from claude_memory.store.sqlite import changes
+    from claude_memory.store.sql import changes
 
     old, new = number_of(db, source), number_of(db, target)
     held = rows.fetch(db, "SELECT number FROM sessions WHERE project = ?", (old,))
@@ -293,22 +299,22 @@ def merge(
     return merged
 
 
-def replay(db: apsw.Connection, project: Project, merged: Sequence[str]) -> None:
+def replay(db: Database, project: Project, merged: Sequence[str]) -> None:
     """Bring a project to what a mirror's record tells; later lines tell who has a name by now."""
     number = ensure(db, project)
     for place, identity in enumerate(project.identities):
         db.execute(_TAKE_NAME, (identity, number, place, 0))
     if project.path:
-        db.execute("INSERT OR IGNORE INTO project_paths VALUES (?, ?)", (project.path, number))
+        db.execute(_KEEP_PATH, (project.path, number))
     for source in merged:
         old = db.execute("SELECT number FROM projects WHERE id = ?", (source,)).get
         if old is not None and old != number:
             _absorb(db, int(old), number, ProjectId(source), 0)
 
 
-def split(db: apsw.Connection, identity: ProjectIdentity, at: str) -> Project:
+def split(db: Database, identity: ProjectIdentity, at: str) -> Project:
     """Make a folder a project of its own, with its sessions and what they left."""
-    from claude_memory.store.sqlite import changes
+    from claude_memory.store.sql import changes
 
     old = lookup(db, identity)
     made = separate(db, identity)
@@ -320,7 +326,7 @@ def split(db: apsw.Connection, identity: ProjectIdentity, at: str) -> Project:
         sessions = [number for (number,) in rows.fetch(db, _HELD_THERE, held)]
         _move_sessions(db, sessions, new)
         listed = rows.id_list(sessions)
-        moved = "UPDATE events SET project = ? WHERE session IN (SELECT value FROM json_each(?))"
+        moved = "UPDATE events SET project = ? WHERE session IN (SELECT +value FROM json_each(?))"
         db.execute(moved, (new, listed))
         where["clock"] = changes.tick(db)
         moved = f"UPDATE conversations SET project = :new, moved = :clock WHERE project = :old AND {_UNDER}"
@@ -332,9 +338,9 @@ def split(db: apsw.Connection, identity: ProjectIdentity, at: str) -> Project:
     return done
 
 
-def attach(db: apsw.Connection, identity: ProjectIdentity, target: ProjectId, at: str) -> Project:
+def attach(db: Database, identity: ProjectIdentity, target: ProjectId, at: str) -> Project:
     """Let a folder belong to a project from now on; what it left elsewhere stays there."""
-    from claude_memory.store.sqlite import changes
+    from claude_memory.store.sql import changes
 
     number = number_of(db, target)
     claim(db, identity, number)
@@ -343,7 +349,7 @@ def attach(db: apsw.Connection, identity: ProjectIdentity, target: ProjectId, at
     return joined
 
 
-def _move_sessions(db: apsw.Connection, sessions: Sequence[int], new: int) -> None:
+def _move_sessions(db: Database, sessions: Sequence[int], new: int) -> None:
     """A session of the same id on the other side takes the events over; memories find it by its id."""
     for number in sessions:
         twin = db.execute(_TWIN, (new, number)).get
@@ -355,10 +361,10 @@ def _move_sessions(db: apsw.Connection, sessions: Sequence[int], new: int) -> No
             db.execute("DELETE FROM sessions WHERE number = ?", (number,))
 
 
-def _move_memories(db: apsw.Connection, old: int, target: ProjectId, sessions: str | None) -> None:
-    from claude_memory.store.sqlite import write
+def _move_memories(db: Database, old: int, target: ProjectId, sessions: str | None) -> None:
+    from claude_memory.store.sql import write
 
-    only = "" if sessions is None else " AND m.session IN (SELECT value FROM json_each(?))"
+    only = "" if sessions is None else " AND m.session IN (SELECT +value FROM json_each(?))"
     values = (old,) if sessions is None else (old, sessions)
     for number, memory in rows.memories(db, f"WHERE m.project = ?{only}", *values):
         for table in ("mentions", "graphed"):  # the graph is of one project: it is read anew there
@@ -367,10 +373,10 @@ def _move_memories(db: apsw.Connection, old: int, target: ProjectId, sessions: s
         write.update(db, replace(memory, project=target), counts=sessions is not None)
 
 
-def _move_intentions(db: apsw.Connection, old: int, target: ProjectId, at: str) -> None:
+def _move_intentions(db: Database, old: int, target: ProjectId, at: str) -> None:
     import json
 
-    from claude_memory.store.sqlite import changes, lifecycle
+    from claude_memory.store.sql import changes, lifecycle
 
     for (record,) in rows.fetch(db, "SELECT record FROM intentions WHERE project = ?", (old,)):
         moved = replace(intention_from_record(json.loads(record)), project=target)
@@ -381,7 +387,7 @@ def _move_intentions(db: apsw.Connection, old: int, target: ProjectId, at: str) 
         changes.record(db, [line])
 
 
-def _absorb(db: apsw.Connection, old: int, new: int, source: ProjectId, clock: int) -> None:
+def _absorb(db: Database, old: int, new: int, source: ProjectId, clock: int) -> None:
     place = db.execute("SELECT count(*) FROM project_aliases WHERE project = ?", (new,)).get
     db.execute(
         "UPDATE project_aliases SET project = ?, place = place + ? WHERE project = ?", (new, place, old)

@@ -9,18 +9,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
-
-import apsw
+from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import EventId, MemoryId, ProjectId, StoredMemory
 from claude_memory.redact.erasure import ERASED, Holder, Several, holds, title_without, without
 from claude_memory.store.feed_model import is_derived
-from claude_memory.store.packing import packed, unpacked
+from claude_memory.store.packing import unpacked
 from claude_memory.store.records import to_json
-from claude_memory.store.sqlite import changes, rows, write
-from claude_memory.store.sqlite.archive import indexed
+from claude_memory.store.sql import changes, rows, write
+from claude_memory.store.sql.archive import indexed
 from claude_memory.store.tombstones import memory_without
+
+if TYPE_CHECKING:
+    from claude_memory.store.sql.database import Database
 
 Of = Callable[[ProjectId | None], Holder]
 SWEPT = {
@@ -86,7 +87,7 @@ class Swept:
     changed: int = 0
 
 
-def sweep(db: apsw.Connection, of: Of, swept: Swept) -> None:
+def sweep(db: Database, of: Of, swept: Swept) -> None:
     """Cut the sentences out of rows. Rows that say nothing else are told: the caller buries them."""
     _sweep_changes(db, of)
     _sweep_memories(db, of, swept)
@@ -96,14 +97,14 @@ def sweep(db: apsw.Connection, of: Of, swept: Swept) -> None:
     _sweep_relations(db, of, swept)
 
 
-def blank_messages_of(db: apsw.Connection, events: list[str], swept: Swept) -> None:
+def blank_messages_of(db: Database, events: list[str], swept: Swept) -> None:
     """Empty the messages that left these events; their keys stay, and keep copies away."""
     found = "SELECT number FROM messages WHERE event IN (SELECT value FROM json_each(?))"
     numbers = {number for (number,) in rows.fetch(db, found, (to_json(events),))}
     blank_messages(db, numbers, swept)
 
 
-def blank_messages(db: apsw.Connection, numbers: set[int], swept: Swept) -> None:
+def blank_messages(db: Database, numbers: set[int], swept: Swept) -> None:
     """Empty messages; their keys stay, and keep copies away."""
     for wanted in sorted(numbers):
         found = rows.fetch(db, f"{_MESSAGES} WHERE m.number = ?", (wanted,))
@@ -120,16 +121,16 @@ _MESSAGES = """SELECT m.number, m.conversation, m.ordinal, m.tool, m.body, p.id,
     JOIN conversations c ON c.number = m.conversation JOIN projects p ON p.number = c.project"""
 
 
-def _sweep_changes(db: apsw.Connection, of: Of) -> None:
+def _sweep_changes(db: Database, of: Of) -> None:
     """What waits for the mirror; the state of a memory that is changed below is written down again."""
-    statement = "SELECT sequence, record FROM changes WHERE record ->> '$.tombstone' IS NULL"
+    statement = "SELECT sequence, record FROM changes WHERE record ->> 'tombstone' IS NULL"
     for sequence, record in rows.fetch(db, statement):
         told = json.loads(record).get("memory") or {}
         if holds(record, of(told.get("project"))):
             db.execute("DELETE FROM changes WHERE sequence = ?", (sequence,))
 
 
-def _sweep_memories(db: apsw.Connection, of: Of, swept: Swept) -> None:
+def _sweep_memories(db: Database, of: Of, swept: Swept) -> None:
     statement = f"SELECT m.number, {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES}"
     hit = []
     for row in db.execute(statement):
@@ -150,7 +151,7 @@ def _sweep_memories(db: apsw.Connection, of: Of, swept: Swept) -> None:
             swept.changed += 1
 
 
-def rewrite_memory(db: apsw.Connection, number: int, left: StoredMemory) -> None:
+def rewrite_memory(db: Database, number: int, left: StoredMemory) -> None:
     """Keep a memory as what is left of it, from which the graph is read again."""
     for table in ("mentions", "graphed"):
         db.execute(f"DELETE FROM {table} WHERE memory = ?", (number,))
@@ -158,7 +159,7 @@ def rewrite_memory(db: apsw.Connection, number: int, left: StoredMemory) -> None
     write.update(db, left, counts=False)
 
 
-def _sweep_events(db: apsw.Connection, of: Of, swept: Swept) -> None:
+def _sweep_events(db: Database, of: Of, swept: Swept) -> None:
     statement = "SELECT e.id, p.id, e.payload FROM events e JOIN projects p ON p.number = e.project"
     for id_, project, payload in db.execute(statement):
         if holds(payload, of(ProjectId(project))):
@@ -170,7 +171,7 @@ def _sweep_events(db: apsw.Connection, of: Of, swept: Swept) -> None:
     db.execute("DELETE FROM events WHERE id IN (SELECT value FROM json_each(?))", (to_json(swept.events),))
 
 
-def _sweep_messages(db: apsw.Connection, of: Of, swept: Swept) -> None:
+def _sweep_messages(db: Database, of: Of, swept: Swept) -> None:
     hit = []
     for row in db.execute(_MESSAGES):
         text = unpacked(row[4])
@@ -184,18 +185,13 @@ def _sweep_messages(db: apsw.Connection, of: Of, swept: Swept) -> None:
         _said_in(swept, project, path, conversation, ordinal)
 
 
-def rewrite(db: apsw.Connection, number: int, tool: str, before: str, after: str) -> None:
+def rewrite(db: Database, number: int, tool: str, before: str, after: str) -> None:
     """Give a message other words, in its row and in the index."""
-    entry = "INSERT INTO message_index (message_index, rowid, body) VALUES ('delete', ?, ?)"
-    db.execute(entry, (number, indexed(tool, before)))
-    db.execute(
-        "INSERT INTO message_index (rowid, body) VALUES (?, ?)",
-        (number, indexed(tool, after)),
-    )
-    db.execute("UPDATE messages SET body = ? WHERE number = ?", (packed(after), number))
+    db.replace_words(number, indexed(tool, before), indexed(tool, after))
+    db.execute("UPDATE messages SET body = ? WHERE number = ?", (db.body(after), number))
 
 
-def _retitle(db: apsw.Connection, conversation: int, before: str, after: str, holder: Holder) -> None:
+def _retitle(db: Database, conversation: int, before: str, after: str, holder: Holder) -> None:
     title = str(db.execute("SELECT title FROM conversations WHERE number = ?", (conversation,)).get)
     fresh = title_without(title, before, after, holder) if title else title
     if fresh != title:
@@ -212,7 +208,7 @@ def _said_in(swept: Swept, project: str, path: str, conversation: int, ordinal: 
 
 _OF_PROJECT = "JOIN projects p ON p.number = t.project"
 _OF_MEMORY = "JOIN memories m ON m.number = t.memory JOIN projects p ON p.number = m.project"
-_OF_ANY = "LEFT JOIN projects p ON 0"
+_OF_ANY = "LEFT JOIN projects p ON 1 = 0"
 # Documents from which sentences are cut: table, key, column, and how they come by their project.
 _DOCUMENTS = (
     ("conversations", "number", "record", _OF_PROJECT),
@@ -223,7 +219,7 @@ _EVIDENCE = """SELECT r.source, r.target, r.kind, r.evidence, p.id FROM relation
     JOIN memories m ON m.number = r.source JOIN projects p ON p.number = m.project"""
 
 
-def _sweep_small_texts(db: apsw.Connection, of: Of, swept: Swept) -> None:
+def _sweep_small_texts(db: Database, of: Of, swept: Swept) -> None:
     """Titles, reminders, records of sessions and exchanges, and how far files were read."""
 
     def change(statement: str, *values: Any) -> None:
@@ -244,14 +240,14 @@ def _sweep_small_texts(db: apsw.Connection, of: Of, swept: Swept) -> None:
 
 
 def _texts(
-    db: apsw.Connection, of: Of, table: str, key: str, column: str, join: str
+    db: Database, of: Of, table: str, key: str, column: str, join: str
 ) -> Iterator[tuple[Any, str, Holder]]:
     statement = f"SELECT t.{key}, t.{column}, p.id FROM {table} t {join} WHERE t.{column} IS NOT NULL"
     for value, text, project in rows.fetch(db, statement):
         yield value, text, of(project)
 
 
-def _sweep_relations(db: apsw.Connection, of: Of, swept: Swept) -> None:
+def _sweep_relations(db: Database, of: Of, swept: Swept) -> None:
     """What relations say of themselves."""
     for *key, evidence, project in rows.fetch(db, _EVIDENCE):
         left = without(evidence, of(ProjectId(project)), pieces=True)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import apsw
+from typing import TYPE_CHECKING, Any
 
 from claude_memory import redact
 from claude_memory.model import Event, EventId, ProjectId
 from claude_memory.redact.erasure import ERASED
 from claude_memory.store.archive_model import Archived, ImportFile, NewMessage
-from claude_memory.store.packing import packed, unpacked
+from claude_memory.store.packing import unpacked
 from claude_memory.store.records import kept, to_json
-from claude_memory.store.sqlite import rows, write
-from claude_memory.store.sqlite.archive import FILE_COLUMNS, indexed
+from claude_memory.store.sql import rows, write
+from claude_memory.store.sql.archive import FILE_COLUMNS, indexed
 from claude_memory.text.characters import clean
 from claude_memory.text.words import shorten
 from claude_memory.understand.speaker import Speaker
+
+if TYPE_CHECKING:
+    from claude_memory.store.sql.database import Database
 
 TITLE_CHARACTERS = 80
 
@@ -35,7 +36,8 @@ _GROWN = """UPDATE conversations SET messages = ?, title = ?, first_at = ?, last
 _MESSAGE = """INSERT INTO messages
       (number, conversation, ordinal, role, at, failed, tool, call, event, body, speaker, manner, branch,
        moment, keys) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-_KEYS = "INSERT OR IGNORE INTO message_keys (key, conversation, message) VALUES (?, ?, ?)"
+_KEYS = """INSERT INTO message_keys (key, conversation, message) VALUES (?, ?, ?)
+    ON CONFLICT DO NOTHING"""
 _ORDER = """UPDATE messages SET ordinal = -o.place FROM (SELECT number,
         row_number() OVER (ORDER BY coalesce(moment, at), keys) AS place FROM messages
         WHERE conversation = ?) o WHERE messages.number = o.number"""
@@ -58,7 +60,7 @@ class _Growing:
 class Addition:
     """One batch."""
 
-    def __init__(self, db: apsw.Connection, projects: Mapping[str, ProjectId]) -> None:
+    def __init__(self, db: Database, projects: Mapping[str, ProjectId]) -> None:
         self._db = db
         self._projects = projects
         self._places = write.Places(db)
@@ -69,14 +71,15 @@ class Addition:
         self._texts: list[tuple[int, str]] = []
         self._sessions = 0
         self._tombstones = rows.tombstones(db)
-        last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'messages'").get
-        self._last = int(last or 0)
+        self._numbers: Iterator[int] = iter(())
+        self._last = 0
 
     def run(
         self, messages: Sequence[NewMessage], files: Sequence[ImportFile], events: Sequence[Event]
     ) -> Archived:
         """Write what is new of the batch."""
         self._look_up(messages)
+        self._numbers = iter(self._db.message_numbers(len(messages)))
         new = [message for message in messages if self._message(message)]
         self._settle()
         given = {event.id for event in events}
@@ -91,7 +94,7 @@ class Addition:
         wanted = rows.id_list(sorted(key for message in messages for key in message.keys))
         found: Any = self._db.execute(
             """SELECT key, conversation, message FROM message_keys
-               WHERE key IN (SELECT value FROM json_each(?))""",
+               WHERE key IN (SELECT +value FROM json_each(?))""",
             (wanted,),
         )
         self._keys = {row[0]: (row[1], row[2]) for row in found}
@@ -115,7 +118,7 @@ class Addition:
             growing.title = _title(message.text)
         growing.mixed |= bool(message.moment) and message.moment <= growing.moment
         growing.moment = max(message.moment or max(at, growing.moment + 1), growing.moment)
-        self._last += 1
+        self._last = next(self._numbers)
         self._rows.append(self._row(message, growing))
         self._texts.append((self._last, indexed(message.tool, message.text)))
         for key in message.keys:
@@ -138,10 +141,8 @@ class Addition:
 
     def _replace(self, number: int, message: NewMessage) -> None:
         tool, body = next(self._db.execute("SELECT tool, body FROM messages WHERE number = ?", (number,)))
-        entry = "INSERT INTO message_index (message_index, rowid, body) VALUES ('delete', ?, ?)"
-        self._db.execute(entry, (number, indexed(tool or "", unpacked(body))))
-        new = (number, indexed(message.tool, message.text))
-        self._db.execute("INSERT INTO message_index (rowid, body) VALUES (?, ?)", new)
+        before = indexed(tool or "", unpacked(body))
+        self._db.replace_words(number, before, indexed(message.tool, message.text))
         self._db.execute(
             """UPDATE messages SET role = ?, at = ?, failed = ?, tool = ?, call = ?, event = ?, body = ?,
                speaker = ?, manner = ?, branch = ?, moment = ? WHERE number = ?""",
@@ -164,7 +165,7 @@ class Addition:
         return (*place, *self._content(message), *order)
 
     def _content(self, message: NewMessage) -> tuple[Any, ...]:
-        body = message.packed if message.packed is not None else packed(kept(message.text))
+        body = message.packed if message.packed is not None else self._db.body(kept(message.text))
         event = message.event.id if message.event else message.event_id or None
         tool = kept(message.tool) or None
         call = kept(message.call) or None
@@ -207,7 +208,7 @@ class Addition:
 
     def _settle(self) -> None:
         self._db.executemany(_MESSAGE, self._rows)
-        self._db.executemany("INSERT INTO message_index (rowid, body) VALUES (?, ?)", self._texts)
+        self._db.put_words(self._texts)
         # In order, because the tree of keys is large and neighbours share pages.
         keys = sorted((key, *place) for key, place in self._new_keys.items())
         self._db.executemany(_KEYS, keys)
@@ -227,10 +228,11 @@ class Addition:
             kept(file.path), file.agent, str(file.inode), file.size, file.modified_ns, file.offset,
             file.head, file.tail, file.skipped, to_json(redact.kept_document(file.state)),
         )  # fmt: skip
-        self._db.execute(f"INSERT OR REPLACE INTO import_files ({FILE_COLUMNS}) VALUES ({'?, ' * 9}?)", row)
+        self._db.execute("DELETE FROM import_files WHERE path = ?", row[:1])
+        self._db.execute(f"INSERT INTO import_files ({FILE_COLUMNS}) VALUES ({'?, ' * 9}?)", row)
 
 
-def put_in_order(db: apsw.Connection, conversation: int) -> None:
+def put_in_order(db: Database, conversation: int) -> None:
     """Count the messages of a conversation anew, as every home does; what was understood is made anew."""
     db.execute(_ORDER, (conversation,))
     db.execute("UPDATE messages SET ordinal = -ordinal WHERE conversation = ?", (conversation,))

@@ -8,30 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
-
-import apsw
+from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import BY_HAND, MemoryId, Status, StoredMemory
 from claude_memory.store.archive_model import Understood
 from claude_memory.store.records import to_json
-from claude_memory.store.sqlite import changes, erase, rows, write
+from claude_memory.store.sql import changes, erase, rows, write
 from claude_memory.text.characters import clean
 from claude_memory.understand import commands
+
+if TYPE_CHECKING:
+    from claude_memory.store.sql.database import Database
 
 _PLACES = ("places", "messages")
 _GUESSED = "('distilled', 'compaction')"
 # What an earlier release made of single turns of this conversation.
-_FORMER = f"""SELECT m.number, m.id, m.status, m.forgotten_at, m.pinned, m.provenance ->> '$.event'
+_FORMER = f"""SELECT m.number, m.id, m.status, m.forgotten_at, m.pinned, m.provenance ->> 'event'
     FROM memories m JOIN sessions s ON s.number = m.session
     JOIN conversations c ON c.session = s.id AND c.project = s.project
     WHERE c.number = ? AND m.number NOT IN (SELECT memory FROM exchanges) AND (
-        (m.kind IN ('observation', 'summary') AND m.provenance ->> '$.source' IN ('hook', 'transcript'))
-        OR (m.provenance ->> '$.source' IN {_GUESSED} AND (m.status = 'proposed' OR m.kind = 'summary')))"""
+        (m.kind IN ('observation', 'summary') AND m.provenance ->> 'source' IN ('hook', 'transcript'))
+        OR (m.provenance ->> 'source' IN {_GUESSED} AND (m.status = 'proposed' OR m.kind = 'summary')))"""
 
 
 def keep(
-    db: apsw.Connection,
+    db: Database,
     conversation: int,
     through: int,
     exchanges: Sequence[Understood],
@@ -65,7 +66,7 @@ def keep(
     return new
 
 
-def _put(db: apsw.Connection, memory: StoredMemory) -> int:
+def _put(db: Database, memory: StoredMemory) -> int:
     """Add a memory, or bring the known one up to what it says now; a person's hand on it stays."""
     known = rows.memory(db, memory.id)
     if known is None:
@@ -91,7 +92,7 @@ def _put(db: apsw.Connection, memory: StoredMemory) -> int:
     return 0
 
 
-def _place(db: apsw.Connection, conversation: int, item: Understood) -> None:
+def _place(db: Database, conversation: int, item: Understood) -> None:
     db.execute(
         """INSERT INTO exchanges (memory, conversation, first, last, record)
            SELECT number, ?, ?, ?, ? FROM memories WHERE id = ?
@@ -102,7 +103,7 @@ def _place(db: apsw.Connection, conversation: int, item: Understood) -> None:
     _note_failures(db, item)
 
 
-def _note_failures(db: apsw.Connection, item: Understood) -> None:
+def _note_failures(db: Database, item: Understood) -> None:
     """By which kinds of commands the exchange is found when one of them is about to be run again."""
     failed = (run for run in item.record.get("commands", ()) if run.get("failed"))
     kinds = {kind for run in failed for kind in commands.families(run["command"])}
@@ -111,12 +112,12 @@ def _note_failures(db: apsw.Connection, item: Understood) -> None:
         (item.memory.id,),
     )
     db.executemany(
-        "INSERT INTO exchange_failures SELECT ?, number FROM memories WHERE id = ?",
+        "INSERT INTO exchange_failures (family, memory) SELECT ?, number FROM memories WHERE id = ?",
         [(clean(kind), item.memory.id) for kind in sorted(kinds)],
     )
 
 
-def _drop_outdated(db: apsw.Connection, conversation: int, since: int, kept: set[MemoryId]) -> None:
+def _drop_outdated(db: Database, conversation: int, since: int, kept: set[MemoryId]) -> None:
     found = rows.fetch(
         db,
         """SELECT m.number, m.id FROM exchanges e JOIN memories m ON m.number = e.memory
@@ -126,40 +127,40 @@ def _drop_outdated(db: apsw.Connection, conversation: int, since: int, kept: set
     _remove(db, [(number, MemoryId(id_)) for number, id_ in found if id_ not in kept])
 
 
-def _remove(db: apsw.Connection, gone: Sequence[tuple[int, MemoryId]]) -> None:
+def _remove(db: Database, gone: Sequence[tuple[int, MemoryId]]) -> None:
     """Take out rows that are derived; no tombstone, because they may come again."""
     if gone:
         changes.drop(db, [id_ for _, id_ in gone])
         erase.remove(db, [number for number, _ in gone])
 
 
-def reject(db: apsw.Connection, ids: Sequence[MemoryId]) -> int:
+def reject(db: Database, ids: Sequence[MemoryId]) -> int:
     """Take proposals out, and keep their ids, which say what was proposed, so that they never come back."""
     statement = (
         "SELECT number, id FROM memories WHERE status = 'proposed' AND id IN (SELECT value FROM json_each(?))"
     )
     gone = [(number, MemoryId(id_)) for number, id_ in rows.fetch(db, statement, (to_json(list(ids)),))]
-    db.executemany("INSERT OR IGNORE INTO rejected VALUES (?)", [(id_,) for _, id_ in gone])
+    db.executemany(changes.REJECTED, [(id_,) for _, id_ in gone])
     _remove(db, gone)
     changes.record(db, [{"change": "reject", "reject": id_} for _, id_ in gone])
     return len(gone)
 
 
-def _is_rejected(db: apsw.Connection, memory: StoredMemory) -> bool:
+def _is_rejected(db: Database, memory: StoredMemory) -> bool:
     if memory.status is not Status.PROPOSED:
         return False
     return db.execute("SELECT 1 FROM rejected WHERE hash = ?", (memory.id,)).get is not None
 
 
-def _former(db: apsw.Connection, conversation: int) -> list[tuple[Any, ...]]:
+def _former(db: Database, conversation: int) -> list[tuple[Any, ...]]:
     """Memories of single turns that an earlier release made; none in a home that began with this one."""
-    if db.execute("SELECT 1 FROM meta WHERE key = 'move'").get is None:
+    if rows.noted(db, "move") is None:
         return []
     return [row for row in rows.fetch(db, _FORMER, (conversation,)) if not row[4]]
 
 
 def _as_left(
-    db: apsw.Connection, conversation: int, item: Understood, former: Sequence[tuple[Any, ...]]
+    db: Database, conversation: int, item: Understood, former: Sequence[tuple[Any, ...]]
 ) -> StoredMemory:
     """The exchange, forgotten if a turn of it was."""
     hidden = {event: at for _, _, status, at, _, event in former if status == "forgotten" and event}
@@ -178,7 +179,7 @@ def _as_left(
     )
 
 
-def _carry_strengths(db: apsw.Connection, conversation: int, former: Sequence[tuple[Any, ...]]) -> None:
+def _carry_strengths(db: Database, conversation: int, former: Sequence[tuple[Any, ...]]) -> None:
     """What was used often stays strong: the exchange takes over the firmest state of its turns."""
     for number, _, _, _, _, event in former:
         db.execute(
@@ -188,7 +189,8 @@ def _carry_strengths(db: apsw.Connection, conversation: int, former: Sequence[tu
                JOIN messages m ON m.event = ? AND m.conversation = ?
                JOIN exchanges e ON e.conversation = m.conversation AND m.ordinal BETWEEN e.first AND e.last
                WHERE s.memory = ?
-               ON CONFLICT (memory) DO UPDATE SET stability = max(stability, excluded.stability),
-                   reviews = max(reviews, excluded.reviews)""",
+               ON CONFLICT (memory) DO UPDATE SET
+                   stability = max(strengths.stability, excluded.stability),
+                   reviews = max(strengths.reviews, excluded.reviews)""",
             (event, conversation, number),
         )

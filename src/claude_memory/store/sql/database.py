@@ -1,0 +1,125 @@
+"""What the shared parts ask of a backend: run statements, in a transaction, and keep the indexes of words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from claude_memory.store.passages import Terms
+
+Values = Sequence[Any] | Mapping[str, Any]
+EVERYTHING = 1 << 62  # as a limit
+
+
+class Cursor(Protocol):
+    """The rows of one statement."""
+
+    @property
+    def get(self) -> Any:
+        """The first value, None if there is no row."""
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+    def __next__(self) -> Any: ...
+
+    def fetchall(self) -> list[Any]:
+        """All rows that are left."""
+
+
+class Entries(Protocol):
+    """The text index of passages while one transaction changes it; nothing counts before `flush`."""
+
+    def put(self, passage: int, space: int, terms: Terms) -> None:
+        """Enter a passage that is not in the index."""
+
+    def drop(self, passage: int, space: int, terms: Terms) -> None:
+        """Take a passage out of the index; `terms` must be what was put."""
+
+    def drop_vectors(self, memory: int) -> int:
+        """Remove the vectors of a memory's passages; returns how many."""
+
+    def erased(self, space: int) -> None:
+        """Something of a space is gone for good."""
+
+    def clear(self) -> None:
+        """Empty the index, to make it anew."""
+
+    def flush(self) -> None:
+        """Write what waits."""
+
+
+class Database(Protocol):
+    """A connection within a transaction."""
+
+    @property
+    def user_space(self) -> int:
+        """The space of what travels with the person of this store."""
+
+    @property
+    def author(self) -> str:
+        """The person's name among others who write here; empty where they are alone."""
+
+    @property
+    def settled(self) -> str:
+        """A condition on numbered rows that leaves out those which an earlier one may still come before."""
+
+    @property
+    def holding(self) -> tuple[str, str, str]:
+        """How messages with words are found: tables, the condition on `:question`, the number to order by."""
+
+    def execute(self, statement: str, values: Values = ...) -> Cursor: ...
+
+    def executemany(self, statement: str, values: Iterable[Values]) -> Any: ...
+
+    def changes(self) -> int:
+        """How many rows the last statement changed."""
+
+    def entries(self) -> Entries:
+        """The text index of passages."""
+
+    def tick(self, at_least: int) -> int:
+        """The store's next moment, after all that it gave before and after `at_least`."""
+
+    def count_on(self, latest: int) -> None:
+        """Let the numbers of changes go on behind this one."""
+
+    def message_numbers(self, count: int) -> Iterable[int]:
+        """Numbers for so many new messages, growing."""
+
+    def body(self, text: str) -> str | bytes:
+        """A message's text as it is kept."""
+
+    def put_words(self, texts: Sequence[tuple[int, str]]) -> None:
+        """Index the words of new messages, by number."""
+
+    def replace_words(self, message: int, before: str, after: str) -> None:
+        """Index a message that has another text now."""
+
+    def question(self, words: Sequence[str]) -> Any:
+        """What `holding` binds to find messages with all of some words."""
+
+    def word_counts(self, words: Iterable[str]) -> dict[str, int]:
+        """In how many messages each word stands."""
+
+    def message_count(self) -> int:
+        """About how many messages there are."""
+
+    def words_beginning(self, start: str, limit: int) -> list[str]:
+        """Words of messages that begin so, the most common first."""
+
+    def used_bytes(self) -> int:
+        """What the rows take on disk."""
+
+    def compact(self) -> None:
+        """Give room back that deleted rows took."""
+
+
+class Transactions(Protocol):
+    """Gives connections out, each for one transaction."""
+
+    def reading(self) -> AbstractContextManager[Database]:
+        """One consistent view of the store, whoever writes meanwhile."""
+
+    def writing(self) -> AbstractContextManager[Database]:
+        """One transaction that is committed as a whole or not at all."""
