@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from claude_memory.store.sqlite import cosine
-from claude_memory.store.sqlite.matrix import Manifest, MatrixFile
+from claude_memory.store.sqlite.matrix import MatrixFile, MatrixManifest
 
-WANTED = Manifest("store", 0, 3, 1, 8)
+WANTED = MatrixManifest("store", 0, 3, 1, 8)
 
 
 def rows(count, seed=0):
@@ -75,11 +75,11 @@ def test_a_damaged_manifest_is_no_matrix(file, manifest):
 @pytest.mark.parametrize(
     "other",
     [
-        Manifest("other", 0, 3, 1, 8),
-        Manifest("store", 1, 3, 1, 8),
-        Manifest("store", 0, 4, 1, 8),
-        Manifest("store", 0, 3, 2, 8),
-        Manifest("store", 0, 3, 1, 9),
+        MatrixManifest("other", 0, 3, 1, 8),
+        MatrixManifest("store", 1, 3, 1, 8),
+        MatrixManifest("store", 0, 4, 1, 8),
+        MatrixManifest("store", 0, 3, 2, 8),
+        MatrixManifest("store", 0, 3, 1, 9),
     ],
 )
 def test_another_store_epoch_space_or_model_is_not_ours(manifest, other):

@@ -25,7 +25,7 @@ from claude_memory.notes import erasing
 from claude_memory.platform import leftovers
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
-from claude_memory.store.feed_model import STREAMS, Batch, Sender, Taken, batch_from
+from claude_memory.store.feed_model import STREAMS, FeedBatch, Sender, Taken, batch_from
 from claude_memory.store.protocol import Store
 
 BATCH = 500
@@ -54,7 +54,7 @@ class Giving(Protocol):
         """Who this is."""
         ...
 
-    def changes(self, stream: str, since: int) -> Batch:
+    def changes(self, stream: str, since: int) -> FeedBatch:
         """What changed here after a number; the end of it is a batch whose number did not go on."""
         ...
 
@@ -66,7 +66,7 @@ class End(Giving, Protocol):
         """How far this end took in a stream of another copy."""
         ...
 
-    def apply(self, batch: Batch, sender: Introduction) -> Taken:
+    def apply(self, batch: FeedBatch, sender: Introduction) -> Taken:
         """Take in what another end sent."""
         ...
 
@@ -99,10 +99,10 @@ class LocalHome:
     def through(self, replica: str, stream: str) -> int:
         return self.store.feed.through(replica, stream)
 
-    def changes(self, stream: str, since: int) -> Batch:
+    def changes(self, stream: str, since: int) -> FeedBatch:
         return self.store.feed.changes(stream, since, BATCH)
 
-    def apply(self, batch: Batch, sender: Introduction) -> Taken:
+    def apply(self, batch: FeedBatch, sender: Introduction) -> Taken:
         foreign = not self.is_paired(sender)
         return self.store.feed.apply(batch, Sender(sender.replica, sender.person, foreign))
 
@@ -201,10 +201,10 @@ class PipedHome:
     def through(self, replica: str, stream: str) -> int:
         return int(self._ask("through", replica=replica, stream=stream))
 
-    def changes(self, stream: str, since: int) -> Batch:
+    def changes(self, stream: str, since: int) -> FeedBatch:
         return batch_from(self._ask("changes", stream=stream, since=since))
 
-    def apply(self, batch: Batch, sender: Introduction) -> Taken:
+    def apply(self, batch: FeedBatch, sender: Introduction) -> Taken:
         return Taken(**self._ask("apply", batch=batch.document(), sender=asdict(sender)))
 
     def pair(self, other: Introduction, name: str) -> None:

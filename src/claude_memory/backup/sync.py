@@ -36,7 +36,7 @@ from claude_memory.errors import Conflict, InvalidInput, StoreCorrupt
 from claude_memory.platform import leftovers
 from claude_memory.settings import Settings
 from claude_memory.store import check_file, open_store
-from claude_memory.store.feed_model import STREAMS, Batch, Taken, batch_from
+from claude_memory.store.feed_model import STREAMS, FeedBatch, Taken, batch_from
 
 FEEDS = "feeds"
 REMOTE = "claude-memory sync --stdio"
@@ -214,7 +214,7 @@ class _FeedPlace:
         found = [piece for piece in self._sizes if (piece.replica, piece.stream) == (replica, stream)]
         return sorted(found, key=lambda piece: (piece.since, piece.through))
 
-    def read(self, piece: _Piece) -> tuple[Introduction, Batch]:
+    def read(self, piece: _Piece) -> tuple[Introduction, FeedBatch]:
         """One piece; StoreCorrupt unless it is what its name says."""
         with damage_named(f"{self._place.name}/{piece.key}"):
             content = self._vault.seal.open(self._place.read(piece.key))
@@ -246,7 +246,7 @@ class _FeedPlace:
             self._place.commit(f"feed of {me.home}: {written} changes")
         return written
 
-    def _put(self, piece: _Piece, me: Introduction, batch: Batch) -> None:
+    def _put(self, piece: _Piece, me: Introduction, batch: FeedBatch) -> None:
         document = {"sender": asdict(me), "batch": batch.document()}
         packed = tarball.zstd().compress(json.dumps(document, separators=(",", ":")).encode(), 3)
         self._place.write(piece.key, self._vault.seal.close(packed))
@@ -266,8 +266,8 @@ class PlacedHome:
             self._known = self._place.read(first)[0]
         return self._known
 
-    def changes(self, stream: str, since: int) -> Batch:
+    def changes(self, stream: str, since: int) -> FeedBatch:
         for piece in self._place.pieces(self._replica, stream):
             if piece.through > since:
                 return self._place.read(piece)[1]
-        return Batch(stream, since)
+        return FeedBatch(stream, since)

@@ -22,7 +22,7 @@ DERIVED = ("exchange", "session")
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class FeedBatch:
     """What changed in a home after a number of one of its streams, oldest first; `through` is the last one.
 
     Records are plain JSON values. One whose number did not go on is the end.
@@ -37,7 +37,7 @@ class Batch:
         return {"stream": self.stream, "through": self.through, "records": list(self.records)}
 
 
-def batch_from(document: Any) -> Batch:
+def batch_from(document: Any) -> FeedBatch:
     """The batch that a document describes; StoreCorrupt if it does not describe one."""
     try:
         stream, through, told = document["stream"], int(document["through"]), document["records"]
@@ -45,7 +45,7 @@ def batch_from(document: Any) -> Batch:
             raise ValueError(stream)
     except (KeyError, TypeError, ValueError):
         raise StoreCorrupt("what came is no batch of changes") from None
-    return Batch(stream, through, tuple(told))
+    return FeedBatch(stream, through, tuple(told))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class MemoryVersion:
     """A memory with when and where it became so, and when and where it was last hidden or shown."""
 
     memory: StoredMemory
@@ -102,7 +102,7 @@ class Version:
         return self.memory.status is Status.FORGOTTEN
 
 
-def merged(mine: Version, theirs: Version, *, makes_own: bool) -> Version:
+def merged(mine: MemoryVersion, theirs: MemoryVersion, *, makes_own: bool) -> MemoryVersion:
     """The one version that two become. `makes_own`: this home has the messages that it is made from."""
     # Of the same change mine stays: what was erased from it stays away.
     later, hiding = max(mine, theirs, key=lambda one: one.said), max(mine, theirs, key=lambda one: one.hiding)
@@ -116,7 +116,7 @@ def merged(mine: Version, theirs: Version, *, makes_own: bool) -> Version:
         provenance=_with_places(memory.provenance, mine.memory, theirs.memory),
         updated_at=max(mine.memory.updated_at, theirs.memory.updated_at),
     )
-    return Version(_shown_as(memory, hiding), *later.said, hiding.hidden_clock, hiding.hidden_home)
+    return MemoryVersion(_shown_as(memory, hiding), *later.said, hiding.hidden_clock, hiding.hidden_home)
 
 
 def is_derived(memory: StoredMemory) -> bool:
@@ -150,7 +150,7 @@ def _with_places(origin: Mapping[str, Any], *told: StoredMemory) -> Mapping[str,
     return {**origin, "places": [by_name[name] for name in sorted(by_name)]}
 
 
-def _shown_as(memory: StoredMemory, hiding: Version) -> StoredMemory:
+def _shown_as(memory: StoredMemory, hiding: MemoryVersion) -> StoredMemory:
     if hiding.is_hidden:
         return replace(memory, status=Status.FORGOTTEN, forgotten_at=hiding.memory.forgotten_at)
     if memory.status is Status.FORGOTTEN:

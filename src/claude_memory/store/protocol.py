@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         Understood,
         WaitingCompactions,
     )
-    from claude_memory.store.feed_model import Batch, Sender, Taken
+    from claude_memory.store.feed_model import FeedBatch, Sender, Taken
     from claude_memory.store.lifecycle_model import (
         Entity,
         FileState,
@@ -381,10 +381,10 @@ class Feed(Protocol):
         """The name of this very copy, whose numbers count on. It is a new one unless `token`, which lies
         beside the store and in no backup of it, is the one given last."""
 
-    def changes(self, stream: str, since: int, limit: int) -> Batch:
+    def changes(self, stream: str, since: int, limit: int) -> FeedBatch:
         """What stands in a stream after a number, oldest first; what changed twice stands there once."""
 
-    def apply(self, batch: Batch, sender: Sender) -> Taken:
+    def apply(self, batch: FeedBatch, sender: Sender) -> Taken:
         """Take in what another home sent, and note how far that is, all or nothing.
 
         Messages are a union by their keys; of a memory the later change stands; hiding and erasing win over

@@ -22,10 +22,10 @@ from claude_memory.store.archive_model import NewMessage
 from claude_memory.store.feed_model import (
     ITEMS,
     MESSAGES,
-    Batch,
+    FeedBatch,
+    MemoryVersion,
     Sender,
     Taken,
-    Version,
     is_derived,
     is_touched,
     merged,
@@ -92,11 +92,11 @@ class SqlFeed:
                 rows.note(db, "replica", json.dumps(known))
             return str(known[0])
 
-    def changes(self, stream: str, since: int, limit: int) -> Batch:
+    def changes(self, stream: str, since: int, limit: int) -> FeedBatch:
         with self._connections.reading() as db:
             return _messages(db, since, limit) if stream == MESSAGES else _items(db, since, limit)
 
-    def apply(self, batch: Batch, sender: Sender) -> Taken:
+    def apply(self, batch: FeedBatch, sender: Sender) -> Taken:
         with self._connections.writing() as db:
             try:
                 taken = Application(db, sender).run(batch)
@@ -149,7 +149,7 @@ def _complete(db: Database) -> None:
 # --- what is sent
 
 
-def _messages(db: Database, since: int, limit: int) -> Batch:
+def _messages(db: Database, since: int, limit: int) -> FeedBatch:
     found, size, through = [], 0, since
     for row in db.execute(_MESSAGES.format(settled=db.settled), (since, limit)):
         number, *fields, keys, body = row
@@ -159,10 +159,10 @@ def _messages(db: Database, since: int, limit: int) -> Batch:
         through, size = number, size + len(text)
         if size > BATCH_BYTES:
             break
-    return Batch(MESSAGES, through, found)
+    return FeedBatch(MESSAGES, through, found)
 
 
-def _items(db: Database, since: int, limit: int) -> Batch:
+def _items(db: Database, since: int, limit: int) -> FeedBatch:
     found, size, through = [], 0, since
     for sequence, kind, name in rows.fetch(db, _SINCE.format(settled=db.settled), (since, limit)):
         record = _TOLD[kind](db, name)
@@ -172,7 +172,7 @@ def _items(db: Database, since: int, limit: int) -> Batch:
             size += len(str(record))
         if size > BATCH_BYTES:
             break
-    return Batch(ITEMS, through, found)
+    return FeedBatch(ITEMS, through, found)
 
 
 def _memory(db: Database, id_: str) -> dict[str, Any] | None:
@@ -193,10 +193,10 @@ def _memory(db: Database, id_: str) -> dict[str, Any] | None:
     return told
 
 
-def version(db: Database, id_: MemoryId) -> Version | None:
+def version(db: Database, id_: MemoryId) -> MemoryVersion | None:
     """A memory as it stands here."""
     memory = rows.memory(db, id_)
-    return Version(memory, *next(db.execute(_CLOCKS, (id_,)))) if memory is not None else None
+    return MemoryVersion(memory, *next(db.execute(_CLOCKS, (id_,)))) if memory is not None else None
 
 
 def _tombstone(_: Database, name: str) -> dict[str, Any]:
@@ -249,7 +249,7 @@ class Application:
         self._taken = dict.fromkeys(Taken.__slots__, 0)
         self._clock = 0
 
-    def run(self, batch: Batch) -> Taken:
+    def run(self, batch: FeedBatch) -> Taken:
         """Take in what is new to this home."""
         if batch.stream == MESSAGES:
             self._take_messages(batch.records)
@@ -339,7 +339,7 @@ class Application:
     # --- memories
 
     def _take_memories(self, told: Sequence[Mapping[str, Any]]) -> None:
-        new: dict[str, Version] = {}
+        new: dict[str, MemoryVersion] = {}
         for record in told:
             theirs = self._version(record)
             mine = version(self._db, theirs.memory.id)
@@ -355,18 +355,20 @@ class Application:
             for record in told:
                 self._take_sides(record)
 
-    def _version(self, record: Mapping[str, Any]) -> Version:
+    def _version(self, record: Mapping[str, Any]) -> MemoryVersion:
         memory = records.memory_from_record(record["memory"])
         if self._sender.foreign:
             person = memory.person or PersonId(self._sender.person)
             owner = person if memory.scope is Scope.USER else None
-            return Version(replace(memory, trust=Trust.IMPORTED, pinned=False, person=owner), 0, "")
+            return MemoryVersion(replace(memory, trust=Trust.IMPORTED, pinned=False, person=owner), 0, "")
         if memory.person == self._sender.person:  # two homes of one person: theirs is mine
             memory = replace(memory, person=None)
         figures = (int(record["clock"]), int(record["hidden_clock"]))
         clock, hidden = (max(0, min(figure, changes.LARGEST)) for figure in figures)
         self._clock = max(self._clock, clock, hidden)
-        return Version(memory, clock, clean(str(record["home"])), hidden, clean(str(record["hidden_home"])))
+        return MemoryVersion(
+            memory, clock, clean(str(record["home"])), hidden, clean(str(record["hidden_home"]))
+        )
 
     def _is_wanted(self, memory: StoredMemory) -> bool:
         if self._sender.foreign and memory.status is Status.FORGOTTEN:
@@ -383,7 +385,7 @@ class Application:
     def _is_rejected(self, id_: str) -> bool:
         return self._db.execute("SELECT 1 FROM rejected WHERE hash = ?", (id_,)).get is not None
 
-    def _add(self, new: Sequence[Version]) -> None:
+    def _add(self, new: Sequence[MemoryVersion]) -> None:
         write.add(self._db, [one.memory for one in new], mirrored=False)
         for one in new:
             kept = rows.memory(self._db, one.memory.id)
@@ -393,7 +395,7 @@ class Application:
             self._settle("add", replace(one, memory=kept))
             self._count("added")
 
-    def _revise(self, mine: Version, theirs: Version) -> None:
+    def _revise(self, mine: MemoryVersion, theirs: MemoryVersion) -> None:
         if self._sender.foreign:
             if mine.said != theirs.said or mine.memory.trust is not Trust.IMPORTED:
                 return  # a stranger changes nothing but what they brought
@@ -418,7 +420,7 @@ class Application:
     def _resolved(self, id_: ProjectId) -> ProjectId:
         return projects.load(self._db, projects.number_of(self._db, id_)).id
 
-    def _settle(self, change: str, one: Version) -> None:
+    def _settle(self, change: str, one: MemoryVersion) -> None:
         """Note whose change it is, and tell the mirrors."""
         clocks = (one.clock, one.home, one.hidden_clock, one.hidden_home)
         self._db.execute(_SET_CLOCKS, (*clocks, one.memory.id))

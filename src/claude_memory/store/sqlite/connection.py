@@ -111,7 +111,7 @@ class SqliteDatabase(apsw.Connection):
         self.execute("INSERT INTO message_index (message_index) VALUES ('optimize')")
 
 
-class Opened(NamedTuple):
+class OpenFile(NamedTuple):
     """One connection, and which files it has open; `log` is None where it keeps none."""
 
     db: SqliteDatabase
@@ -171,7 +171,7 @@ class Connections:
 
     def get(self) -> SqliteDatabase:
         """This thread's connection, to the file that is at the path now."""
-        found: Opened | None = getattr(self._local, "opened", None)
+        found: OpenFile | None = getattr(self._local, "opened", None)
         if found is not None and not self._is_current(found):
             self._leave(found)
             found = None
@@ -186,14 +186,14 @@ class Connections:
 
     def is_current(self) -> bool:
         """Whether this thread's connection still has the file that is at the path."""
-        found: Opened | None = getattr(self._local, "opened", None)
+        found: OpenFile | None = getattr(self._local, "opened", None)
         return found is not None and self._is_current(found)
 
-    def _is_current(self, opened: Opened) -> bool:
+    def _is_current(self, opened: OpenFile) -> bool:
         same_log = opened.log is None or opened.log == _identity(_log_of(self.path))
         return same_log and opened.file == _identity(self.path)
 
-    def _leave(self, opened: Opened) -> None:
+    def _leave(self, opened: OpenFile) -> None:
         """Give up a file that was replaced, and get ready for the one that took its place."""
         self._local.opened = None
         if opened.db.in_transaction:
@@ -208,7 +208,7 @@ class Connections:
         if self._before_migration is not None:
             self.prepare(self._before_migration)
 
-    def _open(self) -> Opened:
+    def _open(self) -> OpenFile:
         if self.writable:
             with contextlib.suppress(apsw.ReadOnlyError, apsw.CantOpenError):
                 # Before opening: if it is replaced in between, the next look sees a difference.
@@ -216,10 +216,10 @@ class Connections:
                 db = self._configured(SqliteDatabase(str(self.path), flags=_READ_WRITE))
                 db.pragma("user_version")  # opens the log
                 is_logged = db.pragma("journal_mode") == "wal"
-                return Opened(db, before, _identity(_log_of(self.path)) if is_logged else None)
+                return OpenFile(db, before, _identity(_log_of(self.path)) if is_logged else None)
             self.writable = False
         before = _identity(self.path)
-        return Opened(open_read_only(self.path), before, None)
+        return OpenFile(open_read_only(self.path), before, None)
 
     def _configured(self, db: SqliteDatabase) -> SqliteDatabase:
         db.set_busy_timeout(self.patience_ms)

@@ -45,7 +45,7 @@ _DEAD_AFTER = "SELECT seq, passage FROM dead_vectors WHERE model = ? AND space =
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class MatrixManifest:
     """What a file holds, and of which store it is a copy."""
 
     store: str
@@ -59,7 +59,7 @@ class Manifest:
     data: str = ""
     format: int = _FORMAT
 
-    def is_for(self, wanted: Manifest) -> bool:
+    def is_for(self, wanted: MatrixManifest) -> bool:
         """Whether it is of the same vectors, however many."""
         return replace(self, rows=0, last_seq=0, dead_seq=0, data="") == wanted
 
@@ -68,7 +68,7 @@ class Manifest:
 class Matrix:
     """All vectors of a space and model at one moment: the file's, then what was committed since."""
 
-    manifest: Manifest
+    manifest: MatrixManifest
     parts: tuple[Rows, Rows]
     last_seq: int
     dead_seq: int
@@ -112,11 +112,11 @@ class MatrixFile:
         self.folder, self.name = folder, name
         self.manifest_path = folder / f"{name}.json"
 
-    def manifest(self) -> Manifest | None:
+    def manifest(self) -> MatrixManifest | None:
         """What is on disk, unless it is missing, damaged, of another format, or its data is too short."""
         try:
             head, _, document = self.manifest_path.read_bytes().partition(b"\n")
-            manifest = Manifest(**json.loads(document))
+            manifest = MatrixManifest(**json.loads(document))
             size = self._data(manifest).stat().st_size
             sound = int(head) == zlib.crc32(document) and manifest.format == _FORMAT
             whole = size >= manifest.rows * row_type(manifest.dimension).itemsize
@@ -124,17 +124,17 @@ class MatrixFile:
             return None
         return manifest if sound and whole else None
 
-    def _data(self, manifest: Manifest) -> Path:
+    def _data(self, manifest: MatrixManifest) -> Path:
         return self.folder / f"{manifest.data}.rows"
 
-    def load(self, manifest: Manifest) -> Rows | None:
+    def load(self, manifest: MatrixManifest) -> Rows | None:
         """Map the rows; None if the file is gone by now."""
         try:
             return np.memmap(self._data(manifest), row_type(manifest.dimension), "r", shape=(manifest.rows,))
         except (OSError, ValueError):
             return None
 
-    def append(self, manifest: Manifest, added: Rows, last_seq: int) -> Manifest:
+    def append(self, manifest: MatrixManifest, added: Rows, last_seq: int) -> MatrixManifest:
         """Add rows, durable before the manifest tells of them. Hold the lock."""
         data = manifest.data or f"{self.name}-{secrets.token_hex(4)}"
         grown = replace(manifest, data=data, rows=manifest.rows + len(added), last_seq=last_seq)
@@ -173,7 +173,7 @@ class Matrices:
     def of(self, db: Database, space: int, model: int, dimension: int) -> Matrix:
         """The vectors of a space and model as a transaction sees them, from memory where nothing changed."""
         store, epoch = next(db.execute(_WANTED, (space,)))
-        wanted = Manifest(str(store), int(epoch), space, model, dimension)
+        wanted = MatrixManifest(str(store), int(epoch), space, model, dimension)
         file = MatrixFile(self._folder, f"{space}-{model}")
         with self._guard:
             held = self._held.get((space, model))
@@ -185,7 +185,7 @@ class Matrices:
             self._held[(space, model)] = held
             return held
 
-    def _written(self, db: Database, file: MatrixFile, wanted: Manifest, held: Matrix) -> Matrix:
+    def _written(self, db: Database, file: MatrixFile, wanted: MatrixManifest, held: Matrix) -> Matrix:
         """Bring the file up to date, if nobody else is at it; else go on from memory."""
         if file.manifest_path in self._unwritable:
             return held
@@ -202,7 +202,7 @@ class Matrices:
         self._held.clear()
 
 
-def _from_file(db: Database, file: MatrixFile, wanted: Manifest) -> Matrix:
+def _from_file(db: Database, file: MatrixFile, wanted: MatrixManifest) -> Matrix:
     """What is on disk, if it is a copy of this very store; else nothing yet."""
     manifest = file.manifest()
     if manifest and manifest.is_for(wanted) and manifest.last_seq <= db.execute(_GIVEN, ("vectors",)).get:
@@ -213,7 +213,7 @@ def _from_file(db: Database, file: MatrixFile, wanted: Manifest) -> Matrix:
     return _nothing(replace(wanted, dead_seq=int(db.execute(_GIVEN, ("dead_vectors",)).get)))
 
 
-def _nothing(manifest: Manifest) -> Matrix:
+def _nothing(manifest: MatrixManifest) -> Matrix:
     none = np.empty(0, row_type(manifest.dimension))
     return Matrix(manifest, (none, none), 0, manifest.dead_seq)
 
@@ -232,7 +232,7 @@ def _with_tail(db: Database, held: Matrix, through: int = 1 << 62) -> Matrix:
     return held
 
 
-def _write(db: Database, file: MatrixFile, wanted: Manifest, held: Matrix) -> Matrix:
+def _write(db: Database, file: MatrixFile, wanted: MatrixManifest, held: Matrix) -> Matrix:
     """Append the tail, or write all anew if what is on disk is not ours to go on from. Hold the lock."""
     current = file.manifest()
     if current and not held.is_bloated and current != held.manifest and current.is_for(wanted):
