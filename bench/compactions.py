@@ -25,9 +25,9 @@ from claude_memory.context.compaction_section import AFTER, summary_lines
 from claude_memory.model import ProjectId
 from claude_memory.settings import Settings
 from claude_memory.store.archive_model import Message
-from claude_memory.summaries import finding
-from claude_memory.summaries.keeping import Material
+from claude_memory.summaries import stretches
 from claude_memory.summaries.making import tokens_of
+from claude_memory.summaries.stretches import Material
 from claude_memory.text import quotation
 from claude_memory.text.tokens import about_tokens
 
@@ -118,7 +118,7 @@ def compactions(folder: Path) -> Iterator[tuple[str, Sequence[Message], Material
         if b"ompact" not in path.read_bytes():
             continue
         try:
-            found = finding.read(path, Settings())
+            found = stretches.read(path, Settings())
         except Exception as fault:  # noqa: BLE001  a bench goes on with the next file
             print(f"{path.name}: {fault}")
             continue

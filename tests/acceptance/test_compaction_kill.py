@@ -12,14 +12,14 @@ from pathlib import Path
 from tests.integration.test_compaction import SESSION, Session, first_part, second_part
 
 from claude_memory import Memory
-from claude_memory.summaries.finding import Compactions
+from claude_memory.summaries.compactions import Compactions
 from claude_memory.summaries.shelf import Shelf
 
 PROGRAM = """
 import sys
 from pathlib import Path
 from claude_memory import Memory
-from claude_memory.summaries.finding import Compactions
+from claude_memory.summaries.compactions import Compactions
 with Memory.open(Path(sys.argv[1]), Path(sys.argv[2]), flags={"embedder": "none"}) as memory:
     memory.drain()
     print("drained", flush=True)

@@ -17,11 +17,11 @@ from claude_memory.capture.spool import Spool
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Kind, MemoryFilter, ProjectId, SearchScope, SessionId
 from claude_memory.store.sql.archive import SqlArchive
-from claude_memory.summaries import keeping
-from claude_memory.summaries.finding import Compactions, open_summary
-from claude_memory.summaries.keeping import Material
+from claude_memory.summaries import compactions
+from claude_memory.summaries.compactions import Compactions
 from claude_memory.summaries.model import KeptSummary, Stretch, faults
 from claude_memory.summaries.shelf import Shelf
+from claude_memory.summaries.stretches import Material, open_summary
 
 SESSION = "5f0c1c1e-7a52-4a1e-9d1e-0b6a3f1f9c01"
 START = datetime(2026, 11, 2, 9, tzinfo=UTC)
@@ -122,7 +122,7 @@ def second_part(session: Session) -> None:
 
 def drained(memory: Memory) -> Compactions:
     memory.drain()
-    return memory.summaries.waiting
+    return memory.summaries.compactions
 
 
 def compacted(memory: Memory) -> list[KeptSummary]:
@@ -246,7 +246,7 @@ def test_a_kill_at_any_moment_leaves_the_same_files_in_the_end(
     target: Any = {
         "before the file": (Shelf, "_write"),
         "after the file": (Shelf, "_describe"),
-        "before the memories": (keeping, "memories"),
+        "before the memories": (compactions, "_memories"),
         "before the mark": (SqlArchive, "summed_up"),
     }[point]
     with monkeypatch.context() as patch:

@@ -16,13 +16,11 @@ from claude_memory import Memory, NewMemory
 from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind, MemoryFilter, SearchScope, StoredMemory
 from claude_memory.redact.erasure import Sentences
-from claude_memory.summaries.asking import Asker, TokenLedger
-from claude_memory.summaries.finding import Compactions
-from claude_memory.summaries.keeping import Keeper
+from claude_memory.summaries.asking import Asker, TokenLedger, upgrade
+from claude_memory.summaries.compactions import Compactions
 from claude_memory.summaries.model import KeptSummary, faults, schema
 from claude_memory.summaries.providers import Reply
 from claude_memory.summaries.shelf import Shelf
-from claude_memory.summaries.upgrading import upgrade
 
 NOW = datetime(2026, 11, 3, 12, tzinfo=UTC)
 RULE = "always write money as Decimal in tests, never floats"
@@ -68,7 +66,7 @@ def made(tmp_path: Path, memory: Memory) -> Compactions:
 
 
 def kept(made: Compactions) -> KeptSummary:
-    [one] = made.keeper.shelf.of(SESSION)
+    [one] = made.shelf.of(SESSION)
     return one
 
 
@@ -79,23 +77,23 @@ def pointing(summary: KeptSummary) -> dict[str, list[int]]:
 
 def upgraded(made: Compactions, model: Model) -> list[KeptSummary]:
     asker = Asker(model, TokenLedger(made.home, 200_000), now=NOW, pause=lambda _: None)
-    return upgrade(made.keeper, asker, made.materials)
+    return upgrade(made, asker)
 
 
 # --- the file as it is now
 
 
 def test_a_session_that_was_deleted_stays_so(made: Compactions) -> None:
-    older, folder = kept(made), made.keeper.shelf.folder(SESSION)
+    older, folder = kept(made), made.shelf.folder(SESSION)
     shutil.rmtree(folder)
-    assert made.keeper.shelf.replace(older, lambda now: now) is None
+    assert made.shelf.replace(older, lambda now: now) is None
     assert not folder.exists()
 
 
 def test_a_model_that_answers_after_an_erasure_is_not_heard(made: Compactions) -> None:
     class Late(Model):
         def meanwhile(self) -> None:
-            Shelf(made.keeper.home).erase(Sentences([RULE]))
+            Shelf(made.home).erase(Sentences([RULE]))
 
     assert upgraded(made, Late({**ANSWER, "conventions": [RULE]})) == []
     assert RULE not in json.dumps(kept(made).document)
@@ -115,7 +113,7 @@ def test_what_was_erased_is_never_sent_to_a_model(memory: Memory, made: Compacti
 
 def test_nor_is_what_no_summary_quotes_but_the_session_said(made: Compactions) -> None:
     model = Model()
-    Shelf(made.keeper.home).erase(Sentences(["what only the transcript says"]), {SESSION})
+    Shelf(made.home).erase(Sentences(["what only the transcript says"]), {SESSION})
     assert upgraded(made, model) == []
     assert model.prompts == []
 
@@ -123,7 +121,7 @@ def test_nor_is_what_no_summary_quotes_but_the_session_said(made: Compactions) -
 def test_nor_is_a_later_part_of_a_session_that_something_was_erased_from(
     tmp_path: Path, memory: Memory, made: Compactions
 ) -> None:
-    Shelf(made.keeper.home).erase(Sentences([RULE]))
+    Shelf(made.home).erase(Sentences([RULE]))
     session = Session(tmp_path, memory.home, memory.project_root)
     session.count = 100
     session.person(f"as I said, {RULE}")
@@ -140,7 +138,7 @@ def test_what_is_left_of_a_list_points_to_its_own_messages(made: Compactions) ->
     before = pointing(kept(made))
     assert len(before) > 1
     assert any(RULE in text for text in before)
-    Shelf(made.keeper.home).erase(Sentences([RULE]))
+    Shelf(made.home).erase(Sentences([RULE]))
     assert pointing(kept(made)) == {text: places for text, places in before.items() if RULE not in text}
 
 
@@ -180,7 +178,7 @@ def saved(memory: Memory, **more: Any) -> KeptSummary:
     lists = {name: [] for name in schema()["properties"]["summary"]["required"] if name != "executive"}
     body = {"executive": "An agent wrote it.", **lists, **more.pop("summary")}
     raw = json.dumps({"summary": body, **more}).encode()
-    return Keeper(memory.home, memory.store).save(memory.project, "s1", raw, now=NOW)[0]
+    return memory.summaries.compactions.save(memory.project, "s1", raw, now=NOW)[0]
 
 
 @pytest.mark.parametrize("sources", [[3], 3, [["3"]], [[-1]]])

@@ -16,8 +16,8 @@ from tests.integration.test_compaction import SESSION, Session, drained, first_p
 
 from claude_memory import Memory
 from claude_memory.summaries import asking
-from claude_memory.summaries.asking import Asker, TokenLedger
-from claude_memory.summaries.finding import Compactions
+from claude_memory.summaries.asking import Asker, TokenLedger, upgrade
+from claude_memory.summaries.compactions import Compactions
 from claude_memory.summaries.model import KeptSummary
 from claude_memory.summaries.providers import (
     AnthropicApi,
@@ -29,7 +29,6 @@ from claude_memory.summaries.providers import (
     open_provider,
 )
 from claude_memory.summaries.shelf import Shelf
-from claude_memory.summaries.upgrading import upgrade
 
 NOW = datetime(2026, 11, 3, 12, tzinfo=UTC)
 OTHER = "0d7d4a52-1f0b-4f7e-8a55-6b0f3c2d9e10"
@@ -82,7 +81,7 @@ def compacted(tmp_path: Path, memory: Memory, session: str = SESSION, **more: An
 def upgraded(made: Compactions, model: Provider, now: datetime = NOW) -> list[KeptSummary]:
     ledger = TokenLedger(made.home, made.settings.summariser_daily_tokens)
     asker = Asker(model, ledger, now=now, pause=lambda _: None)
-    return upgrade(made.keeper, asker, made.materials)
+    return upgrade(made, asker)
 
 
 def by(memory: Memory, session: str = SESSION) -> dict[str, Any]:
@@ -100,7 +99,7 @@ def spent(memory: Memory) -> int:
 class Raw:
     """An endpoint that sends exactly the bytes it is given."""
 
-    def __init__(self, content: bytes, kind: str) -> None:
+    def __init__(self, content: bytes) -> None:
         self.paths: list[str] = []
         outer = self
 
@@ -109,7 +108,7 @@ class Raw:
                 self.rfile.read(int(self.headers["content-length"]))
                 outer.paths.append(self.path)
                 self.send_response(200)
-                self.send_header("content-type", kind)
+                self.send_header("content-type", "application/json")
                 self.end_headers()
                 self.wfile.write(content)
 
@@ -133,12 +132,11 @@ class Raw:
 def test_a_key_with_a_line_end_around_it_is_taken_without(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = b'data: {"type": "message_stop"}\n\n'
-    with Raw(done, "text/event-stream") as endpoint:
+    with Raw(b'{"content": [{"type": "text", "text": "yes"}]}') as endpoint:
         monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-key\n")
         provider = open_provider(replace(memory.settings, summariser=f"anthropic:{endpoint.url}"))
         assert provider is not None
-        assert provider.complete("s", "p", 10).text == ""
+        assert provider.complete("s", "p", 10).text == "yes"
 
 
 @pytest.mark.parametrize("key", ["sk-ant-one\nsk-ant-two", "sk-ant-schlüssel-ключ"])
@@ -160,13 +158,12 @@ def test_an_address_that_is_none_is_a_lasting_fault(place: str) -> None:
 
 @pytest.mark.parametrize("content", [b'{"choices": 5}', b'{"choices": [5]}', b"[" * 100_000, b"5", b""])
 def test_an_answer_of_another_shape_is_a_fault(content: bytes) -> None:
-    with Raw(content, "application/json") as endpoint, pytest.raises(ProviderDown):
+    with Raw(content) as endpoint, pytest.raises(ProviderDown):
         OpenAiCompatible(endpoint.url, "m").complete("s", "p", 10)
 
 
-def test_the_query_of_an_address_is_sent_and_the_end_of_a_stream_known_without_a_space() -> None:
-    content = b'data:{"choices":[{"delta":{"content":"yes"},"finish_reason":"stop"}]}\n\ndata:[DONE]\n\n'
-    with Raw(content, "text/event-stream") as endpoint:
+def test_the_query_of_an_address_is_sent() -> None:
+    with Raw(b'{"choices":[{"message":{"content":"yes"},"finish_reason":"stop"}]}') as endpoint:
         reply = OpenAiCompatible(f"{endpoint.url}/v1/?api-version=3", "m").complete("s", "p", 10)
     assert reply.text == "yes"
     assert endpoint.paths == ["/v1/chat/completions?api-version=3"]
@@ -193,16 +190,16 @@ def test_what_a_cache_read_or_took_in_was_read(tmp_path: Path) -> None:
     usage = {**BILLED, "output_tokens": 5}
     reply = program(tmp_path, json.dumps({"result": "x", "usage": usage})).complete("s", "p", 10)
     assert (reply.input_tokens, reply.output_tokens) == (32_003, 5)
-    start = {"type": "message_start", "message": {"usage": BILLED}}
-    stream = b"".join(f"data: {json.dumps(one)}\n\n".encode() for one in (start, {"type": "message_stop"}))
-    with Raw(stream, "text/event-stream") as endpoint:
+    answer = {"content": [{"type": "text", "text": "x"}], "usage": BILLED}
+    with Raw(json.dumps(answer).encode()) as endpoint:
         assert AnthropicApi(endpoint.url, "m", "k").complete("s", "p", 10).input_tokens == 32_003
 
 
 def test_an_answer_that_breaks_off_says_what_it_cost(tmp_path: Path) -> None:
-    start = {"type": "message_start", "message": {"usage": {"input_tokens": 1_200}}}
-    begun = f"data: {json.dumps(start)}\n\n".encode()
-    with Raw(begun, "text/event-stream") as endpoint, pytest.raises(ProviderDown) as fault:
+    with (
+        Raw(b'{"content": [], "usage": {"input_tokens": 1200}}') as endpoint,
+        pytest.raises(ProviderDown) as fault,
+    ):
         AnthropicApi(endpoint.url, "m", "k").complete("s", "p", 10)
     assert fault.value.cost is not None
     assert fault.value.cost.input_tokens == 1_200

@@ -24,8 +24,8 @@ from claude_memory import Memory
 from claude_memory.capture.spool import Spool
 from claude_memory.errors import StoreBusy
 from claude_memory.redact.erasure import Sentences
-from claude_memory.summaries import finding
-from claude_memory.summaries.finding import Compactions
+from claude_memory.summaries import compactions
+from claude_memory.summaries.compactions import Compactions
 from claude_memory.summaries.model import KeptSummary
 from claude_memory.summaries.shelf import Shelf
 from claude_memory.surfaces.hooks import background
@@ -165,7 +165,7 @@ def test_a_compaction_reported_at_both_ends_is_done_when_its_boundary_is_kept(
 def test_no_number_of_compactions_hides_another(
     memory: Memory, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(finding, "AT_ONCE", 5)
+    monkeypatch.setattr(compactions, "AT_ONCE", 5)
     for number in range(9):
         one = another(session, f"s{number}")
         one.count = 100 * number

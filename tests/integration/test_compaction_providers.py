@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import threading
@@ -19,7 +20,7 @@ from tests.integration.test_compaction import SESSION, Session, drained, first_p
 from claude_memory import Memory
 from claude_memory.errors import ConfigFault
 from claude_memory.model import Kind, MemoryFilter, SearchScope, StoredMemory
-from claude_memory.summaries.asking import Asker, TokenLedger
+from claude_memory.summaries.asking import Asker, TokenLedger, upgrade
 from claude_memory.summaries.model import faults
 from claude_memory.summaries.providers import (
     AnthropicApi,
@@ -30,7 +31,6 @@ from claude_memory.summaries.providers import (
     open_provider,
 )
 from claude_memory.summaries.shelf import Shelf
-from claude_memory.summaries.upgrading import upgrade
 
 NOW = datetime(2026, 11, 3, 12, tzinfo=UTC)
 ANSWER = {
@@ -84,38 +84,31 @@ class Endpoint:
         if how == "slow":
             time.sleep(0.6)
         text = {"garbage": "I cannot do that", "wrong": '{"executive": ""}'}.get(how, json.dumps(ANSWER))
+        answer = self.anthropic(text) if "/v1/messages" in handler.path else self.chat(text)
+        content = json.dumps(answer).encode()
         handler.send_response(200)
-        handler.send_header("content-type", "text/event-stream")
+        handler.send_header("content-type", "application/json")
+        handler.send_header("content-length", str(len(content)))
         handler.end_headers()
-        events = self.anthropic(text) if "/v1/messages" in handler.path else self.chat(text)
-        for event in events[: 2 if how == "cut" else None]:
-            try:
-                handler.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
-            except OSError:
-                return
-        if how == "noise":
-            handler.wfile.write(b"data: {not json\n\n")
+        with contextlib.suppress(OSError):
+            handler.wfile.write(
+                {"cut": content[: len(content) // 2], "noise": b"{not json"}.get(how, content)
+            )
 
     @staticmethod
-    def anthropic(text: str) -> list[dict[str, Any]]:
+    def anthropic(text: str) -> dict[str, Any]:
         half = len(text) // 2
-        return [
-            {"type": "message_start", "message": {"usage": {"input_tokens": 1200}}},
-            {"type": "content_block_delta", "delta": {"type": "text_delta", "text": text[:half]}},
-            {"type": "content_block_delta", "delta": {"type": "text_delta", "text": text[half:]}},
-            {"type": "message_delta", "usage": {"output_tokens": 300}},
-            {"type": "message_stop"},
-        ]
+        return {
+            "content": [{"type": "text", "text": text[:half]}, {"type": "text", "text": text[half:]}],
+            "usage": {"input_tokens": 1200, "output_tokens": 300},
+        }
 
     @staticmethod
-    def chat(text: str) -> list[dict[str, Any]]:
-        half = len(text) // 2
-        return [
-            {"choices": [{"delta": {"content": text[:half]}}]},
-            {"choices": [{"delta": {"content": text[half:]}, "finish_reason": None}]},
-            {"choices": [{"delta": {}, "finish_reason": "stop"}]},
-            {"choices": [], "usage": {"prompt_tokens": 1200, "completion_tokens": 300}},
-        ]
+    def chat(text: str) -> dict[str, Any]:
+        return {
+            "choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 1200, "completion_tokens": 300},
+        }
 
 
 @pytest.fixture
@@ -152,7 +145,7 @@ def kept(memory: Memory) -> dict[str, Any]:
 def upgraded(memory: Memory, provider: Provider, now: datetime = NOW, daily_tokens: int = 200_000) -> int:
     made = drained(memory)
     asker = Asker(provider, TokenLedger(made.home, daily_tokens), now=now, pause=lambda _: None)
-    return len(upgrade(made.keeper, asker, made.materials))
+    return len(upgrade(made, asker))
 
 
 def stored(memory: Memory) -> list[StoredMemory]:
@@ -160,7 +153,7 @@ def stored(memory: Memory) -> list[StoredMemory]:
 
 
 @pytest.mark.parametrize("which", [0, 1])
-def test_a_streamed_answer_takes_the_place_of_the_rules_summary(
+def test_a_models_answer_takes_the_place_of_the_rules_summary(
     memory: Memory, endpoint: Endpoint, which: int
 ) -> None:
     before = kept(memory)

@@ -186,7 +186,7 @@ def _from_transcript(situation: Situation, summed_up: str) -> Mapping[str, Any] 
         return None
     from claude_memory.errors import InvalidInput
     from claude_memory.redact.erasure import without
-    from claude_memory.summaries.finding import open_summary
+    from claude_memory.summaries.stretches import open_summary
 
     try:
         summary = open_summary(path, situation.settings)["summary"]

@@ -32,9 +32,8 @@ MAX_TOPICS, MAX_SNIPPETS, MAX_FILES, MAX_DONE, MAX_DEFINED = 8, 4, 40, 30, 6
 SHORTEST, LONGEST = 60, 4_000  # characters of a text that is cut
 STATE = 3  # how much longer what is open and where things stand may be than the rest
 _CUT = ("topic", "decision", "purpose", "code", "error", "solution", "text")
-Entry = dict[
-    str, Any
-]  # of a list of the summary, as the file shows it; a plain text has `text` and `messages`
+# An entry of a list of the summary, as the file shows it; a plain text has `text` and `messages`.
+Entry = dict[str, Any]
 _REFUSED, _ANSWER = "rejection", "answer"
 _MANNERS = {
     _ANSWER: "Answer",
@@ -247,9 +246,8 @@ def _same_file(left: str, right: str) -> bool:
 def _snippets(written: AgentSummary) -> Iterator[Entry]:
     quoted = [(section.path, code) for section in written.sections() for code in section.code]
     for path, code in quoted[-MAX_SNIPPETS:]:
-        definition = _DEFINITION.search(code)
-        name = definition[1] if definition else ""
-        yield {"file": path, "function": name, "code": code, "importance": "medium", "messages": []}
+        name = {"function": definition[1]} if (definition := _DEFINITION.search(code)) else {}
+        yield {"file": path, **name, "code": code, "importance": "medium", "messages": []}
 
 
 # --- done, open, learnt
@@ -430,13 +428,14 @@ def _remark(text: str, messages: Iterable[int] = ()) -> Entry:
 
 
 def _decision(topic: str, decision: str, messages: Iterable[int], files: Iterable[str] = ()) -> Entry:
-    said = {"topic": topic, "decision": decision, "rationale": ""}
-    return {**said, "files": list(files), "messages": list(messages)}
+    about = {"topic": topic} if topic else {}
+    return {**about, "decision": decision, "files": list(files), "messages": list(messages)}
 
 
 def _change(path: str, action: str, purpose: str = "", old: str = "", messages: Iterable[int] = ()) -> Entry:
-    renamed = {"from": old} if old else {}
-    return {"path": path, "action": action, "purpose": purpose, **renamed, "messages": list(messages)}
+    known = {"purpose": purpose, "from": old}
+    said = {name: text for name, text in known.items() if text}
+    return {"path": path, "action": action, **said, "messages": list(messages)}
 
 
 def _solution(

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -16,6 +16,7 @@ from typing import Any
 
 from claude_memory.errors import InvalidInput
 from claude_memory.model import SessionId
+from claude_memory.text.tokens import about_tokens
 
 RULES = "rules"  # who summed up where no language model did
 OPEN = "open"  # the kind of a summary that was made before the compaction was over
@@ -88,6 +89,45 @@ class KeptSummary:
     def erased(self) -> bool:
         """Whether something was taken out of it that must not come back."""
         return bool(self.part("summariser").get("erased"))
+
+
+def document_of(body: Any, at: datetime, trigger: str, by: Mapping[str, Any]) -> dict[str, Any]:
+    """A document around a summary, of whose messages nothing is known."""
+    return {
+        "timestamp": written(at),
+        "compaction_trigger": trigger,
+        "token_count_before": 0,
+        "token_count_after": about_tokens(json.dumps(body, ensure_ascii=False)),
+        "token_counts": "estimated",
+        "summary": body,
+        "embeddings": dict(NO_VECTORS),
+        "original_message_range": [0, 0],
+        "source": {},
+        "summariser": dict(by),
+    }
+
+
+def written(at: datetime) -> str:
+    """A moment as a document says it."""
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def within(summary: Mapping[str, Any], messages: range) -> dict[str, Any]:
+    """A valid summary without the numbers of messages that it cannot rest on."""
+
+    def left(places: Sequence[int]) -> list[int]:
+        return [place for place in places if place in messages]
+
+    entries = {
+        name: [
+            {**entry, "messages": left(entry["messages"])} if "messages" in entry else entry
+            for entry in summary.get(name, ())
+        ]
+        for name in ENTRIES
+    }
+    sources = summary.get("sources", {})
+    places = {name: [left(own) for own in sources[name]] for name in SOURCED if name in sources}
+    return {**summary, **entries, "sources": places}
 
 
 # --- the published schema

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 from claude_memory.errors import NotFound, StoreBusy
 from claude_memory.model import MemoryFilter, Project, SearchScope, SessionId
-from claude_memory.store.archive_model import EventFilter
 from claude_memory.store.protocol import Store
+from claude_memory.summaries.model import RULES, KeptSummary
 from claude_memory.summaries.shelf import Shelf, place_of
 
 if TYPE_CHECKING:
     from claude_memory.settings import Settings
-    from claude_memory.summaries.finding import Compactions
-    from claude_memory.summaries.model import KeptSummary
+    from claude_memory.summaries.compactions import Compactions
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +55,7 @@ class SummaryBook:
 
     def save(self, session: str, raw: bytes) -> tuple[KeptSummary, bool]:
         """Keep one that an agent wrote, as JSON: the summary, and whether it is new."""
-        from claude_memory.summaries.keeping import Keeper
-
-        return Keeper(self.home, self.store).save(self.project, session, raw, now=datetime.now(UTC))
+        return self.compactions.save(self.project, session, raw, now=datetime.now(UTC))
 
     def summarize(
         self,
@@ -73,9 +70,8 @@ class SummaryBook:
         If the language model cannot be asked, the summary by rules stands, and `note` is told why.
         """
         from claude_memory.summaries.asking import asker
-        from claude_memory.summaries.finding import open_material
-        from claude_memory.summaries.model import KeptSummary
         from claude_memory.summaries.providers import ProviderDown
+        from claude_memory.summaries.stretches import open_material
 
         material = open_material(path, self.settings, agent=agent, note=note)
         rules = material.summary()
@@ -83,32 +79,37 @@ class SummaryBook:
         model = asker(self.home, replace(self.settings, summariser=provider or self.settings.summariser))
         if model is not None:
             try:
-                body = model.summary(material.exchanges, rules, path.name)
-                by = {"provider": model.provider.name, "model": model.provider.model}
-                written = material.document(body, by)
+                written = material.document(model.summary(material.exchanges, rules, path.name), model.by)
             except ProviderDown as fault:
                 note(f"the rules' summary stands: {fault}")
         return KeptSummary(material.stretch.session, 0, written)
 
-    def sum_up(self) -> None:
-        """Sum up what was compacted meanwhile; a busy store leaves that to the next."""
-        with contextlib.suppress(StoreBusy, OSError):
-            self.waiting.sum_up()
-
     @property
-    def waiting(self) -> Compactions:
-        """Compactions that were not summed up yet."""
-        from claude_memory.summaries.finding import Compactions
+    def compactions(self) -> Compactions:
+        """What keeps summaries of compactions, and knows which wait."""
+        from claude_memory.summaries.compactions import Compactions
 
         return Compactions(self.home, self.store, self.settings)
 
+    def sum_up(self) -> None:
+        """Sum up what was compacted meanwhile; a busy store leaves that to the next."""
+        with contextlib.suppress(StoreBusy, OSError):
+            self.compactions.sum_up()
+
+    def upgrade(self) -> None:
+        """Ask a language model about the latest summaries and sessions, where a setting names one."""
+        if self.settings.summariser in ("", RULES):
+            return
+        from claude_memory.summaries import asking
+
+        if asker := asking.asker(self.home, self.settings):
+            asking.upgrade(self.compactions, asker)
+            asking.ask_about_sessions(self.store, asker)
+
     def _is_ours(self, session: str) -> bool:
-        """Whether the session is of this project: by what is noted of it, else by what is stored."""
-        noted = Shelf(self.home).about(session).get("project")
-        if noted:
+        """Whether the session is of this project: by what is noted of it, else by its memories."""
+        if noted := Shelf(self.home).about(session).get("project"):
             return noted in {self.project.id, *(name.removeprefix("id:") for name in self.project.identities)}
-        scope, wanted = SearchScope((self.project.id,)), SessionId(session)
-        memories = self.store.memories.find(scope, MemoryFilter(session=wanted), limit=1)
-        if any(item.project == self.project.id for item in memories):
-            return True
-        return bool(self.store.archive.events(scope, EventFilter(session=wanted), limit=1))
+        wanted = MemoryFilter(session=SessionId(session))
+        found = self.store.memories.find(SearchScope((self.project.id,)), wanted, limit=1)
+        return any(item.project == self.project.id for item in found)

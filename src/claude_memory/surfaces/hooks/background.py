@@ -55,11 +55,9 @@ def _summaries(memory: Memory) -> None:
     """Sum up what was compacted; what goes wrong with that never holds the drain up."""
     from claude_memory.errors import MemoryFault
 
-    waiting = memory.summaries.waiting
     for what, step in (
-        ("compactions are not summed up now", waiting.sum_up),
-        ("the rules' summaries stand", waiting.upgrade),
-        ("sessions are not asked about", waiting.ask_about_sessions),
+        ("compactions are not summed up now", memory.summaries.compactions.sum_up),
+        ("no language model was asked", memory.summaries.upgrade),
     ):
         try:
             step()
