@@ -15,14 +15,14 @@ def test_a_module_holds_the_commands_said(part: str) -> None:
     program.callback()(lambda: None)
     add_commands(program, part)
 
-    assert set(get_command(program).commands) == set(PARTS[part])  # type: ignore[attr-defined]
+    assert set(get_command(program).commands) == {name.split()[0] for name in PARTS[part]}  # type: ignore[attr-defined]
 
 
 def test_no_module_is_left_out_and_no_command_stands_twice() -> None:
     names = [name for names in PARTS.values() for name in names]
 
     assert len(names) == len(set(names))
-    assert set(get_command(with_commands()).commands) == set(names)  # type: ignore[attr-defined]
+    assert set(get_command(with_commands()).commands) == {name.split()[0] for name in names}  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("asked", [None, "no-such-command", ""])
@@ -33,4 +33,4 @@ def test_without_a_known_name_every_command_is_there(asked: str | None) -> None:
 
 
 def test_a_known_name_brings_its_module_alone() -> None:
-    assert set(get_command(with_commands("backup")).commands) == {"backup"}  # type: ignore[attr-defined]
+    assert set(get_command(with_commands("intend")).commands) == {"intend"}  # type: ignore[attr-defined]

@@ -16,32 +16,52 @@ from claude_memory import __version__, settings
 from claude_memory.errors import ConfigFault, MemoryFault
 from claude_memory.platform.files import HOOK_GONE
 from claude_memory.surfaces.cli import output
-from claude_memory.surfaces.cli.request import WorkPlace
+from claude_memory.surfaces.cli.command import WorkPlace, bound
 
 _WITH_VALUE = ("--home", "--project")
 _PLAIN = ("--debug",)
 # The module of each command: only that of the command asked for is loaded, for a person is waiting.
 PARTS: dict[str, tuple[str, ...]] = {
-    "projects": ("init", "projects"),
-    "memories": ("remember", "show", "revise", "forget", "inbox", "strength"),
-    "search": ("search", "timeline", "why"),
-    "work": ("blame", "fix", "how"),
-    "recall": ("recall",),
-    "conversations": ("import", "conversation"),
-    "notes": ("reflect", "lesson", "decide", "distill", "log", "buffer", "notes"),
-    "tasks": (
-        *("scratchpad", "plan", "append", "status", "export", "cleanup"),
-        *("project-info", "project-context", "session"),
+    "project_commands": ("init", "projects list", "projects merge", "projects split", "projects move"),
+    "memory_commands": (
+        *("remember", "show", "revise", "forget", "inbox", "inbox accept", "inbox edit", "inbox reject"),
+        "strength",
     ),
-    "agents": ("install", "uninstall", "mcp", "context", "ledger"),
-    "upkeep": ("doctor", "stats", "consolidate", "reindex", "hook", "version"),
+    "search_commands": ("search", "timeline", "why", "blame", "fix", "how"),
+    "conversation_commands": ("recall", "import", "conversation"),
+    "note_commands": (
+        *("reflect", "lesson", "decide", "distill", "log", "log add"),
+        *("buffer", "buffer show", "buffer add", "buffer clear", "notes add", "notes sync", "notes status"),
+    ),
+    "task_commands": (
+        *("scratchpad", "plan", "append", "status", "export", "cleanup", "project-info", "project-context"),
+        *("session start", "session info", "session list", "session switch", "session restore"),
+    ),
+    "agent_commands": ("install", "uninstall", "mcp", "context", "ledger"),
+    "care_commands": (
+        *("doctor", "stats", "consolidate", "reindex", "hook", "version"),
+        *("config get", "config list", "config set", "config unset"),
+    ),
     "demo": ("demo",),
-    "config": ("config",),
-    "backup": ("backup",),
-    "sync": ("sync",),
-    "intentions": ("intend",),
-    "graph": ("graph", "knowledge"),
-    "summaries": ("summaries", "summary", "summarize"),
+    "place_commands": (
+        *("backup create", "backup verify", "backup restore", "backup push", "backup pull", "backup merge"),
+        *("backup list", "sync"),
+    ),
+    "intention_commands": (
+        *("intend set", "intend check", "intend list", "intend complete", "intend snooze", "intend cancel"),
+    ),
+    "knowledge_commands": ("graph", "knowledge", "summaries", "summary", "summarize"),
+}
+GROUPS = {
+    "projects": "List projects; say which belong together.",
+    "inbox": "What was proposed and nobody has confirmed: list it, accept, edit or reject.",
+    "log": "Show what the last sessions were, or add one.",
+    "buffer": "Show, add to or clear the working buffer.",
+    "notes": "The knowledge base: folders of notes.",
+    "session": "Start, show, list, switch and restore sessions.",
+    "config": "Read and change settings.",
+    "backup": "Carry the whole memory to a file or a place and back.",
+    "intend": "Be reminded at a time, a file or a topic.",
 }
 
 
@@ -58,21 +78,39 @@ def with_commands(asked: str | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(invoke_without_command=True)(globals_)
-    for part in [part for part, commands in PARTS.items() if asked in commands] or PARTS:
+    for part in [
+        part for part, names in PARTS.items() if asked in {_first_word(name) for name in names}
+    ] or PARTS:
         add_commands(app, part)
     return app
 
 
 def add_commands(app: typer.Typer, part: str) -> None:
-    """Add what a module has under its commands' names: functions and groups, with `_` after Python's own."""
+    """Add a module's functions under their commands' names (with `_` after Python's own).
+
+    A group's own function, where it has one, is what the group does without an inner command.
+    """
     module = import_module(f"claude_memory.surfaces.cli.{part}")
+    groups: dict[str, typer.Typer] = {}
     for name in PARTS[part]:
-        own = name.replace("-", "_")
-        command = getattr(module, f"{own}_", None) or getattr(module, own)
-        if isinstance(command, typer.Typer):
-            app.add_typer(command, name=name)
+        own = name.replace("-", "_").replace(" ", "_")
+        command = bound(getattr(module, f"{own}_", None) or getattr(module, own))
+        first, _, inner = name.partition(" ")
+        if first in GROUPS and first not in groups:
+            groups[first] = typer.Typer(
+                help=GROUPS[first], invoke_without_command=not inner, no_args_is_help=bool(inner)
+            )
+            app.add_typer(groups[first], name=first)
+        if inner:
+            groups[first].command(inner)(command)
+        elif first in GROUPS:
+            groups[first].callback()(command)
         else:
             app.command(name)(command)
+
+
+def _first_word(name: str) -> str:
+    return name.partition(" ")[0]
 
 
 def _show_version(wanted: bool) -> None:
@@ -158,9 +196,6 @@ def _invoke(arguments: list[str]) -> int:
             command.invoke(context)
     except typer.Exit as end:
         return end.exit_code
-    except typer.Abort:
-        output.failure("nothing done")
-        return 1
     except typer.TyperException as fault:
         if settings.debugging():
             raise

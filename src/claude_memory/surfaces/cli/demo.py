@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
-from claude_memory.surfaces.cli import documents, output, views
+from claude_memory.surfaces.cli import output
+from claude_memory.surfaces.cli.command import Answer, Json
 from claude_memory.surfaces.cli.output import Line
-from claude_memory.surfaces.cli.request import Json
+from claude_memory.surfaces.cli.rendering import hit_lines
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
@@ -40,7 +39,7 @@ class Answered:
     hits: tuple[Hit, ...]
 
 
-def demo(json: Json = False) -> None:
+def demo(json: Json = False) -> Answer:
     """Show the whole path, from sample events to an answer."""
     with _thrown_away() as folder:
         steps = _Steps(quiet=json)
@@ -52,16 +51,17 @@ def demo(json: Json = False) -> None:
             answers = [_ask(memory, question) for question in _questions()]
             mode = memory.search_mode
     right = all(answer.right and not answer.shared_words for answer in answers)
-    if json:
-        found = [
-            {**documents.plain(item), "hits": [documents.hit(hit) for hit in item.hits]} for item in answers
-        ]
-        output.document({"ok": right, "hook_ms": milliseconds, "steps": steps.seconds, "answers": found})
-    else:
-        output.lines(_shown(answers, mode))
     if not right:
         output.failure("the memory that answers did not come first")
-        raise typer.Exit(1)
+    document = {
+        "ok": right,
+        "hook_ms": milliseconds,
+        "steps": steps.seconds,
+        "answers": [
+            {**output.plain(item), "hits": [output.hit(hit) for hit in item.hits]} for item in answers
+        ],
+    }
+    return Answer(document, _shown(answers, mode), code=0 if right else 1)
 
 
 class _Steps:
@@ -171,7 +171,7 @@ def _shown(answers: list[Answered], mode: str) -> Iterator[Line]:
             (f"{answer.seconds:6.2f} s  ", "dim"),
             (f"“{answer.question}”", "bold"),
         ]
-        yield from views.hits(answer.hits[:1], output.width() or 100)
+        yield from hit_lines(answer.hits[:1], output.width() or 100)
         words = ", ".join(answer.shared_words) or "none"
         yield [(f"    words it shares with the question: {words}", "dim")]
     yield []

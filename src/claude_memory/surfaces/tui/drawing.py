@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from claude_memory.surfaces.cli.output import clean
-from claude_memory.surfaces.cli.views import one_line
+from claude_memory.surfaces.cli.rendering import one_line
 from claude_memory.text import times
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What a person sees: lines for hits, memories and timelines. Nothing is printed here."""
+"""What a person sees: lines for hits, memories, timelines, names and values. Nothing is printed here."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def day(moment: datetime) -> str:
     return f"{moment.astimezone():%Y-%m-%d}"
 
 
-def hits(found: Sequence[Hit], columns: int | None) -> Iterator[Line]:
+def hit_lines(found: Sequence[Hit], columns: int | None) -> Iterator[Line]:
     """Each hit with its head line and, where it says more than the title, its snippet."""
     for hit in found:
         yield [
@@ -43,7 +43,7 @@ def hits(found: Sequence[Hit], columns: int | None) -> Iterator[Line]:
             yield [(f"    out of date? {one_line(hit.stale)}", "yellow")]
 
 
-def memory(stored: StoredMemory, columns: int | None, stale: str = "") -> Iterator[Line]:
+def memory_lines(stored: StoredMemory, columns: int | None, stale: str = "") -> Iterator[Line]:
     """One memory in full; `stale` is what the working tree no longer bears out."""
     yield [
         (stored.id, "cyan"),
@@ -75,7 +75,7 @@ def _details(stored: StoredMemory) -> dict[str, str]:
     }
 
 
-def timeline(entries: Sequence[TimelineEntry]) -> Iterator[Line]:
+def timeline_lines(entries: Sequence[TimelineEntry]) -> Iterator[Line]:
     """One line per entry, the anchor marked."""
     for entry in entries:
         mark = "▸" if entry.anchor else "·" if entry.is_event else " "
@@ -87,7 +87,7 @@ def timeline(entries: Sequence[TimelineEntry]) -> Iterator[Line]:
         ]
 
 
-def explanation(found: Explanation, columns: int | None) -> Iterator[Line]:
+def explanation_lines(found: Explanation, columns: int | None) -> Iterator[Line]:
     """The question and the words first, then every number that went into the score."""
     if found.query:
         yield [("for the question ", "dim"), (f"“{one_line(found.query)}”", "bold")]
@@ -99,7 +99,7 @@ def explanation(found: Explanation, columns: int | None) -> Iterator[Line]:
         yield [(f"  {name:<{longest}}  ", "dim"), (f"{value:.4g}", "")]
 
 
-def given(found: Sequence[Given]) -> Iterator[Line]:
+def given_lines(found: Sequence[Given]) -> Iterator[Line]:
     """When hooks handed a memory to an agent."""
     for item in found:
         yield [
@@ -114,6 +114,11 @@ def table(values: Mapping[str, object]) -> Iterator[Line]:
     longest = max((len(name) for name in values), default=0)
     for name, value in values.items():
         yield [(f"{name:<{longest}}  ", "dim"), (str(value), "")]
+
+
+def named_values(values: Mapping[str, str], width: int) -> list[Line]:
+    """What has a value, each after its name in bold."""
+    return [[(f"{name:<{width}}", "bold"), (value, "")] for name, value in values.items() if value]
 
 
 def size(count: int) -> str:

@@ -1,0 +1,256 @@
+"""How a command is declared: a plain function whose options are its parameters and which returns an answer.
+
+`bound` makes a command of it. A parameter `memory` gets the opened memory, `place` the home and the folder;
+`--json` comes with every function that returns an `Answer`. Texts arrive clean, so no command looks at them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from claude_memory import settings
+from claude_memory.errors import InvalidInput
+from claude_memory.model import Kind
+from claude_memory.platform.project import current_folder
+from claude_memory.surfaces.cli import output
+from claude_memory.text import times
+
+if TYPE_CHECKING:
+    from claude_memory.memory import Memory
+
+# A memory is a thought, not a file: what is longer would bury every other answer, and takes long to embed.
+TEXT_CHARACTERS = 200_000
+_GIVEN = ("memory", "place")  # parameters that no option stands for
+
+
+def option(metavar: str | None, about: str, *names: str, **more: Any) -> Any:
+    """An option with a value; its name is that of the parameter unless it is given."""
+    return typer.Option(*names, metavar=metavar, help=about, **more)
+
+
+def flag(name: str, about: str) -> Any:
+    """An option without a value."""
+    return typer.Option(name, help=about)
+
+
+def argument(metavar: str, about: str, **more: Any) -> Any:
+    """A value that stands by itself."""
+    return typer.Argument(metavar=metavar, help=about, **more)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command found: a document for programs, lines for a person, notes beside them, the exit code."""
+
+    document: Any
+    shown: Iterable[output.Line] | str
+    notes: Iterable[str] = ()  # told to a person only
+    code: int = 0
+
+    def tell(self, *, json: bool) -> None:
+        """Print it, and end with its code if that is not 0."""
+        if json:
+            output.document(output.plain(self.document))
+        else:
+            output.lines([[(self.shown, "")]] if isinstance(self.shown, str) else self.shown)
+            for note in self.notes:
+                if note:
+                    output.note(note)
+        if self.code:
+            raise typer.Exit(self.code)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkPlace:
+    """The home and the project folder a command works on, as the caller named them."""
+
+    home: Path | None = None
+    project: Path | None = None
+
+    @property
+    def home_folder(self) -> Path:
+        """The home, named or by default."""
+        return self.home if self.home is not None else settings.home()
+
+    @property
+    def project_folder(self) -> Path:
+        """The folder the command is about, by default the current one."""
+        if self.project is None:
+            return current_folder()
+        if not self.project.is_dir():
+            raise InvalidInput(f"no such folder: {self.project}")
+        return self.project
+
+    def opened(self, *, quiet: bool = False) -> Memory:
+        """The memory the command is about; use it in a `with`. Quiet where a screen is shown."""
+        from claude_memory.memory import Memory
+        from claude_memory.platform import logs
+
+        progress = None if quiet else output.note
+        memory = Memory.open(self.home_folder, self.project_folder, progress=progress)
+        logs.configure(memory.home, memory.settings)
+        return memory
+
+    def unconfigured(self) -> Memory:
+        """The memory for what must work though its config.toml is broken: settings have their defaults."""
+        from claude_memory.memory import Memory
+
+        return Memory(self.home_folder, self.project_folder, settings.Settings())
+
+
+def bound(function: Callable[..., Answer | None]) -> Callable[..., None]:
+    """The function as a command of the program."""
+    parameters = inspect.signature(function).parameters
+    own = {name: item for name, item in function.__annotations__.items() if name not in (*_GIVEN, "return")}
+    declared = type("Declared", (), {"__annotations__": own})
+    hints = get_type_hints(declared, function.__globals__, include_extras=True)
+    answers = function.__annotations__["return"] == "Answer"
+    listed = [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
+    listed += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=item.default, annotation=hints[name])
+        for name, item in parameters.items()
+        if name in hints
+    ]
+    if answers and "json" not in parameters:
+        listed.append(
+            inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json)
+        )
+
+    def run(context: typer.Context, **values: Any) -> None:
+        json = values["json"] if "json" in parameters else values.pop("json", False)
+        if context.invoked_subcommand is not None:
+            if json:  # it would be lost in silence, and a program would not get its document
+                raise typer.BadParameter("it stands after the inner command", param_hint="'--json'")
+            return
+        place = context.find_root().obj
+        call = partial(function, **{name: said(value) for name, value in values.items()})
+        call = partial(call, place=place) if "place" in parameters else call
+        if "memory" in parameters:
+            with place.opened() as memory:
+                answer = call(memory=memory)
+        else:
+            answer = call()
+        if answer is not None:
+            answer.tell(json=json)
+
+    run.__doc__ = function.__doc__
+    run.__annotations__ = {item.name: item.annotation for item in listed}
+    run.__signature__ = inspect.Signature(listed)  # type: ignore[attr-defined]
+    return run
+
+
+def said(value: Any) -> Any:
+    """A value with its texts readable: bytes that are no UTF-8 become marks instead of failing later."""
+    if type(value) is str:
+        return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return [said(item) for item in value] if isinstance(value, list) else value
+
+
+@contextmanager
+def reading(parameter: str) -> Iterator[None]:
+    """A value that cannot be read is wrong usage, told with the name of its option or argument."""
+    try:
+        yield
+    except InvalidInput as fault:
+        raise typer.BadParameter(str(fault), param_hint=f"'{parameter}'") from None
+
+
+def one_of(value: str, allowed: Collection[str]) -> str:
+    """The value, which must be one of these."""
+    if value not in allowed:
+        raise typer.BadParameter(f"{said(value)!r} is not one of {', '.join(map(repr, allowed))}.")
+    return value
+
+
+def one_at_most(*options: tuple[str, object]) -> None:
+    """Options of which no two can be meant together; None and False stand for one that was not given."""
+    given = [name for name, value in options if value is not None and value is not False]
+    if len(given) > 1:
+        raise typer.BadParameter(f"{' and '.join(given)} exclude each other")
+
+
+def path_named(text: str) -> Path:
+    """A path; a variable that is not set must not name the current folder."""
+    if not text:
+        raise typer.BadParameter("it wants a path, not an empty text")
+    return Path(text)
+
+
+def _moment(text: str, *, end: bool) -> datetime:
+    try:
+        return times.moment(said(text), now=datetime.now().astimezone(), end=end)
+    except InvalidInput as fault:
+        raise typer.BadParameter(str(fault)) from None
+
+
+def since_when(text: str) -> datetime:
+    """The moment meant; a day begins at midnight."""
+    return _moment(text, end=False)
+
+
+def until_when(text: str) -> datetime:
+    """The moment meant; a day is included."""
+    return _moment(text, end=True)
+
+
+def _agent(value: str | None) -> str | None:
+    """The name of an agent whose conversations can be read."""
+    from claude_memory.platform.agents import BY_NAME, canonical
+
+    return None if value is None else one_of(canonical(value), BY_NAME)
+
+
+def whole_text(words: list[str]) -> str:
+    """The text given as arguments, or all of standard input for a single `-`."""
+    if words != ["-"]:
+        text = " ".join(words)
+    else:
+        # One byte more than any accepted text can have, so that too much is noticed and never read whole.
+        text = sys.stdin.buffer.read(4 * TEXT_CHARACTERS + 1).decode("utf-8", "replace")
+    if not text.strip():
+        raise InvalidInput("a memory needs a text")
+    if len(text) > TEXT_CHARACTERS:
+        raise InvalidInput(
+            f"that is too long for one memory (over {TEXT_CHARACTERS:,} characters): "
+            "keep the file, and remember what matters in it and where it is"
+        )
+    return text
+
+
+# Parameters that several commands share.
+KINDS = ", ".join(Kind)
+Json = Annotated[bool, flag("--json", "Print one JSON document and nothing else.")]
+AsUser = Annotated[
+    bool, flag("--as-user", "These are a person's own words, though no terminal says so; not in an agent.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
+AllProjects = Annotated[bool, flag("--all-projects", "Of every project, not only this one.")]
+DryRun = Annotated[bool, flag("--dry-run", "Only say what would be done.")]
+Id = Annotated[str, argument("ID", "The memory, or its unique beginning.")]
+Ids = Annotated[list[str], argument("ID...", "Ids, or their unique beginnings.")]
+Text = Annotated[list[str], argument("TEXT", "The text; `-` reads standard input.")]
+
+
+def agent_option(about: str) -> Any:
+    """An option that names an agent."""
+    return option("NAME", about, callback=_agent)
+
+
+def time_option(about: str, *, end: bool = False, metavar: str = "WHEN") -> Any:
+    """An option that names a moment."""
+    return option(metavar, about, parser=until_when if end else since_when)
+
+
+def path_option(metavar: str, about: str, *names: str) -> Any:
+    """An option that names a file or a folder."""
+    return option(metavar, about, *names, parser=path_named)

@@ -1,0 +1,305 @@
+"""Commands that carry the whole home to a file, a place or another home, and back: backup, sync."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from claude_memory.platform.caller import inside_agent, require_person
+from claude_memory.surfaces.cli import output
+from claude_memory.surfaces.cli.command import (
+    Answer,
+    DryRun,
+    Json,
+    WorkPlace,
+    Yes,
+    argument,
+    flag,
+    option,
+    path_named,
+)
+from claude_memory.surfaces.cli.output import Line
+from claude_memory.surfaces.cli.rendering import size
+
+if TYPE_CHECKING:
+    from claude_memory.backup.archive import BackupReport, Change
+    from claude_memory.backup.foreign import Agreement
+    from claude_memory.backup.sync import Homes, Synced
+    from claude_memory.memory import Memory
+    from claude_memory.store.feed_model import Taken
+
+PROGRESS_SECONDS = 2.0
+PlaceName = Annotated[
+    str | None,
+    argument(
+        "[PLACE]", "A folder, s3://BUCKET/PATH, gs://…, az://… or git:REPOSITORY#NAME; default backup_to."
+    ),
+]
+BackupId = Annotated[str | None, option("ID", "Not the newest but this one of `backup list`.", "--backup")]
+AgreedSettings = Annotated[
+    bool | None,
+    flag(
+        "--settings/--no-settings",
+        "Take over settings that send text away, change trust or name places and commands; "
+        "`backup verify` shows them. Without a terminal they are left out by default.",
+    ),
+]
+Pair = Annotated[
+    bool,
+    flag(
+        "--pair",
+        "The other home is yours, too: from now on what it says counts as said here. Without it, what a "
+        "home brings that was never paired is kept as imported, and changes nothing that is here.",
+    ),
+]
+
+
+def backup_create(
+    memory: Memory,
+    target: Annotated[
+        Path | None,
+        argument(
+            "[PATH|DIR|-]",
+            "A file whose name ends in .zip, .tar.gz or .tar.zst, a folder, or `-` for a .tar.gz on "
+            "standard output; default the home's folder backups.",
+            parser=path_named,
+        ),
+    ] = None,
+    force: Annotated[bool, flag("--force", "Replace a file that is there, in one step.")] = False,
+    keep: Annotated[int, option(None, "Keep so many backups in the folder; 0 for all.", min=0)] = 0,
+    json: Json = False,
+) -> Answer | None:
+    """Write everything to one file, while others go on working; what waits in the spool is stored first."""
+    del json
+    memory.drain()
+    if target == Path("-"):
+        memory.backups.stream(memory.store, output.binary())
+        return None
+    made, skipped = memory.backups.create(memory.store, target, force=force, keep=keep)
+    size_bytes = made.stat().st_size
+    waiting = [item for item in skipped if item.path == "spool/new"]
+    return Answer(
+        {"path": made, "size_bytes": size_bytes, "skipped": waiting},
+        [[("wrote ", ""), *_line(str(made), size_bytes)]],
+        [f"left out: {item.path} ({item.reason})" for item in waiting],
+    )
+
+
+def backup_verify(
+    memory: Memory,
+    named: Annotated[
+        str | None, argument("[FILE|PLACE]", "A backup file, `-`, or a place; default backup_to.")
+    ] = None,
+    backup_id: BackupId = None,
+) -> Answer:
+    """Check a backup by its manifest and every checksum in it, and name what restoring it would change."""
+    return _report("sound", memory.backups.verify(named, sys.stdin.buffer, backup_id))
+
+
+def backup_restore(
+    place: WorkPlace,
+    file: Annotated[
+        Path,
+        argument("FILE", "A backup made by `backup create`; `-` is standard input.", parser=path_named),
+    ],
+    yes: Yes = False,
+    settings: AgreedSettings = None,
+) -> Answer:
+    """Bring a backup back; a memory that is there already is kept beside it, and programs are left out."""
+    backups = place.unconfigured().backups
+    yes = _agreed_to_replace(backups.home, yes=yes)
+    done = backups.restore(str(file), sys.stdin.buffer, replace=yes, with_settings=_agreement(settings))
+    return _report("restored", done)
+
+
+def backup_push(
+    memory: Memory,
+    named: PlaceName = None,
+    keep: Annotated[
+        int | None, option(None, "Keep so many backups there; default keep_backups.", min=0)
+    ] = None,
+    force: Annotated[
+        bool, flag("--force", "Also to a place that holds the backup of another memory.")
+    ] = False,
+) -> Answer:
+    """Bring the backup at a place up to date: only what changed since the last one is sent."""
+    memory.drain()
+    pushed = memory.backups.push(memory.store, named, keep=keep, force=force)
+    sent = f"{size(pushed.sent_bytes)} sent of {size(pushed.size_bytes)}"
+    done = sent if pushed.changed else "nothing changed since"
+    return Answer(pushed, [[(pushed.id, "cyan"), (f"  {done}", "")]])
+
+
+def backup_pull(
+    place: WorkPlace,
+    named: PlaceName = None,
+    if_empty: Annotated[
+        bool, flag("--if-empty", "Do nothing where there is a memory already, or no backup yet.")
+    ] = False,
+    backup_id: BackupId = None,
+    yes: Yes = False,
+    settings: AgreedSettings = None,
+) -> Answer:
+    """Bring the backup at a place back, the newest by default; what was here before is kept beside it."""
+    with place.opened() as memory:
+        backups = memory.backups  # works on after the memory is closed, which it replaces
+    if if_empty and (reason := backups.nothing_to_pull(named)):
+        output.note(reason)
+        return Answer({"ok": True, "pulled": False, "reason": reason}, [])
+    yes = if_empty or _agreed_to_replace(backups.home, yes=yes)
+    done = backups.pull(named, backup_id, replace=yes, with_settings=_agreement(settings))
+    return _report("pulled", done)
+
+
+def backup_merge(
+    memory: Memory,
+    file: Annotated[Path, argument("FILE", "A backup made by `backup create`.", parser=path_named)],
+    pair: Pair = False,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+) -> Answer:
+    """Take in what a backup holds beside what is here: memories and conversations, not settings or files."""
+    memory.drain()
+    done = _homes(memory, pair=pair, yes=yes).merge(file, dry_run=dry_run)
+    return Answer(done, _exchanged(done))
+
+
+def backup_list(place: WorkPlace, named: PlaceName = None) -> Answer:
+    """List the backups in the home, or at a place."""
+    memory = place.unconfigured() if named is None else place.opened()
+    with memory:
+        backups = memory.backups
+        listed = backups.list(named)
+    for item in listed:
+        if item.problem:
+            output.note(item.problem)
+    lines = [_line(item.name, item.size_bytes) for item in listed]
+    return Answer(listed, lines, [] if listed else [f"no backups in {named or backups.home / 'backups'}"])
+
+
+def _agreed_to_replace(home: Path, *, yes: bool) -> bool:
+    occupied = home.is_dir() and any(home.iterdir())
+    if occupied and not yes and sys.stdin.isatty():
+        return output.answered(f"Put this backup in the place of the memory in {home}?")
+    return yes
+
+
+def _agreement(settings: bool | None) -> Agreement:
+    if settings is None:
+        return _asked_about_settings if sys.stdin.isatty() else False
+    return settings
+
+
+def _asked_about_settings(changes: Sequence[Change]) -> bool:
+    """Whether the person wants the settings of a backup, having seen them."""
+    output.note("this backup brings other settings:")
+    for change in changes:
+        output.note(f"  {change.name}: {change.before} becomes {change.after}")
+    return output.answered("Take them over?")
+
+
+def _line(name: str, size_bytes: int) -> Line:
+    return [(name, ""), (f"  {size(size_bytes)}", "dim")]
+
+
+def _report(done: str, report: BackupReport) -> Answer:
+    facts = f"  {report.files} files, {size(report.size_bytes)}"
+    head: Line = [(done if report.ok else "damaged", "bold"), (facts, "")]
+    remarks: list[Line] = [[(f"  {name}", "dim")] for name in _remarks(report)]
+    if not report.ok:
+        output.failure(f"{report.path} is damaged: {report.problems[0]}")
+    document = {"ok": report.ok, **output.plain(report)}
+    return Answer(document, [head, *remarks], code=0 if report.ok else 1)
+
+
+def _remarks(report: BackupReport) -> Iterator[str]:
+    yield from (f"problem: {problem}" for problem in report.problems)
+    yield from (f"left out: {item.path} ({item.reason})" for item in report.skipped)
+    for change in report.changes:
+        was = f"{change.before} becomes " if change.before else ""
+        kept = "" if change.taken or change.what == "program" else " (not without your yes)"
+        yield f"{change.what} {change.name}: {was}{change.after}{kept}"
+    if any(change.what == "setting" and not change.taken for change in report.changes):
+        yield "settings that were not agreed to stay as they are here; `--settings` takes them over"
+    yield from report.notes
+    if report.previous is not None:
+        yield f"what was there before is kept in {report.previous}"
+
+
+def sync(
+    place: WorkPlace,
+    where: Annotated[
+        list[str] | None,
+        argument(
+            "[PLACE|PATH|ssh HOST]",
+            "A place as for `backup push`, the folder of another home, or a host that has "
+            "claude-memory; default backup_to.",
+        ),
+    ] = None,
+    pair: Pair = False,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    stdio: Annotated[bool, flag("--stdio", "Serve this home to the other end of a pipe.")] = False,
+    json: Json = False,
+) -> Answer | None:
+    """Exchange what changed with another home of yours, both ways; repeated or cut off, it ends the same."""
+    del json
+    with place.opened(quiet=stdio) as memory:
+        memory.drain()
+        if stdio:
+            memory.homes.serve(sys.stdin.buffer, output.binary(), dry_run=dry_run)
+            return None
+        done = _homes(memory, pair=pair, yes=yes).sync(where or [], dry_run=dry_run)
+    return Answer(done, _exchanged(done))
+
+
+def _homes(memory: Memory, *, pair: bool, yes: bool) -> Homes:
+    """The homes of a memory, with how this command asks about strangers and tells how far it is."""
+    if pair or yes:
+        require_person("pairing another home")
+    told_at = time.monotonic()
+
+    def progress(words: str) -> None:
+        nonlocal told_at
+        if time.monotonic() - told_at > PROGRESS_SECONDS:
+            told_at = time.monotonic()
+            output.note(words)
+
+    def agree(name: str) -> bool:
+        if pair or yes:
+            return True
+        question = f"{name} was never paired with this home. Is it yours, and does it speak for you?"
+        if sys.stdin.isatty() and not inside_agent() and output.answered(question):
+            return True
+        output.note(
+            f"{name} was never paired: what it brings is kept as imported; --pair says that it is yours"
+        )
+        return False
+
+    return replace(memory.homes, agree=agree, progress=progress)
+
+
+def _exchanged(done: Synced) -> Iterator[Line]:
+    would = "would be " if done.dry_run else ""
+    for met in done.met:
+        state = "paired" if met.paired else "not paired: as imported"
+        yield [(met.name, "bold"), (f"  {state}  received: {_counts(met.received)}", "")]
+        if met.sent is not None:
+            yield [(f"  sent: {_counts(met.sent)}", "")]
+    if done.written or not done.met:
+        yield [(f"{output.counted(done.written, 'change')} {would}left at {done.place}", "")]
+
+
+def _counts(taken: Taken) -> str:
+    counts = (
+        (taken.messages, "message", ""),
+        (taken.added, "new memory", "new memories"),
+        (taken.changed, "changed memory", "changed memories"),
+        (taken.erased, "erasure", ""),
+        (taken.other, "other change", ""),
+    )
+    return ", ".join(output.counted(*count) for count in counts if count[0]) or "nothing new"
