@@ -18,7 +18,7 @@ from claude_memory.transcripts import sources
 from claude_memory.transcripts.model import Role, SourceFile, Turn
 from claude_memory.transcripts.readers import READERS, is_bookkeeping
 from claude_memory.transcripts.sources import described
-from claude_memory.understand.pasted import typed_words
+from claude_memory.understand.typed import typed_words
 
 AGENTS = {"agent": "claude-code", "gemini-cli": "gemini"}  # a folder's name where it is not the agent's
 

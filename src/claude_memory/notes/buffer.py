@@ -109,7 +109,7 @@ def _marked(match: re.Match[str]) -> str:
     """The entry with what its prompt settles: told by the one ear, anew every time."""
     if match["label"] != SAID:
         return match[0]
-    from claude_memory.understand.families import families
+    from claude_memory.understand.typed import families
 
     found = families(match["text"].replace(_NEW_LINE, "\n"))
     start, end = match.span("label")

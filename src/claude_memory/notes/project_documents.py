@@ -251,7 +251,7 @@ def _fresh(files: ProjectFiles, memory: str, since: date) -> Iterator[str]:
 
 def _lasting(line: str) -> Iterator[str]:
     """What a line of a log settles; an entry of a session names its decisions itself."""
-    from claude_memory.understand.families import families
+    from claude_memory.understand.typed import families
 
     decided = _DECIDED.search(line)
     if decided:

@@ -17,9 +17,8 @@ from claude_memory.search.excerpts import one_line
 from claude_memory.store.archive_model import ConversationFilter, Message
 from claude_memory.store.protocol import Archive, Store
 from claude_memory.text.words import STOP_WORDS, index_terms, shorten
-from claude_memory.understand.commands import checks_of, segments
+from claude_memory.understand.commands import checks_of, error_lines, segments
 from claude_memory.understand.model import Command, Exchange
-from claude_memory.understand.outputs import error_lines
 from claude_memory.understand.sessions import from_json
 from claude_memory.understand.titles import title
 from claude_memory.understand.tools import command_of, relative

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from claude_memory.model import Event, EventId, EventKind, ProjectId, SessionId, StoredMemory
+from claude_memory.understand.model import Message as Message  # noqa: PLC0414  stored as it is understood
 
 
 class NewMessage(NamedTuple):
@@ -95,24 +96,6 @@ class Conversation(NamedTuple):
     def name(self) -> str:
         """What a person knows it by: how it began."""
         return self.title or ("(a sub-agent's work)" if self.parent else "(no title)")
-
-
-class Message(NamedTuple):
-    """One archived message; `ordinal` counts from 1 within its conversation."""
-
-    number: int
-    conversation: int
-    ordinal: int
-    role: str
-    at: datetime
-    text: str
-    tool: str = ""
-    call: str = ""
-    failed: bool = False
-    event: str = ""
-    speaker: str = ""  # person, agent, tool, harness
-    manner: str = ""  # how it came about: typed, queued, answer, rejection, closing, …
-    branch: str = ""
 
 
 class WaitingCompactions(NamedTuple):

@@ -1,6 +1,6 @@
 """Commands of shells: their parts, their kinds, which of them check the work. Pure.
 
-What they print is read by `outputs`. Hooks load this one, so it imports next to nothing.
+Hooks load this one, so it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -160,3 +160,22 @@ def hides_exit_code(command: str) -> bool:
     here = _HEREDOC.search(command)
     pieces = _PIECES.findall(command[: here.start()] if here else command[:COMMAND_CHARACTERS])
     return not {"|", ";", "||", "\n"}.isdisjoint(pieces)
+
+
+_DETAIL = re.compile(
+    r"error|exception|fail|assert|panic|fatal|cannot|can't|could not|unable|undefined|not found|no such"
+    r"|missing|denied|refused|expected|mismatch|invalid|timed? ?out|does not|doesn't|not equal",
+    re.IGNORECASE,
+)
+_STATUS_LINE = re.compile(r"(?:Exit code:?|Process exited with code|Wall time:?|Chunk ID:|Original token) .*")
+OUTPUT_CHARACTERS = 8_000  # of a report, its end: that is where the sum stands
+ERROR_LINES = 4
+LINE_CHARACTERS = 200
+
+
+def error_lines(output: str) -> str:
+    """The lines of a report that say what went wrong, in order."""
+    lines = [line.strip()[:LINE_CHARACTERS] for line in output[-OUTPUT_CHARACTERS:].splitlines()]
+    lines = [line for line in lines if line and not _STATUS_LINE.fullmatch(line)]
+    telling = [line for line in lines if _DETAIL.search(line)]
+    return "\n".join(list(dict.fromkeys(telling or lines))[:ERROR_LINES])

@@ -12,10 +12,10 @@ from datetime import timedelta
 
 from claude_memory.model import SessionId
 from claude_memory.redact.erasure import ERASED
-from claude_memory.understand import outputs, tools
-from claude_memory.understand.model import Exchange, Outcome, Utterance
-from claude_memory.understand.pasted import typed_words
-from claude_memory.understand.work import FILES, Message, Tasks, Work, clip
+from claude_memory.understand import tools
+from claude_memory.understand.calls import FILES, Tasks, Work, clip, pull_requests_in
+from claude_memory.understand.model import Exchange, Message, Outcome, Utterance
+from claude_memory.understand.typed import typed_words
 
 SAME_WORK = timedelta(minutes=10)  # of 38 prompts after an interruption 37 came sooner, 32 on the same work
 TEXT_CHARACTERS = 4_000  # of what the agent said at one time
@@ -168,7 +168,7 @@ def _exchange(
             work.result(position, message, calls.get(message.call))
             tasks.result(message)
         elif message.manner == "pull_request":
-            work.pull_requests += outputs.pull_requests_in(message.text)
+            work.pull_requests += pull_requests_in(message.text)
     asked = tuple(words for message in span if message.speaker == "person" for words in _utterances(message))
     if asked and before is not None and asked[0].ordinal == first.ordinal:
         asked = (_with_question(asked[0], before), *asked[1:])

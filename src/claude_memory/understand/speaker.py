@@ -9,10 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from claude_memory.model import Event
+from typing import Any, NamedTuple
 
 
 class Speaker(StrEnum):
@@ -145,23 +142,6 @@ def of_result(tool: str, text: str, facts: Mapping[str, Any] | None = None) -> V
 
 # Where an event that was drawn up from a transcript says who speaks.
 SPEAKER, MANNER = "speaker", "manner"
-_HOOKS = {
-    "prompt": "UserPromptSubmit",
-    "reply": "Stop",
-    "subagent_result": "SubagentStop",
-    "compaction": "PostCompact",
-    "tool_use": "PostToolUse",
-    "tool_failure": "PostToolUseFailure",
-}
-
-
-def of_event(event: Event) -> Verdict:
-    """Who speaks in an event: what its transcript told, else what its hook's payload tells."""
-    heard = of_hook({"hook_event_name": _HOOKS.get(event.kind, ""), **event.payload})
-    told, manner = _text(event.payload, SPEAKER), _text(event.payload, MANNER)
-    if told in frozenset(Speaker) - {Speaker.PERSON} and manner in frozenset(Manner):
-        return heard._replace(speaker=Speaker(told), manner=Manner(manner))
-    return heard
 
 
 def of_hook(payload: Mapping[str, Any]) -> Verdict:

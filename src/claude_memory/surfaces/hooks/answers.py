@@ -246,7 +246,7 @@ def _failed(moment: Moment) -> Answer | None:
     if not command or not error or moment.payload.get("is_interrupt") or moment.is_off("command"):
         return None
     from claude_memory.context.moments import at_failure
-    from claude_memory.understand.outputs import error_lines
+    from claude_memory.understand.commands import error_lines
 
     return Answer(at_failure(moment.place(), command, error_lines(error)))
 

@@ -1,4 +1,7 @@
-"""What the calls of an exchange did: files, commands and how they went, commits, checks, tasks. Pure."""
+"""What the calls of an exchange did: files, commands and how they went, commits, checks, tasks. Pure.
+
+An exit code that is known is believed; only where a pipe hides it, the report is read.
+"""
 
 from __future__ import annotations
 
@@ -6,43 +9,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Protocol
 
-from claude_memory.understand import commands, outputs, tools
-from claude_memory.understand.model import Command, Commit, TaskItem
+from claude_memory.understand import commands, tools
+from claude_memory.understand.model import Command, Commit, Message, TaskItem
 
 COMMAND_CHARACTERS = 300
 FILES = 80
 _CREATED = re.compile(r"Task #(\d+) created")
 _SESSION_RUNS = re.compile(r"Process running with session ID (\d+)")
-
-
-class Message(Protocol):
-    """What is read of an archived message."""
-
-    @property
-    def ordinal(self) -> int: ...
-    @property
-    def role(self) -> str: ...
-    @property
-    def at(self) -> datetime: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def tool(self) -> str: ...
-    @property
-    def call(self) -> str: ...
-    @property
-    def failed(self) -> bool: ...
-    @property
-    def event(self) -> str: ...
-    @property
-    def speaker(self) -> str: ...
-    @property
-    def manner(self) -> str: ...
-    @property
-    def branch(self) -> str: ...
 
 
 def clip(text: str, limit: int) -> str:
@@ -62,9 +36,6 @@ class Work:
     commands: dict[str, Command] = field(default_factory=dict)  # by the call's id
     commits: list[Commit] = field(default_factory=list)
     pull_requests: list[str] = field(default_factory=list)
-    _pending: dict[str, list[str]] = field(
-        default_factory=dict
-    )  # files of calls whose result is not here yet
     _edits: dict[str, int] = field(default_factory=dict)  # when each file was last edited
     _committed: int = -1
     _checked: dict[str, tuple[frozenset[str], Command]] = field(default_factory=dict)
@@ -95,7 +66,7 @@ class Work:
         elif tool in tools.CHANGING:
             self._changes(position, tools.files_of(call.text))
         elif "pull_request" in tool:
-            self.pull_requests += outputs.pull_requests_in(result.text)
+            self.pull_requests += pull_requests_in(result.text)
 
     def _ran(self, position: int, result: Message, call: Message) -> None:
         command = tools.command_of(call.text)
@@ -118,20 +89,20 @@ class Work:
     def _outcome(self, position: int, result: Message, id_: str, command: str) -> None:
         checks = commands.checks_of(command)
         doubtful = bool(checks) and commands.hides_exit_code(command)
-        failed = result.failed or (doubtful and outputs.reports_failure(result.text))
+        failed = result.failed or (doubtful and reports_failure(result.text))
         ran = self.commands.get(id_)
         if ran is not None:
-            error = outputs.error_lines(result.text) if failed else ""
+            error = commands.error_lines(result.text) if failed else ""
             self.commands[id_] = ran = Command(ran.ordinal, ran.command, failed, error)
             self._check(checks, ran)
-        for hash_, subject, branch in outputs.commits_in(command, result.text, failed=result.failed):
+        for hash_, subject, branch in commits_in(command, result.text, failed=result.failed):
             amends = "--amend" in command
             if amends and self.commits:
                 amends = self.commits.pop().amends
             self.commits.append(Commit(result.ordinal, hash_, subject, branch, amends))
             self._committed = position
         if "pr create" in command or "mr create" in command:
-            self.pull_requests += outputs.pull_requests_in(result.text)
+            self.pull_requests += pull_requests_in(result.text)
 
     def _check(self, checks: Sequence[tuple[str, frozenset[str]]], ran: Command) -> None:
         for name, objects in checks:
@@ -217,3 +188,53 @@ def _status(status: str) -> str:
     if status in tools.DROPPED:
         return "deleted"
     return "in_progress" if status in ("in_progress", "inprogress", "active", "doing") else "pending"
+
+
+# --- what a command printed
+
+_FAILURE = re.compile(
+    r"^[ \t]*(?:--- FAIL|FAIL(?:ED|URES?)?\b|not ok |error(?:\[\w+\])?:|Error:|ERROR\b|panic:|fatal:"
+    r"|Traceback |[✗✖✘×●] )|\b[1-9]\d* (?:\w+ )?(?:failed|failures?|failing|errors?)\b"
+    r"|\bexit (?:code|status):? [1-9]|\bcommand not found\b|: error(?: TS\d+|\[)?:|\bERROR task failed\b",
+    re.MULTILINE,
+)
+
+
+def reports_failure(output: str) -> bool:
+    """Whether a check's report says that something failed."""
+    return _FAILURE.search(output[-commands.OUTPUT_CHARACTERS :]) is not None
+
+
+_COMMITTED = re.compile(
+    r"^\[([^\s\]]+|detached HEAD)(?: \(root-commit\))? ([0-9a-f]{7,40})\] (.+)$", re.MULTILINE
+)
+_LOGGED = re.compile(r"^([0-9a-f]{7,40}) (?:\([^)\n]*\) )?(.+)$", re.MULTILINE)
+_MESSAGE = re.compile(
+    r"(?:-a?m|--message)[ =]?(?:\"\$\(cat <<-?\s?['\"]?\w+['\"]?\n\s*([^\n]+)|\"([^\"\n]+)|'([^'\n]+))"
+    r"|(?:-F|--file)[ =]?- <<-?\s?['\"]?\w+['\"]?\n\s*([^\n]+)"
+)
+_QUIET = re.compile(r"\bcommit(?: -\S+)* (?:-q|--quiet)\b")
+_PULL_REQUEST = re.compile(r"https?://[\w./-]+/(?:pull|merge_requests|pull-requests)/\d+")
+
+
+def commits_in(command: str, output: str, *, failed: bool = False) -> list[tuple[str, str, str]]:
+    """Commits that went through: hash, subject, branch. A quiet one is read from its command, its hash
+    from a log that the command printed after it, if it did.
+    """
+    found = [
+        (hash_, subject.strip(), "" if branch == "detached HEAD" else branch)
+        for branch, hash_, subject in _COMMITTED.findall(output)
+    ]
+    if found or failed or "git" not in command or " commit" not in command:
+        return found
+    messages = (next(filter(None, groups)).strip() for groups in _MESSAGE.findall(command))
+    subjects = [message for message in messages if "$" not in message]  # a script's variable is no subject
+    logged = {subject: hash_ for hash_, subject in reversed(_LOGGED.findall(output))}
+    if not any(subject in logged for subject in subjects) and not _QUIET.search(command):
+        return []
+    return [(logged.get(subject, ""), subject, "") for subject in subjects]
+
+
+def pull_requests_in(text: str) -> list[str]:
+    """Addresses of pull requests, each once."""
+    return list(dict.fromkeys(_PULL_REQUEST.findall(text))) if "://" in text else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from claude_memory.understand.pasted import typed_words
+from claude_memory.understand.typed import typed_words
 
 LOG = '{"time":"2026-02-15T15:05:29+11:00","level":"INFO","msg":"session-start","component":"hooks","agent":"x","hook":"start"}'
 TRACE = (
