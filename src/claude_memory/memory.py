@@ -511,14 +511,16 @@ class Memory(Opened):
         """A reflection is written to its file, which is the truth of it: a person's goes with the person."""
         if memory.kind is not Kind.REFLECTION:
             return memory
-        from claude_memory.notes import reflections
+        from claude_memory.notes import person_files
 
         by_agent, now = memory.trust is not Trust.USER, memory.created_at.astimezone()
-        made = reflections.add(
+        made = person_files.add_reflection(
             self.home, memory.kind.value, memory.body, project=self.project.id, now=now, by_agent=by_agent
         )
         scope = Scope.PROJECT if by_agent else Scope.USER
-        return replace(memory, id=reflections.memory_of(self.home, made), body=made.content, scope=scope)
+        return replace(
+            memory, id=person_files.memory_of_reflection(self.home, made), body=made.content, scope=scope
+        )
 
     def _regrouped(self) -> None:
         """What was said of projects must outlive the database; hooks must not go by what held before."""

@@ -116,16 +116,12 @@ class Upkeep:
 
             logs.logger("files").warning("plain files wait for the next drain: %s", type(fault).__name__)
 
-    def sync_files(
-        self, *, budget_seconds: float | None = None, progress: Callable[[int], None] | None = None
-    ) -> Synced:
+    def sync_files(self, *, budget_seconds: float | None = None) -> Synced:
         """Bring the store up to what the plain files say: of the person, this project, the knowledge base."""
         root = self._opened.project_root
         # A drain that runs for nobody in particular is opened on the home itself, which is no project.
         project = None if root == self._opened.home else self._opened.project
-        done = self.keeper.sync(
-            project, root, now=datetime.now(UTC), budget_seconds=budget_seconds, progress=progress
-        )
+        done = self.keeper.sync(project, root, now=datetime.now(UTC), budget_seconds=budget_seconds)
         if done.added or done.changed or done.hidden:
             self._opened.mirror()
         return done

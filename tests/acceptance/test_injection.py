@@ -21,7 +21,7 @@ from tests.integration.mcp_talk import Caller, Failed, in_process, words_only
 from claude_memory import Memory, MemoryAPI, NewMemory
 from claude_memory.context import builder, file_sections, sections, work_section
 from claude_memory.hook.claude_memory_hook import spool
-from claude_memory.notes import buffer, reflections, session_log
+from claude_memory.notes import buffer, person_files
 from claude_memory.notes.places import project_files
 from claude_memory.notes.project_documents import ProjectDocuments
 from claude_memory.summaries.making import summarise
@@ -210,14 +210,14 @@ def keep(memory: Memory, payloads: list[tuple[str, str]]) -> None:
     for mark, text in payloads:
         memory.intentions.set(text, topics=[f"{mark} {mark}"], priority="high")
         memory.intentions.set("look", files=[f"*{mark}* *"])
-        reflections.add(memory.home, "pattern", text, project=text, now=NOW, by_agent=True)
+        person_files.add_reflection(memory.home, "pattern", text, project=text, now=NOW, by_agent=True)
         ProjectDocuments(files, memory.home).add_lesson(text, day=NOW.date(), by_agent=True)
         ProjectDocuments(files, memory.home).add_decision(text, text, day=NOW.date(), by_agent=True)
         entry = buffer.BufferEntry(NOW, "decision", text, SESSION)
-        buffer.add(files, memory.home, entry, by_agent=True)
-        session_log.append(
+        ProjectDocuments(files, memory.home).add_to_buffer(entry, by_agent=True)
+        person_files.append_session(
             memory.home,
-            session_log.SessionLine(
+            person_files.SessionLine(
                 f"{NOW:%Y-%m-%d}", text, text, text, (text,), (text,), (text,), project=memory.project.id
             ),
         )

@@ -18,8 +18,8 @@ import pytest
 from claude_memory.capture.spool import Spool
 from claude_memory.memory import Memory
 from claude_memory.model import Hit, NewMemory
-from claude_memory.notes import danger_zone, reflections, session_log
-from claude_memory.notes.places import approve, bring_back
+from claude_memory.notes import danger_zone, person_files
+from claude_memory.notes.places import PersonFiles, approve, bring_back
 from claude_memory.platform.layout import prepare
 from claude_memory.settings import Settings
 from claude_memory.store.lifecycle_model import Strength
@@ -162,11 +162,11 @@ def test_the_files_speak_even_when_the_database_is_gone(home: Path, project: Pat
 
 def test_reflections_come_by_strength_then_newest_first(home: Path, project: Path, memory: Memory) -> None:
     for number in range(3):
-        reflections.add(home, "pattern", f"insight number {number}", project="", now=NOW)
+        person_files.add_reflection(home, "pattern", f"insight number {number}", project="", now=NOW)
     memory.drain()
-    found, _ = reflections.read(home)
+    found = person_files.reflections(home)
     firm = Strength(stability=90.0, difficulty=5.0, reviewed_at=NOW)
-    memory.store.lifecycle.put_strengths({reflections.memory_of(home, found[0]): firm})
+    memory.store.lifecycle.put_strengths({person_files.memory_of_reflection(home, found[0]): firm})
     text = start(home, project)
     order = [text.index(f"insight number {number}") for number in (0, 2, 1)]
     assert order == sorted(order)
@@ -332,7 +332,7 @@ def whole_session(home: Path, project: Path, session: str = "s1") -> None:
 def lines_of(home: Path) -> list[dict[str, Any]]:
     return [
         json.loads(line)
-        for path in session_log.day_files(home)
+        for path in PersonFiles(home).session_logs()
         for line in path.read_text("utf-8").splitlines()
     ]
 
@@ -385,7 +385,7 @@ def test_what_a_session_adds_changes_its_line_and_its_entry(
 def test_a_line_that_a_person_changed_is_theirs(home: Path, project: Path, memory: Memory) -> None:
     whole_session(home, project)
     memory.drain()
-    [path] = session_log.day_files(home)
+    [path] = PersonFiles(home).session_logs()
     path.write_text(path.read_text("utf-8").replace("exponential backoff", "patience"), "utf-8")
     put(home, project, "UserPromptSubmit", prompt_id="later", prompt="Now rename the client module please")
     said = "The module is called payments now, and all imports follow."
@@ -500,10 +500,12 @@ def test_a_line_without_a_project_is_found_in_every_project(
 def test_an_agents_reflection_stays_in_its_project_and_a_persons_travels(
     home: Path, project: Path, memory: Memory, scratch_home: Path
 ) -> None:
-    reflections.add(
+    person_files.add_reflection(
         home, "pattern", "quokkas like short names", project=memory.project.id, now=NOW, by_agent=True
     )
-    reflections.add(home, "pattern", "quokkas like long walks", project=memory.project.id, now=NOW)
+    person_files.add_reflection(
+        home, "pattern", "quokkas like long walks", project=memory.project.id, now=NOW
+    )
     memory.drain()
     assert len(asked(memory, "quokkas")) == 2
     (scratch_home / "other").mkdir()
@@ -524,13 +526,13 @@ def test_remembering_a_reflection_writes_the_file(home: Path, project: Path, mem
 
 def test_twenty_writers_of_one_log_lose_no_line(home: Path) -> None:
     code = (
-        "import os, sys\nfrom pathlib import Path\nfrom claude_memory.notes import session_log\n"
+        "import os, sys\nfrom pathlib import Path\nfrom claude_memory.notes import person_files\n"
         "children = []\n"
         "for number in range(20):\n"
         "    child = os.fork()\n"
         "    if not child:\n"
-        "        line = session_log.SessionLine('2026-11-15', 's', '10:00', 'x' * 5000, session_id=str(number))\n"
-        "        session_log.append(Path(sys.argv[1]), line)\n"
+        "        line = person_files.SessionLine('2026-11-15', 's', '10:00', 'x' * 5000, session_id=str(number))\n"
+        "        person_files.append_session(Path(sys.argv[1]), line)\n"
         "        os._exit(0)\n"
         "    children.append(child)\n"
         "assert not any(os.waitpid(child, 0)[1] for child in children)\n"
@@ -543,8 +545,8 @@ def test_a_half_written_line_costs_only_itself(home: Path) -> None:
     path = home / "sessions" / "2026-11-15.jsonl"
     path.parent.mkdir()
     path.write_bytes(b'{"date": "2026-11-15", "summ')
-    session_log.append(home, session_log.SessionLine("2026-11-15", "s", "10:00", "whole"))
-    found, problems = session_log.recent(home, today=NOW.date())
+    person_files.append_session(home, person_files.SessionLine("2026-11-15", "s", "10:00", "whole"))
+    found, problems = person_files.recent_sessions(home, today=NOW.date())
     assert [line.summary for line in found] == ["whole"]
     assert [(problem.path, problem.line) for problem in problems] == [(path, 1)]
 

@@ -16,7 +16,6 @@ from claude_memory.capture.spool import Spool
 from claude_memory.errors import MemoryFault
 from claude_memory.memory import Memory
 from claude_memory.notes import buffer
-from claude_memory.notes.places import project_files
 from claude_memory.redact import redact, redact_short
 from claude_memory.surfaces.hooks import write_ahead
 from claude_memory.surfaces.hooks.answers import Moment, respond
@@ -113,8 +112,8 @@ def buffer_of(memory: Memory) -> str:
 
 def labels(memory: Memory) -> dict[str, str]:
     """The prompts that stand in the buffer, with their marks."""
-    lines = list(enumerate(buffer_of(memory).splitlines(), 1))
-    return {entry.prompt: entry.label for _, entry in buffer.entries_in(lines)}
+    entries = map(buffer.entry_of, buffer_of(memory).splitlines())
+    return {entry.prompt: entry.label for entry in entries if entry}
 
 
 def test_what_a_prompt_settles_is_marked_by_family(home: Path, project: Path, memory: Memory) -> None:
@@ -238,6 +237,7 @@ def test_writers_without_a_lock_and_the_drain_lose_nothing(home: Path, project: 
     code = (
         "import os, sys\nfrom datetime import UTC, datetime\nfrom pathlib import Path\n"
         "from claude_memory.notes import buffer\nfrom claude_memory.notes.places import project_files\n"
+        "from claude_memory.notes.project_documents import ProjectDocuments\n"
         "files = project_files(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))\n"
         "children = []\n"
         "for child in range(5):\n"
@@ -247,14 +247,14 @@ def test_writers_without_a_lock_and_the_drain_lose_nothing(home: Path, project: 
         "                text = f'use {child}-{number} not the other'\n"
         "                buffer.write_ahead(files, buffer.BufferEntry(datetime.now(UTC), 'said', text))\n"
         "            else:\n"
-        "                buffer.fold(files, Path(sys.argv[1]))\n"
+        "                ProjectDocuments(files, Path(sys.argv[1])).fold_buffer()\n"
         "        os._exit(0)\n"
         "    children.append(process)\n"
         "assert not any(os.waitpid(process, 0)[1] for process in children)\n"
     )
     command = [sys.executable, "-c", code, str(home), memory.project.id, str(project)]
     subprocess.run(command, check=True, timeout=120, env={**os.environ})
-    buffer.fold(project_files(home, memory.project.id, project), home)
+    memory.notes.documents.fold_buffer()
     assert sorted(labels(memory)) == sorted(
         f"use {c}-{n} not the other" for c in range(1, 5) for n in range(8)
     )
@@ -271,6 +271,6 @@ def test_a_person_may_write_around_it_and_nothing_empty_is_left(
     text = buffer_of(memory)
     assert "MINE, without an end of line\n" in text
     assert text.count("## Said lately") == text.count("claude-memory:begin prompts") == 1
-    buffer.clear(project_files(home, memory.project.id, project), home)
+    memory.notes.documents.clear_buffer()
     assert "##" not in buffer_of(memory)
     assert "MINE" in buffer_of(memory)

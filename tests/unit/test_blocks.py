@@ -13,18 +13,18 @@ NAMES = st.sampled_from(["next", "said", "table"])
 
 
 def test_a_new_block_goes_to_the_end_under_its_heading() -> None:
-    text = blocks.updated("# Mine\n", "next", ["- one"], heading="## Next")
+    text = blocks.updated("# Mine\n", "next", ["- one"])
     assert text.startswith("# Mine\n\n<!-- claude-memory:begin next -->\n## Next\n- one\n")
     assert blocks.content(text, "next") == ["- one"]
-    assert blocks.updated(text, "next", [], heading="## Next") == "# Mine\n\n", "no heading is left empty"
+    assert blocks.updated(text, "next", []) == "# Mine\n\n", "no heading is left empty"
 
 
 def test_a_heading_that_a_person_has_is_the_blocks_heading() -> None:
     mine = "# Mine\n\n## Next\n\nsleep\n"
-    text = blocks.updated(mine, "next", ["- one"], heading="## Next")
+    text = blocks.updated(mine, "next", ["- one"])
     assert text.count("## Next") == 1
     assert text.index("## Next") < text.index("- one") < text.index("sleep")
-    assert blocks.updated(text, "next", [], heading="## Next") == mine
+    assert blocks.updated(text, "next", []) == mine
     assert blocks.content(text, "next") == ["- one"]
 
 
@@ -104,7 +104,7 @@ class Shared(RuleBasedStateMachine):
 
     @rule(name=NAMES, lines=st.lists(LINE.map(lambda text: f"- {text}"), max_size=4))
     def machine_updates(self, name: str, lines: list[str]) -> None:
-        self.text = blocks.updated(self.text, name, lines, heading="## Kept")
+        self.text = blocks.updated(self.text, name, lines)
 
     @invariant()
     def every_human_line_is_there_in_order(self) -> None:

@@ -13,8 +13,8 @@ from claude_memory.context.lines import Context
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.context.work_section import closing_words
 from claude_memory.model import Project, ProjectIdentity, SessionId
-from claude_memory.notes import blocks, session_log
-from claude_memory.notes.session_log import SessionLine
+from claude_memory.notes import blocks
+from claude_memory.notes.person_files import SessionLine, append_session
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.archive_model import NewMessage
@@ -191,7 +191,7 @@ def test_a_session_log_tells_of_sessions_that_have_no_record(store: Store, tmp_p
             date="2026-11-13", session=name, time="15:05", summary=f"Logged {name}.", session_id=id_,
             decisions=("Tokens expire after an hour",),
         )  # fmt: skip
-        session_log.append(tmp_path, line)
+        append_session(tmp_path, line)
     text = told(store, tmp_path).text
     assert "Session log 2026-11-13 15:05: “Logged by hand. · decided: Tokens expire after an hour”" in text
     assert "by machine" not in text
@@ -223,9 +223,7 @@ def test_what_files_repeat_of_sessions_is_told_only_where_no_record_is(store: St
     path = tmp_path / "projects" / here(store).id / "MEMORY.md"
     path.parent.mkdir(parents=True)
     rows = ["- main (2026-11-13): the export"]
-    path.write_text(
-        blocks.updated("My own line.\n", "workstreams", rows, heading="## Active Workstreams"), "utf-8"
-    )
+    path.write_text(blocks.updated("My own line.\n", "workstreams", rows), "utf-8")
     assert "“- main (2026-11-13): the export”" in told(store, tmp_path).text
     session(store, "export", FRIDAY)
     text = told(store, tmp_path).text

@@ -15,9 +15,10 @@ from pathlib import Path
 from claude_memory.context.builder import Situation
 from claude_memory.context.lines import Line
 from claude_memory.model import SearchScope
-from claude_memory.notes import blocks, reflections
+from claude_memory.notes import blocks
+from claude_memory.notes.person_files import Reflection, memory_of_reflection, reflections
 from claude_memory.notes.places import INVITATION, PersonFiles, ProjectFiles, project_files
-from claude_memory.notes.reading import read_lines
+from claude_memory.notes.text_files import read_lines
 from claude_memory.text.quotation import clipped, named, plain, quoted
 from claude_memory.text.tokens import tokens
 
@@ -27,9 +28,6 @@ PERSON_TOKENS, PROJECT_TOKENS, CLONED_TOKENS = 350, 700, 300
 _LINE_CHARACTERS = 400
 _PROMPT = re.compile(r"- (\S{16})Z said: ")  # it settled nothing
 _WHOSE = re.compile(r" \(session [\w-]+\)$")
-_OWN_BLOCKS = ("write-ahead", "decisions", "lessons")  # a person's own words, written down by the machine
-# Made of sessions, whose records tell it better: on twelve real starts a third of the lines was old tasks.
-_MADE_BLOCKS = ("settled", "workstreams", "key-files", "learned", "unsolved", "todo")
 
 
 def identity(situation: Situation) -> list[Line]:
@@ -48,15 +46,15 @@ def identity(situation: Situation) -> list[Line]:
 def insights(situation: Situation) -> list[Line]:
     """The last thirty reflections: those held most firmly first, then the newest."""
 
-    found, _ = reflections.read(situation.home)
-    last = {reflections.memory_of(situation.home, item): item for item in reversed(found[-MAX_REFLECTIONS:])}
+    newest = reversed(reflections(situation.home)[-MAX_REFLECTIONS:])
+    last = {memory_of_reflection(situation.home, item): item for item in newest}
     held = situation.store.lifecycle.strengths(list(last)) if last else {}
     firmness = {id_: -1.0 if state.demoted else state.stability for id_, state in held.items()}
     ordered = sorted(last, key=lambda id_: firmness.get(id_, 0.0), reverse=True)
     return [Line(_insight(last[id_], situation), source="reflections.jsonl") for id_ in ordered]
 
 
-def _insight(item: reflections.Reflection, situation: Situation) -> str:
+def _insight(item: Reflection, situation: Situation) -> str:
     """A reflection; an agent's is quoted, with where it was noted: it is read in every project."""
     if not item.by_agent:
         return f"- {item.type}: {clipped(plain(item.content), REFLECTION_CHARACTERS)}"
@@ -98,8 +96,11 @@ def lessons(situation: Situation) -> list[Line]:
 
 
 def _told_by_records(situation: Situation) -> Sequence[str]:
-    """Blocks that say what the section on work says; without a record of a session they are all there is."""
-    return _MADE_BLOCKS if _last_record(situation) else ()
+    """Blocks that say what the section on work says; without a record of a session they are all there is.
+
+    On twelve real starts a third of the lines was old tasks, which records of sessions tell better.
+    """
+    return blocks.FROM_SESSIONS if _last_record(situation) else ()
 
 
 def _last_record(situation: Situation) -> str:
@@ -138,7 +139,7 @@ def _read(path: Path, cloned: str | None = None) -> list[_Text]:
     for block in blocks.find(texts):
         marks |= {block.first, block.last}
         names |= dict.fromkeys(range(block.first, block.last), block.name)
-        if block.name not in _OWN_BLOCKS:
+        if block.name not in blocks.BY_PERSON:
             human = list(block.human)
             for place in range(block.first + 1, block.last):
                 if texts[place] in human:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from claude_memory.context.builder import Situation
 from claude_memory.context.lines import Line
 from claude_memory.model import SearchScope
-from claude_memory.notes import session_log
+from claude_memory.notes.person_files import SessionLine, recent_sessions
 from claude_memory.notes.places import PersonFiles
 from claude_memory.text.quotation import clipped, inner, named, plain, quoted
 from claude_memory.text.words import index_terms, query_terms
@@ -77,7 +77,7 @@ def _logs(situation: Situation, recorded: Sequence[str], since: str) -> list[Lin
     days = [day for stem in stems if (day := _date(stem))]
     if not days:
         return []
-    found, _ = session_log.recent(situation.home, today=max(days), days=DAYS, project=situation.project.id)
+    found, _ = recent_sessions(situation.home, today=max(days), days=DAYS, project=situation.project.id)
     found = [line for line in found if line.session_id not in (situation.session, *recorded)]
     found = [line for line in found if line.date >= since]
     found.sort(key=lambda line: not line.project)  # this project's first; the sort keeps the rest's order
@@ -93,7 +93,7 @@ def _date(name: str) -> date | None:
         return None
 
 
-def _logged(line: session_log.SessionLine) -> str:
+def _logged(line: SessionLine) -> str:
     parts = [line.summary or line.session]
     for mark, texts in (("decided", line.decisions), ("open", line.open_threads)):
         parts += [f"{mark}: {'; '.join(texts[:3])}"] if texts else []

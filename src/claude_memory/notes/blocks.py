@@ -15,6 +15,37 @@ try:
 except ImportError:  # another Python: the same hash, but `hashlib` loads more than a prompt hook should
     from hashlib import blake2b
 
+# Every block by name, with its heading. In MEMORY.md:
+DECISIONS, AGENT_DECISIONS = "decisions", "agent-decisions"
+SETTLED, WORKSTREAMS, DISTILLED = "settled", "workstreams", "distilled"
+KEY_FILES = "key-files"  # written by 0.1.0
+# In lessons.md, todo.md and the day's log:
+LESSONS, AGENT_LESSONS, LEARNED, UNSOLVED = "lessons", "agent-lessons", "learned", "unsolved"
+TODO = "todo"
+SESSIONS = "sessions"
+# In the working buffer; notes of agents also in the knowledge base:
+PROMPTS, NOTES, AGENT_NOTES, EXCHANGES, NEXT = "prompts", "write-ahead", "agent-notes", "exchanges", "next"
+HEADINGS = {
+    DECISIONS: "## Architecture decisions",
+    AGENT_DECISIONS: "## Decisions noted by agents",
+    SETTLED: "## Settled in sessions",
+    WORKSTREAMS: "## Active Workstreams",
+    DISTILLED: "## From the daily logs",
+    LESSONS: "",
+    AGENT_LESSONS: "## Noted by agents",
+    LEARNED: "## From failures that were solved",
+    UNSOLVED: "## Failing, not solved yet",
+    TODO: "## The agent's list",
+    SESSIONS: "## Sessions",
+    PROMPTS: "## Said lately",
+    NOTES: "## Noted",
+    AGENT_NOTES: "## Noted by agents",
+    EXCHANGES: "## Last exchanges before the compaction",
+    NEXT: "## Next",
+}
+BY_PERSON = (DECISIONS, LESSONS, NOTES)  # a person's own words, put there by the machine
+FROM_SESSIONS = (SETTLED, WORKSTREAMS, KEY_FILES, LEARNED, UNSOLVED, TODO)  # records of sessions say the same
+
 _BEGIN = "<!-- claude-memory:begin "
 _END = "<!-- claude-memory:end "
 _CLOSE = " -->"
@@ -54,7 +85,7 @@ def content(text: str, name: str) -> list[str]:
     return [line for line in machine if not line.startswith("#")]
 
 
-def updated(text: str, name: str, wanted: Sequence[str], *, heading: str = "") -> str:
+def updated(text: str, name: str, wanted: Sequence[str]) -> str:
     """The text with the block saying `wanted`; every line a person wrote stays, in order.
 
     A new block goes below its heading, else to the end. No wanted lines: the block goes.
@@ -62,14 +93,14 @@ def updated(text: str, name: str, wanted: Sequence[str], *, heading: str = "") -
     newline = "\r\n" if "\r\n" in text else "\n"
     lines = text.split("\n")
     present = find(lines, name)
+    heading = HEADINGS.get(name, "")
     if not wanted and not present:
         return text
     theirs = bool(heading) and heading in human_lines(text)
     drawn = drawn_block(name, wanted if theirs or not heading else [heading, *wanted]) if wanted else []
     if not present and not theirs:
         return _appended(text, newline.join(drawn) + newline, newline)
-    end_of_line = "\r" if newline == "\r\n" else ""
-    drawn = [line + end_of_line for line in drawn]
+    drawn = [line + newline[:-1] for line in drawn]
     if not present:
         below = 1 + next(place for place, line in enumerate(lines) if line.rstrip("\r") == heading)
         return "\n".join([*lines[:below], *drawn, *lines[below:]])
@@ -109,15 +140,13 @@ def _mark(line: str, kind: str) -> list[str]:
 
 
 def _block(lines: Sequence[str], first: int, last: int, end: Sequence[str]) -> Block:
-    inside = list(lines[first + 1 : last])
     hashes = list(end[1:])
     machine: list[str] = []
     human: list[str] = []
-    place = 0
-    for line in inside:
+    for line in lines[first + 1 : last]:
         mark = _hash(line.rstrip("\r"))
-        if mark in hashes[place:]:
-            place = hashes.index(mark, place) + 1
+        if mark in hashes:
+            del hashes[: hashes.index(mark) + 1]
             machine.append(line.rstrip("\r"))
         else:
             human.append(line)

@@ -7,38 +7,25 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from claude_memory.model import EventKind, SearchScope
-from claude_memory.notes import buffer
-from claude_memory.notes.journal import exchanges_of
-from claude_memory.notes.places import project_files
-from claude_memory.platform.project import root_of
+from claude_memory.notes import blocks
+from claude_memory.notes.journal import documents_of, exchanges_of
 from claude_memory.settings import Settings
 from claude_memory.store.archive_model import EventFilter
 from claude_memory.store.protocol import Store
 from claude_memory.understand.model import Exchange
 
-DEFAULT_WINDOW = 200_000
+DEFAULT_WINDOW, LONG_WINDOW = 200_000, 1_000_000
 # By the beginning of a model's name, longest first; `[1m]` in a name asks for the long window.
-WINDOWS = {
-    "claude-": 200_000,
-    "gpt-5": 400_000,
-    "gpt-4.1": 1_000_000,
-    "gpt-": 128_000,
-    "gemini-": 1_000_000,
-    "o3": 200_000,
-    "o4": 200_000,
-}
-LONG_WINDOW = 1_000_000
+WINDOWS = {"gpt-4.1": 1_000_000, "gpt-5": 400_000, "gpt-": 128_000, "gemini-": 1_000_000}
 EXCHANGES = 6
 TAIL_BYTES = 512 << 10
-ASKED_CHARACTERS = 300
-ANSWERED_CHARACTERS = 500
+ASKED_CHARACTERS, ANSWERED_CHARACTERS = 300, 500
 RECENTLY = timedelta(minutes=20)
 _PARTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
 
@@ -53,96 +40,67 @@ class Usage:
 
 def window_of(model: str, setting: int = 0) -> int:
     """The size of a model's window in tokens; a setting above 0 says it outright."""
-    if setting > 0:
-        return setting
-    if "[1m]" in model.lower():
-        return LONG_WINDOW
-    known = sorted((name for name in WINDOWS if model.lower().startswith(name)), key=len, reverse=True)
-    return WINDOWS[known[0]] if known else DEFAULT_WINDOW
+    name = model.lower()
+    if setting > 0 or "[1m]" in name:
+        return setting or LONG_WINDOW
+    return next((size for start, size in WINDOWS.items() if name.startswith(start)), DEFAULT_WINDOW)
 
 
 def usage(transcript: Path) -> Usage | None:
     """The last usage a transcript tells of; None if there is none, or no such file."""
-    for line in reversed(list(_tail(transcript))):
-        if b'"usage"' not in line:
-            continue
+    try:
+        with transcript.open("rb") as handle:
+            handle.seek(max(handle.seek(0, os.SEEK_END) - TAIL_BYTES, 0))
+            lines = handle.read(TAIL_BYTES).split(b"\n")
+    except OSError:
+        return None
+    for line in reversed(lines):
         try:
-            message = json.loads(line).get("message")
-        except (ValueError, AttributeError, RecursionError):
-            continue
-        found = _usage(message) if isinstance(message, dict) else None
-        if found:
-            return found
+            message = json.loads(line)["message"] if b'"usage"' in line else {}
+            counts = [message["usage"].get(name) for name in _PARTS] if message else []
+            if tokens := sum(count for count in counts if isinstance(count, int)):
+                return Usage(tokens, str(message.get("model") or ""))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            continue  # the first line may be cut, the last half-written
     return None
 
 
-def is_near(found: Usage | None, settings: Settings) -> bool:
+def is_near(used: Usage | None, settings: Settings) -> bool:
     """Whether the window is nearly full."""
-    if found is None or not settings.danger_zone_percent:
+    if used is None or not settings.danger_zone_percent:
         return False
-    return (
-        found.tokens * 100 >= window_of(found.model, settings.context_window) * settings.danger_zone_percent
-    )
+    return used.tokens * 100 >= window_of(used.model, settings.context_window) * settings.danger_zone_percent
 
 
-def watch(home: Path, store: Store, settings: Settings, *, now: datetime) -> int:
+def watch(home: Path, store: Store, settings: Settings, *, now: datetime) -> None:
     """Condense the exchanges of every session at work whose window is nearly full; else they may go."""
-    replies = store.archive.events(
-        SearchScope(None), EventFilter(kinds=(EventKind.REPLY,), since=now - RECENTLY), limit=50
-    )
-    latest = {str(event.session): event for event in reversed(replies) if event.session}
-    written = 0
-    for session, event in latest.items():
+    recently = EventFilter(kinds=(EventKind.REPLY,), since=now - RECENTLY)
+    replies = store.archive.events(SearchScope(None), recently, limit=50)
+    for session, event in {str(event.session): event for event in reversed(replies)}.items():
         path = event.payload.get("transcript_path")
-        if not isinstance(path, str) or not path or (used := usage(Path(path))) is None:
+        used = usage(Path(path)) if event.session and isinstance(path, str) and path else None
+        if used is None:
             continue
         lines: list[str] = []
         if is_near(used, settings):
             for conversation in store.archive.by_sessions(SearchScope((event.project,)), [session]):
                 lines += condensed(exchanges_of(store, conversation))
-        files = project_files(home, event.project, root_of(event.cwd) if event.cwd else home)
-        written += buffer.set_block(files, home, buffer.EXCHANGES, lines)
-    return written
+        documents_of(home, event.project, event.cwd).set_list(blocks.EXCHANGES, lines)
 
 
 def condensed(exchanges: Sequence[Exchange]) -> list[str]:
     """The last exchanges, as lines: asked and answered."""
     lines = []
     for exchange in exchanges[-EXCHANGES:]:
-        at = exchange.began
-        lines += [f"- {at:%H:%M} asked: {_short(one.words, ASKED_CHARACTERS)}" for one in exchange.asked]
+        for request in exchange.asked:
+            lines.append(f"{exchange.began:%H:%M} asked: {_middle_cut(request.words, ASKED_CHARACTERS)}")
         if exchange.closing:
-            lines.append(
-                f"- {exchange.ended:%H:%M} answered: {_short(exchange.closing, ANSWERED_CHARACTERS)}"
-            )
+            answer = _middle_cut(exchange.closing, ANSWERED_CHARACTERS)
+            lines.append(f"{exchange.ended:%H:%M} answered: {answer}")
     return lines
 
 
-def _usage(message: dict[str, Any]) -> Usage | None:
-    told = message.get("usage")
-    if not isinstance(told, dict):
-        return None
-    counts = [told.get(name) for name in _PARTS]
-    tokens = sum(count for count in counts if isinstance(count, int))
-    model = message.get("model")
-    return Usage(tokens, model if isinstance(model, str) else "") if tokens else None
-
-
-def _tail(path: Path) -> Iterator[bytes]:
-    try:
-        with path.open("rb") as handle:
-            size = handle.seek(0, os.SEEK_END)
-            handle.seek(max(size - TAIL_BYTES, 0))
-            content = handle.read(TAIL_BYTES)
-    except OSError:
-        return
-    lines = content.split(b"\n")
-    yield from lines[1:] if size > TAIL_BYTES else lines
-
-
-def _short(text: str, characters: int) -> str:
+def _middle_cut(text: str, characters: int) -> str:
     plain = " ".join(text.split())
-    if len(plain) <= characters:
-        return plain
     head = characters * 2 // 3
-    return f"{plain[:head]} … {plain[-(characters - head) :]}"
+    return plain if len(plain) <= characters else f"{plain[:head]} … {plain[head - characters :]}"

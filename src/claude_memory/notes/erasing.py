@@ -16,7 +16,7 @@ from pathlib import Path
 
 from claude_memory.errors import MemoryFault
 from claude_memory.notes import blocks
-from claude_memory.notes.file_edits import edit
+from claude_memory.notes.text_files import edit
 from claude_memory.redact.erasure import Holder, holds, says, without
 
 _MARKUP = "-*>#| \t[]x"
@@ -133,9 +133,9 @@ def _bytes_hold(path: Path, texts: Sequence[str]) -> bool:
 
 def _blocks_without(text: str, holder: Holder) -> str:
     for block in blocks.find(text.split("\n")):
-        kept = [line for line in block.machine if not _line_says(line, holder)]
-        if len(kept) < len(block.machine):
-            text = blocks.updated(text, block.name, kept)
+        if any(_line_says(line, holder) for line in block.machine):
+            lines = blocks.content(text, block.name)
+            text = blocks.updated(text, block.name, [line for line in lines if not _line_says(line, holder)])
     return text
 
 

@@ -10,8 +10,8 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,16 +28,15 @@ from claude_memory.model import (
     Trust,
     memory_id,
 )
-from claude_memory.notes import markdown
 from claude_memory.notes.pieces import Piece
-from claude_memory.notes.reading import Lines, Problem, parse_lines, read_bytes
+from claude_memory.notes.text_files import Lines, Problem, parse_lines, read_bytes
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
 from claude_memory.store.protocol import Store
+from claude_memory.text import markdown
 from claude_memory.text.times import deadline
 
 BATCH = 300
-STATE = "files.json"
 _FORMAT = 1
 _SETTLED_NS = 2_000_000_000  # a file changed this lately may change again within the same tick
 _LASTING = "working-buffer.md"  # what left it stays remembered
@@ -48,7 +47,7 @@ _ANY = MemoryFilter(statuses=tuple(Status))
 class FileSource:
     """A set of files that are read alike and belong together."""
 
-    list_paths: Callable[[], Iterable[Path]]
+    paths: Iterable[Path]
     read: Callable[[Lines], list[Piece]]
     project: ProjectId
     trust: Trust
@@ -59,24 +58,29 @@ class FileSource:
     projects: Mapping[str, ProjectId] = field(default_factory=dict)  # by what a file may call them
 
     def owns(self, path: str) -> bool:
-        """Whether a path belongs here."""
-        return path.startswith(self.prefixes)
+        """Whether a path belongs here; nothing does while the folder itself cannot be seen."""
+        return path.startswith(self.prefixes) and (self.root is None or self.root.is_dir())
 
-    def is_there(self) -> bool:
-        """Whether the folder itself can be seen."""
-        return self.root is None or self.root.is_dir()
-
-    def home_of(self, piece: Piece) -> tuple[ProjectId, Scope]:
-        """The project that a piece is about, and how far it is seen."""
-        if not piece.project:
-            return self.project, self.scope
-        return self.projects.get(piece.project, self.project), Scope.PROJECT
-
-    def shown(self, path: Path) -> str:
-        """The file as a person would name it."""
-        if self.shown_from is not None and path.is_relative_to(self.shown_from):
-            return path.relative_to(self.shown_from).as_posix()
-        return str(path)
+    def memory(self, path: Path, piece: Piece, file: _File, clean: Callable[[str], str]) -> StoredMemory:
+        """The memory that a piece is; what names its project belongs there."""
+        at = piece.created_at or datetime.fromtimestamp(file.modified / 1e9, UTC)
+        is_shown_from = self.shown_from is not None and path.is_relative_to(self.shown_from)
+        provenance: dict[str, Any] = {"source": "file", "file": str(path), "line": piece.line}
+        return StoredMemory(
+            id=memory_id(f"file:{file.id}:{piece.key}"),
+            project=self.projects.get(piece.project, self.project),
+            kind=piece.kind,
+            title=clean(piece.title),
+            body=clean(piece.body),
+            created_at=at,
+            updated_at=at,
+            trust=Trust.AGENT if piece.by_agent and self.trust is Trust.USER else self.trust,
+            scope=Scope.PROJECT if piece.project else self.scope,
+            session=SessionId(piece.session) if piece.session else None,
+            topics=piece.topics,
+            files=(path.relative_to(self.shown_from or "").as_posix() if is_shown_from else str(path),),
+            provenance=provenance | ({"links": list(piece.links)} if piece.links else {}),
+        )
 
 
 @dataclass(slots=True)
@@ -89,7 +93,6 @@ class Synced:
     changed: int = 0
     hidden: int = 0
     renamed: int = 0
-    complete: bool = True
     busy: bool = False
     problems: list[Problem] = field(default_factory=list)
 
@@ -103,11 +106,48 @@ class _File:
     hash: str
     id: str
     memories: list[str]
-    seen: int = 0
+    seen: int
 
-    def is_unchanged(self, found: os.stat_result) -> bool:
-        settled = found.st_mtime_ns < self.seen - _SETTLED_NS
-        return settled and (self.modified, self.size) == (found.st_mtime_ns, found.st_size)
+    def is_unchanged(self, status: os.stat_result) -> bool:
+        settled = status.st_mtime_ns < self.seen - _SETTLED_NS
+        return settled and (self.modified, self.size) == (status.st_mtime_ns, status.st_size)
+
+
+class FileIndex:
+    """Which files of a home one store knows, and the memories of each; derived, so it may be lost."""
+
+    def __init__(self, home: Path, store_setting: str) -> None:
+        self.path = home / "cache" / "files.json"
+        self.store_key = _store_key(home, store_setting)
+        self.known: dict[str, _File] = {}
+        try:
+            state = json.loads(self.path.read_bytes())
+            if state.get("format") == _FORMAT and state.get("store") == self.store_key:
+                self.known = {path: _File(*values) for path, values in state["files"].items()}
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return
+
+    def save(self) -> None:
+        files = {path: astuple(item) for path, item in self.known.items()}
+        raw = json.dumps({"format": _FORMAT, "store": self.store_key, "files": files})
+        write_atomically(self.path, raw.encode("utf-8", "surrogateescape"))
+
+
+def _store_key(home: Path, setting: str) -> str:
+    """Names the very store that the state belongs to: a new database knows nothing of the files yet."""
+    if setting and not setting.startswith("sqlite:"):
+        return setting
+    path = Path(setting.removeprefix("sqlite:///")) if setting else home / "memory.db"
+    try:
+        status = path.stat()
+    except OSError:
+        return "none"
+    return f"{status.st_dev}:{status.st_ino}"
+
+
+def drop_state(home: Path) -> None:
+    """Have everything read anew next time."""
+    (home / "cache" / "files.json").unlink(missing_ok=True)
 
 
 def sync(
@@ -117,223 +157,137 @@ def sync(
     *,
     clean: Callable[[str], str],
     now: datetime,
-    store_key: str,
+    store_setting: str,
     budget_seconds: float | None = None,
-    progress: Callable[[int], None] | None = None,
 ) -> Synced:
     """Bring the store up to what the files say. `clean` cuts secrets and private parts from every text."""
     with try_lock(private_folder(home / "cache") / "files.lock") as mine:
         if not mine:
             return Synced(busy=True)
-        run = _Run(home, store, clean, now, deadline(budget_seconds), progress)
-        run.load(store_key)
-        for source in sources:
-            run.source(source)
-        run.flush()
-        if run.done.complete:
-            run.forget_the_gone(sources)
-        run.save(store_key)
-        return run.done
+        return _Run(store, FileIndex(home, store_setting), clean, now).all(sources, deadline(budget_seconds))
 
 
-@dataclass(slots=True)
 class _Run:
-    home: Path
-    store: Store
-    clean: Callable[[str], str]
-    now: datetime
-    out_of_time: Callable[[], bool]
-    progress: Callable[[int], None] | None
-    done: Synced = field(default_factory=Synced)
-    known: dict[str, _File] = field(default_factory=dict)
-    dirty: bool = False
-    gone: dict[str, _File] = field(default_factory=dict)
-    pending: list[StoredMemory] = field(default_factory=list)
+    def __init__(self, store: Store, index: FileIndex, clean: Callable[[str], str], now: datetime) -> None:
+        self.store, self.index, self.clean, self.now = store, index, clean, now
+        self.done = Synced()
+        self.is_changed = False
+        self.gone: dict[str, _File] = {}
+        self.pending: list[StoredMemory] = []
 
-    def load(self, store_key: str) -> None:
-        try:
-            state = json.loads((self.home / "cache" / STATE).read_bytes())
-            if state.get("format") == _FORMAT and state.get("store") == store_key:
-                self.known = {path: _File(*values) for path, values in state["files"].items()}
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            self.known = {}  # derived: made anew from the files
-
-    def save(self, store_key: str) -> None:
-        if not self.dirty:
-            return
-        files = {
-            path: [item.modified, item.size, item.hash, item.id, item.memories, item.seen]
-            for path, item in self.known.items()
+    def all(self, sources: Sequence[FileSource], out_of_time: Callable[[], bool]) -> Synced:
+        listed = [(source, path) for source in sources for path in source.paths]
+        self.done.files = len(listed)
+        present = {str(path) for _, path in listed}
+        self.gone = {
+            path: file
+            for path, file in self.index.known.items()
+            if path not in present and any(source.owns(path) for source in sources)
         }
-        raw = json.dumps({"format": _FORMAT, "store": store_key, "files": files})
-        write_atomically(self.home / "cache" / STATE, raw.encode("utf-8", "surrogateescape"))
+        for source, path in listed:
+            if out_of_time():
+                break
+            self.look(source, path)
+        else:
+            self.flush()  # first: what moved keeps its memories
+            self.forget_the_gone()
+        self.flush()
+        if self.is_changed:
+            self.index.save()
+        return self.done
 
-    def source(self, source: FileSource) -> None:
-        paths = list(source.list_paths())
-        self.done.files += len(paths)
-        if not source.is_there():
-            return
-        present = set(map(str, paths))
-        self.gone.update(
-            (path, item) for path, item in self.known.items() if source.owns(path) and path not in present
-        )
-        for path in paths:
-            if self.out_of_time():
-                self.done.complete = False
-                return
-            self.file(source, path)
-
-    def file(self, source: FileSource, path: Path) -> None:
+    def look(self, source: FileSource, path: Path) -> None:
+        """Read a file that is new or changed."""
+        known = self.index.known.get(str(path))
         try:
-            found = path.lstat()
+            status = path.lstat()
         except OSError:
             return
-        item = self.known.get(str(path))
-        if item is not None and item.is_unchanged(found):
+        if known and known.is_unchanged(status):
             return
-        self.dirty = True
+        self.is_changed = True
         content = read_bytes(path)
         digest = hashlib.blake2b(content, digest_size=12).hexdigest()
-        seen = time.time_ns()
-        if item is not None and item.hash == digest:
-            item.modified, item.size, item.seen = found.st_mtime_ns, found.st_size, seen
-            return
-        self.read(source, path, content, _File(found.st_mtime_ns, found.st_size, digest, "", [], seen))
+        fresh = _File(status.st_mtime_ns, status.st_size, digest, "", [], time.time_ns())
+        if known and known.hash == digest:
+            self.index.known[str(path)] = replace(fresh, id=known.id, memories=known.memories)
+        else:
+            self.read(source, path, content, fresh)
 
     def read(self, source: FileSource, path: Path, content: bytes, fresh: _File) -> None:
         lines = parse_lines(path, content)
         self.done.problems += lines.problems
         named = markdown.parse(lines.lines, path.stem).id if source.root is not None else ""
         own_id = f"note:{named}" if named else ""
-        before = self.known.get(str(path)) or self.moved(fresh.hash, own_id)
+        before = self.index.known.get(str(path)) or self.moved(fresh.hash, own_id)
         fresh.id = before.id if before else own_id or str(path)
-        made = [self.memory(source, path, piece, fresh) for piece in source.read(lines)]
-        once = {memory.id: memory for memory in made}
-        fresh.memories = list(once)
+        made = (source.memory(path, piece, fresh, self.clean) for piece in source.read(lines))
+        memories = {memory.id: memory for memory in made}
+        fresh.memories = list(memories)
         self.done.read += 1
-        self.pending += once.values()
-        left = set(before.memories) - set(once) if before else set()
-        if path.name != _LASTING:
-            self.hide(left)
-        self.known[str(path)] = fresh
+        self.pending += memories.values()
+        if before and path.name != _LASTING:
+            self.hide(set(before.memories) - set(memories))
+        self.index.known[str(path)] = fresh
         if len(self.pending) >= BATCH:
             self.flush()
 
     def moved(self, digest: str, own_id: str) -> _File | None:
         """The file that this one was before: the same words or the same id, now missing at its old place."""
-        for path, item in self.gone.items():
-            if item.hash == digest or (own_id and item.id == own_id):
+        for path, file in self.gone.items():
+            if file.hash == digest or (own_id and file.id == own_id):
                 del self.gone[path]
-                self.known.pop(path, None)
+                self.index.known.pop(path, None)
                 self.done.renamed += 1
-                return item
+                return file
         return None
-
-    def memory(self, source: FileSource, path: Path, piece: Piece, file: _File) -> StoredMemory:
-        provenance: dict[str, Any] = {"source": "file", "file": str(path), "line": piece.line}
-        if piece.links:
-            provenance["links"] = list(piece.links)
-        at = piece.created_at or datetime.fromtimestamp(file.modified / 1e9, UTC)
-        trust = Trust.AGENT if piece.by_agent and source.trust is Trust.USER else source.trust
-        project, scope = source.home_of(piece)
-        return StoredMemory(
-            id=memory_id(f"file:{file.id}:{piece.key}"),
-            project=project,
-            kind=piece.kind,
-            title=self.clean(piece.title),
-            body=self.clean(piece.body),
-            created_at=at,
-            updated_at=at,
-            trust=trust,
-            scope=scope,
-            session=SessionId(piece.session) if piece.session else None,
-            topics=piece.topics,
-            files=(source.shown(path),),
-            provenance=provenance,
-        )
 
     def flush(self) -> None:
         """Add what is new; bring what is there up to what the file says."""
-        if not self.pending:
-            return
         wanted = {memory.id: memory for memory in self.pending}
         self.pending = []
-        there = {memory.id: memory for memory in self.stored(list(wanted))}
+        there = {memory.id: memory for memory in self.stored(wanted)}
         new = [memory for id_, memory in wanted.items() if id_ not in there]
-        self.done.added += self.store.memories.add(new).memories
+        self.done.added += self.store.memories.add(new).memories if new else 0
         for id_, old in there.items():
             self.refresh(old, wanted[id_])
-        if self.progress is not None:
-            self.progress(self.done.added)
 
-    def refresh(self, old: StoredMemory, said: StoredMemory) -> None:
+    def refresh(self, old: StoredMemory, fresh: StoredMemory) -> None:
         """A memory that a person forgot stays forgotten; one that left its file comes back with it."""
         returns = old.status is Status.FORGOTTEN and bool(old.provenance.get("gone"))
         changed = replace(
-            said,
-            created_at=old.created_at,
-            updated_at=old.updated_at,
+            old,
+            project=fresh.project,
+            kind=fresh.kind,
+            title=old.title if old.body == fresh.body else fresh.title,
+            body=fresh.body,
+            trust=fresh.trust,
+            scope=fresh.scope,
+            topics=fresh.topics or old.topics,
+            files=fresh.files,
+            provenance=fresh.provenance,
             status=Status.ACTIVE if returns else old.status,
             forgotten_at=None if returns else old.forgotten_at,
-            superseded_by=old.superseded_by,
-            supersedes=old.supersedes,
-            session=old.session,
-            title=old.title if old.body == said.body else said.title,
-            topics=said.topics or old.topics,
-            pinned=old.pinned,
         )
         if changed != old:
             self.store.memories.update(replace(changed, updated_at=self.now))
             self.done.changed += 1
 
-    def hide(self, ids: set[str]) -> None:
-        for memory in self.stored([MemoryId(id_) for id_ in ids]):
+    def hide(self, ids: Collection[str]) -> None:
+        for memory in self.stored(ids):
             if memory.status is not Status.FORGOTTEN:
+                hidden = replace(memory, status=Status.FORGOTTEN, forgotten_at=self.now, updated_at=self.now)
                 provenance = {**memory.provenance, "gone": True}
-                self.store.memories.update(
-                    replace(
-                        memory,
-                        status=Status.FORGOTTEN,
-                        forgotten_at=self.now,
-                        updated_at=self.now,
-                        provenance=provenance,
-                    )
-                )
+                self.store.memories.update(replace(hidden, provenance=provenance))
                 self.done.hidden += 1
 
-    def stored(self, ids: Sequence[MemoryId]) -> list[StoredMemory]:
-        return self.store.memories.find(SearchScope(None), _ANY, ids=ids) if ids else []
+    def stored(self, ids: Collection[str]) -> list[StoredMemory]:
+        wanted = [MemoryId(id_) for id_ in ids]
+        return self.store.memories.find(SearchScope(None), _ANY, ids=wanted) if wanted else []
 
-    def forget_the_gone(self, sources: Sequence[FileSource]) -> None:
-        """Only of folders that are there: one that is not mounted took nothing back."""
-        for path, item in self.gone.items():
-            owners = [source for source in sources if source.owns(path) and source.is_there()]
-            if owners:
-                self.dirty = True
-                if not path.endswith(_LASTING):
-                    self.hide(set(item.memories))
-                self.known.pop(path, None)
-
-
-def known_files(home: Path, store_key: str) -> Mapping[str, Sequence[str]]:
-    """Which files are indexed, and the memories of each, for `notes status`."""
-    run = _Run(home, None, str, datetime.now(UTC), lambda: False, None)  # type: ignore[arg-type]
-    run.load(store_key)
-    return {path: item.memories for path, item in run.known.items()}
-
-
-def drop_state(home: Path) -> None:
-    """Have everything read anew next time."""
-    (home / "cache" / STATE).unlink(missing_ok=True)
-
-
-def store_key(home: Path, setting: str) -> str:
-    """Names the very store that the state belongs to: a new database knows nothing of the files yet."""
-    path = Path(setting.removeprefix("sqlite:///")) if setting.startswith("sqlite:") else home / "memory.db"
-    if setting and not setting.startswith("sqlite:"):
-        return setting
-    try:
-        found = path.stat()
-    except OSError:
-        return "none"
-    return f"{found.st_dev}:{found.st_ino}"
+    def forget_the_gone(self) -> None:
+        for path, file in self.gone.items():
+            self.is_changed = True
+            if not path.endswith(_LASTING):
+                self.hide(file.memories)
+            self.index.known.pop(path, None)

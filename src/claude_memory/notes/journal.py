@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
 from claude_memory.model import Kind, MemoryFilter, ProjectId, SearchScope, Status, StoredMemory, Trust
-from claude_memory.notes import buffer, session_log
+from claude_memory.notes import blocks
+from claude_memory.notes.buffer import session_name
+from claude_memory.notes.person_files import SessionLine, put_session
 from claude_memory.notes.places import project_files
 from claude_memory.notes.project_documents import MOST_ROWS, ProjectDocuments
-from claude_memory.notes.session_log import SessionLine
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
 from claude_memory.platform.project import root_of
@@ -36,7 +36,6 @@ MOST_OPEN = 6
 MOST_STREAMS = 6
 MOST_LEARNED = 5  # of one session
 SUMMARY_CHARACTERS = 400
-_STATE = "journal.json"
 # What a linter finds is put right and forgotten; and lines of a report that only say that something failed.
 _STYLE = re.compile(r"lint|fmt|format|ruff|black|isort|prettier|biome|vet|staticcheck|style|codespell")
 _EMPTY = re.compile(
@@ -46,26 +45,23 @@ _EMPTY = re.compile(
 _REASON = re.compile(r"^(?:Asked|Why|Plan): (.+)$", re.MULTILINE)
 
 
-@dataclass(slots=True)
 class _State:
-    """How far each session was written down, and the hash of each line; derived, and rewritten as needed."""
+    """How far each session was written down, and the hash of each of its lines; derived: it may be lost."""
 
-    sessions: dict[str, int] = field(default_factory=dict)
-    lines: dict[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def load(cls, home: Path) -> _State:
+    def __init__(self, home: Path) -> None:
+        self.path = private_folder(home / "cache") / "journal.json"
+        self.sessions: dict[str, int] = {}
+        self.lines: dict[str, str] = {}
         try:
-            state = json.loads((home / "cache" / _STATE).read_bytes())
-            return cls(dict(state["sessions"]), dict(state["lines"]))
+            state = json.loads(self.path.read_bytes())
+            self.sessions, self.lines = dict(state["sessions"]), dict(state["lines"])
         except (OSError, ValueError, KeyError, TypeError):
-            return cls()
+            return
 
-    def save(self, home: Path, present: Collection[str]) -> None:
+    def save(self, present: Collection[str]) -> None:
         sessions = {name: count for name, count in self.sessions.items() if name in present}
         lines = {name: mark for name, mark in self.lines.items() if name.partition(" ")[0] in present}
-        raw = json.dumps({"sessions": sessions, "lines": lines})
-        write_atomically(home / "cache" / _STATE, raw.encode())
+        write_atomically(self.path, json.dumps({"sessions": sessions, "lines": lines}).encode())
 
 
 def keep_up(home: Path, store: Store, *, now: datetime, on_command: bool = False) -> list[SessionLine]:
@@ -76,26 +72,28 @@ def keep_up(home: Path, store: Store, *, now: datetime, on_command: bool = False
     with try_lock(private_folder(home / "cache") / "journal.lock") as mine:
         if not mine:
             return []
-        state = _State.load(home)
-        found = store.archive.session_records(SearchScope(None), SESSIONS)
-        newest = max((conversation.last for conversation, _ in found), default=now)
+        state = _State(home)
+        known = [
+            conversation for conversation, _ in store.archive.session_records(SearchScope(None), SESSIONS)
+        ]
+        newest = max((conversation.last for conversation in known), default=now)
         since = min(now, newest) - LOOK_BACK
         grown = [
             conversation
-            for conversation, _ in found
+            for conversation in reversed(known)
             if conversation.last >= since
             and not conversation.parent
             and not conversation.imported
             and (on_command or state.sessions.get(conversation.session) != conversation.understood)
         ]
         written = []
-        for conversation in reversed(grown):
+        for conversation in grown:
             written += _write_session(home, store, conversation, state, since, on_command=on_command)
             state.sessions[conversation.session] = conversation.understood
-        for conversation in {one.project: one for one in reversed(grown)}.values():
+        for conversation in {each.project: each for each in grown}.values():
             _write_project(home, store, conversation, on_command=on_command)
         if grown:
-            state.save(home, {str(one.session) for one, _ in found})
+            state.save({str(conversation.session) for conversation in known})
         return written
 
 
@@ -110,7 +108,7 @@ def _write_session(
 ) -> list[SessionLine]:
     """The session's lines: one for each day it was worked on."""
     exchanges = exchanges_of(store, conversation)
-    shelf = _shelf(home, conversation)
+    documents = documents_of(home, conversation.project, conversation.cwd)
     days: dict[date, list[Exchange]] = {}
     for exchange in exchanges:
         if exchange.ended >= since:
@@ -122,27 +120,34 @@ def _write_session(
             record = sessions.record(conversation.session, part, conversation.title)
             line = session_line(conversation, record, part, settled)
             name = f"{conversation.session} {line.date}"
-            state.lines[name] = session_log.put(home, line, known=state.lines.get(name, ""))
-            shelf.log_day(day, buffer.session_name(conversation.session), _day_entry(line, record))
+            state.lines[name] = put_session(home, line, written_before=state.lines.get(name, ""))
+            documents.log_day(day, session_name(conversation.session), _day_entry(line, record))
             written.append(line)
-    if on_command or not shelf.files.is_shared:
-        shelf.learn(list(solved(exchanges))[-MOST_LEARNED:], day=conversation.last.astimezone().date())
+    if on_command or not documents.files.is_shared:
+        documents.learn(list(solved(exchanges))[-MOST_LEARNED:], day=conversation.last.astimezone().date())
     return written
 
 
 def _write_project(home: Path, store: Store, conversation: Conversation, *, on_command: bool) -> None:
     """What all sessions of a project come to; `conversation` is the newest that grew."""
-    shelf = _shelf(home, conversation)
-    records = _records(store, conversation.project)
-    found = exchanges_of(store, conversation)
-    threads = open_threads(sessions.record(conversation.session, found)) if found else []
-    buffer.set_block(shelf.files, home, buffer.NEXT, [f"- {text}" for text in threads])
-    if shelf.files.is_shared and not on_command:
+    documents = documents_of(home, conversation.project, conversation.cwd)
+    found = store.archive.session_records(SearchScope((conversation.project,)), SESSIONS)
+    records = [sessions.record_from_json(parts) for each, parts in found if not each.parent]
+    exchanges = exchanges_of(store, conversation)
+    threads = open_threads(sessions.record(conversation.session, exchanges)) if exchanges else []
+    documents.set_list(blocks.NEXT, threads)
+    if documents.files.is_shared and not on_command:
         return
-    shelf.keep_todo({task.title: task.status for exchange in found for task in exchange.tasks})
-    shelf.set_unsolved(list(unsolved(records)))
-    shelf.set_settled([_decision_row(item) for item in _settled(store, conversation)])
-    shelf.set_workstreams(list(workstreams(records)))
+    documents.keep_todo({task.title: task.status for exchange in exchanges for task in exchange.tasks})
+    documents.set_list(blocks.UNSOLVED, list(unsolved(records)))
+    documents.set_settled([_decision_row(item) for item in _settled(store, conversation)])
+    documents.set_list(blocks.WORKSTREAMS, list(workstreams(records)))
+
+
+def documents_of(home: Path, project: ProjectId, cwd: str | None) -> ProjectDocuments:
+    """The documents of the project that somebody worked on in a folder."""
+    root = root_of(cwd) if cwd else home
+    return ProjectDocuments(project_files(home, project, root), home)
 
 
 def exchanges_of(store: Store, conversation: Conversation) -> list[Exchange]:
@@ -304,13 +309,3 @@ def _decision_row(item: StoredMemory) -> tuple[date, str, str]:
 
 def _day(item: StoredMemory) -> date:
     return item.created_at.astimezone().date()
-
-
-def _records(store: Store, project: ProjectId) -> list[SessionRecord]:
-    found = store.archive.session_records(SearchScope((project,)), SESSIONS)
-    return [sessions.record_from_json(parts) for conversation, parts in found if not conversation.parent]
-
-
-def _shelf(home: Path, conversation: Conversation) -> ProjectDocuments:
-    root = root_of(conversation.cwd) if conversation.cwd else home
-    return ProjectDocuments(project_files(home, conversation.project, root), home)

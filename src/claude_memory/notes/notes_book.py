@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from claude_memory.errors import StoreFault
-from claude_memory.notes import buffer, places, reflections, session_log
-from claude_memory.notes.index import Synced, known_files
+from claude_memory.notes import buffer, person_files, places
+from claude_memory.notes.index import Synced
 from claude_memory.notes.keeping import Keeper, notes_in
-from claude_memory.notes.reading import Lines, Problem, read_lines
+from claude_memory.notes.text_files import Lines, Problem, one_line, read_lines
 from claude_memory.platform import layout as layouts
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class NotesBook:
     @property
     def documents(self) -> ProjectDocuments:
         """The project's documents, to be written."""
-        return self.keeper.shelf_of(self.project.id, self.root)
+        return self.keeper.documents_of(self.project.id, self.root)
 
     @property
     def files(self) -> places.ProjectFiles:
@@ -60,10 +60,10 @@ class NotesBook:
 
     def sessions(
         self, days: int, *, all_projects: bool = False
-    ) -> tuple[Sequence[session_log.SessionLine], Sequence[Problem]]:
+    ) -> tuple[Sequence[person_files.SessionLine], Sequence[Problem]]:
         """The last days of the session log, and lines of it that cannot be read."""
         wanted = None if all_projects else self.project.id
-        return session_log.recent(self.keeper.home, today=_today(), days=days, project=wanted)
+        return person_files.recent_sessions(self.keeper.home, today=_today(), days=days, project=wanted)
 
     def add_session(
         self,
@@ -73,11 +73,11 @@ class NotesBook:
         decisions: Sequence[str] = (),
         artifacts: Sequence[str] = (),
         open_threads: Sequence[str] = (),
-    ) -> tuple[Path, session_log.SessionLine]:
+    ) -> tuple[Path, person_files.SessionLine]:
         """Add a line to today's session log."""
         clean, now = self.keeper.clean, datetime.now().astimezone()
-        summary = self._one_line(text)
-        line = session_log.SessionLine(
+        summary = one_line(self.keeper.clean(text))
+        line = person_files.SessionLine(
             date=f"{now:%Y-%m-%d}",
             session=clean(title) if title else summary[:80],
             time=f"{now:%H:%M}",
@@ -88,12 +88,12 @@ class NotesBook:
             project=self.project.id,
             session_id=os.environ.get("CLAUDE_MEMORY_SESSION", ""),
         )
-        return self._written(session_log.append(self.keeper.home, line)), line
+        return self._written(person_files.append_session(self.keeper.home, line)), line
 
-    def reflect(self, type_: str, text: str, *, by_agent: bool) -> tuple[Path, reflections.Reflection]:
+    def reflect(self, type_: str, text: str, *, by_agent: bool) -> tuple[Path, person_files.Reflection]:
         """Write down a pattern, a reflection or an idea."""
         home, now = self.keeper.home, datetime.now().astimezone()
-        made = reflections.add(
+        made = person_files.add_reflection(
             home, type_, self.keeper.clean(text), project=self.project.id, by_agent=by_agent, now=now
         )
         return self._written(home / "reflections.jsonl"), made
@@ -116,16 +116,16 @@ class NotesBook:
 
     def add_to_buffer(self, text: str, *, by_agent: bool) -> tuple[Path, str]:
         """Add an entry to the working buffer."""
-        content = self._one_line(text)
+        content = one_line(self.keeper.clean(text))
         session = buffer.session_name(os.environ.get("CLAUDE_MEMORY_SESSION", ""))
         entry = buffer.BufferEntry(datetime.now(UTC), buffer.NOTE, content, session)
-        buffer.add(self.files, self.keeper.home, entry, by_agent=by_agent)
+        self.documents.add_to_buffer(entry, by_agent=by_agent)
         return self._written(self.files.buffer), content
 
     def clear_buffer(self) -> bool:
         """Empty our blocks of the working buffer, once what was said there is remembered."""
         self._written(self.files.buffer)
-        return buffer.clear(self.files, self.keeper.home)
+        return self.documents.clear_buffer()
 
     def propose(self, days: int) -> Proposal:
         """What of the last days' logs belongs into MEMORY.md."""
@@ -147,12 +147,12 @@ class NotesBook:
 
     def knowledge(self) -> list[KnowledgeFolder]:
         """The folders of the knowledge base."""
-        known = known_files(self.keeper.home, self.keeper.store_key)
+        known = self.keeper.index.known
         rows = []
         for folder in self.keeper.knowledge_folders():
             there = [str(path) for path in notes_in(folder)] if folder.is_dir() else []
             indexed = [path for path in there if path in known]
-            pieces = sum(len(known[path]) for path in indexed)
+            pieces = sum(len(known[path].memories) for path in indexed)
             rows.append(KnowledgeFolder(folder, folder.is_dir(), len(there), len(indexed), pieces))
         return rows
 
@@ -168,9 +168,6 @@ class NotesBook:
         done = layouts.prepare(self.root, layout)
         places.approve(self.keeper.home, self.project.id, self.root)
         return done, places.bring_back(self.files)
-
-    def _one_line(self, text: str) -> str:
-        return " ".join(self.keeper.clean(text).split())
 
     def _written(self, path: Path) -> Path:
         """Read what was just written; if the store is busy, the next drain does."""

@@ -7,23 +7,23 @@ itself made from the store (todo, tables of what sessions did, their lines) is r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from claude_memory.model import Kind
-from claude_memory.notes import blocks, buffer, markdown
-from claude_memory.notes import project_documents as documents
-from claude_memory.notes.reading import Lines, records_of
-from claude_memory.notes.reflections import KINDS, of_record
-from claude_memory.notes.session_log import line_of
+from claude_memory.notes import blocks, buffer
+from claude_memory.notes.person_files import KINDS, reflection, session_line
+from claude_memory.notes.project_documents import cells_of
+from claude_memory.notes.text_files import Lines, records_of
+from claude_memory.text import markdown
 from claude_memory.text.words import shorten
 
-_BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)\s*$")
+_BULLET = re.compile(r"^(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)\s*$")
 _DAY = re.compile(r"^\d{4}-\d\d-\d\d$")
 _DATED = re.compile(r"(\d{4}-\d\d-\d\d): (?=\S)")
-_MADE = (documents.SETTLED, documents.WORKSTREAMS, documents.KEY_FILES, documents.UNSOLVED, documents.TODO)
-_PERSONS = (documents.LESSONS, documents.DECISIONS, buffer.NOTES)  # their words, kept by the machine
+_MARK = re.compile(r"^<!-- claude-memory:(?:begin|end) .*-->$")
+_FROM_STORE = [name for name in blocks.FROM_SESSIONS if name != blocks.LEARNED]
 _TITLE_CHARACTERS = 120
 
 
@@ -46,94 +46,97 @@ class Piece:
 
 def of_knowledge(lines: Lines) -> list[Piece]:
     """A note of the knowledge base; what agents added to it stands in a block and is theirs."""
-    theirs = _lines_of(lines, lambda name: name == buffer.BY_AGENTS)
-    added = [
-        Piece(
-            f"added:{_hash(text)}",
-            Kind.NOTE,
-            f"{lines.path.stem}: {text}"[:_TITLE_CHARACTERS],
-            text,
-            number,
-            by_agent=True,
-        )
-        for number, text in lines.lines
-        if text in theirs and not text.startswith("#")
+    theirs = _machine_lines(lines, [blocks.AGENT_NOTES])
+    added = [(number, text) for number, text in lines.lines if text in theirs and not text.startswith("#")]
+    return [
+        *_of_note(_without(lines, theirs)),
+        *(
+            Piece(
+                f"added:{_hash(text)}",
+                Kind.NOTE,
+                f"{lines.path.stem}: {text}"[:_TITLE_CHARACTERS],
+                text,
+                number,
+                by_agent=True,
+            )
+            for number, text in added
+        ),
     ]
-    return [*of_note(_without(lines, theirs)), *added]
 
 
-def of_note(lines: Lines) -> list[Piece]:
+def of_project_file(lines: Lines) -> list[Piece]:
+    """A file of the project by its name; of a log or a list, what people wrote."""
+    readers = {"working-buffer.md": _of_buffer, "lessons.md": _of_lessons, "MEMORY.md": of_memory_file}
+    reader = readers.get(lines.path.name)
+    return reader(lines) if reader else _of_note(_without(lines, _machine_lines(lines)))
+
+
+def _of_note(lines: Lines) -> list[Piece]:
     """A markdown file by its headings."""
-    note = markdown.parse(lines.lines, lines.path.stem)
-    found: list[Piece] = []
+    note = markdown.parse([item for item in lines.lines if not _MARK.match(item[1])], lines.path.stem)
+    pieces: list[Piece] = []
     seen: dict[tuple[str, ...], int] = {}
     for section in note.sections:
-        seen[section.path] = seen.get(section.path, 0) + 1
-        names = [name for name in section.path if name != note.title]
-        title = " › ".join([note.title, *names])
-        body = markdown.spoken(section.text) or title
-        key = "/".join(section.path) + (f"#{seen[section.path]}" if seen[section.path] > 1 else "")
-        found.append(
-            Piece(
-                key, Kind.NOTE, shorten(title, _TITLE_CHARACTERS), body, section.line, note.tags, note.links
-            )
-        )
-    return found
+        times = seen[section.path] = seen.get(section.path, 0) + 1
+        title = " › ".join([note.title, *(name for name in section.path if name != note.title)])
+        key = "/".join(section.path) + (f"#{times}" if times > 1 else "")
+        body = markdown.spoken(section.text)
+        shown = shorten(title, _TITLE_CHARACTERS)
+        pieces.append(Piece(key, Kind.NOTE, shown, body, section.line, note.tags, note.links))
+    return pieces
 
 
 def of_memory_file(lines: Lines) -> list[Piece]:
     """A MEMORY.md: each row of a decision table by itself, the rest by its headings."""
-    tables = _lines_of(lines, lambda name: name in (documents.DECISIONS, documents.AGENT_DECISIONS))
-    by_agents = _lines_of(lines, lambda name: name == documents.AGENT_DECISIONS)
-    left = _without(lines, _lines_of(lines, lambda name: name in _MADE))
-    rows = {
-        number: row
-        for number, line in left.lines
-        if line.startswith("|") and (row := documents.cells_of(line)) and _DAY.match(row[0])
-    }
-    texts = dict(left.lines)
-    found = [
-        Piece(
-            f"decision:{_hash(what)}",
-            Kind.DECISION,
-            shorten(what, _TITLE_CHARACTERS),
-            f"{what}\nWhy: {why}" if why.strip(" -–—") else what,
-            number,
-            created_at=_at(day),
-            by_agent=texts[number] in by_agents,
-        )
-        for number, (day, what, why) in rows.items()
-    ]
-    rest = tuple(item for item in left.lines if item[0] not in rows and item[1] not in tables)
-    return found + of_note(Lines(lines.path, rest))
+    by_agents = _machine_lines(lines, [blocks.AGENT_DECISIONS])
+    tables = by_agents | _machine_lines(lines, [blocks.DECISIONS])
+    left = _without(lines, _machine_lines(lines, _FROM_STORE))
+    pieces, rest = [], []
+    for number, line in left.lines:
+        row = cells_of(line) if line.startswith("|") else None
+        if row and _DAY.match(row[0]):
+            day, what, why = row
+            pieces.append(
+                Piece(
+                    f"decision:{_hash(what)}",
+                    Kind.DECISION,
+                    shorten(what, _TITLE_CHARACTERS),
+                    f"{what}\nWhy: {why}" if why.strip(" -–—") else what,
+                    number,
+                    created_at=_at(day),
+                    by_agent=line in by_agents,
+                )
+            )
+        elif line not in tables:
+            rest.append((number, line))
+    return pieces + _of_note(Lines(lines.path, tuple(rest)))
 
 
-def of_lessons(lines: Lines) -> list[Piece]:
+def _of_lessons(lines: Lines) -> list[Piece]:
     """A list: each item by itself, with the lines that belong to it."""
-    machine = _lines_of(lines, lambda name: name not in _PERSONS)
-    found = []
-    for number, text in _items(_without(lines, _lines_of(lines, lambda name: name in _MADE))):
+    machine = _machine_lines(lines, but=blocks.BY_PERSON)
+    pieces = []
+    for number, text in _items(_without(lines, _machine_lines(lines, _FROM_STORE))):
         dated = _DATED.match(text)
-        said = text[dated.end() :] if dated else text
+        lesson = text[dated.end() :] if dated else text
         first = text.splitlines()[0]
-        found.append(
+        pieces.append(
             Piece(
                 f"item:{_hash(text)}",
                 Kind.LESSON,
-                shorten(said.splitlines()[0], _TITLE_CHARACTERS),
-                said,
+                shorten(lesson.splitlines()[0], _TITLE_CHARACTERS),
+                lesson,
                 number,
                 created_at=_at(dated[1]) if dated else None,
                 by_agent=any(first in line for line in machine),
             )
         )
-    return found
+    return pieces
 
 
-def of_buffer(lines: Lines) -> list[Piece]:
+def _of_buffer(lines: Lines) -> list[Piece]:
     """What somebody noted on purpose; prompts are found by their exchanges, the rest is gone tomorrow."""
-    machine = _lines_of(lines, lambda name: name not in _PERSONS)
-    texts = dict(lines.lines)
+    machine = _machine_lines(lines, but=blocks.BY_PERSON)
     return [
         Piece(
             f"said:{_hash(f'{entry.label}:{entry.text}:{entry.session}')}",
@@ -143,25 +146,15 @@ def of_buffer(lines: Lines) -> list[Piece]:
             number,
             created_at=entry.at,
             session=entry.session,
-            by_agent=texts[number] in machine,
+            by_agent=line in machine,
         )
-        for number, entry in buffer.entries_in(lines.lines)
-        if entry.label == buffer.NOTE
+        for number, line in lines.lines
+        if (entry := buffer.entry_of(line)) and entry.label == buffer.NOTE
     ]
-
-
-def of_project_file(lines: Lines) -> list[Piece]:
-    """A file of the project by its name; of a log or a list, what people wrote."""
-    reader = _READERS.get(lines.path.name)
-    return reader(lines) if reader else of_note(_without(lines, _lines_of(lines, lambda _: True)))
-
-
-_READERS = {"working-buffer.md": of_buffer, "lessons.md": of_lessons, "MEMORY.md": of_memory_file}
 
 
 def of_reflections(lines: Lines) -> list[Piece]:
     """Reflections: a person's go with them, an agent's belong to the project it was in."""
-    found = [of_record(record.value, record.line) for record in records_of(lines)[0]]
     return [
         Piece(
             item.key,
@@ -173,42 +166,42 @@ def of_reflections(lines: Lines) -> list[Piece]:
             by_agent=item.by_agent,
             project=item.project if item.by_agent else "",
         )
-        for item in found
-        if item is not None
+        for number, value in records_of(lines)[0]
+        if (item := reflection(value, number))
     ]
 
 
 def of_session_log(lines: Lines) -> list[Piece]:
     """The lines that people and agents wrote; one made from a session's record is found by that record."""
-    found = []
-    for record in records_of(lines)[0]:
-        line = line_of(record.value, lines.path, record.line)
-        parts = [line.summary]
-        parts += [f"Decided: {text}" for text in line.decisions]
+    pieces = []
+    for number, value in records_of(lines)[0]:
+        line = session_line(value, lines.path, number)
+        parts = [line.summary, *(f"Decided: {text}" for text in line.decisions)]
         parts += [f"Made: {', '.join(line.artifacts)}"] if line.artifacts else []
         parts += [f"Open: {text}" for text in line.open_threads]
-        body = "\n".join(part for part in parts if part)
+        body = "\n".join(filter(None, parts))
         if body and not line.through:
-            found.append(
+            pieces.append(
                 Piece(
                     body[:500],
                     Kind.SUMMARY,
                     (line.session or line.summary)[:_TITLE_CHARACTERS],
                     body,
-                    line.line,
+                    number,
                     created_at=_at(f"{line.date}T{line.time}") or _at(line.date),
                     by_agent=True,
                     session=line.session_id,
                     project=line.project,
                 )
             )
-    return found
+    return pieces
 
 
-def _lines_of(lines: Lines, wanted: Callable[[str], bool]) -> set[str]:
-    """The machine's lines in blocks of these names."""
-    found = blocks.find([text for _, text in lines.lines])
-    return {line for block in found if wanted(block.name) for line in block.machine if line}
+def _machine_lines(lines: Lines, names: Collection[str] | None = None, but: Collection[str] = ()) -> set[str]:
+    """The machine's lines in blocks of these names; in all blocks but some."""
+    present = blocks.find([text for _, text in lines.lines])
+    wanted = [block for block in present if block.name not in but and (not names or block.name in names)]
+    return {line for block in wanted for line in block.machine if line}
 
 
 def _without(lines: Lines, gone: Collection[str]) -> Lines:
@@ -225,19 +218,14 @@ def _at(moment: str) -> datetime | None:
 def _items(lines: Lines) -> Iterator[tuple[int, str]]:
     current: list[str] = []
     start = 0
-    for number, line in lines.lines:
+    for number, line in [*lines.lines, (0, "")]:
         bullet = _BULLET.match(line)
-        if bullet and not line.startswith((" ", "\t")):
-            if current:
-                yield start, "\n".join(current)
-            current, start = [bullet[1]], number
-        elif current and line.startswith((" ", "\t")) and line.strip():
+        if current and not bullet and line.startswith((" ", "\t")) and line.strip():
             current.append(line.strip())
-        elif current:
+            continue
+        if current:
             yield start, "\n".join(current)
-            current = []
-    if current:
-        yield start, "\n".join(current)
+        current, start = ([bullet[1]], number) if bullet else ([], 0)
 
 
 def _hash(text: str) -> str:

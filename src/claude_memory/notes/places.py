@@ -43,6 +43,14 @@ class PersonFiles(NamedTuple):
         """The folder of session logs, one file a day."""
         return self.home / "sessions"
 
+    def session_log(self, day: str) -> Path:
+        """The session log of one day."""
+        return self.sessions / f"{day}.jsonl"
+
+    def session_logs(self) -> list[Path]:
+        """Every day's file, oldest first."""
+        return sorted(self.sessions.glob("????-??-??.jsonl"))
+
     def on_demand(self) -> list[tuple[Path, str]]:
         """Files of the agent that are only ever pointed at: never read, never indexed."""
         folder = self.home.parent

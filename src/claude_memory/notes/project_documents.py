@@ -1,12 +1,12 @@
-"""The files that people read about a project: todo, lessons, MEMORY.md, the day's log, and their templates.
+"""The files that people read about a project: todo, lessons, MEMORY.md, the day's log, the working buffer.
 
-Each keeps its entries in marked blocks: a person's own, an agent's, and what was read from sessions. In our
-blocks the newest stands first.
+Each keeps its entries in marked blocks: a person's own, an agent's, and what was read from sessions. In the
+blocks of lists and tables the newest stands first. Templates, and what of the logs belongs into MEMORY.md.
 """
 
 from __future__ import annotations
 
-import difflib
+import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,38 +14,17 @@ from datetime import date
 from pathlib import Path
 
 from claude_memory.errors import InvalidInput
-from claude_memory.notes import blocks
-from claude_memory.notes.file_edits import one_line, rewrite, set_block
+from claude_memory.notes import blocks, buffer
 from claude_memory.notes.places import ProjectFiles
-from claude_memory.notes.reading import read_bytes, read_lines
+from claude_memory.notes.text_files import edit, one_line, read_bytes, read_lines
 from claude_memory.platform.files import private_folder, write_atomically
 
-DECISIONS = "decisions"
-AGENT_DECISIONS = "agent-decisions"  # shown as a quotation until a person moves the row to the other table
-SETTLED = "settled"
-WORKSTREAMS = "workstreams"
-KEY_FILES = "key-files"  # written by 0.1.0
-DISTILLED = "distilled"
-LESSONS = "lessons"  # told by a person
-AGENT_LESSONS = "agent-lessons"
-LEARNED = "learned"  # a failure that was solved
-UNSOLVED = "unsolved"
-TODO = "todo"
-SESSIONS = "sessions"
-HEADINGS = {
-    DECISIONS: "## Architecture decisions",
-    AGENT_DECISIONS: "## Decisions noted by agents",
-    SETTLED: "## Settled in sessions",
-    WORKSTREAMS: "## Active Workstreams",
-    DISTILLED: "## From the daily logs",
-    LESSONS: "",
-    AGENT_LESSONS: "## Noted by agents",
-    LEARNED: "## From failures that were solved",
-    UNSOLVED: "## Failing, not solved yet",
-    TODO: "## The agent's list",
-    SESSIONS: "## Sessions",
+TITLES = {
+    "MEMORY.md": "# Project memory\n",
+    "todo.md": "# To do\n",
+    "lessons.md": "# Lessons\n",
+    "working-buffer.md": buffer.TITLE,
 }
-TITLES = {"MEMORY.md": "# Project memory", "todo.md": "# To do", "lessons.md": "# Lessons"}
 TEMPLATES = {
     "MEMORY.md": """# Project memory
 
@@ -74,18 +53,24 @@ What went wrong once and need not again: claude-memory lesson "…"
 }
 MOST_ROWS = 20
 MOST_LESSONS = 50
-MOST_DONE = 20
-MOST_OPEN = 40
+MOST_DONE, MOST_OPEN = 20, 40
 MOST_PROPOSED = 30
-_DECISION_HEAD = ("| Date | Decision | Rationale |", "|---|---|---|")
+_IN_LESSONS = (blocks.LESSONS, blocks.AGENT_LESSONS, blocks.LEARNED, blocks.UNSOLVED)
+_TABLE_HEAD = ("| Date | Decision | Rationale |", "|---|---|---|")
 _CELL = r"((?:\\\||[^|])*?)"
 _ROW = re.compile(rf"^\|\s*{_CELL}\s*\|\s*{_CELL}\s*\|\s*{_CELL}\s*\|\s*$")
 _ITEM = re.compile(r"^- \[([ x])\] (.*)$")
-_DAY = re.compile(r"^(\d{4}-\d\d-\d\d)\.md$")
-_BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
-_STAMP = re.compile(r"^\d\d:\d\d\s+")
+_LEAD = re.compile(r"^(?:\s*(?:[-*+]|\d+[.)])\s+)?(?:\d\d:\d\d\s+)?")
 _DECIDED = re.compile(r"decided: (.*?)(?= · | \(session |$)")
 _LASTING = {"decision", "architecture", "correction", "value"}
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What would be added to MEMORY.md, and how the file would change."""
+
+    lines: tuple[str, ...]
+    diff: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,87 +80,133 @@ class ProjectDocuments:
     files: ProjectFiles
     home: Path
 
+    def rewrite(self, path: Path, change: Callable[[str], str]) -> bool:
+        """Change one file by a pure function, and its copy in the home; returns whether it changed."""
+        if not self.files.inside(path):
+            raise InvalidInput(f"{path} leads outside the project's own files: it is left alone")
+        changed = edit(path, change, home=self.home)
+        copy = self.files.copy_of(path)
+        if changed and copy is not None:
+            with contextlib.suppress(OSError):  # a convenience: the file itself is the truth
+                private_folder(copy.parent)
+                write_atomically(copy, path.read_bytes())
+        return changed
+
+    def change_block(
+        self, name: str, lines: Callable[[list[str]], Sequence[str]], path: Path | None = None
+    ) -> bool:
+        """Let a block say what `lines` makes of what it says now; a new file begins with its title."""
+        target = path or self._path(name)
+
+        def change(text: str) -> str:
+            wanted = lines(blocks.content(text, name))
+            if not text and wanted:
+                text = TITLES.get(target.name, f"# {target.stem}\n")
+            return blocks.updated(text, name, wanted)
+
+        return self.rewrite(target, change)
+
+    def set_list(self, name: str, items: Sequence[str]) -> bool:
+        """Let a block be just this list."""
+        lines = [f"- {one_line(item)}" for item in items]
+        return bool(lines or self._path(name).exists()) and self.change_block(name, lambda _: lines)
+
+    def _path(self, name: str) -> Path:
+        if name in buffer.BLOCKS:
+            return self.files.buffer
+        if name in _IN_LESSONS:
+            return self.files.lessons
+        return self.files.todo if name == blocks.TODO else self.files.memory
+
     # --- on purpose
 
     def add_lesson(self, text: str, *, day: date, by_agent: bool = False) -> bool:
         """Write a lesson down."""
         if not text.strip():
             raise InvalidInput("a lesson needs a text")
-        return self._add_dated(AGENT_LESSONS if by_agent else LESSONS, [text], day)
+        return self._add_dated(blocks.AGENT_LESSONS if by_agent else blocks.LESSONS, [text], day)
 
     def add_decision(self, what: str, why: str, *, day: date, by_agent: bool = False) -> bool:
-        """Add a row to the table of decisions; one that stands there already is not repeated."""
-        name = AGENT_DECISIONS if by_agent else DECISIONS
+        """Add a row to the table of decisions; one that stands there already is not repeated.
+
+        An agent's is shown as a quotation until a person moves the row to the other table.
+        """
 
         def rows(present: Sequence[str]) -> list[str]:
-            known = [line for line in present if cells_of(line)]
-            if one_line(what) in {cells[1] for line in known if (cells := cells_of(line))}:
+            known = {line: cells for line in present if (cells := cells_of(line))}
+            if one_line(what) in {cells[1] for cells in known.values()}:
                 return list(present)
-            return [*_DECISION_HEAD, _row(f"{day:%Y-%m-%d}", what, why), *known]
+            return [*_TABLE_HEAD, _row(day, what, why), *known]
 
-        return self._write(self.files.memory, name, rows)
+        return self.change_block(blocks.AGENT_DECISIONS if by_agent else blocks.DECISIONS, rows)
+
+    def add_to_buffer(self, entry: buffer.BufferEntry, *, by_agent: bool = False) -> bool:
+        """Add an entry to the working buffer that was written on purpose."""
+        name = blocks.AGENT_NOTES if by_agent else blocks.NOTES
+        return self.change_block(name, lambda present: buffer.with_note(present, entry))
+
+    def fold_buffer(self) -> bool:
+        """Bring the prompts that hooks appended to the working buffer into one block."""
+        path = self.files.buffer
+        if not self.files.inside(path) or not buffer.needs_folding(read_bytes(path)):
+            return False
+        return self.change_block(blocks.PROMPTS, buffer.folded)
+
+    def clear_buffer(self) -> bool:
+        """Empty the machine's blocks of the working buffer; what a person wrote stays."""
+
+        def change(text: str) -> str:
+            for name in buffer.BLOCKS:
+                text = blocks.updated(text, name, ())
+            return text
+
+        return self.files.buffer.exists() and self.rewrite(self.files.buffer, change)
 
     # --- from sessions
 
     def learn(self, texts: Sequence[str], *, day: date) -> bool:
         """Write down what failed and was then solved."""
-        return bool(texts) and self._add_dated(LEARNED, texts, day)
-
-    def set_unsolved(self, texts: Sequence[str]) -> bool:
-        """Let the list of what still fails be just this."""
-        return self._set(self.files.lessons, UNSOLVED, [f"- {one_line(text)}" for text in texts])
+        return bool(texts) and self._add_dated(blocks.LEARNED, texts, day)
 
     def set_settled(self, rows: Sequence[tuple[date, str, str]]) -> bool:
         """Let the table of what sessions settled be just this: day, what, why."""
-        lines = [_row(f"{day:%Y-%m-%d}", what, why) for day, what, why in rows[:MOST_ROWS]]
-        return self._set(self.files.memory, SETTLED, [*_DECISION_HEAD, *lines] if lines else [])
-
-    def set_workstreams(self, lines: Sequence[str]) -> bool:
-        """Let the list of what is being worked on be just this."""
-        return self._set(self.files.memory, WORKSTREAMS, [f"- {one_line(line)}" for line in lines])
+        lines = [*_TABLE_HEAD, *(_row(*row) for row in rows[:MOST_ROWS])] if rows else []
+        return bool(lines or self.files.memory.exists()) and self.change_block(
+            blocks.SETTLED, lambda _: lines
+        )
 
     def keep_todo(self, tasks: Mapping[str, str]) -> bool:
         """Bring the agent's list up to date: task and its status. What a person wrote is not touched."""
 
         def lines(present: Sequence[str]) -> list[str]:
-            state = {found[2]: found[1] == "x" for line in present if (found := _ITEM.match(line))}
+            done = {item[2]: item[1] == "x" for line in present if (item := _ITEM.match(line))}
             for task, status in tasks.items():
-                state.pop(one_line(task), None)
+                done.pop(one_line(task), None)
                 if status != "deleted":
-                    state[one_line(task)] = status == "completed"
-            left = [name for name, done in state.items() if not done][-MOST_OPEN:]
-            finished = [name for name, done in state.items() if done][-MOST_DONE:]
-            return [*(f"- [ ] {name}" for name in left), *(f"- [x] {name}" for name in finished)]
+                    done[one_line(task)] = status == "completed"
+            left = [f"- [ ] {name}" for name in done if not done[name]]
+            finished = [f"- [x] {name}" for name in done if done[name]]
+            return [*left[-MOST_OPEN:], *finished[-MOST_DONE:]]
 
-        return bool(tasks) and self._write(self.files.todo, TODO, lines)
+        return bool(tasks) and self.change_block(blocks.TODO, lines)
 
     def log_day(self, day: date, session: str, entry: str) -> bool:
         """Let a session have this entry in its day's log; what it said of itself before is replaced."""
         mark = f" (session {session})"
 
         def lines(present: Sequence[str]) -> list[str]:
-            kept = [line for line in present if not line.endswith(mark)]
-            return sorted([*kept, f"- {one_line(entry)}{mark}"])
+            others = [line for line in present if not line.endswith(mark)]
+            return sorted([*others, f"- {one_line(entry)}{mark}"])
 
-        return self._write(self.files.daily(day), SESSIONS, lines)
-
-    def _set(self, path: Path, name: str, lines: Sequence[str]) -> bool:
-        return bool(lines or path.exists()) and self._write(path, name, lambda _: lines)
+        return self.change_block(blocks.SESSIONS, lines, self.files.daily(day))
 
     def _add_dated(self, name: str, texts: Sequence[str], day: date) -> bool:
         def lines(present: Sequence[str]) -> list[str]:
             known = {line.partition(": ")[2] for line in present}
-            fresh = [f"- {day:%Y-%m-%d}: {one_line(text)}" for text in texts if one_line(text) not in known]
-            every = [*fresh, *present]
-            return every[:MOST_LESSONS] if name == LEARNED else every
+            fresh = [f"- {day:%Y-%m-%d}: {text}" for text in map(one_line, texts) if text not in known]
+            return [*fresh, *present][: MOST_LESSONS if name == blocks.LEARNED else None]
 
-        return self._write(self.files.lessons, name, lines)
-
-    def _write(self, path: Path, name: str, lines: Callable[[list[str]], Sequence[str]]) -> bool:
-        title = TITLES.get(path.name, f"# {path.stem}")
-        return set_block(self.files, self.home, path, name, lines, heading=HEADINGS[name], title=title)
-
-    # --- templates
+        return self.change_block(name, lines)
 
     def put_templates(self) -> list[Path]:
         """Make MEMORY.md, todo.md and lessons.md where they are missing; returns what was made."""
@@ -191,8 +222,10 @@ class ProjectDocuments:
 
     def propose(self, *, since: date) -> Proposal:
         """What the logs from `since` on settled and MEMORY.md does not say yet."""
+        import difflib
+
         before = read_bytes(self.files.memory).decode("utf-8", "surrogateescape")
-        lines = tuple(_fresh(self.files, before, since))[:MOST_PROPOSED]
+        lines = tuple(self._not_distilled_yet(before, since))[:MOST_PROPOSED]
         after = _distilled(before, lines)
         names = ("MEMORY.md", "MEMORY.md, with what was distilled")
         diff = difflib.unified_diff(before.splitlines(), after.splitlines(), *names, lineterm="")
@@ -200,74 +233,52 @@ class ProjectDocuments:
 
     def apply(self, proposal: Proposal) -> bool:
         """Add what was proposed, to whatever the file says by now."""
-        return rewrite(
-            self.files, self.home, self.files.memory, lambda text: _distilled(text, proposal.lines)
-        )
+        return self.rewrite(self.files.memory, lambda text: _distilled(text, proposal.lines))
 
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """What would be added to MEMORY.md, and how the file would change."""
-
-    lines: tuple[str, ...]
-    diff: str
+    def _not_distilled_yet(self, memory: str, since: date) -> Iterator[str]:
+        known, seen = _words(memory), {""}
+        for path in sorted(self.files.folder.glob("????-??-??.md")):
+            if path.stem < f"{since:%Y-%m-%d}" or not self.files.inside(path):
+                continue
+            for text in (text for _, line in read_lines(path).lines for text in _lasting(line)):
+                words = _words(text)
+                if words not in known and words not in seen:
+                    seen.add(words)
+                    yield f"- {path.stem}: {text}"
 
 
 def cells_of(line: str) -> tuple[str, str, str] | None:
     """The three cells of a row; None for the head and for anything else."""
-    found = _ROW.match(line)
-    if found is None or set(found[1]) <= {"-", " "} or found[1] in ("Date", "File"):
+    row = _ROW.match(line)
+    if row is None or set(row[1]) <= {"-", " "} or row[1] in ("Date", "File"):
         return None
-    first, second, third = (cell.replace("\\|", "|") for cell in found.groups())
+    first, second, third = (cell.replace("\\|", "|") for cell in row.groups())
     return first, second, third
 
 
-_TITLE = TITLES["MEMORY.md"]
+def _row(day: date, *cells: str) -> str:
+    return " | ".join([f"| {day:%Y-%m-%d}", *(one_line(cell).replace("|", "\\|") for cell in cells)]) + " |"
 
 
-def _row(*cells: str) -> str:
-    return "| " + " | ".join(one_line(cell).replace("|", "\\|") for cell in cells) + " |"
-
-
-def _distilled(text: str, lines: tuple[str, ...]) -> str:
+def _distilled(text: str, lines: Sequence[str]) -> str:
     if not lines:
         return text
-    present = blocks.content(text, DISTILLED)
+    present = blocks.content(text, blocks.DISTILLED)
     wanted = [*(line for line in lines if line not in present), *present]
-    return blocks.updated(text or f"{_TITLE}\n", DISTILLED, wanted, heading=HEADINGS[DISTILLED])
-
-
-def _fresh(files: ProjectFiles, memory: str, since: date) -> Iterator[str]:
-    known = _plain(memory)
-    seen: set[str] = set()
-    for day, path in _logs(files, since):
-        for _, line in read_lines(path).lines:
-            for text in _lasting(line):
-                plain = _plain(text)
-                if plain and plain not in known and plain not in seen:
-                    seen.add(plain)
-                    yield f"- {day}: {text}"
+    return blocks.updated(text or TITLES["MEMORY.md"], blocks.DISTILLED, wanted)
 
 
 def _lasting(line: str) -> Iterator[str]:
     """What a line of a log settles; an entry of a session names its decisions itself."""
     from claude_memory.understand.typed import families
 
-    decided = _DECIDED.search(line)
-    if decided:
+    if decided := _DECIDED.search(line):
         yield from (one_line(part) for part in decided[1].split("; ") if part.strip())
         return
-    said = _STAMP.sub("", _BULLET.sub("", line)).strip()
-    if said and not said.startswith(("#", "<!--", "|")) and not _LASTING.isdisjoint(families(said)):
-        yield one_line(said)
+    text = _LEAD.sub("", line).strip()
+    if text and not text.startswith(("#", "<!--", "|")) and not _LASTING.isdisjoint(families(text)):
+        yield one_line(text)
 
 
-def _logs(files: ProjectFiles, since: date) -> Iterator[tuple[str, Path]]:
-    for path in sorted(files.folder.glob("*.md")) if files.folder.is_dir() else []:
-        found = _DAY.match(path.name)
-        if found and found[1] >= f"{since:%Y-%m-%d}" and files.inside(path):
-            yield found[1], path
-
-
-def _plain(text: str) -> str:
+def _words(text: str) -> str:
     return re.sub(r"[^\w]+", " ", text.lower()).strip()

@@ -24,8 +24,8 @@ from claude_memory.surfaces.cli.command import (
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
-    from claude_memory.notes.reading import Problem
-    from claude_memory.notes.session_log import SessionLine
+    from claude_memory.notes.person_files import SessionLine
+    from claude_memory.notes.text_files import Problem
 
 
 class Reflecting(StrEnum):

@@ -1,0 +1,209 @@
+"""The person's files of JSON lines: what each session was (one file a day), and reflections.
+
+Written by many processes at once, edited by people, merged by git: what can be read is read. A session's
+line with `through` was made from its record and grows with it; any other line is whoever's wrote it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from claude_memory.errors import InvalidInput
+from claude_memory.model import Kind, MemoryId, memory_id
+from claude_memory.notes.blocks import short
+from claude_memory.notes.places import PersonFiles
+from claude_memory.notes.text_files import Problem, append_record, edit, json_line, read_lines, records_of
+
+KINDS = {"pattern": Kind.PATTERN, "reflection": Kind.REFLECTION, "idea": Kind.IDEA}
+BY_AGENT = "agent"  # a record that says nothing is a person's
+
+
+# --- session logs
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLine:
+    """What one session was: the line's fields, and where it stands."""
+
+    date: str
+    session: str
+    time: str
+    summary: str
+    decisions: tuple[str, ...] = ()
+    artifacts: tuple[str, ...] = ()
+    open_threads: tuple[str, ...] = ()
+    project: str = ""
+    session_id: str = ""
+    through: str = ""
+    path: Path | None = None
+    line: int = 0
+
+    def record(self) -> dict[str, Any]:
+        """As it stands in the file."""
+        fields: dict[str, Any] = {
+            "date": self.date,
+            "session": self.session,
+            "time": self.time,
+            "summary": self.summary,
+            "decisions": list(self.decisions),
+            "artifacts": list(self.artifacts),
+            "open_threads": list(self.open_threads),
+        }
+        extra = {"project": self.project, "session_id": self.session_id, "through": self.through}
+        return fields | {name: value for name, value in extra.items() if value}
+
+
+def append_session(home: Path, line: SessionLine) -> Path:
+    """Add a session's line to the file of its day."""
+    path = PersonFiles(home).session_log(line.date)
+    append_record(path, line.record(), home=home)
+    return path
+
+
+def put_session(home: Path, line: SessionLine, *, written_before: str = "") -> str:
+    """Let a session have this line in the file of its day; one that grew is replaced. Returns its hash.
+
+    Lines of people and of other sessions stay as they are, and so does a line of ours that somebody changed:
+    `written_before` is the hash of what was written last.
+    """
+    made = json_line(line.record())
+    hashes = [written_before]
+
+    def change(text: str) -> str:
+        lines = text.splitlines(keepends=True)
+        place = next((place for place, raw in enumerate(lines) if _is_ours(raw, line.session_id)), None)
+        if place is not None and written_before and _hash(lines[place]) != written_before:
+            return text
+        hashes.append(_hash(made))
+        if place is None:
+            gap = "" if not text or text.endswith("\n") else "\n"
+            return f"{text}{gap}{made}"
+        return "".join([*lines[:place], made, *lines[place + 1 :]])
+
+    edit(PersonFiles(home).session_log(line.date), change, home=home)
+    return hashes[-1]
+
+
+def _hash(line: str) -> str:
+    return short(line.strip().encode("utf-8", "surrogatepass"), 6)
+
+
+def _is_ours(raw: str, session: str) -> bool:
+    """Whether a line was made from a session's record; only those say how far they tell."""
+    if '"through"' not in raw:
+        return False
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and value.get("session_id") == session and bool(value.get("through"))
+
+
+def recent_sessions(
+    home: Path, *, today: date, days: int = 3, project: str | None = None
+) -> tuple[list[SessionLine], list[Problem]]:
+    """The lines of the last days, newest first; of one project, if named, and of no project."""
+    lines: list[SessionLine] = []
+    problems: list[Problem] = []
+    for back in range(-1, days):  # a session logged in a zone ahead of this one is from tomorrow
+        path = PersonFiles(home).session_log(str(today - timedelta(days=back)))
+        records, faults = records_of(read_lines(path))
+        problems += faults
+        present = [session_line(value, path, number) for number, value in reversed(records)]
+        lines += [line for line in present if project is None or line.project in (project, "")]
+    return lines, problems
+
+
+def session_line(value: Mapping[str, Any], path: Path, number: int) -> SessionLine:
+    """The line that a record is."""
+    return SessionLine(
+        date=_text(value, "date") or path.stem,
+        session=_text(value, "session"),
+        time=_text(value, "time"),
+        summary=_text(value, "summary"),
+        decisions=_texts(value.get("decisions")),
+        artifacts=_texts(value.get("artifacts")),
+        open_threads=_texts(value.get("open_threads")),
+        project=_text(value, "project"),
+        session_id=_text(value, "session_id"),
+        through=_text(value, "through"),
+        path=path,
+        line=number,
+    )
+
+
+def _text(value: Mapping[str, Any], *keys: str) -> str:
+    """The first of these fields that holds a text."""
+    return next((text for key in keys if isinstance(text := value.get(key), str) and text), "")
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    """People and agents write a list, a text, or objects with their reason."""
+    texts = []
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, dict):
+            what, why = _text(item, "decision", "what", "text"), _text(item, "why", "rationale")
+            texts.append(f"{what} (why: {why})" if what and why else what or why)
+        elif isinstance(item, str):
+            texts.append(item)
+    return tuple(filter(None, texts))
+
+
+# --- reflections: patterns, insights and ideas of a person and their agents
+
+
+@dataclass(frozen=True, slots=True)
+class Reflection:
+    """One insight, and the line it stands on."""
+
+    type: str
+    content: str
+    date: str = ""
+    project: str = ""
+    line: int = 0
+    by_agent: bool = False
+
+    @property
+    def key(self) -> str:
+        """What tells it from the others of the file."""
+        return f"{self.type}:{self.content[:500]}"
+
+
+def memory_of_reflection(home: Path, item: Reflection) -> MemoryId:
+    """The memory that stands for a reflection in the store."""
+    return memory_id(f"file:{PersonFiles(home).reflections}:{item.key}")
+
+
+def add_reflection(
+    home: Path, type_: str, content: str, *, project: str, now: datetime, by_agent: bool = False
+) -> Reflection:
+    """Write one down."""
+    if type_ not in KINDS:
+        raise InvalidInput(f"unknown type {type_!r}: one of {', '.join(KINDS)}")
+    if not content.strip():
+        raise InvalidInput("a reflection needs a text")
+    made = Reflection(type_, " ".join(content.split()), f"{now:%Y-%m-%d}", project, by_agent=by_agent)
+    record = {"type": made.type, "content": made.content, "date": made.date, "project": made.project}
+    append_record(PersonFiles(home).reflections, record | ({"by": BY_AGENT} if by_agent else {}), home=home)
+    return made
+
+
+def reflections(home: Path) -> list[Reflection]:
+    """All of them, oldest first."""
+    records, _ = records_of(read_lines(PersonFiles(home).reflections))
+    return [item for number, value in records if (item := reflection(value, number))]
+
+
+def reflection(value: Mapping[str, Any], line: int) -> Reflection | None:
+    """The reflection of a record; an unknown type counts as a reflection, one without content is none."""
+    content, type_ = _text(value, "content"), _text(value, "type")
+    if not content.strip():
+        return None
+    by_agent = value.get("by") == BY_AGENT
+    type_ = type_ if type_ in KINDS else "reflection"
+    return Reflection(type_, content, _text(value, "date"), _text(value, "project"), line, by_agent)
