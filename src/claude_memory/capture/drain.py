@@ -56,7 +56,7 @@ def drain(
     home: Path, store: Store, settings: Settings, *, now: datetime, budget_seconds: float | None = None
 ) -> Drained:
     """Ingest what waits, oldest first, until nothing is left or the budget is spent."""
-    run = _Run(
+    run = _Drain(
         Spool(home),
         store,
         settings,
@@ -91,7 +91,7 @@ def drain(
 
 
 @dataclass(slots=True)
-class _Run:
+class _Drain:
     """One drain's state: what it did, what it will not try again, which projects it knows."""
 
     spool: Spool

@@ -21,14 +21,8 @@ _PRIVATE = (
     *(".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".git-credentials", ".htpasswd", ".dockercfg"),
     *("kubeconfig", "kubeconfig.*", "*.kubeconfig", "*.ovpn", "*.keytab", "*.p8", "*.agekey", "master.key"),
     *(".my.cnf", ".mylogin.cnf", ".vault-token", ".boto", ".s3cfg", ".databrickscfg", ".terraformrc"),
-    *(
-        "application_default_credentials.json",
-        "oauth_creds.json",
-        "kaggle.json",
-        "rclone.conf",
-        ".yarnrc.yml",
-    ),
-    *(".*_history", "local.settings.json", "wp-config.php"),
+    *("application_default_credentials.json", "oauth_creds.json", "kaggle.json", "rclone.conf"),
+    *(".yarnrc.yml", ".*_history", "local.settings.json", "wp-config.php"),
 )
 _PRIVATE_ENDINGS = (
     *(".claude/setup.md", ".kube/config", ".docker/config.json", ".config/gh/hosts.yml", ".codex/auth.json"),
@@ -77,7 +71,7 @@ _OWN_COMMAND = re.compile(r"(?:^|[\s;|&/])claude-memory\s+(?:search|show|timelin
 def withhold(payload: Mapping[str, Any], exclude: Sequence[str] = ()) -> dict[str, Any]:
     """The payload without the content of private or excluded files."""
     cwd = payload.get("cwd")
-    if isinstance(cwd, str) and exclude and matches(cwd, tuple(exclude)):
+    if isinstance(cwd, str) and matches(cwd, exclude):
         return {key: value for key, value in payload.items() if key in _IDENTIFYING}
     kept = _walk(payload, exclude)
     return kept if isinstance(kept, dict) else {}
@@ -92,7 +86,7 @@ def is_private(name: str, exclude: Sequence[str] = ()) -> bool:
 def _is_private(name: str, exclude: tuple[str, ...]) -> bool:
     path = name.replace("\\", "/").rstrip("/")
     base = path.rsplit("/", 1)[-1].lower()
-    if exclude and matches(path, exclude):
+    if matches(path, exclude):
         return True
     if _PUBLIC_NAME.match(base):
         return False
@@ -215,89 +209,54 @@ def _is_own(call: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
     return any(_OWN_COMMAND.search(str(given.get(key, ""))) for key in _COMMAND_KEYS)
 
 
+# --- patterns of names that are excluded: globs, run by an engine that is linear in any text
+
 LONGEST_COMMAND = 65_536  # characters that are looked through for names
 LONGEST_PATH = 4_096  # what no system opens names no file
-_TOGETHER = 16  # patterns in one expression: more would outgrow what the engine keeps of its states
+_GLOB = re.compile(r"(\*+)|(\?)|\[(!?+)(.[^\]]*)\]|(.)", re.DOTALL)
 
 
-def matches(path: str, patterns: tuple[str, ...]) -> bool:
+def matches(path: str, patterns: Sequence[str]) -> bool:
     """Whether one of the patterns means the path, a part at its end, or a folder it lies in."""
     plain = _plain(path)
     if len(plain) > LONGEST_PATH:
         return False
-    return any(expression.fullmatch(plain) is not None for expression in _compiled(patterns))
+    return any(found.fullmatch(plain) is not None for found in map(_compiled, patterns) if found)
 
 
-@lru_cache(maxsize=64)
-def _compiled(patterns: tuple[str, ...]) -> tuple[Any, ...]:
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> Any:
+    """The pattern for the engine; None for what means nothing, such as a range that runs backwards."""
     import re2
 
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True
-    found: list[Any] = []
-    wanted = [_expression(_plain(pattern)) for pattern in patterns]
-    for start in range(0, len(wanted), _TOGETHER):
-        some = wanted[start : start + _TOGETHER]
-        together = _engine("|".join(some), options)
-        found += [together] if together else map(_engine, some, [options] * len(some))
-    return tuple(expression for expression in found if expression is not None)
-
-
-def _engine(expression: str, options: Any) -> Any:
-    """None for what means nothing, such as a range that runs backwards."""
-    import re2
-
+    glob = _plain(pattern)
+    inner = _GLOB.sub(_translated, glob)
+    if glob.startswith("/"):
+        below = _GLOB.sub(_translated, glob.lstrip("/"))
+        expression = f"(?:{inner})(?:/.*)?|.*/(?:{inner})|.*/(?:{below})/.*"
+    else:
+        expression = f"(?:.*/)?(?:{inner})(?:/.*)?"
     try:
         return re2.compile("(?s)" + expression, options)
     except re2.error:
         return None
 
 
-def _expression(pattern: str) -> str:
-    inner = _translated(pattern)
-    if not pattern.startswith("/"):
-        return f"(?:.*/)?(?:{inner})(?:/.*)?"
-    return f"(?:{inner})(?:/.*)?|.*/(?:{inner})|.*/(?:{_translated(pattern.lstrip('/'))})/.*"
-
-
-def _translated(pattern: str) -> str:
-    """A glob in the engine's words."""
-    parts, place = [], 0
-    while place < len(pattern):
-        character = pattern[place]
-        end = _end_of_set(pattern, place) if character == "[" else 0
-        if end:
-            parts.append(_set(pattern[place + 1 : end]))
-        elif character == "*":
-            if parts[-1:] != [".*"]:
-                parts.append(".*")
-        else:
-            parts.append("." if character == "?" else _literal(character))
-        place = end + 1 if end else place + 1
-    return "".join(parts)
-
-
-def _end_of_set(pattern: str, start: int) -> int:
-    """Where a set that opens here closes; 0 if it does not, and the bracket stands for itself."""
-    first = start + 1
-    if pattern[first : first + 1] == "!":
-        first += 1
-    return max(pattern.find("]", first + 1), 0)
-
-
-def _set(members: str) -> str:
-    negated = members.startswith("!")
-    kept = "".join(character if character == "-" else _literal(character) for character in members[negated:])
-    return f"[{'^' if negated else ''}{kept}]"
+def _translated(piece: re.Match[str]) -> str:
+    if piece[1] or piece[2]:
+        return ".*" if piece[1] else "."
+    if piece[5]:
+        return _literal(piece[5])
+    members = "".join(member if member == "-" else _literal(member) for member in piece[4])
+    return f"[{'^' if piece[3] else ''}{members}]"
 
 
 def _literal(character: str) -> str:
-    return (
-        character
-        if character.isalnum() or character in "/_ " or ord(character) > 127
-        else f"\\x{ord(character):02x}"
-    )
+    plain = character.isalnum() or character in "/_ " or ord(character) > 127
+    return character if plain else f"\\x{ord(character):02x}"
 
 
 def _plain(text: str) -> str:

@@ -86,7 +86,7 @@ def import_history(
     busy = "another import is running; it goes on where it is"
     # The one in a drain's slack is short, and worth waiting for.
     with held(lock, wait_seconds=request.wait_seconds, conflict=busy):
-        run = _Run(store, settings, request, progress)
+        run = _Import(store, settings, request, progress)
         run.all()
         memories = understand(run.late) if understand is not None else 0
         waiting = len(store.archive.waiting(WAITING_COUNTED)) if understand is not None else 0
@@ -122,7 +122,7 @@ def _named(path: Path, agent: str | None) -> Iterable[SourceFile]:
     return found
 
 
-class _Run:
+class _Import:
     """One import's state."""
 
     def __init__(

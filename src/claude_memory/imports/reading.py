@@ -94,7 +94,7 @@ class Batch:
 
 def batches(task: Task, settings: Settings) -> Iterator[Batch]:
     """The source's batches; a file that cannot be read gives one that says so and holds nothing."""
-    run = _Run(task, settings)
+    run = _Reading(task, settings)
     try:
         yield from run.whole() if sources.is_whole(task.source) else run.streamed()
     except (OSError, EOFError, ValueError) as fault:
@@ -110,7 +110,7 @@ def _reason(fault: Exception) -> str:
     return " ".join(str(fault).split())[:_REASON_CHARACTERS] or type(fault).__name__
 
 
-class _Run:
+class _Reading:
     """One source on its way: what was read since the last batch, and how often something could not be."""
 
     def __init__(self, task: Task, settings: Settings) -> None:
