@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.redact import kept
-from claude_memory.tasks import chain, checking, copies, markdown, names, views
+from claude_memory.tasks import chain, markdown, names, views
 from claude_memory.tasks.book import TaskBook, WorkflowEnforcer
 from claude_memory.tasks.model import (
     Entry,
@@ -32,9 +32,6 @@ from claude_memory.tasks.storage import Storage, storage_for
 
 if TYPE_CHECKING:
     from claude_memory.tasks.cleanup import Cleanup
-
-_WHOLE_BYTES = 128 * 1024  # a longer record is read at its ends only
-_END_BYTES = 64 * 1024
 
 
 class MemoryAPI:
@@ -93,9 +90,9 @@ class MemoryAPI:
                 if before.text.rstrip("\n") == text:
                     return path
                 created = markdown.moment(before.fields.get("created")) or created
-                copies.copy(self.storage, markdown.keep_version(path))
+                self.storage.copy(markdown.keep_version(path))
             head = _front_matter(record, Part.SCRATCHPAD, by, created)
-            copies.write(self.storage, path, head + markdown.encoded(f"\n{text}\n"))
+            self.storage.write(path, head + markdown.encoded(f"\n{text}\n"))
         return path
 
     def get_scratchpad(self, task: str, *, session: str | None = None) -> str | None:
@@ -125,7 +122,7 @@ class MemoryAPI:
             added, tail = chain.continued(chain.start(head), text, now=None)
             markdown.write(path, head + added, mode=self.storage.read_only)
             chain.write_head(path, tail)
-            copies.copy(self.storage, path)
+            self.storage.copy(path)
         return path
 
     def amend_plan(self, task: str, why: str, content: str = "", *, session: str | None = None) -> Path:
@@ -170,12 +167,13 @@ class MemoryAPI:
         return path
 
     def _append(self, path: Path, text: str, marks: Sequence[str]) -> None:
-        copies.note_foreign(self.storage, path)
+        self.storage.note_foreign(path)
         # The time is taken under the lock: the order of entries is the order of their times.
-        added, tail = chain.continued(_tail(path), text, now=datetime.now(UTC), by=self.by, marks=marks)
+        tail, now = chain.tail_in(path), datetime.now(UTC)
+        added, tail = chain.continued(tail, text, now=now, by=self.by, marks=marks)
         markdown.append(path, added)
         chain.write_head(path, tail)
-        copies.extend(self.storage, path, added)
+        self.storage.copy(path)
 
     def get_progress(self, task: str, *, session: str | None = None) -> list[Entry]:
         """All entries, in order."""
@@ -200,7 +198,7 @@ class MemoryAPI:
             unplanned_entries=sum(entry.unplanned for entry in progress),
             amendments=max(0, len(book.entries(task, Part.PLAN, owner)) - 1),
             last_entry=progress[-1] if progress else None,
-            problems=tuple(checking.verify(book, task, owner)),
+            problems=tuple(book.verify(task, owner)),
             next_step=next_step(summary.name, {file.part for file in summary.files}),
         )
 
@@ -230,19 +228,19 @@ class MemoryAPI:
 
     def verify(self, task: str | None = None) -> list[Problem]:
         """Plans and entries that were changed after they were written."""
-        return checking.verify(self.memory_manager, task)
+        return self.memory_manager.verify(task)
 
     def problems(self) -> list[Problem]:
         """Like `verify` for all tasks, but files unchanged since they were found whole are not read."""
-        return checking.changed(self.memory_manager)
+        return self.memory_manager.problems()
 
     def lost_files(self) -> list[Path]:
         """Task files that are gone from the project but kept in the home."""
-        return copies.missing(self.storage)
+        return self.storage.missing()
 
     def recover(self) -> list[Path]:
         """Bring such files back. A project folder that was gone is made again: open a new MemoryAPI."""
-        return copies.recover(self.storage)
+        return self.storage.recover()
 
     def plan_cleanup(self, days: int, *, now: datetime) -> Cleanup:
         """Which sessions were untouched for so long, and which lock files are idle."""
@@ -285,18 +283,6 @@ def _front_matter(
         "by": names.signature(by),
     }
     return markdown.front_matter(fields | ({"marks": ", ".join(marks)} if marks else {}))
-
-
-def _tail(path: Path) -> chain.Tail:
-    size = path.stat().st_size
-    if size > _WHOLE_BYTES:
-        with path.open("rb") as handle:
-            handle.seek(size - _END_BYTES)
-            end = handle.read()
-        if len(chain.entries(end)[0]) > 1:
-            return chain.tail_of(b"", end)
-    document = markdown.read(path)
-    return chain.tail_of(document.head, document.body)
 
 
 def _planned(task: str, path: Path) -> Conflict:

@@ -1,24 +1,27 @@
-"""The tasks of one project: found by name in every session, listed from folder listings alone.
+"""The tasks of one project: found by name in every session, listed from folder listings alone, and checked.
 
 Published as `MemoryAPI.memory_manager`. Reads and locates; what changes a document is in `api`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import string
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from claude_memory.errors import Conflict, InvalidInput, NotFound
-from claude_memory.tasks import chain, copies, markdown, names
+from claude_memory.errors import Conflict, InvalidInput, MemoryFault, NotFound
+from claude_memory.tasks import chain, markdown, names
 from claude_memory.tasks.model import (
     Entry,
     Part,
     Phase,
+    Problem,
     Session,
     TaskFile,
     TaskRecord,
@@ -29,11 +32,13 @@ from claude_memory.tasks.model import (
     phase_of,
 )
 from claude_memory.tasks.session_files import SessionManager, changing
-from claude_memory.tasks.storage import Storage, held
+from claude_memory.tasks.storage import Storage
 
 DEFAULT_PATTERN = "{task}-{session}-{phase}.md"
 _FIELDS = {"task", "session", "timestamp", "phase"}
 _PATTERN_KEY = "task_file_pattern"
+_CACHE = Path(".cache") / "verified.json"
+_SEALED = (Part.PLAN, Part.PROGRESS)
 
 
 class TaskBook:
@@ -57,10 +62,13 @@ class TaskBook:
             return found
         import difflib
 
-        known = {task for owner in self.sessions.list_sessions() for task in owner.tasks}
+        known = {record.name for record in self._records()}
         near = difflib.get_close_matches(name, known, n=3)
         hint = f"did you mean {', '.join(near)}?" if near else "`claude-memory status` lists all"
         raise NotFound(f"no task {name!r} in this project; {hint}")
+
+    def _records(self) -> Iterator[TaskRecord]:
+        return (record for session in self.sessions.pieces() for record in session.tasks.values())
 
     def parts(self, name: str, session: str | None = None) -> set[Part]:
         """Which documents of a task are there."""
@@ -79,13 +87,9 @@ class TaskBook:
             self.storage.inside(markdown.history_of(path))
         return path
 
-    def lock_path(self, record: TaskRecord) -> Path:
-        """The file of the task's own lock."""
-        return self.storage.inside(record.folder / ".locks" / f"task-{record.stem}.lock")
-
     def lock(self, record: TaskRecord) -> AbstractContextManager[None]:
         """The task's own lock."""
-        return held(self.lock_path(record))
+        return self.storage.lock(_lock_name(record), folder=record.folder)
 
     def begin(self, name: str, part: Part, session: str | None = None) -> tuple[TaskRecord, Path]:
         """The task, with the document entered in its session's index, and where that stands."""
@@ -95,7 +99,7 @@ class TaskBook:
         record = self.locate(name, session)
         if record is None:
             # Of many who begin the same task at once, in whatever sessions, one makes it and all use it.
-            with held(self.storage.inside(self.storage.ensure() / ".locks" / "new-task.lock")):
+            with self.storage.lock("new-task.lock"):
                 record = self.locate(name, session)
                 record = record or self._entered(self.sessions.home_for_new(session), name, part)
         if part not in record.files:
@@ -114,6 +118,19 @@ class TaskBook:
                 record = replace(record, files={**record.files, part: file})
             tasks[name] = record
         return record
+
+    def _file_name(self, session: Session, record: TaskRecord, part: Part) -> str:
+        file = self.file_pattern.format(
+            task=record.stem,
+            session=names.stem(session.short_id or "session"),
+            timestamp=datetime.now(UTC).strftime("%Y%m%dT%H%M%S"),
+            phase=part.value,
+        )
+        if not (session.folder / "tasks" / file).exists():
+            return file
+        return f"{file.removesuffix('.md')}~{names.digest(record.name)}.md"
+
+    # --- what is there
 
     def summaries(self, session: str | None = None) -> list[TaskSummary]:
         """All tasks, or those of one session, last changed first."""
@@ -161,6 +178,54 @@ class TaskBook:
         begun = Part.SCRATCHPAD in record.files
         return markdown.versions(self.checked_path(record, Part.SCRATCHPAD)) if begun else []
 
+    # --- plans and past entries that were changed after they were written
+
+    def verify(self, task: str | None = None, session: str | None = None) -> list[Problem]:
+        """Check one task, or all, in full."""
+        records = self._records() if task is None else [self.find(task, session)]
+        return [problem for record in records for part in _SEALED for problem in self._problems(record, part)]
+
+    def problems(self) -> list[Problem]:
+        """Problems of all tasks; a document unchanged since it was last found whole is not read again."""
+        cached = markdown.read_json(self.storage.folder / _CACHE)
+        whole: dict[str, list[int]] = {}
+        problems: list[Problem] = []
+        every = ((record, part) for record in self._records() for part in _SEALED if part in record.files)
+        for record, part in every:
+            path = record.path(part)
+            try:
+                status = path.lstat()
+                mark = [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+            except OSError:
+                mark = []
+            wrong = [] if mark and cached.get(str(path)) == mark else self._problems(record, part)
+            problems += wrong
+            if mark and not wrong:
+                whole[str(path)] = mark
+        if whole != cached:
+            with contextlib.suppress(OSError, MemoryFault):  # a cache: the next status reads more
+                target = self.storage.inside(self.storage.ensure() / _CACHE)
+                markdown.write(target, json.dumps(whole).encode())
+        return problems
+
+    def _problems(self, record: TaskRecord, part: Part) -> list[Problem]:
+        if part not in record.files:
+            return []
+        path = record.path(part)
+        try:
+            self.storage.inside(path)
+            wrong = _faults(path)
+            if wrong and (record.folder / ".locks" / _lock_name(record)).exists():
+                with self.lock(record):  # an append under way is not a fault
+                    wrong = _faults(path)
+        except FileNotFoundError:
+            wrong = [f"the {part} was removed"] if chain.read_head(path) is not None else []
+        except (OSError, MemoryFault) as fault:
+            return [Problem(record.name, record.session_id, path, f"cannot be read: {fault}", tampered=False)]
+        return [Problem(record.name, record.session_id, path, message) for message in wrong]
+
+    # --- how new documents are named
+
     @property
     def file_pattern(self) -> str:
         """How new documents are named."""
@@ -172,22 +237,21 @@ class TaskBook:
     def set_file_pattern(self, pattern: str) -> None:
         """Name new documents after a pattern of {task}, {session}, {timestamp} and {phase}."""
         config = {**self._config(), _PATTERN_KEY: _checked_pattern(pattern)}
-        target = self.storage.inside(self.storage.ensure() / "config.json")
-        copies.write(self.storage, target, markdown.encoded(json.dumps(config, indent=2) + "\n"))
+        content = markdown.encoded(json.dumps(config, indent=2) + "\n")
+        self.storage.write(self.storage.ensure() / "config.json", content)
 
     def _config(self) -> dict[str, object]:
         return markdown.read_json(self.storage.folder / "config.json")
 
-    def _file_name(self, session: Session, record: TaskRecord, part: Part) -> str:
-        file = self.file_pattern.format(
-            task=record.stem,
-            session=names.stem(session.short_id or "session"),
-            timestamp=datetime.now(UTC).strftime("%Y%m%dT%H%M%S"),
-            phase=part.value,
-        )
-        if not (session.folder / "tasks" / file).exists():
-            return file
-        return f"{file.removesuffix('.md')}~{names.digest(record.name)}.md"
+
+def _lock_name(record: TaskRecord) -> str:
+    return f"task-{record.stem}.lock"
+
+
+def _faults(path: Path) -> list[str]:
+    end = chain.read_head(path)  # first: a record may grow, but never shrink, meanwhile
+    document = markdown.read(path)
+    return chain.faults(document.head, document.body, end)
 
 
 def _listing(folder: Path) -> dict[str, os.stat_result]:

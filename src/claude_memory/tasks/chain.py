@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from claude_memory.platform.files import private_folder
-from claude_memory.tasks.markdown import NO_FOLLOW, encoded, moment, stamp
+from claude_memory.tasks.markdown import NO_FOLLOW, encoded, moment, read, stamp
 from claude_memory.tasks.model import Entry
 
 UNSEALED = "unsealed"  # text found without a seal: a write a crash cut short, or an edit by hand
@@ -24,6 +24,7 @@ _LOOKALIKE = re.compile(r"^(&(?:amp;)*lt;|<)(!-- entry \d)", re.MULTILINE)
 _ESCAPED = re.compile(r"^&((?:amp;)*)lt;(!-- entry \d)", re.MULTILINE)
 _HEADING = re.compile(r"^## (\d{4}-\d\d-\d\dT[\d:.]+Z) · ([^\n]*?)(?: \[([^\]\n]*)\])?$")
 _TICK = timedelta(microseconds=1)
+_END_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,19 @@ def tail_of(head: bytes, body: bytes) -> Tail:
     last, before = seals[-1], seals[-2].end() if len(seals) > 1 else 0
     sealed = Sealed(int(last.group(1)), last.group(2).decode(), body[before : last.start()])
     return Tail(sealed.number, sealed.seal, sealed.entry.time, body[last.end() :])
+
+
+def tail_in(path: Path) -> Tail:
+    """The end of the chain in a document; of a long one, only its last part is read."""
+    size = path.stat().st_size
+    if size > 2 * _END_BYTES:
+        with path.open("rb") as handle:
+            handle.seek(size - _END_BYTES)
+            end = handle.read()
+        if len(entries(end)[0]) > 1:
+            return tail_of(b"", end)
+    document = read(path)
+    return tail_of(document.head, document.body)
 
 
 def continued(

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from claude_memory.errors import Conflict, InvalidInput
 from claude_memory.platform import files, locks
-from claude_memory.tasks import copies, markdown
+from claude_memory.tasks import markdown
 from claude_memory.tasks.model import Session
 from claude_memory.tasks.session_files import SessionManager
 from claude_memory.tasks.storage import held
@@ -67,13 +67,12 @@ def restore(sessions: SessionManager, named: str) -> Session:
         shutil.rmtree(half, ignore_errors=True)
         for item in wanted:
             inner = half.joinpath(*PurePosixPath(item.filename).parts[1:])
-            mode = storage.read_only if inner.name.endswith("plan.md") else files.FILE_MODE
-            markdown.write(inner, archive.read(item), mode=mode)
+            markdown.write(inner, archive.read(item), mode=storage.mode_of(inner))
     half.rename(target)  # whole from the first moment anybody sees it
-    if copies.is_copied(storage, path):  # else the archive came with a clone, and so did what is in it
+    if storage.is_copied(path):  # else the archive came with a clone, and so did what is in it
         for inner in sorted(target.rglob("*.*")):
-            copies.copy(storage, inner)
-    copies.forget(storage, path)
+            storage.copy(inner)
+    storage.forget(path)
     path.unlink()
     return sessions.get_session(target.name)
 
@@ -118,8 +117,8 @@ def _archived(sessions: SessionManager, session: Session, now: datetime) -> Path
                 archive_file.write(path, session.folder.name / path.relative_to(moved))
     os.replace(temporary, target)  # The archive is whole before anything is removed.
     files.sync_folder(archive)
-    copies.copy(storage, target)
-    copies.forget(storage, session.folder)
+    storage.copy(target)
+    storage.forget(session.folder)
     for path in documents:
         path.chmod(files.FILE_MODE)  # plans are read-only, which stops some systems
     shutil.rmtree(moved)

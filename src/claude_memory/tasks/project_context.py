@@ -14,9 +14,9 @@ from typing import Any
 
 from claude_memory.errors import InvalidInput
 from claude_memory.redact import kept_document
-from claude_memory.tasks import copies, markdown
+from claude_memory.tasks import markdown
 from claude_memory.tasks.detection import Facts, detect
-from claude_memory.tasks.storage import Storage, held
+from claude_memory.tasks.storage import Storage
 
 _FILE = "project-context.json"
 _FORMAT = 1
@@ -80,14 +80,13 @@ class ContextKeeper:
         return self._written(detect(self.storage.root), entries)
 
     def _written(self, facts: Facts, changes: Mapping[str, Any]) -> ProjectContext:
-        target = self.storage.inside(self.storage.ensure() / _FILE)
-        with held(self.storage.inside(self.storage.folder / ".locks" / "project-context.lock")):
+        with self.storage.lock("project-context.lock"):
             wanted = {**self._document()[1], **changes}
             custom = {str(key): value for key, value in wanted.items() if value is not None}
             now = markdown.stamp(datetime.now(UTC))
             context = ProjectContext(facts, custom, str(self.storage.root), now)
             content = json.dumps(kept_document(context.as_json()), ensure_ascii=False, indent=2) + "\n"
-            copies.write(self.storage, target, markdown.encoded(content))
+            self.storage.write(self.storage.folder / _FILE, markdown.encoded(content))
         return context
 
     def _document(self) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -19,9 +19,9 @@ from typing import Any
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.platform import files
 from claude_memory.redact import kept
-from claude_memory.tasks import copies, markdown, names
+from claude_memory.tasks import markdown, names
 from claude_memory.tasks.model import Part, Session, TaskRecord
-from claude_memory.tasks.storage import Storage, held, storage_for
+from claude_memory.tasks.storage import Storage, storage_for
 from claude_memory.text.ids import meant
 
 ENVIRONMENT = ("CLAUDE_MEMORY_SESSION", "CLAUDE_SESSION_ID")
@@ -82,7 +82,7 @@ class SessionManager:
         wanted = self.current_id()
         if wanted is not None:
             return self.named(wanted)
-        with held(self.storage.inside(self.storage.ensure() / ".locks" / "first-session.lock")):
+        with self.storage.lock("first-session.lock"):
             wanted = self.current_id()  # of many who find none at once, one makes it
             return self.named(wanted) if wanted is not None else self.start_session()
 
@@ -122,7 +122,7 @@ class SessionManager:
     def _made(self, session_id: str, name: str) -> Session:
         folder = self.storage.inside(self.storage.ensure() / "sessions" / names.folder_name(session_id))
         files.private_folder(folder / "tasks")
-        with held(self.storage.inside(folder / ".locks" / "session.lock")):
+        with self.storage.lock("session.lock", folder=folder):
             if not (folder / "session.json").exists():
                 _write(self.storage, Session(session_id, kept(name), datetime.now(UTC), self.by, folder))
         return read_session(self.storage, folder)
@@ -130,8 +130,7 @@ class SessionManager:
     def switch_to_session(self, session_id: str, *, create: bool = True) -> Session:
         """Make a session the project's default; an unknown id begins one unless told otherwise."""
         session = self.named(session_id) if create else self.get_session(session_id)
-        target = self.storage.inside(self.storage.ensure() / _DEFAULT)
-        copies.write(self.storage, target, markdown.encoded(session.session_id + "\n"))
+        self.storage.write(self.storage.ensure() / _DEFAULT, markdown.encoded(session.session_id + "\n"))
         self._chosen = session.session_id
         return session
 
@@ -177,7 +176,7 @@ def read_session(storage: Storage, folder: Path) -> Session:
 @contextmanager
 def changing(storage: Storage, session: Session) -> Iterator[dict[str, TaskRecord]]:
     """The session's tasks under its lock, to be changed; written when the block ends well."""
-    with held(storage.inside(session.folder / ".locks" / "session.lock")):
+    with storage.lock("session.lock", folder=session.folder):
         fresh = read_session(storage, session.folder)
         tasks = dict(fresh.tasks)
         yield tasks
@@ -202,7 +201,7 @@ def _write(storage: Storage, session: Session) -> None:
         },
     }
     raw = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
-    copies.write(storage, session.folder / "session.json", markdown.encoded(raw))
+    storage.write(session.folder / "session.json", markdown.encoded(raw))
 
 
 def _from_index(folder: Path) -> Session:

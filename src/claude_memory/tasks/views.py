@@ -15,13 +15,12 @@ from typing import Any
 
 from claude_memory.errors import InvalidInput, MemoryFault
 from claude_memory.model import Kind, NewMemory, Trust
-from claude_memory.tasks import checking, copies
 from claude_memory.tasks.book import TaskBook
 from claude_memory.tasks.markdown import stamp
 from claude_memory.tasks.model import Entry, Part, Phase, TaskFile, TaskSummary
 from claude_memory.tasks.names import is_person
 from claude_memory.tasks.session_files import SessionManager
-from claude_memory.tasks.storage import Storage
+from claude_memory.tasks.storage import Storage, digest
 from claude_memory.text.quotation import named
 
 CHARACTERS_PER_TOKEN = 4
@@ -139,7 +138,7 @@ def _collected(book: TaskBook, task: str, session: str | None = None) -> dict[st
         "plan": plan[0].text if plan else None,
         "amendments": [_entry(entry) for entry in plan[1:]],
         "progress": [_entry(entry) for entry in book.entries(task, Part.PROGRESS, owner)],
-        "problems": [str(problem) for problem in checking.verify(book, task, owner)],
+        "problems": [str(problem) for problem in book.verify(task, owner)],
     }
 
 
@@ -200,7 +199,7 @@ def texts(storage: Storage, *, since: datetime | None = None) -> Iterator[NewMem
 
 
 def _of_file(book: TaskBook, task: TaskSummary, file: TaskFile) -> Iterator[NewMemory]:
-    own = copies.own_texts(book.storage, file.path)
+    own = book.storage.own_texts(file.path)
     session, part = task.session_id, file.part
     entries = book.entries(task.name, part, session)
     if part is Part.SCRATCHPAD and (document := book.document(task.name, part, session)):
@@ -224,6 +223,6 @@ def _of_file(book: TaskBook, task: TaskSummary, file: TaskFile) -> Iterator[NewM
 
 def _trust(entry: Entry, own: frozenset[str] | None) -> Trust:
     """A text that was not written on this machine came with a clone, whatever name it is signed with."""
-    if own is not None and copies.digest(entry.text) not in own:
+    if own is not None and digest(entry.text) not in own:
         return Trust.IMPORTED
     return Trust.USER if is_person(entry.by) else Trust.AGENT
