@@ -20,7 +20,7 @@ import os
 import re
 import secrets
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -31,7 +31,7 @@ from claude_memory.backup.archive import BackupReport, damage_named, reported
 from claude_memory.backup.backup import staged
 from claude_memory.backup.home_state import home_id
 from claude_memory.backup.locations import BackupPlace, place_at
-from claude_memory.backup.manifest import MAX_MANIFEST_BYTES, Entry, Manifest, decode
+from claude_memory.backup.manifest import DATABASE, MAX_MANIFEST_BYTES, Entry, Manifest, decode
 from claude_memory.backup.sealing import Seal, seal_for
 from claude_memory.errors import Conflict, NotFound, StoreCorrupt, StoreFault
 from claude_memory.platform.files import FILE_MODE, private_folder, sync_file
@@ -46,17 +46,19 @@ _TIME = "%Y%m%dT%H%M%SZ"
 _ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
-# A page of the database, or a few: a conversation changes single pages all over it. Larger files get larger
-# chunks, so that what must be held in memory while hashing stays bounded.
-_SIZES = ((512 << 20, 4 << 10), (2 << 30, 8 << 10))
+# A page of the database, or a few: a conversation changes single pages all over it. Large databases and other
+# files, which grow at their end, get larger chunks: what a push holds in memory is an id for each.
+_PAGES = ((512 << 20, 4 << 10), (2 << 30, 8 << 10))
 _LARGEST = 32 << 10
+_MOST_CHUNKS = PACK_BYTES  # of one pack: none is empty
 
 Run = tuple[int, int, int]  # number of the pack in its head, first chunk, how many
 
 
-def chunk_bytes(file_size: int) -> int:
+def chunk_bytes(entry: Entry) -> int:
     """How long the chunks of a file are."""
-    return next((length for most, length in _SIZES if file_size <= most), _LARGEST)
+    pages = _PAGES if entry.path == DATABASE else ()
+    return next((length for most, length in pages if entry.size <= most), _LARGEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +207,7 @@ class Vault:
         packer = _Packer(self, head, self._taken_over(base, staging, manifest) if base else {})
         for entry in manifest.files:
             with (staging / entry.path).open("rb") as source:
-                places = [packer.place(piece) for piece in _pieces(source, entry.size)]
-            packer.files[entry.path] = places
+                head.files[entry.path] = _runs(map(packer.place, _pieces(source, entry)))
         packer.finish()
         content = self.seal.close(_packed(head.encode()))
         # The head is the commit: before it the place holds the backups it held.
@@ -308,7 +309,7 @@ class PlaceSource:
 
     def _placed(self, entry: Entry) -> Iterator[tuple[int, Run]]:
         """The runs of a file with the byte where each begins."""
-        step, number = chunk_bytes(entry.size), 0
+        step, number = chunk_bytes(entry), 0
         for run in self._head.files[entry.path]:
             yield number * step, run
             number += run[2]
@@ -333,10 +334,9 @@ class _Packer:
 
     def __init__(self, vault: Vault, head: Head, known: dict[bytes, tuple[Pack, int]]) -> None:
         self.sent = 0
-        self.files: dict[str, list[tuple[int, int]]] = {}  # for each chunk its pack and its number there
         self._vault, self._head, self._known = vault, head, known
         self._numbers: dict[Pack, int] = {}
-        self._new: dict[bytes, tuple[int, int]] = {}
+        self._new: dict[bytes, int] = {}  # pack and number in one: there are hundreds of thousands
         self._waiting: list[bytes] = []
         self._ids: list[bytes] = []
         self._length = 0
@@ -349,20 +349,18 @@ class _Packer:
             pack, number = self._known[id_]
             return self._number(pack), number
         if id_ not in self._new:
-            self._new[id_] = (self._opened(), len(self._waiting))
+            self._new[id_] = self._opened() * _MOST_CHUNKS + len(self._waiting)
             self._waiting.append(piece)
             self._ids.append(id_)
             self._length += len(piece)
             if self._length >= PACK_BYTES:
                 self._close()
-            return self._new[id_]
-        return self._new[id_]
+        return divmod(self._new[id_], _MOST_CHUNKS)
 
     def finish(self) -> None:
-        """Write what waits, and tell the head where everything is."""
+        """Write what waits."""
         if self._waiting:
             self._close()
-        self._head.files = {name: _runs(places) for name, places in self.files.items()}
 
     def _number(self, pack: Pack) -> int:
         if pack not in self._numbers:
@@ -385,7 +383,7 @@ class _Packer:
         self._waiting, self._ids, self._length, self._open = [], [], 0, -1
 
 
-def _runs(places: list[tuple[int, int]]) -> list[Run]:
+def _runs(places: Iterable[tuple[int, int]]) -> list[Run]:
     """Neighbours in a file that are neighbours in a pack, as one."""
     runs: list[Run] = []
     for pack, number in places:
@@ -396,8 +394,8 @@ def _runs(places: list[tuple[int, int]]) -> list[Run]:
     return runs
 
 
-def _pieces(source: IO[bytes], size: int) -> Iterator[bytes]:
-    step = chunk_bytes(size)
+def _pieces(source: IO[bytes], entry: Entry) -> Iterator[bytes]:
+    step = chunk_bytes(entry)
     return iter(lambda: source.read(step), b"")
 
 
@@ -405,7 +403,7 @@ def _ids(staging: Path, manifest: Manifest) -> set[bytes]:
     found: set[bytes] = set()
     for entry in manifest.files:
         with (staging / entry.path).open("rb") as source:
-            found.update(map(_digest, _pieces(source, entry.size)))
+            found.update(map(_digest, _pieces(source, entry)))
     return found
 
 

@@ -187,7 +187,7 @@ def _memory(
     """An exchange or a record holds an agent's words as well as a person's, so it is the agent's."""
     from_here = {"source": source, "agent": conversation.agent, "conversation": conversation.session}
     return StoredMemory(
-        memory_id(f"{source}:{conversation.project}:{key}"),
+        memory_id(f"{source}:{key}"),  # the same in every home, whatever project a person moves it to
         conversation.project,
         kind,
         *texts,
@@ -287,8 +287,7 @@ def kin(store: Store, asked: Sequence[StoredMemory]) -> list[StoredMemory]:
 def records_with(store: Store, ids: Sequence[MemoryId]) -> list[MemoryId]:
     """The records of the sessions that these were understood from: they tell of them, and are made anew."""
     found = store.memories.find(SearchScope(None), _ALL, ids=ids)
-    named = ((memory.project, session) for memory in found for session, _, _ in places_of(memory))
-    return [memory_id(f"session:{project}:{session}") for project, session in named]
+    return [memory_id(f"session:{session}") for memory in found for session, _, _ in places_of(memory)]
 
 
 def _meet(one: tuple[str, int, int], other: tuple[str, int, int]) -> bool:

@@ -49,8 +49,7 @@ class Revision:
         title = self.title
         if title is None and self.body and old.title == title_of(old.body):  # nobody gave it a title
             title = title_of(self.body)
-        why = {"revised": clean(self.reason)} if self.reason else {}
-        return replace(
+        changed = replace(
             old,
             body=clean(self.body) if self.body is not None else old.body,
             title=clean(title)[:200] if title is not None else old.title,
@@ -58,9 +57,12 @@ class Revision:
             topics=tuple(map(clean, self.topics)) if self.topics is not None else old.topics,
             files=tuple(map(clean, self.files)) if self.files is not None else old.files,
             pinned=self.pinned if self.pinned is not None else old.pinned,
-            provenance={**old.provenance, BY_HAND: True, **why},
             trust=speaker if self.body is not None and speaker is Trust.USER else old.trust,
         )
+        if changed == old:
+            return old
+        why = {"revised": clean(self.reason)} if self.reason else {}
+        return replace(changed, provenance={**old.provenance, BY_HAND: True, **why})
 
     def beside(self, old: StoredMemory, speaker: Trust) -> NewMemory:
         """The change as a memory of its own, for a person to accept in the old one's place."""
