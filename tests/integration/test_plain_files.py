@@ -352,7 +352,7 @@ def test_what_a_session_did_stands_in_every_file_while_it_goes_on(
     files = memory.notes.files
     decisions = files.memory.read_text("utf-8")
     assert "| Retry payments of s1 with backoff | “Add retries with backoff" in decisions
-    assert "## Active Workstreams" in decisions
+    assert "## Active Workstreams\n- main (" in decisions, "the commit names the branch"
     assert "- [ ] write docs\n- [x] add retries" in files.todo.read_text("utf-8")
     assert "`pytest tests/pay` failed with “TypeError: retry()" in files.lessons.read_text("utf-8")
     assert "- add a metric" in files.buffer.read_text("utf-8")
@@ -634,6 +634,9 @@ def test_templates_are_made_where_nothing_stands_and_filled_inside_our_marks(
     assert [path.name for path in made] == ["todo.md", "lessons.md"]
     shelf.files.memory.unlink()
     assert shelf.put_templates() == [shelf.files.memory]
+    assert start(home, project) == "", "what a form says of itself is for people"
+    memory.drain()
+    assert asked(memory, "lasts about this project, your own list, went wrong once") == []
     whole_session(home, project)
     memory.drain()
     text = shelf.files.memory.read_text("utf-8")

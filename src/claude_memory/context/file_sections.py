@@ -17,7 +17,7 @@ from claude_memory.context.lines import Line
 from claude_memory.model import SearchScope
 from claude_memory.notes import blocks
 from claude_memory.notes.person_files import Reflection, memory_of_reflection, reflections
-from claude_memory.notes.places import INVITATION, PersonFiles, ProjectFiles, project_files
+from claude_memory.notes.places import INVITATIONS, PersonFiles, ProjectFiles, project_files
 from claude_memory.notes.text_files import read_lines
 from claude_memory.text.quotation import clipped, named, plain, quoted
 from claude_memory.text.tokens import tokens
@@ -69,7 +69,7 @@ def buffer(situation: Situation) -> list[Line]:
     Of earlier prompts a new session is told what settled something, and what came after the last record.
     """
     files = files_of(situation)
-    lines = [one for one in _read(files.buffer) if one.raw != INVITATION and not one.raw.startswith("# ")]
+    lines = [one for one in _read(files.buffer) if not one.raw.startswith("# ")]
     if situation.source in ("startup", "clear"):
         ended = _last_record(situation)
         lines = [one for one in lines if one.block != "exchanges"]
@@ -150,7 +150,8 @@ def _read(path: Path, cloned: str | None = None) -> list[_Text]:
     for place, raw in enumerate(texts):
         text = _WHOSE.sub("", raw)
         shown = quoted(text, _LINE_CHARACTERS) if place in machine else clipped(plain(text), _LINE_CHARACTERS)
-        if shown and place not in marks and not _RULE.fullmatch(raw):
+        is_said = place not in marks and raw != INVITATIONS.get(path.name) and not _RULE.fullmatch(raw)
+        if shown and is_said:
             found.append(_Text(raw, shown + (cloned or ""), names.get(place, "")))
     return found
 

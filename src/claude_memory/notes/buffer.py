@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from claude_memory.errors import InvalidInput
 from claude_memory.notes import blocks
-from claude_memory.notes.places import INVITATION, ProjectFiles
+from claude_memory.notes.places import INVITATIONS, ProjectFiles
 from claude_memory.notes.text_files import append, refuse_special
 from claude_memory.platform.files import private_folder
 
@@ -25,7 +25,7 @@ SAID = "said"  # a prompt that settles nothing, or that was not read yet
 NOTE = "note"  # written on purpose
 NEWEST = 20  # entries that stay whatever they are; as many older ones that settle something stay, too
 ENTRY_CHARACTERS = 6_000
-TITLE = f"# Working buffer\n\n{INVITATION}\n\n"
+TITLE = f"# Working buffer\n\n{INVITATIONS['working-buffer.md']}\n\n"
 _NEW_LINE = " ⏎ "
 _ENTRY = (
     r"^- (?P<at>\d{4}-\d\d-\d\dT\d\d:\d\d)Z (?P<label>[a-z]+(?:, [a-z]+)*): (?P<text>.*?)"

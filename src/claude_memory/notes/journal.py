@@ -241,7 +241,7 @@ def unsolved(records: Sequence[SessionRecord]) -> Iterator[str]:
     """Checks whose last run failed and that no later session ran again; records are newest first."""
     ran: set[str] = set()
     for record in records:
-        branch = f" on {record.branches[-1]}" if record.branches else ""
+        branch = f" on {name}" if (name := _branch(record)) else ""
         for command in record.failing:
             for name, _ in commands.checks_of(command.command)[:1]:
                 if name not in ran and (failure := _failure(command, name)):
@@ -273,7 +273,7 @@ def workstreams(records: Sequence[SessionRecord]) -> Iterator[str]:
         if records[0].ended - record.ended <= timedelta(days=WORKSTREAM_DAYS) and (
             record.files or record.commits
         ):
-            by_branch.setdefault(record.branches[-1] if record.branches else "", []).append(record)
+            by_branch.setdefault(_branch(record), []).append(record)
     for branch, found in list(by_branch.items())[:MOST_STREAMS]:
         last = found[0]
         parts = [f"{branch or 'no branch'} ({last.ended.astimezone():%Y-%m-%d}): {last.title}"]
@@ -282,6 +282,11 @@ def workstreams(records: Sequence[SessionRecord]) -> Iterator[str]:
         parts += [f"not committed: {', '.join(last.uncommitted[:4])}"] if last.uncommitted else []
         parts += [f"open: {'; '.join(task.title for task in last.open_tasks[:4])}"] if last.open_tasks else []
         yield " · ".join(parts)
+
+
+def _branch(record: SessionRecord) -> str:
+    """The branch a session ended on; without a transcript only its commits tell."""
+    return next(iter([*record.branches[-1:], *(commit.branch for commit in record.commits[-1:])]), "")
 
 
 def _settled(store: Store, conversation: Conversation, *, session: bool = False) -> list[StoredMemory]:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from claude_memory.model import Kind
 from claude_memory.notes import blocks, buffer
 from claude_memory.notes.person_files import KINDS, reflection, session_line
+from claude_memory.notes.places import INVITATIONS
 from claude_memory.notes.project_documents import cells_of
 from claude_memory.notes.text_files import Lines, records_of
 from claude_memory.text import markdown
@@ -22,7 +23,7 @@ from claude_memory.text.words import shorten
 _BULLET = re.compile(r"^(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)\s*$")
 _DAY = re.compile(r"^\d{4}-\d\d-\d\d$")
 _DATED = re.compile(r"(\d{4}-\d\d-\d\d): (?=\S)")
-_MARK = re.compile(r"^<!-- claude-memory:(?:begin|end) .*-->$")
+_COMMENT = re.compile(r"^<!--.*-->$")
 _FROM_STORE = [name for name in blocks.FROM_SESSIONS if name != blocks.LEARNED]
 _TITLE_CHARACTERS = 120
 
@@ -73,7 +74,9 @@ def of_project_file(lines: Lines) -> list[Piece]:
 
 def _of_note(lines: Lines) -> list[Piece]:
     """A markdown file by its headings."""
-    note = markdown.parse([item for item in lines.lines if not _MARK.match(item[1])], lines.path.stem)
+    ours = INVITATIONS.get(lines.path.name)
+    said = [item for item in lines.lines if item[1] != ours and not _COMMENT.match(item[1])]
+    note = markdown.parse(said, lines.path.stem)
     pieces: list[Piece] = []
     seen: dict[tuple[str, ...], int] = {}
     for section in note.sections:

@@ -15,7 +15,15 @@ from claude_memory.notes.blocks import short
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.layout import FOLDER, stays_inside
 
-INVITATION = "What is going on right now. Write freely: only the marked blocks are kept up by claude-memory."
+# What we say ourselves at the top of a file that we begin: for people, so no agent is given it.
+INVITATIONS = {
+    "working-buffer.md": "What is going on right now. Write freely: only the marked blocks are kept up by "
+    "claude-memory.",
+    "MEMORY.md": "What lasts about this project. Write freely: only the marked blocks are kept up by "
+    "claude-memory.",
+    "todo.md": "Your own list. The agent's open tasks are kept up in a marked block.",
+    "lessons.md": 'What went wrong once and need not again: claude-memory lesson "…"',
+}
 _APPROVED = "approved.txt"
 _COPIES = "files"
 _NOTED = Path("cache", "projects")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from claude_memory.errors import InvalidInput
 from claude_memory.notes import blocks, buffer
-from claude_memory.notes.places import ProjectFiles
+from claude_memory.notes.places import INVITATIONS, ProjectFiles
 from claude_memory.notes.text_files import edit, one_line, read_bytes, read_lines
 from claude_memory.platform.files import private_folder, write_atomically
 
@@ -25,11 +25,8 @@ TITLES = {
     "lessons.md": "# Lessons\n",
     "working-buffer.md": buffer.TITLE,
 }
-TEMPLATES = {
-    "MEMORY.md": """# Project memory
-
-What lasts about this project. Write freely: only the marked blocks are kept up by claude-memory.
-
+TEMPLATES = {  # what follows title and invitation
+    "MEMORY.md": """
 ## Project state
 
 <!-- what it is, what works, what is missing -->
@@ -42,14 +39,8 @@ What lasts about this project. Write freely: only the marked blocks are kept up 
 
 <!-- claude-memory decide "what" --why "why" -->
 """,
-    "todo.md": """# To do
-
-Your own list. The agent's open tasks are kept up in a marked block.
-""",
-    "lessons.md": """# Lessons
-
-What went wrong once and need not again: claude-memory lesson "…"
-""",
+    "todo.md": "",
+    "lessons.md": "",
 }
 MOST_ROWS = 20
 MOST_LESSONS = 50
@@ -214,7 +205,8 @@ class ProjectDocuments:
         for path in (self.files.memory, self.files.todo, self.files.lessons):
             if not path.exists() and self.files.inside(path):
                 private_folder(path.parent)
-                write_atomically(path, TEMPLATES[path.name].encode())
+                text = f"{TITLES[path.name]}\n{INVITATIONS[path.name]}\n{TEMPLATES[path.name]}"
+                write_atomically(path, text.encode())
                 made.append(path)
         return made
 
