@@ -29,7 +29,7 @@ from claude_memory.summaries import stretches
 from claude_memory.summaries.making import tokens_of
 from claude_memory.summaries.stretches import Material
 from claude_memory.text import quotation
-from claude_memory.text.tokens import about_tokens
+from claude_memory.text.quotation import about_tokens
 
 WINDOW, STEP = 60, 15  # words: a fact is told where its words stand together
 _WORD = re.compile(r"[A-Za-z0-9_'#:./\\-]+")

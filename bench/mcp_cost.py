@@ -27,7 +27,7 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from claude_memory import Memory, NewMemory
-from claude_memory.text.tokens import tokens
+from claude_memory.text.quotation import tokens
 
 LINES = (5, 10, 20)
 START_TARGET, SPEED_TARGET, LAYERS_TARGET, MEMORY_TARGET_MB = 1.3, 1.5, 0.1, 120

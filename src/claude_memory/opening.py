@@ -26,7 +26,7 @@ from claude_memory.model import (
 )
 from claude_memory.platform.files import private_folder
 from claude_memory.platform.project import identify, resolve
-from claude_memory.text.ids import meant
+from claude_memory.text.quotation import meant
 
 if TYPE_CHECKING:
     from claude_memory.embed.process import EmbedderProcess

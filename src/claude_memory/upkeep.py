@@ -20,7 +20,7 @@ from claude_memory.model import Trust
 from claude_memory.opening import WHATEVER, Opened
 from claude_memory.platform import leftovers
 from claude_memory.platform.files import FILE_MODE, private_folder
-from claude_memory.platform.layout import FOLDER
+from claude_memory.platform.project import FOLDER
 from claude_memory.vector_work import VectorWork, Watch, is_working, stop
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from tests.acceptance.conftest import Cli
 from claude_memory import Memory, MemoryAPI, NewMemory
 from claude_memory.errors import Conflict
 from claude_memory.model import Status, Trust
-from claude_memory.platform.layout import prepare
+from claude_memory.platform.project import prepare
 from claude_memory.tasks import views
 
 AGENT = {"CLAUDECODE": "1"}

@@ -15,7 +15,7 @@ from claude_memory import Memory
 from claude_memory.errors import InvalidInput, MemoryFault
 from claude_memory.install.plugin import hook_arguments, hook_program
 from claude_memory.notes.places import approve, project_files
-from claude_memory.platform.layout import prepare
+from claude_memory.platform.project import prepare
 from claude_memory.settings import of_project
 from claude_memory.surfaces.cli import main
 from claude_memory.tasks.api import MemoryAPI

@@ -20,7 +20,7 @@ from claude_memory.memory import Memory
 from claude_memory.model import Hit, NewMemory
 from claude_memory.notes import danger_zone, person_files
 from claude_memory.notes.places import PersonFiles, approve, bring_back
-from claude_memory.platform.layout import prepare
+from claude_memory.platform.project import prepare
 from claude_memory.settings import Settings
 from claude_memory.store.lifecycle_model import Strength
 from claude_memory.surfaces.hooks.answers import respond

@@ -18,7 +18,7 @@ from tests.integration.test_hook_answers import Agent, injections
 
 from claude_memory.context.moments import COMMANDS, SUBAGENT_TOKENS
 from claude_memory.memory import Memory
-from claude_memory.text.tokens import tokens
+from claude_memory.text.quotation import tokens
 
 UNKNOWN_FLAG = "Exit code 1\nunknown flag: --stat\nUsage: gh pr diff [<number>] [flags]"
 UNCHECKED = "Exit code 1\nsrc/pay.go:60:3: Error return value of `os.Remove` is not checked (errcheck)"

@@ -17,7 +17,7 @@ from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.protocol import Store
 from claude_memory.summaries.shelf import Shelf
-from claude_memory.text.tokens import tokens
+from claude_memory.text.quotation import tokens
 
 SESSION = "0b2e"
 NOW = datetime(2026, 11, 3, tzinfo=UTC)

@@ -37,8 +37,7 @@ from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.protocol import Store
 from claude_memory.store.sqlite.glance import Glance
-from claude_memory.text.quotation import clipped, plain
-from claude_memory.text.tokens import CLOSING, OPENING, marked, tokens
+from claude_memory.text.quotation import CLOSING, OPENING, clipped, marked, plain, tokens
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 STORES = 200

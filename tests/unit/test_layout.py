@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from claude_memory.errors import ConfigFault, InvalidInput
-from claude_memory.platform.layout import prepare
+from claude_memory.platform.project import prepare
 
 
 def tree(folder: Path) -> dict[str, bytes]:

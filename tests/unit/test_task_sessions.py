@@ -16,7 +16,7 @@ import pytest
 from claude_memory import MemoryAPI, SessionManager
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.platform import locks
-from claude_memory.platform.layout import prepare
+from claude_memory.platform.project import prepare
 from claude_memory.tasks import cleanup, storage
 
 

@@ -14,7 +14,7 @@ from claude_memory.context.task_section import task_lines
 from claude_memory.core import WorkflowEnforcer
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.model import Trust
-from claude_memory.platform.layout import prepare
+from claude_memory.platform.project import prepare
 from claude_memory.tasks import views
 from claude_memory.tasks.model import Part, Phase, TaskFile, TaskSummary
 from claude_memory.tasks.storage import storage_for

@@ -18,7 +18,7 @@ from claude_memory.redact import is_plain, redact, redact_document
 from claude_memory.settings import Settings
 from claude_memory.store.archive_model import NewMessage
 from claude_memory.store.packing import packed
-from claude_memory.text.characters import clean
+from claude_memory.text.quotation import clean
 from claude_memory.transcripts.claude import AGENT as CLAUDE
 from claude_memory.transcripts.model import Role, Turn, text_of
 from claude_memory.understand.speaker import MANNER, SPEAKER, Manner, Speaker, Verdict, of_hook, of_result

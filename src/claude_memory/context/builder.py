@@ -16,7 +16,7 @@ from claude_memory.context.lines import Context, Line
 from claude_memory.context.repeats import Said
 from claude_memory.model import Project, SessionId
 from claude_memory.settings import Settings
-from claude_memory.text.tokens import MARK_CHARACTERS, MARK_TOKENS, tokens
+from claude_memory.text.quotation import MARK_CHARACTERS, MARK_TOKENS, tokens
 
 if TYPE_CHECKING:
     from claude_memory.store.protocol import Store

@@ -14,8 +14,7 @@ from typing import Any
 from claude_memory.context.builder import Situation
 from claude_memory.context.file_sections import identity
 from claude_memory.context.lines import Line
-from claude_memory.text.quotation import named, quoted
-from claude_memory.text.tokens import tokens
+from claude_memory.text.quotation import named, quoted, tokens
 
 EARLIER = 2  # summaries before the last one
 # Tokens: of all right after a compaction, of what others need of it then, and when a session goes on. Of 161

@@ -19,8 +19,7 @@ from claude_memory.notes import blocks
 from claude_memory.notes.person_files import Reflection, memory_of_reflection, reflections
 from claude_memory.notes.places import INVITATIONS, PersonFiles, ProjectFiles, project_files
 from claude_memory.notes.text_files import read_lines
-from claude_memory.text.quotation import clipped, named, plain, quoted
-from claude_memory.text.tokens import tokens
+from claude_memory.text.quotation import clipped, named, plain, quoted, tokens
 
 MAX_REFLECTIONS = 30
 REFLECTION_CHARACTERS = 240

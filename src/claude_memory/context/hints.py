@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from claude_memory.text.quotation import clipped, plain, quoted
-from claude_memory.text.tokens import MARK_TOKENS, tokens
+from claude_memory.text.quotation import MARK_TOKENS, clipped, plain, quoted, tokens
 
 TYPE_CHECKING = False  # the real one is an import, too
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import os
 
 from claude_memory.context import hints
 from claude_memory.context.hints import Hint
-from claude_memory.text.tokens import marked, tokens
+from claude_memory.text.quotation import marked, tokens
 
 TYPE_CHECKING = False  # the real one is an import, too
 if TYPE_CHECKING:

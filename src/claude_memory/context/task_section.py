@@ -10,7 +10,7 @@ from pathlib import Path
 from claude_memory.context.builder import Situation
 from claude_memory.context.lines import Line
 from claude_memory.errors import MemoryFault
-from claude_memory.platform.layout import FOLDER
+from claude_memory.platform.project import FOLDER
 from claude_memory.text.quotation import plain
 
 START_TOKENS = 200

@@ -17,7 +17,7 @@ from claude_memory.notes.person_files import SessionLine
 from claude_memory.notes.places import ON_DEMAND, PersonFiles, ProjectFiles, project_files
 from claude_memory.notes.project_documents import ProjectDocuments
 from claude_memory.notes.text_files import MAX_BYTES, edit, one_line
-from claude_memory.platform.layout import FOLDER
+from claude_memory.platform.project import FOLDER
 from claude_memory.settings import Settings
 from claude_memory.store.protocol import Store
 

@@ -19,7 +19,7 @@ from claude_memory.notes import buffer, person_files, places
 from claude_memory.notes.index import Synced
 from claude_memory.notes.keeping import Keeper, notes_in
 from claude_memory.notes.text_files import Lines, Problem, one_line, read_lines
-from claude_memory.platform import layout as layouts
+from claude_memory.platform import project as projects
 
 if TYPE_CHECKING:
     from claude_memory.model import Project
@@ -160,12 +160,12 @@ class NotesBook:
         """Files of the project's folder that came with a clone, and that the person never took over."""
         return places.unapproved(self.keeper.home, self.project.id, self.root, repo=repo)
 
-    def prepare(self, layout: str | None) -> tuple[layouts.Prepared, list[Path]]:
+    def prepare(self, layout: str | None) -> tuple[projects.Prepared, list[Path]]:
         """Give the project its own folder; what stands there is the person's word from now on.
 
         Returns the folder, and files that were brought back into it from their copies in the home.
         """
-        done = layouts.prepare(self.root, layout)
+        done = projects.prepare(self.root, layout)
         places.approve(self.keeper.home, self.project.id, self.root)
         return done, places.bring_back(self.files)
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from claude_memory.notes.blocks import short
 from claude_memory.platform.files import private_folder, write_atomically
-from claude_memory.platform.layout import FOLDER, stays_inside
+from claude_memory.platform.project import FOLDER, stays_inside
 
 # What we say ourselves at the top of a file that we begin: for people, so no agent is given it.
 INVITATIONS = {

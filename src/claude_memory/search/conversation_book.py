@@ -15,7 +15,7 @@ from claude_memory.search.conversations import asked_of
 from claude_memory.search.excerpts import Question, one_line
 from claude_memory.store.archive_model import Conversation, Message
 from claude_memory.store.protocol import Archive
-from claude_memory.text.ids import meant
+from claude_memory.text.quotation import meant
 from claude_memory.text.words import shorten
 from claude_memory.understand.sessions import from_json
 

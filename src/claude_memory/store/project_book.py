@@ -12,7 +12,7 @@ from claude_memory.model import Project, ProjectId
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.project import identify
 from claude_memory.store.protocol import Store
-from claude_memory.text.ids import meant
+from claude_memory.text.quotation import meant
 
 _APPROVED = "approved.txt"
 

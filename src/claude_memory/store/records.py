@@ -23,7 +23,7 @@ from claude_memory.model import (
     StoredMemory,
     Trust,
 )
-from claude_memory.text.characters import clean
+from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
     from claude_memory.store.lifecycle_model import Intention, Review, Strength

@@ -23,7 +23,7 @@ from claude_memory.redact.erasure import (
     title_without,
     without,
 )
-from claude_memory.text.characters import clean
+from claude_memory.text.quotation import clean
 
 MESSAGE = "k"  # what the hashes of messages begin with
 Pairs = Iterable[tuple[str, str]]  # salt and hash; one from another store's mirror keeps that store's salt

@@ -41,8 +41,7 @@ from claude_memory.summaries.model import (
 )
 from claude_memory.summaries.providers import Provider, ProviderDown, Reply, open_provider
 from claude_memory.summaries.stretches import Material
-from claude_memory.text.quotation import clipped
-from claude_memory.text.tokens import about_tokens
+from claude_memory.text.quotation import about_tokens, clipped
 from claude_memory.text.words import query_terms
 from claude_memory.transcripts.sources import json_object
 from claude_memory.understand import sessions

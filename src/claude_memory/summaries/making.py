@@ -17,8 +17,7 @@ from typing import Any
 
 from claude_memory.model import Kind, StoredMemory
 from claude_memory.summaries.model import ENTRIES, SOURCED
-from claude_memory.text.quotation import clipped
-from claude_memory.text.tokens import about_tokens
+from claude_memory.text.quotation import about_tokens, clipped
 from claude_memory.understand import agent_summary as agents
 from claude_memory.understand import commands, tools
 from claude_memory.understand.agent_summary import AgentSummary

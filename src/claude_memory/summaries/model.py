@@ -16,7 +16,7 @@ from typing import Any
 
 from claude_memory.errors import InvalidInput
 from claude_memory.model import SessionId
-from claude_memory.text.tokens import about_tokens
+from claude_memory.text.quotation import about_tokens
 
 RULES = "rules"  # who summed up where no language model did
 OPEN = "open"  # the kind of a summary that was made before the compaction was over

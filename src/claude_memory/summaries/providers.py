@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from claude_memory.errors import ConfigFault, MemoryFault
 from claude_memory.settings import Settings
-from claude_memory.text.tokens import about_tokens
+from claude_memory.text.quotation import about_tokens
 from claude_memory.transcripts.model import list_of, mapping_of
 from claude_memory.transcripts.sources import json_object
 

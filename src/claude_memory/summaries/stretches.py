@@ -21,7 +21,7 @@ from claude_memory.store.archive_model import Message
 from claude_memory.store.protocol import Archive
 from claude_memory.summaries.making import budget, summarise
 from claude_memory.summaries.model import RULES, Stretch, document_of
-from claude_memory.text.tokens import about_tokens
+from claude_memory.text.quotation import about_tokens
 from claude_memory.transcripts import sources
 from claude_memory.transcripts.model import list_of, mapping_of, moment_of, text_of
 from claude_memory.transcripts.sources import json_object

@@ -16,7 +16,7 @@ from claude_memory.tasks import markdown
 from claude_memory.tasks.model import Session
 from claude_memory.tasks.session_files import SessionManager
 from claude_memory.tasks.storage import held
-from claude_memory.text.ids import meant
+from claude_memory.text.quotation import meant
 
 
 @dataclass(frozen=True, slots=True)

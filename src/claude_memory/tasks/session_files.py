@@ -22,7 +22,7 @@ from claude_memory.redact import kept
 from claude_memory.tasks import markdown, names
 from claude_memory.tasks.model import Part, Session, TaskRecord
 from claude_memory.tasks.storage import Storage, storage_for
-from claude_memory.text.ids import meant
+from claude_memory.text.quotation import meant
 
 ENVIRONMENT = ("CLAUDE_MEMORY_SESSION", "CLAUDE_SESSION_ID")
 _DEFAULT = "current-session"

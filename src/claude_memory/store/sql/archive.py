@@ -30,7 +30,7 @@ from claude_memory.store.packing import unpacked
 from claude_memory.store.records import kept, to_json
 from claude_memory.store.sql import rows
 from claude_memory.store.sql.database import EVERYTHING
-from claude_memory.text.characters import clean
+from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
     from claude_memory.store.sql.database import Database, Transactions

@@ -14,7 +14,7 @@ from claude_memory.store.packing import unpacked
 from claude_memory.store.records import kept, to_json
 from claude_memory.store.sql import rows, write
 from claude_memory.store.sql.archive import FILE_COLUMNS, indexed
-from claude_memory.text.characters import clean
+from claude_memory.text.quotation import clean
 from claude_memory.text.words import shorten
 from claude_memory.understand.speaker import Speaker
 

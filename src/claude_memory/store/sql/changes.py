@@ -14,7 +14,7 @@ from claude_memory.model import MemoryId, Project, StoredMemory
 from claude_memory.store import records
 from claude_memory.store.model import Added, Change
 from claude_memory.store.sql import projects, rows
-from claude_memory.text.characters import clean
+from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
     from claude_memory.store.sql.database import Database

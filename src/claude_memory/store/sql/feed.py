@@ -34,7 +34,7 @@ from claude_memory.store.lifecycle_model import Relation
 from claude_memory.store.packing import unpacked
 from claude_memory.store.sql import changes, erase, lifecycle, projects, rows, write
 from claude_memory.store.sql.archive_write import Addition, packed_keys, unpacked_keys
-from claude_memory.text.characters import clean
+from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
     from claude_memory.store.sql.database import Database, Transactions

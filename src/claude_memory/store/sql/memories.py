@@ -25,7 +25,7 @@ from claude_memory.store.passages import searchable
 from claude_memory.store.records import moment_text, to_json
 from claude_memory.store.sql import rows
 from claude_memory.store.sql.database import EVERYTHING
-from claude_memory.text.characters import clean
+from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
     from claude_memory.redact.erasure import Holder

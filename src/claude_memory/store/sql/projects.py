@@ -15,7 +15,7 @@ from claude_memory.model import Project, ProjectId, ProjectIdentity
 from claude_memory.platform.project import birth_of, split_root, still_stands
 from claude_memory.store.records import intention_from_record, intention_record, kept, to_json
 from claude_memory.store.sql import rows
-from claude_memory.text.characters import clean
+from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
     from claude_memory.store.sql.database import Database

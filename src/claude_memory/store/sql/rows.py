@@ -25,7 +25,7 @@ from claude_memory.model import (
     Trust,
 )
 from claude_memory.store.records import to_json
-from claude_memory.text.characters import clean
+from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
     from claude_memory.store.sql.database import Database

@@ -14,7 +14,7 @@ from claude_memory.model import BY_HAND, MemoryId, Status, StoredMemory
 from claude_memory.store.archive_model import Understood
 from claude_memory.store.records import to_json
 from claude_memory.store.sql import changes, erase, rows, write
-from claude_memory.text.characters import clean
+from claude_memory.text.quotation import clean
 from claude_memory.understand import commands
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from claude_memory.text.characters import clean
+from claude_memory.text.quotation import clean
 
 # All of ASCII but a-z, 0-9 and the space; said so, because a set of all of Unicode takes 10 ms to compile.
 _UNSAFE = re.compile(r"[\x00-\x1f!-/:-`{-\x7f]")

@@ -145,7 +145,7 @@ def folder_of(payload: Mapping[str, Any]) -> str | None:
 
 def answer(moment: Moment, *, in_time: Callable[[], bool] = lambda: True) -> bytes:
     """The answer for one moment; what comes too late is neither given nor accounted for."""
-    from claude_memory.text.tokens import marked
+    from claude_memory.text.quotation import marked
 
     found = _HANDLERS[moment.event](moment)
     if found is None or not found.offer.text or not in_time():

@@ -14,7 +14,7 @@ from __future__ import annotations
 from claude_memory.context.moments import at_subagent
 from claude_memory.context.session_state import SubagentStarts
 from claude_memory.surfaces.hooks.answers import MAX_QUESTION_CHARACTERS, Answer
-from claude_memory.text.tokens import marked
+from claude_memory.text.quotation import marked
 
 TYPE_CHECKING = False  # the real one is an import, too
 if TYPE_CHECKING:

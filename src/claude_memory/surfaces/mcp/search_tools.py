@@ -14,8 +14,7 @@ from claude_memory.model import Hit, Kind, MemoryId, StoredMemory, Trust
 from claude_memory.surfaces.mcp.access import Access
 from claude_memory.surfaces.mcp.tool_answers import ToolAnswer, excerpt, fenced, given, line, moment
 from claude_memory.text import times
-from claude_memory.text.quotation import named, plain, unquoted
-from claude_memory.text.tokens import tokens
+from claude_memory.text.quotation import named, plain, tokens, unquoted
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory

@@ -14,8 +14,7 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, ConfigDict
 
 from claude_memory.model import Trust
-from claude_memory.text.quotation import clipped, plain, quoted
-from claude_memory.text.tokens import CHARACTERS_PER_TOKEN, tokens
+from claude_memory.text.quotation import CHARACTERS_PER_TOKEN, clipped, plain, quoted, tokens
 from claude_memory.text.words import index_terms, is_stop_term, query_terms
 
 SOURCES = {
