@@ -35,6 +35,8 @@ def scratch_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
         monkeypatch.delenv(name, raising=False)
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(folder))
+    # What a test runs in its own process must not slow down all that come after it.
+    monkeypatch.setattr(os, "nice", lambda by: by, raising=False)
     for name in (
         "XDG_CONFIG_HOME",
         "XDG_CACHE_HOME",
