@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import secrets
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.postgres_server import Server
 
 from claude_memory.platform import caller
 
@@ -86,3 +88,30 @@ def memory_home(scratch_home: Path, model_cache: Path, monkeypatch: pytest.Monke
     (home / "cache" / "models").symlink_to(model_cache, target_is_directory=True)
     monkeypatch.setenv("CLAUDE_MEMORY_HOME", str(home))
     return home
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server on this machine, with pgvector; nothing of it outlives the tests."""
+    server = Server()
+    server.start()
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def team_url(postgres: Server) -> Callable[[Path], str]:
+    """The login of a new team's only member, one for each home of a test."""
+    from claude_memory.store.postgres import directory
+
+    known: dict[Path, str] = {}
+
+    def made(home: Path) -> str:
+        if home not in known:
+            team = f"team {secrets.token_hex(6)}"
+            login = directory.create_team(postgres.url(), team, "ann")
+            assert login is not None
+            known[home] = directory.login_url(postgres.url(), login)
+        return known[home]
+
+    return made

@@ -30,8 +30,10 @@ from claude_memory.store import open_store
 from claude_memory.store.protocol import Store
 from claude_memory.text import words as text
 
-BACKENDS: dict[str, Callable[[Path], Store]] = {
-    "sqlite": lambda home: open_store(home, Settings()),
+# Opens the store of a home; the fixture gives each home of a test what it needs beyond its folder.
+BACKENDS: dict[str, Callable[[Path, pytest.FixtureRequest], Settings]] = {
+    "sqlite": lambda home, request: Settings(),
+    "postgres": lambda home, request: Settings(store=request.getfixturevalue("team_url")(home)),
 }
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DIMENSIONS = 64
@@ -44,10 +46,12 @@ def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
     opened: list[Store] = []
 
     def open_again(other: str = "home") -> Store:
-        store = BACKENDS[request.param](tmp_path / other)
+        home = tmp_path / other
+        store = open_store(home, BACKENDS[request.param](home, request))
         opened.append(store)
         return store
 
+    open_again.setting = lambda: BACKENDS[request.param](tmp_path / "home", request).store  # type: ignore[attr-defined]
     yield open_again
     for store in opened:
         store.close()

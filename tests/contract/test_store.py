@@ -11,7 +11,8 @@ import pytest
 
 from claude_memory.errors import InvalidInput, StoreFault
 from claude_memory.model import MemoryFilter, PersonId, Scope, SearchScope, Status
-from claude_memory.store import protocol
+from claude_memory.settings import Settings
+from claude_memory.store import open_store, protocol
 
 PARTS = {"memories": "Memories", "archive": "Archive", "graph": "Graph", "lifecycle": "Lifecycle"}
 FAR = 5 * 10**15  # microseconds: a clock a century ahead
@@ -59,10 +60,10 @@ def test_what_travels_with_the_person_is_theirs(store, make, reopen):
 
 def test_what_is_another_persons_is_not_seen(store, make):
     theirs = make.added("they like zebras", scope=Scope.USER, person=PersonId("somebody-else"))
-    vector = make.embed_all()[theirs.id]
+    vector = make.embed_all().get(theirs.id)  # a store of several people takes it only from its owner
     assert store.memories.find(EVERYWHERE, EVERY) == []
     assert make.find("zebras", scope=EVERYWHERE) == []
-    assert make.near(vector) == []
+    assert vector is None or make.near(vector) == []
     assert store.memories.complete_id(EVERYWHERE, "m") == []
     assert store.check().problems == ()
 
@@ -71,7 +72,8 @@ def test_a_mirror_tells_whose_a_memory_is(store, make, reopen):
     make.added("I like tabs", scope=Scope.USER)
     make.added("they like zebras", scope=Scope.USER, person=PersonId("somebody-else"))
     lines = [change.record for change in store.changes_since("m", 99)]
-    assert [line["memory"]["person"] for line in lines if "memory" in line] == [store.person, "somebody-else"]
+    owners = [line["memory"]["person"] for line in lines if "memory" in line]
+    assert owners in ([store.person, "somebody-else"], [store.person])
     other = reopen("other home")
     other.replay(lines)
     assert other.memories.find(EVERYWHERE, EVERY) == []  # of two people who are not the one here
@@ -157,28 +159,31 @@ def test_counts_are_of_one_project_or_of_all(store, make, make_in):
     assert own.oldest == own.newest == make.load("m0001").created_at
 
 
-def test_a_copy_is_a_store_with_the_same_answers(store, make, reopen, tmp_path):
+def test_a_copy_is_a_store_with_the_same_answers(store, make, tmp_path):
     memory = make.added("zebra", scope=Scope.USER)
     make.embed_all()
     version = store.export(tmp_path / "copy" / "memory.db")
     make.added("later")
-    copy = reopen("copy")
+    copy = open_store(tmp_path / "copy", Settings())
     assert copy.memories.find(EVERYWHERE, EVERY) == [make.load(memory.id)]
     assert (copy.person, copy.projects()) == (store.person, store.projects())
     assert copy.stats().schema_version == version
     assert copy.check() == copy.check()._replace(problems=(), memories=1, passages=1)
+    copy.close()
 
 
-def test_another_process_sees_and_adds(store, make, tmp_path):
+def test_another_process_sees_and_adds(store, make, reopen, tmp_path):
     make.added("zebra")
     script = (
         "import sys; from pathlib import Path; from dataclasses import replace;"
         "from claude_memory.model import MemoryFilter, SearchScope; from claude_memory.settings import Settings;"
-        "from claude_memory.store import open_store; store = open_store(Path(sys.argv[1]), Settings());"
+        "from claude_memory.store import open_store; store = open_store(Path(sys.argv[1]), Settings(store=sys.argv[2]));"
         "[memory] = store.memories.find(SearchScope(None), MemoryFilter());"
         "store.memories.add([replace(memory, id='theirs', body='lion')]); store.close()"
     )
-    subprocess.run([sys.executable, "-c", script, tmp_path / "home"], check=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "home", reopen.setting()], check=True, timeout=60
+    )
     assert make.find("lion") == ["theirs"]
 
 

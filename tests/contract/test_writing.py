@@ -174,18 +174,15 @@ def test_any_text_can_be_stored_and_searched(store, make, body):
     assert memory.id == stored.id
 
 
-def test_killed_in_the_middle_of_a_write_nothing_is_half_there(store, make, tmp_path, request):
-    if "sqlite" not in request.node.name:
-        pytest.skip("needs a store that a child process can open by its folder")
+def test_killed_in_the_middle_of_a_write_nothing_is_half_there(store, make, tmp_path, reopen):
     program = """
 import os, sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[2])
 from datetime import UTC, datetime
 from claude_memory.model import *
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
-store = open_store(Path(sys.argv[1]), Settings())
+store = open_store(Path(sys.argv[1]), Settings(store=sys.argv[2]))
 now = datetime(2026, 3, 1, tzinfo=UTC)
 for number in range(10**6):
     batch = [StoredMemory(MemoryId(f"k{number}-{i}"), ProjectId(sys.argv[3]), Kind.NOTE, "t", "word", now, now,
@@ -195,7 +192,8 @@ for number in range(10**6):
 """
     for _ in range(3):
         child = subprocess.Popen(
-            [sys.executable, "-c", program, str(tmp_path / "home"), "", make.project], stdout=subprocess.PIPE
+            [sys.executable, "-c", program, str(tmp_path / "home"), reopen.setting(), make.project],
+            stdout=subprocess.PIPE,
         )
         for _ in range(4):
             acknowledged = int(child.stdout.readline())

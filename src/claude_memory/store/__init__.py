@@ -18,14 +18,31 @@ if TYPE_CHECKING:
     from claude_memory.store.protocol import Store
 
 _SQLITE = "sqlite:///"
+_SERVER = ("postgresql://", "postgres://")
 
 
 def open_store(home: Path, settings: Settings, *, patience_ms: int | None = None) -> Store:
     """Open the store of a home, made and migrated if need be; hooks have less patience with other writers."""
+    if is_server(settings.store):
+        return _open_server(settings.store, patience_ms)
     from claude_memory.store.sqlite.store import SqliteStore
 
     path = database_path(home, settings.store)
     return SqliteStore.open(path, home, keep_backups=settings.keep_backups, patience_ms=patience_ms)
+
+
+def is_server(named: str) -> bool:
+    """Whether the setting `store` names a team's server, not a file."""
+    return named.startswith(_SERVER)
+
+
+def _open_server(url: str, patience_ms: int | None) -> Store:
+    try:
+        from claude_memory.store.postgres.team_store import PostgresStore
+    except ImportError as fault:
+        wanted = "pip install 'claude-memory-system[postgres]'"
+        raise ConfigFault(f"a PostgreSQL store needs `{wanted}`: {fault.name} is missing") from None
+    return PostgresStore.open(url, patience_ms=patience_ms)
 
 
 def inspect(home: Path, settings: Settings, *, deep: bool = False) -> Inspection:

@@ -15,10 +15,12 @@ _LEVEL = 3
 _ZSTANDARD = b"\x28\xb5\x2f\xfd"  # how every frame begins; no stream of zlib does
 
 
-def packed(text: str) -> str | bytes:
-    """A text as it is kept. Halves of a surrogate pair must be gone from it."""
-    if len(text) < PACK_FROM:
+def packed(text: str, *, always: bool = False) -> str | bytes:
+    """A text as it is kept; `always` as bytes. Halves of a surrogate pair must be gone from it."""
+    if len(text) < PACK_FROM and not always:
         return text
+    if not text:
+        return b""
     compressor, whole = _compressor()
     made: bytes = compressor.compress(text.encode(), whole)
     return made

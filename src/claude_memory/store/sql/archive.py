@@ -29,7 +29,6 @@ from claude_memory.store.model import MadeRoom
 from claude_memory.store.packing import unpacked
 from claude_memory.store.records import kept, to_json
 from claude_memory.store.sql import rows
-from claude_memory.store.sql.database import EVERYTHING
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 MAX_WORDS = 24
 _TRIES = 6
 _WORD = re.compile(r"[A-Za-z0-9_\u0080-\U0010ffff]+")
-FILE_COLUMNS = "path, agent, inode, size, modified_ns, offset, head, tail, skipped, state"
+FILE_COLUMNS = 'path, agent, inode, size, modified_ns, "offset", head, tail, skipped, state'
 _MESSAGES = """SELECT m.number, m.conversation, m.ordinal, m.role, m.at, m.body, m.tool, m.call, m.failed,
     m.event, m.speaker, m.manner, m.branch FROM messages m"""
 _COLUMNS = """c.number, c.session, c.agent, p.id, c.cwd, c.branch, c.first_at, c.last_at,
@@ -163,7 +162,7 @@ class SqlArchive:
         prefix: str = "",
         limit: int | None = None,
     ) -> list[Conversation]:
-        more = {**_beginning(prefix), "limit": EVERYTHING if limit is None else limit}
+        more = {**_beginning(prefix), "limit": rows.EVERYTHING if limit is None else limit}
         return self._conversations(_FITTING, {**_values(scope, within), **more})
 
     def _conversations(self, statement: str, values: Mapping[str, Any] | Sequence[Any]) -> list[Conversation]:
@@ -200,7 +199,7 @@ class SqlArchive:
     ) -> list[Message]:
         numbers: dict[int, None] = {}
         with self._connections.reading() as db:
-            known = _rarest_first(db, _words_of(" ".join(words))[: 4 * MAX_WORDS])
+            known = _rarest_first(db, words_of(" ".join(words))[: 4 * MAX_WORDS])
             size = min(len(known), MAX_WORDS)
             for _ in range(_TRIES):  # all words together, then the rarest of them
                 if not size or len(numbers) >= limit:
@@ -221,7 +220,7 @@ class SqlArchive:
     ) -> list[Message]:
         accepted: list[Message] = []
         with self._connections.reading() as db:
-            known = _rarest_first(db, _words_of(" ".join(words)))[:MAX_WORDS]
+            known = _rarest_first(db, words_of(" ".join(words)))[:MAX_WORDS]
             for number in _holding(db, scope, known, depth, within) if known else ():
                 accepted += [message for message in _by_number(db, number) if accept(message.text)]
                 if len(accepted) >= limit:
@@ -235,10 +234,10 @@ class SqlArchive:
 
     def word_counts(self, words: Sequence[str]) -> tuple[int, Mapping[str, int]]:
         with self._connections.reading() as db:
-            return db.message_count(), db.word_counts(_words_of(" ".join(words)))
+            return db.message_count(), db.word_counts(words_of(" ".join(words)))
 
     def words_beginning(self, start: str, limit: int) -> list[str]:
-        first = next(iter(_words_of(start)), "")
+        first = next(iter(words_of(start)), "")
         if not first:
             return []
         with self._connections.reading() as db:
@@ -347,7 +346,7 @@ def indexed(tool: str, text: str) -> str:
     return clean(f"{tool}\n{text}" if tool else text)
 
 
-def _words_of(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
     """Words as the index splits them, each once; only ASCII letters lose their case."""
     found = _WORD.findall(clean(text))
     return list(dict.fromkeys(word.lower() if word.isascii() else _lowered(word) for word in found))

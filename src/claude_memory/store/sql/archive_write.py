@@ -33,9 +33,9 @@ _NEW_CONVERSATION = """INSERT INTO conversations
     RETURNING number"""
 _GROWN = """UPDATE conversations SET messages = ?, title = ?, first_at = ?, last_at = ?,
     continues = coalesce(continues, ?) WHERE number = ?"""
-_MESSAGE = """INSERT INTO messages
-      (number, conversation, ordinal, role, at, failed, tool, call, event, body, speaker, manner, branch,
-       moment, keys) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_COLUMNS = (
+    "number conversation ordinal role at failed tool call event body speaker manner branch moment keys"
+).split()
 _KEYS = """INSERT INTO message_keys (key, conversation, message) VALUES (?, ?, ?)
     ON CONFLICT DO NOTHING"""
 _ORDER = """UPDATE messages SET ordinal = -o.place FROM (SELECT number,
@@ -207,8 +207,7 @@ class Addition:
         }
 
     def _settle(self) -> None:
-        self._db.executemany(_MESSAGE, self._rows)
-        self._db.put_words(self._texts)
+        self._db.put_messages(_COLUMNS, self._rows, self._texts)
         # In order, because the tree of keys is large and neighbours share pages.
         keys = sorted((key, *place) for key, place in self._new_keys.items())
         self._db.executemany(_KEYS, keys)

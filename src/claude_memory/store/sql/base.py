@@ -43,7 +43,7 @@ class SqlStore:
     """What stores in SQL have in common."""
 
     def __init__(self, pool: Pool, memories: SqlMemories) -> None:
-        self._pool = pool
+        self.transactions = self._pool = pool
         self._memories = memories
 
     @cached_property

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 from claude_memory.store.passages import Terms
 
 Values = Sequence[Any] | Mapping[str, Any]
-EVERYTHING = 1 << 62  # as a limit
 
 
 class Cursor(Protocol):
@@ -57,8 +56,8 @@ class Database(Protocol):
         """The space of what travels with the person of this store."""
 
     @property
-    def author(self) -> str:
-        """The person's name among others who write here; empty where they are alone."""
+    def is_shared(self) -> bool:
+        """Whether others write here, too."""
 
     @property
     def settled(self) -> str:
@@ -90,8 +89,10 @@ class Database(Protocol):
     def body(self, text: str) -> str | bytes:
         """A message's text as it is kept."""
 
-    def put_words(self, texts: Sequence[tuple[int, str]]) -> None:
-        """Index the words of new messages, by number."""
+    def put_messages(
+        self, columns: Sequence[str], rows: Sequence[Sequence[Any]], texts: Sequence[tuple[int, str]]
+    ) -> None:
+        """Keep new messages, and index their words, told by number in the same order."""
 
     def replace_words(self, message: int, before: str, after: str) -> None:
         """Index a message that has another text now."""

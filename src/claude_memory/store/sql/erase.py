@@ -20,7 +20,6 @@ from claude_memory.store.packing import unpacked
 from claude_memory.store.records import to_json
 from claude_memory.store.sql import changes, entries, rows, sweep
 from claude_memory.store.sql.archive_write import unpacked_keys
-from claude_memory.store.sql.database import EVERYTHING
 from claude_memory.text.words import strings_in
 from claude_memory.understand.model import places_of
 
@@ -296,7 +295,7 @@ def prune(db: Database, events_before: datetime | None) -> int:
         return 0
     moments = {"before": events_before, "real": _FIRST_REAL_MOMENT, "latest": datetime.now(UTC) + _AHEAD}
     stamps = {name: rows.stamp(moment) for name, moment in moments.items()}
-    db.execute(_PRUNE_EVENTS, {**stamps, "everything": EVERYTHING})
+    db.execute(_PRUNE_EVENTS, {**stamps, "everything": rows.EVERYTHING})
     return db.changes()
 
 

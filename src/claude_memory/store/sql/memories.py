@@ -24,7 +24,6 @@ from claude_memory.store.model import Added, Erased
 from claude_memory.store.passages import searchable
 from claude_memory.store.records import moment_text, to_json
 from claude_memory.store.sql import rows
-from claude_memory.store.sql.database import EVERYTHING
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ class SqlMemories:
             spaces = rows.spaces_of(db, scope)
             values["spaces"] = rows.id_list(spaces)
             if ids is None:
-                values["limit"] = EVERYTHING if limit is None else limit
+                values["limit"] = rows.EVERYTHING if limit is None else limit
                 statement = _by_time(spaces, condition, "DESC" if newest_first else "ASC")
                 return [rows.memory_from_row(row) for row in db.execute(statement, values)]
             values["ids"] = to_json(list(ids))

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 # Projects count from 1. What travels with a person stands in a space that is not above zero: 0 for the person
 # of a store that is theirs alone, else the negative of the person's number.
+EVERYTHING = 1 << 62  # as a limit
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 

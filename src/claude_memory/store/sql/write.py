@@ -82,6 +82,10 @@ class Places:
         person = (memory.person or self._person) if memory.scope is Scope.USER else None
         return memory if person == memory.person else replace(memory, person=person)
 
+    def is_welcome(self, memory: StoredMemory) -> bool:
+        """Whether a store of several people takes it: what is a person's alone only they can bring."""
+        return memory.person in (None, self._person)
+
     def of(self, memory: StoredMemory) -> dict[str, int | None]:
         """The numbers of a memory's project, session and person, and of the space that it is searched in."""
         project = self.project(memory.project)
@@ -126,6 +130,8 @@ def add(db: Database, memories: Sequence[StoredMemory], *, mirrored: bool = True
         memory = tombstones.admitted(places.owned(offered))
         if memory is None:
             tombstoned += 1
+            continue
+        if db.is_shared and not places.is_welcome(memory):
             continue
         number = db.execute(_INSERT_MEMORY, rows.memory_values(memory, places.of(memory))).get
         if number is None:

@@ -48,7 +48,7 @@ class SqliteDatabase(apsw.Connection):
     """A connection, with what the shared parts of a store ask of a backend (`store.sql.database`)."""
 
     user_space = 0
-    author = ""
+    is_shared = False
     settled = "1 = 1"  # one writer at a time: numbers are given in the order of commits
     holding = (
         "message_index i JOIN messages m ON m.number = i.rowid",
@@ -82,7 +82,11 @@ class SqliteDatabase(apsw.Connection):
 
         return packed(text)
 
-    def put_words(self, texts: Sequence[tuple[int, str]]) -> None:
+    def put_messages(
+        self, columns: Sequence[str], rows: Sequence[Sequence[Any]], texts: Sequence[tuple[int, str]]
+    ) -> None:
+        places = ", ".join("?" * len(columns))
+        self.executemany(f"INSERT INTO messages ({', '.join(columns)}) VALUES ({places})", rows)
         self.executemany(_PUT_WORDS, texts)
 
     def replace_words(self, message: int, before: str, after: str) -> None:

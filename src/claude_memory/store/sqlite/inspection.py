@@ -288,6 +288,12 @@ def copy(db: SqliteDatabase, target: Path) -> int:
     return version
 
 
+def without_log(path: Path) -> None:
+    """Let a store that nobody has open be one file, with no log beside it."""
+    with contextlib.closing(SqliteDatabase(str(path))) as db:
+        db.pragma("journal_mode", "delete")
+
+
 def copy_before_migration(db: SqliteDatabase, version: int, folder: Path, keep: int) -> Path:
     """Keep a verified copy of a store that is about to change its schema."""
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")

@@ -1,0 +1,202 @@
+"""Finding passages in PostgreSQL: by their words through the GIN index, by their vectors through pgvector.
+
+Words give more candidates than are asked for, by the rarity of the terms that they hold; the best of those
+are told by BM25 over their terms, as FTS5 does in SQLite. Ranking is not done here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from claude_memory.model import MemoryFilter, PassageId, SearchScope
+from claude_memory.store.model import TermStatistics, VectorScan
+from claude_memory.store.postgres.server import key
+from claude_memory.store.sql import rows
+
+if TYPE_CHECKING:
+    from claude_memory.store.sql.database import Database
+
+# Postings that are scored for one question; the rarest terms first, which decide a ranking anyway.
+POSTINGS_BUDGET = 20_000
+# Vectors in scope that are compared one by one; above, the index of the model finds the nearest.
+EXACT_THROUGH = 50_000
+_SAMPLE = 2_000  # vectors from which the spread is told where not all are compared
+_MAX_TERMS = 400
+_K1, _B = 1.2, 0.75  # FTS5's own, so that both backends give the same candidates
+_FIELDS = (1.0, 1.0, 0.5, 0.5)  # own, near, far, dates
+
+_TOTALS = """SELECT coalesce(sum(passages), 0), coalesce(sum(length), 0.0) FROM spaces
+    WHERE number IN (SELECT +value FROM json_each(?))"""
+_FREQUENCIES = """SELECT w.key, (SELECT count(*) FROM passages WHERE terms @> ARRAY[w.key])
+    FROM unnest(CAST(? AS text[])) AS w (key)"""
+_HOLDING = """SELECT q.id, sum(w.weight) AS score, q.own, q.near, q.far, q.dates
+    FROM unnest(CAST(:keys AS text[]), CAST(:weights AS float8[])) AS w (key, weight)
+    JOIN passages q ON q.terms @> ARRAY[w.key] JOIN memories m ON m.number = q.memory WHERE {condition}
+    GROUP BY q.id, q.own, q.near, q.far, q.dates ORDER BY score DESC, q.id DESC LIMIT :limit"""
+_VECTOR = """SELECT CAST(v.vector AS text) FROM vectors v JOIN models n ON n.number = v.model AND n.id = ?
+    WHERE v.passage = ?"""
+_MODEL = "SELECT n.number FROM models n WHERE n.id = ?"
+_SCOPE = "v.model = :model AND v.space IN (SELECT +value FROM json_each(:spaces))"
+_COUNT = f"SELECT count(*) FROM (SELECT 1 FROM vectors v WHERE {_SCOPE} LIMIT :most) v"
+_NEAR = "(1 - (v.vector <=> CAST(:near AS halfvec)))"
+_ALL = f"""WITH scored AS MATERIALIZED (SELECT v.passage, {_NEAR} AS score FROM vectors v
+        WHERE {_SCOPE} AND vector_dims(v.vector) = :length)
+    SELECT s.passage, s.score, f.scanned, f.least, f.middle, f.spread FROM (SELECT count(*) AS scanned,
+        min(score) AS least, avg(score) AS middle, stddev_pop(score) AS spread FROM scored) f
+    LEFT JOIN LATERAL (SELECT s.passage, s.score FROM scored s JOIN passages q ON q.id = s.passage
+        JOIN memories m ON m.number = q.memory WHERE {{condition}}
+        ORDER BY s.score DESC, s.passage DESC LIMIT :limit) s ON TRUE ORDER BY s.score DESC, s.passage DESC"""
+_INDEXED = f"""SELECT v.passage, {_NEAR} FROM vectors v JOIN passages q ON q.id = v.passage
+    JOIN memories m ON m.number = q.memory WHERE v.model = {{model}} AND v.team = {{team}} AND {_SCOPE}
+      AND {{condition}}
+    ORDER BY CAST(v.vector AS halfvec({{length}})) <=> CAST(:near AS halfvec({{length}})) LIMIT :limit"""
+_SPREAD = f"""SELECT count(*), min(score), avg(score), stddev_pop(score) FROM (SELECT {_NEAR} AS score
+    FROM vectors v WHERE {_SCOPE} ORDER BY hashint8(v.passage) LIMIT :sample) s"""
+_COSINES = f"""SELECT v.passage, {_NEAR} FROM vectors v WHERE v.model = :model
+    AND v.passage IN (SELECT +value FROM json_each(:ids)) AND vector_dims(v.vector) = :length"""
+_NOTHING_NEAR = VectorScan((), 0, 0.0, 0.0, 0.0)
+
+
+def term_statistics(db: Database, scope: SearchScope, terms: Iterable[str]) -> TermStatistics:
+    """How many passages there are, how long they are, and how many hold each term."""
+    spaces = rows.spaces_of(db, scope)
+    passages, length = next(db.execute(_TOTALS, (rows.id_list(spaces),)))
+    frequency = {term: sum(counts.values()) for term, counts in _frequencies(db, spaces, terms).items()}
+    return TermStatistics(int(passages), float(length) / passages if passages else 0.0, frequency)
+
+
+def _frequencies(db: Database, spaces: Sequence[int], terms: Iterable[str]) -> dict[str, dict[str, int]]:
+    """Of each term its keys in the index, one a space, and how many passages hold them."""
+    keys = {term: [key(space, term) for space in spaces] for term in terms}
+    asked = [one for places in keys.values() for one in places]
+    known: dict[str, int] = dict(db.execute(_FREQUENCIES, (asked,))) if asked else {}
+    return {term: {one: known.get(one, 0) for one in places} for term, places in keys.items()}
+
+
+def by_words(
+    db: Database, scope: SearchScope, filter_: MemoryFilter, terms: Mapping[str, float], limit: int
+) -> list[PassageId]:
+    """Passages that hold at least one term, likeliest first."""
+    if limit <= 0 or not terms:
+        return []
+    spaces = rows.spaces_of(db, scope)
+    passages, length = next(db.execute(_TOTALS, (rows.id_list(spaces),)))
+    asked = dict(list(terms.items())[:_MAX_TERMS])
+    counts = _frequencies(db, spaces, asked)
+    weights = {term: asked[term] * _idf(passages, sum(found.values())) for term, found in counts.items()}
+    keys = _affordable(counts, weights)
+    if not keys:
+        return []
+    condition, values = rows.filter_sql(filter_)
+    most = 4 * limit + 64
+    found = rows.fetch(
+        db,
+        _HOLDING.format(condition=condition),
+        {**values, "keys": list(keys), "weights": list(keys.values()), "limit": most},
+    )
+    mean = length / passages if passages else 1.0
+    scored = [(_bm25(row[2:6], weights, mean), row[0]) for row in found]
+    scored.sort(reverse=True)
+    return [PassageId(id_) for _, id_ in scored[:limit]]
+
+
+def _affordable(counts: Mapping[str, Mapping[str, int]], weights: Mapping[str, float]) -> dict[str, float]:
+    """The keys of the rarest terms, as many as the budget allows, and at least the rarest one."""
+    left = POSTINGS_BUDGET
+    taken: dict[str, float] = {}
+    for term in sorted(counts, key=lambda term: sum(counts[term].values())):
+        there = {one: weights[term] for one, count in counts[term].items() if count}
+        if not there:
+            continue
+        left -= sum(counts[term].values())
+        if left < 0 and taken:
+            break
+        taken.update(there)
+    return taken
+
+
+def _bm25(columns: Sequence[str], weights: Mapping[str, float], mean: float) -> float:
+    frequency: defaultdict[str, float] = defaultdict(float)
+    length = 0
+    for column, worth in zip(columns, _FIELDS, strict=True):
+        words = column.split()
+        length += len(words)
+        for word in words:
+            if word in weights:
+                frequency[word] += worth
+    norm = _K1 * (1 - _B + _B * length / mean) if mean else _K1
+    return sum(weights[term] * tf * (_K1 + 1) / (tf + norm) for term, tf in frequency.items())
+
+
+def _idf(passages: float, holding: int) -> float:
+    return math.log(1 + (passages - holding + 0.5) / (holding + 0.5))
+
+
+def written(vector: bytes) -> str:
+    """A vector as pgvector reads it; halves of floats hold its whole numbers exactly."""
+    return str(memoryview(vector).cast("b").tolist())
+
+
+def _asked(db: Database, near: bytes | PassageId, model: str) -> str:
+    """A vector as it is given, or that of a passage; empty if it has none of this model."""
+    return written(near) if isinstance(near, bytes) else str(db.execute(_VECTOR, (model, near)).get or "")
+
+
+def cosines(
+    db: Database, near: bytes | PassageId, model: str, ids: Sequence[PassageId]
+) -> dict[PassageId, float]:
+    """How near passages are to a vector or a passage."""
+    vector, number = _asked(db, near, model), db.execute(_MODEL, (model,)).get
+    if not vector or number is None:
+        return {}
+    values = {"near": vector, "model": number, "ids": rows.id_list(ids), "length": vector.count(",") + 1}
+    return {PassageId(id_): _finite(score) for id_, score in db.execute(_COSINES, values)}
+
+
+def by_vector(
+    db: Database, scope: SearchScope, filter_: MemoryFilter, near: bytes | PassageId, model: str, limit: int
+) -> VectorScan:
+    """The nearest passages; the figures are of all vectors in scope, the candidates pass the filter."""
+    vector, number = _asked(db, near, model), db.execute(_MODEL, (model,)).get
+    if number is None or not vector.strip("[]0, "):
+        return _NOTHING_NEAR
+    condition, values = rows.filter_sql(filter_)
+    values |= {
+        "near": vector,
+        "model": number,
+        "spaces": rows.id_list(rows.spaces_of(db, scope)),
+        "length": vector.count(",") + 1,
+        "limit": max(limit, 0),
+    }
+    count = int(db.execute(_COUNT, {**values, "most": EXACT_THROUGH + 1}).get)
+    if count > EXACT_THROUGH:
+        return _by_index(db, condition, values)
+    found = rows.fetch(db, _ALL.format(condition=condition), values)
+    if not found or not found[0][2]:
+        return _NOTHING_NEAR
+    best = tuple((PassageId(id_), _finite(score)) for id_, score, *_ in found if id_ is not None)
+    scanned, *figures = found[0][2:]
+    return VectorScan(best, int(scanned), *(_finite(figure) for figure in figures))
+
+
+def _by_index(db: Database, condition: str, values: dict[str, Any]) -> VectorScan:
+    """By the HNSW index, which goes on until enough pass the filter; the spread is told from a sample."""
+    db.execute("SET LOCAL hnsw.iterative_scan = 'strict_order'")
+    db.execute(f"SET LOCAL hnsw.ef_search = {min(1000, max(100, 2 * values['limit'])):d}")
+    team = int(db.execute("SELECT memory_team()").get)
+    statement = _INDEXED.format(
+        condition=condition, model=int(values["model"]), team=team, length=int(values["length"])
+    )
+    best = tuple((PassageId(id_), _finite(score)) for id_, score in db.execute(statement, values))
+    scanned = int(db.execute(f"SELECT count(*) FROM vectors v WHERE {_SCOPE}", values).get)
+    _, *figures = next(db.execute(_SPREAD, {**values, "sample": _SAMPLE}))
+    return VectorScan(best, scanned, *(_finite(figure) for figure in figures))
+
+
+def _finite(score: Any) -> float:
+    """A vector of zeros is near to nothing."""
+    value = float(score or 0.0)
+    return value if math.isfinite(value) else 0.0

@@ -1,0 +1,447 @@
+"""Connections to a PostgreSQL server: how they are made, given out, and how they fail.
+
+A statement is the one that SQLite takes (`store/sql`); here it becomes PostgreSQL's, once. Errors of the
+server leave here as the package's own, with one line that says what to do and never a password.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import psycopg
+from psycopg.adapt import Buffer, Dumper
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.types.numeric import FloatLoader
+from psycopg.types.string import TextLoader
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+
+from claude_memory.errors import ConfigFault, StoreBusy, StoreFault
+from claude_memory.settings import reads_only
+from claude_memory.store.packing import packed
+from claude_memory.store.passages import Terms
+from claude_memory.store.postgres import migrations
+from claude_memory.store.postgres.migrations import MEMBERS, PERSONAL, SCHEMA
+
+CONNECT_SECONDS = 10
+LOCK_MS = 10_000
+STATEMENT_MS = 120_000
+CONNECTIONS = 4  # of one process: a server has about a hundred for all
+_LONGEST_TERM = 200  # characters; an index entry must fit into a third of a page
+_RECENT = 2_000  # messages whose words are offered
+_LOCAL = ("", "localhost", "127.0.0.1", "::1")
+_SAFE = ("require", "verify-ca", "verify-full")
+
+
+# --- statements
+
+_LIST = re.compile(r"SELECT (\+?)value FROM json_each\((\?\d*|:\w+)\)")
+_TABLE = re.compile(r"json_each\((\?\d*|:\w+)\) (\w+)")
+_CONFLICT = re.compile(r"ON CONFLICT \(")
+_INTO = re.compile(r"INSERT INTO (\w+)")
+_PLACE = re.compile(r"(?<![:\w'])(?::([a-z_]\w*)|\?(\d*))")
+# Another member's word is theirs by name: it is quoted, never taken for what the person at hand said.
+_OTHER = "m.author <> (SELECT memory_person())"
+TRUST = f"CASE WHEN m.trust = 'user' AND {_OTHER} THEN 'imported' ELSE m.trust END"
+PROVENANCE = f"CASE WHEN {_OTHER} THEN with_member(m.provenance, m.member) ELSE m.provenance END"
+_NUL = "\ufdd0"  # no character, as which NUL is kept: PostgreSQL's text has none
+
+
+@functools.lru_cache(maxsize=2048)
+def _translated(statement: str) -> str:
+    text = statement.replace("%", "%%")
+    text = text.replace("m.trust, m.space", f"{TRUST}, m.space")
+    text = text.replace("m.provenance, m.supersedes", f"{PROVENANCE}, m.supersedes")
+    text = _LIST.sub(_listed, text)
+    text = _TABLE.sub(lambda found: f"jsonb_array_elements({_json(found[1])}) AS {found[2]} (value)", text)
+    if into := _INTO.search(text):
+        keys = "team, person, " if into[1] in PERSONAL else "team, "
+        text = _CONFLICT.sub(f"ON CONFLICT ({keys}", text)
+    return _PLACE.sub(lambda found: f"%({found[1] or found[2]})s" if found[1] or found[2] else "%s", text)
+
+
+def _listed(found: re.Match[str]) -> str:
+    if found[1]:
+        return f"SELECT CAST(jsonb_array_elements({_json(found[2])}) AS bigint)"
+    return f"SELECT jsonb_array_elements_text({_json(found[2])})"
+
+
+def _json(place: str) -> str:
+    return rf"CAST(replace({place}, '\u0000', '\ufdd0') AS jsonb)"
+
+
+def _bound(text: str, values: Sequence[Any] | Mapping[str, Any]) -> Sequence[Any] | Mapping[str, Any]:
+    if isinstance(values, Mapping) or "%(1)s" not in text:
+        return values
+    return {str(place): value for place, value in enumerate(values, 1)}
+
+
+class _TextDumper(Dumper):
+    def dump(self, obj: Any) -> Buffer:
+        return str(obj).replace("\0", _NUL).encode("utf-8", "replace")
+
+
+class _TextLoader(TextLoader):
+    def load(self, data: Buffer) -> str | bytes:
+        return str(super().load(data)).replace(_NUL, "\0")
+
+
+class Answer:
+    """The rows of one statement, as the shared parts read them."""
+
+    def __init__(self, rows: list[tuple[Any, ...]]) -> None:
+        self._rows = iter(rows)
+
+    @property
+    def get(self) -> Any:
+        row = next(self._rows, None)
+        return None if row is None else row[0] if len(row) == 1 else row
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._rows
+
+    def __next__(self) -> Any:
+        return next(self._rows)
+
+    def fetchall(self) -> list[Any]:
+        return list(self._rows)
+
+
+class PostgresDatabase:
+    """A connection within a transaction; see `store.sql.database`."""
+
+    # A transaction that is still open may have numbers below those that are committed: they come first.
+    settled = "xid < pg_snapshot_xmin(pg_current_snapshot())"
+    holding = ("messages m", "m.words @> CAST(:question AS text[])", "m.number")
+
+    is_shared = True
+
+    def __init__(self, connection: psycopg.Connection[Any], person: int) -> None:
+        self._connection = connection
+        self._person = person
+        self._changed = 0
+        self.user_space = -person
+
+    def execute(self, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> Answer:
+        text = _translated(statement)
+        with self._connection.cursor() as cursor:
+            cursor.execute(text, _bound(text, values))
+            self._changed = max(cursor.rowcount, 0)
+            return Answer(cursor.fetchall() if cursor.description else [])
+
+    def executemany(self, statement: str, values: Iterable[Sequence[Any] | Mapping[str, Any]]) -> None:
+        """All of them on one way to the server and back."""
+        text = _translated(statement)
+        with psycopg.ClientCursor(self._connection) as cursor:
+            lines = [cursor.mogrify(text, _bound(text, one)) for one in values]
+            for start in range(0, len(lines), 500):
+                cursor.execute(";".join(lines[start : start + 500]))
+
+    def changes(self) -> int:
+        return self._changed
+
+    def entries(self) -> TermWriter:
+        return TermWriter(self)
+
+    def tick(self, at_least: int) -> int:
+        return int(self.execute("SELECT memory_tick(?)", (at_least,)).get)
+
+    def count_on(self, latest: int) -> None:
+        self.execute("SELECT memory_count_on(?)", (latest,))
+
+    def message_numbers(self, count: int) -> Iterable[int]:
+        statement = "SELECT nextval('messages_number_seq') FROM generate_series(1, ?) ORDER BY 1"
+        return [number for (number,) in self.execute(statement, (count,))]
+
+    def body(self, text: str) -> str | bytes:
+        return packed(text, always=True)
+
+    def put_messages(
+        self, columns: Sequence[str], rows: Sequence[Sequence[Any]], texts: Sequence[tuple[int, str]]
+    ) -> None:
+        places = ", ".join("?" * (len(columns) + 1))
+        statement = f"INSERT INTO messages ({', '.join(columns)}, words) VALUES ({places})"
+        self.executemany(
+            statement, [(*row, self._words(text[1])) for row, text in zip(rows, texts, strict=True)]
+        )
+
+    def replace_words(self, message: int, before: str, after: str) -> None:  # noqa: ARG002
+        self.execute("UPDATE messages SET words = ? WHERE number = ?", (self._words(after), message))
+
+    def _words(self, text: str) -> list[str]:
+        from claude_memory.store.sql.archive import words_of
+
+        return self.question(words_of(text))
+
+    def question(self, words: Sequence[str]) -> list[str]:
+        return [f"{self._person}_{word[:_LONGEST_TERM]}" for word in words]
+
+    def word_counts(self, words: Iterable[str]) -> dict[str, int]:
+        asked = list(words)
+        statement = """SELECT (SELECT count(*) FROM messages WHERE words @> ARRAY[w.word])
+            FROM unnest(CAST(? AS text[])) WITH ORDINALITY AS w (word, place) ORDER BY w.place"""
+        counts = self.execute(statement, (self.question(asked),)).fetchall() if asked else []
+        return {word: count for word, (count,) in zip(asked, counts, strict=True)}
+
+    def message_count(self) -> int:
+        return int(self.execute("SELECT count(*) FROM messages").get)
+
+    def words_beginning(self, start: str, limit: int) -> list[str]:
+        statement = """SELECT word FROM (SELECT unnest(words) AS word FROM
+                (SELECT words FROM messages ORDER BY number DESC LIMIT :recent) m) w
+            WHERE starts_with(word, :start) GROUP BY word ORDER BY count(*) DESC, word LIMIT :limit"""
+        head = f"{self._person}_"
+        values = {"recent": _RECENT, "start": f"{head}{start}", "limit": limit}
+        return [word.removeprefix(head) for (word,) in self.execute(statement, values)]
+
+    def used_bytes(self) -> int:
+        """What the person's own archive takes: the rest is the team's, and not one member's to cut."""
+        statement = """SELECT coalesce((SELECT sum(length(body) + 200) FROM messages), 0)
+            + coalesce((SELECT sum(length(payload) + 200) FROM events), 0)"""
+        return int(self.execute(statement).get)
+
+    def compact(self) -> None:
+        """The server's own vacuum does it."""
+
+
+class TermWriter:
+    """The terms of passages, each headed by its space, in an array with a GIN index."""
+
+    def __init__(self, db: PostgresDatabase) -> None:
+        self._db = db
+        self._puts: dict[int, tuple[list[str], float]] = {}
+
+    def put(self, passage: int, space: int, terms: Terms) -> None:
+        words = dict.fromkeys(" ".join(terms).split())
+        self._puts[passage] = ([key(space, word) for word in words], terms.length)
+
+    def drop(self, passage: int, space: int, terms: Terms) -> None:  # noqa: ARG002
+        """The entry goes with its row."""
+        self._puts.pop(passage, None)
+
+    def drop_vectors(self, memory: int) -> int:
+        self._db.execute(
+            "DELETE FROM vectors WHERE passage IN (SELECT id FROM passages WHERE memory = ?)", (memory,)
+        )
+        return self._db.changes()
+
+    def erased(self, space: int) -> None:
+        """Nothing is kept beside the rows."""
+
+    def clear(self) -> None:
+        """Writers of a session hold its row: with all of them held, nobody writes meanwhile."""
+        self._db.execute("SELECT number FROM sessions ORDER BY number FOR UPDATE")
+        self._db.execute("DELETE FROM vectors WHERE passage NOT IN (SELECT id FROM passages)")
+
+    def flush(self) -> None:
+        statement = "UPDATE passages SET terms = ?, length = ? WHERE id = ?"
+        self._db.executemany(statement, [(*put, passage) for passage, put in sorted(self._puts.items())])
+        self._puts.clear()
+
+
+def key(space: int, term: str) -> str:
+    """A term as it stands in the index."""
+    return f"{space}_{term[:_LONGEST_TERM]}"
+
+
+# --- connections
+
+
+def conninfo(url: str) -> str:
+    """How to connect to what a person named. Off this machine only by TLS; ConfigFault if the URL is none."""
+    try:
+        given = conninfo_to_dict(_without_team(url))
+    except psycopg.ProgrammingError:
+        raise ConfigFault(
+            "setting store is no PostgreSQL URL: postgresql://NAME:PASSWORD@HOST/DATABASE"
+        ) from None
+    host = str(given.get("host") or given.get("hostaddr") or "")
+    mode = str(given.get("sslmode") or "")
+    if host not in _LOCAL and not host.startswith("/"):
+        if mode and mode not in _SAFE:
+            raise ConfigFault(
+                f"sslmode={mode} would send memories unencrypted to {host}: use `require` or better"
+            )
+        given["sslmode"] = mode or "require"
+    given.setdefault("connect_timeout", CONNECT_SECONDS)
+    given["application_name"] = "claude-memory"
+    return make_conninfo(**{name: str(value) for name, value in given.items() if value is not None})
+
+
+def team_in(url: str) -> str:
+    """The team that a URL names by `?team=`; empty for the person's only or first one."""
+    return (parse_qs(urlsplit(url).query).get("team") or [""])[0]
+
+
+def _without_team(url: str) -> str:
+    return re.sub(r"([?&])team=[^&]*(&|$)", lambda found: found[1] if found[2] == "&" else "", url)
+
+
+def address(url: str) -> str:
+    """The server as it may be shown."""
+    try:
+        given = conninfo_to_dict(_without_team(url))
+    except psycopg.ProgrammingError:
+        return "PostgreSQL"
+    return (
+        f"PostgreSQL at {given.get('host') or 'this machine'}, database {given.get('dbname') or ''}".rstrip()
+    )
+
+
+@contextlib.contextmanager
+def translated(where: str) -> Iterator[None]:
+    """Turn the server's errors into the package's."""
+    try:
+        yield
+    except PoolClosed:
+        raise StoreFault("the store is closed") from None
+    except PoolTimeout:
+        raise StoreBusy(f"no connection to {where} became free in time; try again in a moment") from None
+    except (
+        psycopg.errors.LockNotAvailable,
+        psycopg.errors.DeadlockDetected,
+        psycopg.errors.SerializationFailure,
+    ):
+        raise StoreBusy(
+            f"another member is writing the same rows in {where}; try again in a moment"
+        ) from None
+    except psycopg.errors.QueryCanceled:
+        raise StoreBusy(f"{where} took longer than {STATEMENT_MS // 1000} s; try again in a moment") from None
+    except psycopg.errors.InsufficientPrivilege:
+        raise StoreFault(f"{where} refuses this to your login: are you a member of the team?") from None
+    except psycopg.errors.DiskFull:
+        raise StoreFault(f"the disk of {where} is full; nothing was changed") from None
+    except psycopg.OperationalError as fault:
+        raise StoreFault(reason(where, fault)) from None
+    except psycopg.Error as fault:
+        raise StoreFault(f"{where}: {type(fault).__name__}: {_line(fault)}") from None
+
+
+def reason(where: str, fault: psycopg.Error) -> str:
+    """One line for a connection that cannot be made, or broke."""
+    said = _line(fault)
+    if "password authentication failed" in said or "no password supplied" in said:
+        return f"{where} refuses this name or password"
+    if "does not exist" in said and "database" in said:
+        return f"{where}: there is no such database"
+    if "SSL" in said or "certificate" in said:
+        return f"{where} cannot be reached by TLS: {said}"
+    if "too many" in said or "remaining connection slots" in said:
+        return f"{where} has no connection left; try again in a moment"
+    return f"{where} cannot be reached ({said}); what is captured waits and is not lost"
+
+
+def _line(fault: object) -> str:
+    lines = [line.strip() for line in str(fault).splitlines() if line.strip()]
+    return (lines[-1] if lines else "no answer")[:200]
+
+
+class Server:
+    """All connections of this process to one team's store."""
+
+    def __init__(self, url: str, *, patience_ms: int = LOCK_MS) -> None:
+        self.where = address(url)
+        self.after_write: Callable[[], None] | None = None
+        self._patience_ms = patience_ms
+        self._local = threading.local()
+        self._team = team_in(url)
+        self._pool = ConnectionPool(
+            conninfo(url),
+            min_size=0,
+            max_size=CONNECTIONS,
+            max_idle=60,
+            open=False,
+            timeout=CONNECT_SECONDS + 5,
+            configure=self._configure,
+            check=ConnectionPool.check_connection,
+            kwargs={"cursor_factory": psycopg.ClientCursor},
+            name="claude-memory",
+        )
+        with translated(self.where), psycopg.connect(conninfo(url)) as first:
+            self.person = self._welcome(first)
+        self._pool.open()
+
+    def _configure(self, connection: psycopg.Connection[Any]) -> None:
+        connection.adapters.register_dumper(str, _TextDumper)
+        connection.adapters.register_loader("numeric", FloatLoader)
+        connection.adapters.register_loader("text", _TextLoader)
+        connection.execute(
+            f"""SELECT set_config('search_path', '{SCHEMA}, public, extensions', false),
+                set_config('statement_timeout', '{STATEMENT_MS}', false),
+                set_config('lock_timeout', '{self._patience_ms}', false),
+                set_config('claude_memory.team', %s, false), set_config('jit', 'off', false)""",
+            (self._team,),
+        )
+        connection.commit()
+
+    def _welcome(self, connection: psycopg.Connection[Any]) -> int:
+        """Who this login is here. The schema is the owner's to make and to migrate."""
+        if connection.info.server_version < migrations.OLDEST_SERVER:
+            release = connection.info.server_version // 10_000
+            raise StoreFault(f"{self.where} is PostgreSQL {release}: 15 or later is needed")
+        self._configure(connection)
+        number = migrations.version(connection)
+        if number == 0:
+            raise StoreFault(f"{self.where} has no store yet: make one by `claude-memory team create`")
+        if number < migrations.CURRENT:
+            whom = "whoever made the team runs `claude-memory team create` once more"
+            raise StoreFault(
+                f"{self.where} has schema {number}, this version wants {migrations.CURRENT}: {whom}"
+            )
+        row = connection.execute(
+            "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
+        ).fetchone()
+        if row is None or row[0]:
+            raise StoreFault(
+                f"this login of {self.where} passes row security by: use one that `team invite` made"
+            )
+        if not connection.execute("SELECT pg_has_role(current_user, %s, 'member')", (MEMBERS,)).fetchone()[0]:  # type: ignore[index]
+            raise StoreFault(f"this login is no member of a team at {self.where}")
+        row = connection.execute("SELECT p.number, memory_team() FROM people p").fetchone()
+        if row is None or row[1] is None:
+            named = f" {self._team!r}" if self._team else ""
+            raise StoreFault(f"this login is no member of a team{named} at {self.where}")
+        connection.execute(
+            """INSERT INTO meta (key, value) SELECT 'person', id FROM people
+               UNION ALL SELECT 'store', replace(gen_random_uuid()::text, '-', '') ON CONFLICT DO NOTHING"""
+        )
+        return int(row[0])
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[PostgresDatabase]:
+        """One consistent view of the store, whoever writes meanwhile."""
+        with translated(self.where), self._pool.connection() as connection:
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield PostgresDatabase(connection, self.person)
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[PostgresDatabase]:
+        """One transaction that is committed as a whole or not at all."""
+        if reads_only():
+            raise StoreFault(f"{self.where} cannot be written: CLAUDE_MEMORY_READONLY is set")
+        with translated(self.where), self._pool.connection() as connection:
+            hurried = getattr(self._local, "patience_ms", None)
+            if hurried is not None:
+                connection.execute(f"SET LOCAL lock_timeout = {max(1, int(hurried)):d}")
+            yield PostgresDatabase(connection, self.person)
+        if self.after_write is not None:
+            self.after_write()
+
+    @contextlib.contextmanager
+    def hurried(self, patience_ms: int) -> Iterator[None]:
+        """Wait no longer than this for another writer, in this thread."""
+        before = getattr(self._local, "patience_ms", None)
+        self._local.patience_ms = patience_ms
+        try:
+            yield
+        finally:
+            self._local.patience_ms = before
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        self._pool.close()

@@ -1,0 +1,110 @@
+"""A team's store in PostgreSQL. What each method promises stands in `store.protocol`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from claude_memory.model import MemoryFilter, PassageId, ProjectId, SearchScope
+from claude_memory.store.model import Integrity
+from claude_memory.store.postgres import finding, migrations
+from claude_memory.store.postgres.server import LOCK_MS, Server
+from claude_memory.store.sql.base import SqlStore, counted
+from claude_memory.store.sql.memories import SqlMemories
+
+if TYPE_CHECKING:
+    from claude_memory.store.model import StoreStats, TermStatistics, VectorScan
+
+_WRONG = {
+    "memories without a passage": """SELECT count(*) FROM memories m
+        WHERE NOT EXISTS (SELECT 1 FROM passages q WHERE q.memory = m.number)""",
+    "passages without a text entry": "SELECT count(*) FROM passages WHERE terms IS NULL",
+    "vectors of another length than the rest of their model": """SELECT count(*) FROM vectors v
+        JOIN (SELECT model, min(vector_dims(vector)) AS usual FROM vectors GROUP BY model) f
+          ON f.model = v.model WHERE vector_dims(v.vector) <> f.usual""",
+}
+_COUNTS = {
+    "memories": "SELECT count(*) FROM memories",
+    "passages": "SELECT count(*) FROM passages",
+    "text_entries": "SELECT count(*) FROM passages WHERE terms IS NOT NULL",
+}
+_VECTORS = "SELECT n.id, count(*) FROM vectors v JOIN models n ON n.number = v.model GROUP BY n.id"
+_SIZE = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c
+    JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ? AND c.relkind = 'r'"""
+
+
+class PostgresMemories(SqlMemories):
+    """Memories, found by their terms in a GIN index and by pgvector."""
+
+    vector = "CAST(:vector AS halfvec)"
+    vector_length = "vector_dims(vector)"
+
+    def vector_value(self, vector: bytes) -> Any:
+        return finding.written(vector)
+
+    def add_vectors(self, model: str, vectors: Sequence[tuple[PassageId, bytes]]) -> int:
+        with self._connections.reading() as db:
+            known = db.execute("SELECT 1 FROM models WHERE id = ?", (model,)).get
+        stored = super().add_vectors(model, vectors)
+        if vectors and known is None:
+            with self._connections.writing() as db:
+                number = db.execute("SELECT number FROM models WHERE id = ?", (model,)).get
+                db.execute("SELECT memory_vector_index(?, ?)", (number, len(vectors[0][1])))
+        return stored
+
+    def term_statistics(self, scope: SearchScope, terms: Iterable[str]) -> TermStatistics:
+        with self._connections.reading() as db:
+            return finding.term_statistics(db, scope, terms)
+
+    def text_candidates(
+        self, scope: SearchScope, filter_: MemoryFilter, terms: Mapping[str, float], limit: int
+    ) -> list[PassageId]:
+        with self._connections.reading() as db:
+            return finding.by_words(db, scope, filter_, terms, limit)
+
+    def vector_candidates(
+        self, scope: SearchScope, filter_: MemoryFilter, near: bytes | PassageId, model: str, limit: int
+    ) -> VectorScan:
+        with self._connections.reading() as db:
+            return finding.by_vector(db, scope, filter_, near, model, limit)
+
+    def cosines(
+        self, near: bytes | PassageId, model: str, ids: Sequence[PassageId]
+    ) -> Mapping[PassageId, float]:
+        with self._connections.reading() as db:
+            return finding.cosines(db, near, model, ids)
+
+
+class PostgresStore(SqlStore):
+    """One person's view of a team's store."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self.memories = PostgresMemories(server)
+        super().__init__(server, self.memories)
+
+    @classmethod
+    def open(cls, url: str, *, patience_ms: int | None = None) -> PostgresStore:
+        """Open the store that a URL names; it must have been made by `team create`."""
+        return cls(Server(url, patience_ms=patience_ms or LOCK_MS))
+
+    def check(self) -> Integrity:
+        with self._server.reading() as db:
+            wrong = ((what, int(db.execute(statement).get)) for what, statement in _WRONG.items())
+            problems = tuple(f"{count} {what}" for what, count in wrong if count)
+            counts = {name: int(db.execute(statement).get) for name, statement in _COUNTS.items()}
+            return Integrity(problems=problems, vectors=dict(db.execute(_VECTORS)), **counts)
+
+    def stats(self, project: ProjectId | None = None) -> StoreStats:
+        with self._server.reading() as db:
+            size = int(db.execute(_SIZE, (migrations.SCHEMA,)).get)
+            return counted(db, project, version=migrations.CURRENT, size_bytes=size)
+
+    def export(self, target: Path) -> int:
+        from claude_memory.store.postgres.moving import to_file
+
+        return to_file(self, target)
+
+    def close(self) -> None:
+        self._server.close()
