@@ -215,10 +215,10 @@ class Memory(Opened):
                 raise _persons(old, "change")
         return self._updated(change.of(old, speaker))
 
-    def inbox(self, *, limit: int | None = None) -> list[StoredMemory]:
+    def inbox(self, *, limit: int | None = None, all_projects: bool = False) -> list[StoredMemory]:
         """What rules or agents propose and nobody has confirmed, newest first."""
         wanted = MemoryFilter(statuses=(Status.PROPOSED,))
-        return self.store.memories.find(self.scope(), wanted, limit=limit)
+        return self.store.memories.find(self.scope(all_projects=all_projects), wanted, limit=limit)
 
     def accept(
         self, ids: Sequence[str], *, body: str | None = None, kind: Kind | str | None = None
@@ -228,13 +228,13 @@ class Memory(Opened):
         With `body`, in the person's own wording.
         """
         self._require_person("accepting a memory")
-        return [self._updated(accepted(old, body, kind)) for old in self.find(ids)]
+        return [self._updated(accepted(old, body, kind)) for old in self.find(ids, all_projects=True)]
 
     def reject(self, ids: Sequence[str]) -> int:
         """Refuse proposals: they are gone and never come back."""
 
         self._require_person("rejecting a proposal")
-        proposals = self.find(ids)
+        proposals = self.find(ids, all_projects=True)
         _check_status(proposals, Status.PROPOSED, "no proposal")
         gone = self.store.lifecycle.reject([memory.id for memory in proposals])
         self.mirror()

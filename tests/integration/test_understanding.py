@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -14,7 +15,7 @@ from tests.integration.histories import ClaudeSession
 
 from claude_memory.capture.spool import Spool
 from claude_memory.memory import Memory
-from claude_memory.model import Kind, MemoryFilter, SearchScope, Status, StoredMemory, Trust
+from claude_memory.model import Kind, MemoryFilter, NewMemory, SearchScope, Status, StoredMemory, Trust
 
 EVERYTHING = SearchScope(None)
 SETTLED = (Kind.DECISION, Kind.FIX, Kind.CONVENTION, Kind.PREFERENCE, Kind.CORRECTION)
@@ -192,6 +193,39 @@ def test_a_session_has_one_record_that_grows(told: Told) -> None:
     assert len(of_kind(told.memory, Kind.SUMMARY)) == 1
 
 
+def test_what_hooks_tell_carries_the_branch_that_is_checked_out(told: Told, tmp_path: Path) -> None:
+    shop = tmp_path / "shop"
+    (shop / "src").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", "-b", "counter-table", str(shop)], check=True)
+    told.session.cwd = str(shop / "src")
+    told.prompt(ASKED).says(ANSWERED).captured()
+    [(_, record)] = told.memory.archive.session_records(EVERYTHING, 9)
+    assert record["branches"] == ["counter-table"]
+
+
+def test_a_session_of_one_exchange_stands_once_in_a_timeline(told: Told) -> None:
+    told.prompt("How are invoices numbered?").says("By a counter, year by year.").captured()
+    with Memory.open(told.memory.home, Path(told.session.cwd), flags={"embedder": "none"}) as there:
+        assert [entry.kind for entry in there.timeline()] == ["observation"]
+        told.prompt("Which year does it start in?").says("In 2027.").captured()
+        kinds = sorted(entry.kind for entry in there.timeline())
+    assert kinds == ["observation", "observation", "summary"]
+
+
+def test_a_session_whose_first_prompt_was_erased_is_named_after_its_work(told: Told) -> None:
+    secret = "The customer Wilhelmina Oberhuber pays in gold coins only"
+    with Memory.open(told.memory.home, Path(told.session.cwd), flags={"embedder": "none"}) as there:
+        kept = there.remember(NewMemory(secret))
+        told.prompt(secret).says(ANSWERED).captured()
+        there.erase([kept.id])
+        [(_, record)] = there.archive.session_records(EVERYTHING, 9)
+        [exchange] = of_kind(there, Kind.OBSERVATION)
+    assert (
+        record["title"] == exchange.title == "Invoice numbers come from a counter table now, locked per year"
+    )
+    assert "erased" not in exchange.body
+
+
 def test_a_drain_killed_between_commit_and_unlink_tells_nothing_twice(
     told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -356,6 +390,18 @@ def test_a_proposal_is_listed_and_accepted_as_the_persons_word(proposed: Told, c
     proposed.prompt("Thanks, and now the docs.").says("Done.").captured()
     [rule] = of_kind(proposed.memory, *SETTLED)
     assert (rule.trust, rule.status) == (Trust.USER, Status.ACTIVE)
+
+
+def test_proposals_of_every_project_are_listed_and_answered(
+    proposed: Told, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert command() == []
+    [listed] = command("--all-projects")
+    assert listed["body"] == RULE
+    command("reject", listed["id"])
+    assert command("--all-projects") == []
 
 
 def test_a_proposal_in_the_persons_wording_stays_in_it(proposed: Told, command: Command) -> None:

@@ -14,7 +14,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from claude_memory.capture.messages import messages_of
@@ -23,12 +23,14 @@ from claude_memory.capture.spool import Spool, SpooledFile
 from claude_memory.errors import StoreBusy
 from claude_memory.model import Event, EventId, ProjectId
 from claude_memory.platform import logs, project
+from claude_memory.platform.repository import current_branch
 from claude_memory.redact import redact
 from claude_memory.settings import Settings
 from claude_memory.store.protocol import Store
 from claude_memory.text.times import deadline
 
 BATCH_EVENTS = 500
+JUST_NOW = timedelta(minutes=10)  # a branch is seldom left sooner than its work is drained
 REMAINING_COUNTED = 1000  # what is left is counted no further: that it is much is all one needs to know
 BATCH_BYTES = 16 << 20  # of raw input held in memory at a time
 KEPT_REJECTED = 1 << 20  # characters of a rejected file that are kept, redacted
@@ -103,6 +105,7 @@ class _Drain:
     done: Drained = field(default_factory=Drained)
     seen: set[str] = field(default_factory=set)
     projects: dict[str, ProjectId] = field(default_factory=dict)
+    branches: dict[str, str] = field(default_factory=dict)  # by folder, as they are now
     exclude_of: Callable[[str], tuple[str, ...]] = field(
         default_factory=lambda: functools.cache(project.exclusions)
     )  # what the event's own project excludes, whoever drains it
@@ -189,10 +192,16 @@ class _Drain:
         for event in events:
             once.setdefault(event.id, event)
         told = list(once.values())
-        messages = [message for event in told for message in messages_of(event)]
+        messages = [message for event in told for message in messages_of(event, self.branch(event))]
         projects = {event.cwd: event.project for event in told}
         added = self.store.archive.add(messages, projects, events=told)
         self.count(events=added.events, duplicates=len(events) - added.events)
+
+    def branch(self, event: Event) -> str:
+        """The branch that something just now was done on: what is checked out there."""
+        if not event.cwd or abs(datetime.now(UTC) - event.timestamp) > JUST_NOW:
+            return ""
+        return self.branches.setdefault(event.cwd, current_branch(Path(event.cwd)))
 
     def count(self, **more: int) -> None:
         self.done = replace(self.done, **{name: getattr(self.done, name) + n for name, n in more.items()})

@@ -191,9 +191,10 @@ def _clean_input(given: Any) -> dict[str, Any]:
 _RESPONSES = ("stdout", "stderr", "output", "content", "text", "result")
 
 
-def messages_of(event: Event) -> list[NewMessage]:
-    """What an event says, as messages; most kinds of events say nothing."""
-    return [message for message in _messages(event) if message.text.strip()]
+def messages_of(event: Event, branch: str = "") -> list[NewMessage]:
+    """What an event says, as messages; most kinds of events say nothing. A hook tells of no branch."""
+    told = (message for message in _messages(event) if message.text.strip())
+    return [message._replace(branch=branch[:_ID_CHARACTERS]) for message in told]
 
 
 def _messages(event: Event) -> Iterator[NewMessage]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from claude_memory.model import Event, EventKind, MemoryFilter, SearchScope, SessionId, StoredMemory
+from claude_memory.model import Event, EventKind, Kind, MemoryFilter, SearchScope, SessionId, StoredMemory
 
 if TYPE_CHECKING:
     from claude_memory.store.protocol import Store
@@ -80,10 +80,21 @@ def _entries(
         newest_first=newest_first,
     )
     told = {memory.provenance.get("event") for memory in memories} | _in_exchanges(store, events)
+    # The record of a session of one exchange says the same as that exchange.
+    alone = {_span(memory) for memory in memories if memory.kind is Kind.OBSERVATION}
+    memories = [memory for memory in memories if not _is_record(memory) or _span(memory) not in alone]
     entries = [_from_memory(memory) for memory in memories]
     entries += [_from_event(event) for event in events if event.id not in told]
     entries.sort(key=lambda entry: entry.timestamp, reverse=newest_first)
     return sorted(entries[:count], key=lambda entry: entry.timestamp)
+
+
+def _is_record(memory: StoredMemory) -> bool:
+    return memory.provenance.get("source") == "session"
+
+
+def _span(memory: StoredMemory) -> tuple[SessionId | None, datetime, datetime]:
+    return memory.session, memory.created_at, memory.updated_at
 
 
 def _in_exchanges(store: Store, events: Sequence[Event]) -> set[str]:

@@ -169,7 +169,12 @@ def _exchange(
             tasks.result(message)
         elif message.manner == "pull_request":
             work.pull_requests += pull_requests_in(message.text)
-    asked = tuple(words for message in span if message.speaker == "person" for words in _utterances(message))
+    asked = tuple(
+        words
+        for message in span
+        if message.speaker == "person" and message.text != ERASED
+        for words in _utterances(message)
+    )
     if asked and before is not None and asked[0].ordinal == first.ordinal:
         asked = (_with_question(asked[0], before), *asked[1:])
     return Exchange(

@@ -162,7 +162,7 @@ def _request_lines(asked: Iterable[Utterance]) -> list[str]:
     """The lines that a person typed, without polite openings."""
     lines = [_plain(line) for spoken in asked for line in spoken.words.splitlines()]
     bare = (line[polite.end() :] if (polite := _POLITE.match(line)) else line for line in lines)
-    return [line[:1].upper() + line[1:] for line in bare if line]
+    return [line if "://" in line.split()[0] else line[:1].upper() + line[1:] for line in bare if line]
 
 
 def _telling(lines: Iterable[str], least: int) -> Iterator[str]:

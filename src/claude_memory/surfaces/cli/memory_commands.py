@@ -11,6 +11,7 @@ from claude_memory.platform.caller import own_trust, require_person
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
     KINDS,
+    AllProjects,
     Answer,
     AsUser,
     Id,
@@ -174,9 +175,13 @@ def _erase(memory: Memory, ids: list[str], *, yes: bool) -> Answer:
     return Answer(erased, f"erased {', '.join(counts)}", notes)
 
 
-def inbox(memory: Memory, limit: Annotated[int, option("N", "At most so many.", min=1)] = LISTED) -> Answer:
+def inbox(
+    memory: Memory,
+    limit: Annotated[int, option("N", "At most so many.", min=1)] = LISTED,
+    all_projects: AllProjects = False,
+) -> Answer:
     """List proposals, newest first."""
-    proposed = memory.inbox()
+    proposed = memory.inbox(all_projects=all_projects)
     shown = proposed[:limit]
     lines = [
         [

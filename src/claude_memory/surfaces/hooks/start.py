@@ -15,6 +15,7 @@ from claude_memory.context.sections import START_SECTIONS
 from claude_memory.errors import StoreBusy
 from claude_memory.model import SessionId
 from claude_memory.platform.git import ChangedFiles
+from claude_memory.platform.repository import current_branch
 
 if TYPE_CHECKING:
     from claude_memory.opening import Opened
@@ -122,15 +123,3 @@ def _tie_shell(session: str, home: Path) -> None:
                 handle.write("unset CLAUDE_MEMORY_STORE\n")
     except OSError:
         return
-
-
-def current_branch(root: Path) -> str:
-    """The branch's name, read from the repository without running git; empty if there is none."""
-    dot_git = root / ".git"
-    try:
-        if dot_git.is_file():
-            dot_git = root / dot_git.read_text("utf-8").removeprefix("gitdir:").strip()
-        head = (dot_git / "HEAD").read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
-    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
