@@ -8,7 +8,6 @@ Ranking, SQL and file formats live elsewhere. Questions write nothing; `catch_up
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,23 +17,29 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from claude_memory.errors import Conflict, InvalidInput, NotFound, StoreFault
-from claude_memory.lifecycle.drafting import Revision, accepted, choice, clean, drafted, kind_of
+from claude_memory.lifecycle.drafting import (
+    Authority,
+    Revision,
+    accepted,
+    check_status,
+    clean,
+    drafted,
+    kind_of,
+    status_before,
+)
 from claude_memory.model import (
     Hit,
     Kind,
     MemoryFilter,
     MemoryId,
     NewMemory,
-    Scope,
     Status,
     StoredMemory,
     Trust,
 )
 from claude_memory.opening import Opened
-from claude_memory.platform.caller import inside_agent, require_person
-from claude_memory.platform.files import FILE_MODE, private_folder
+from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.store.archive_model import ANY_CONVERSATION, ConversationFilter
-from claude_memory.upkeep import Reindexed, Upkeep
 
 if TYPE_CHECKING:
     from claude_memory.backup.backups import Backups
@@ -42,7 +47,6 @@ if TYPE_CHECKING:
     from claude_memory.capture.drain import Drained
     from claude_memory.graph.knowledge import Knowledge
     from claude_memory.graph.walk import ProjectGraph
-    from claude_memory.imports.claude_mem import Read
     from claude_memory.imports.importer import Imported, Progress
     from claude_memory.lifecycle.entry import Admission
     from claude_memory.lifecycle.given import Given, LedgerLine
@@ -58,8 +62,9 @@ if TYPE_CHECKING:
     from claude_memory.store.project_book import ProjectBook
     from claude_memory.summaries.summary_book import SummaryBook
     from claude_memory.tasks.api import MemoryAPI
+    from claude_memory.upkeep import Reindexed, Upkeep
 
-__all__ = ["ConversationFilter", "Memory", "Reindexed"]
+__all__ = ["ConversationFilter", "Memory"]
 
 
 class Memory(Opened):
@@ -76,6 +81,8 @@ class Memory(Opened):
     @cached_property
     def upkeep(self) -> Upkeep:
         """Bringing in, keeping up, letting go."""
+        from claude_memory.upkeep import Upkeep
+
         return Upkeep(self)
 
     @property
@@ -152,11 +159,13 @@ class Memory(Opened):
     @property
     def projects(self) -> ProjectBook:
         """Every project of the home, and what a person says belongs together."""
+        from claude_memory.notes.places import forget_noted
         from claude_memory.store.project_book import ProjectBook
 
-        return ProjectBook(self.home, self.store, self.project, self._regrouped)
+        # Hooks must not go by what held before the projects were regrouped.
+        return ProjectBook(self.home, self.store, self.project, lambda: forget_noted(self.home))
 
-    # --- writing: every change is mirrored to memories.jsonl
+    # --- writing: the store tells of every commit, and `mirror` takes it to memories.jsonl
 
     def remember(self, new: NewMemory, *, embed: bool = True) -> StoredMemory:
         """Keep one memory and return it as it stands."""
@@ -171,14 +180,11 @@ class Memory(Opened):
         added = self.store.memories.add(memories)
         if added.tombstoned:
             raise Conflict(f"{added.tombstoned} of {len(memories)} were erased for good and stay so")
-        self.mirror()
         if embed:
             self.upkeep.vectors.of({memory.id for memory in memories})
         hasty = not embed and self.settings.embedder != "none"
         verdicts = admit_new(self.store, memories, self.project_root, None if hasty else self.loaded_model)
         self.verdicts = {verdict.memory: verdict for verdict in verdicts}
-        if any(verdict.other for verdict in verdicts):
-            self.mirror()
         return [memory.id for memory in memories]
 
     def supersede(self, id_: str, new: NewMemory) -> StoredMemory:
@@ -204,15 +210,15 @@ class Memory(Opened):
         new text is then kept as a memory of its own, linked to it.
         """
         [old] = self.find([id_])
-        speaker = self._trust(trust)
+        speaker = self._authority.trust_of(trust)
         if body is not None and not body.strip():
             raise InvalidInput("a memory needs a text; to remove it, use forget")
         change = Revision(body, title, kind, topics, files, pinned, reason)
         if old.trust is Trust.USER and speaker is not Trust.USER:
             if body is not None or title is not None:
                 return self.remember(change.beside(old, speaker), embed=False)
-            if self._by_agent() and not change.only_pins:
-                raise _persons(old, "change")
+            if not change.only_pins:
+                self._authority.check_owner([old], "change")
         return self._updated(change.of(old, speaker))
 
     def inbox(self, *, limit: int | None = None, all_projects: bool = False) -> list[StoredMemory]:
@@ -227,47 +233,45 @@ class Memory(Opened):
 
         With `body`, in the person's own wording.
         """
-        self._require_person("accepting a memory")
+        self._authority.require_person("accepting a memory")
         return [self._updated(accepted(old, body, kind)) for old in self.find(ids, all_projects=True)]
 
     def reject(self, ids: Sequence[str]) -> int:
         """Refuse proposals: they are gone and never come back."""
 
-        self._require_person("rejecting a proposal")
+        self._authority.require_person("rejecting a proposal")
         proposals = self.find(ids, all_projects=True)
-        _check_status(proposals, Status.PROPOSED, "no proposal")
-        gone = self.store.lifecycle.reject([memory.id for memory in proposals])
-        self.mirror()
-        return gone
+        check_status(proposals, Status.PROPOSED, "no proposal")
+        return self.store.lifecycle.reject([memory.id for memory in proposals])
 
     def forget(self, ids: Sequence[str]) -> list[StoredMemory]:
         """Hide memories; `restore` brings them back until the undo time is over."""
         now = datetime.now(UTC)
         memories = self.find(ids)
-        self._check_owner(memories, "forget")
+        self._authority.check_owner(memories, "forget")
         return [self._updated(replace(item, status=Status.FORGOTTEN, forgotten_at=now)) for item in memories]
 
     def restore(self, ids: Sequence[str]) -> list[StoredMemory]:
         """Undo `forget`."""
         memories = self.find(ids)
-        _check_status(memories, Status.FORGOTTEN, "not forgotten")
-        self._check_owner(memories, "restore")
+        check_status(memories, Status.FORGOTTEN, "not forgotten")
+        self._authority.check_owner(memories, "restore")
         return [
-            self._updated(replace(item, status=_unforgotten(item), forgotten_at=None)) for item in memories
+            self._updated(replace(item, status=status_before(item), forgotten_at=None)) for item in memories
         ]
 
     def reinstate(self, id_: str) -> StoredMemory:
         """Undo a supersession: the old memory stands again, the new one stays, the link between them goes."""
         [old] = self.find([id_])
-        _check_status([old], Status.SUPERSEDED, "not superseded")
-        self._check_owner([old], "restore")
+        check_status([old], Status.SUPERSEDED, "not superseded")
+        self._authority.check_owner([old], "restore")
         if old.superseded_by:
             self._updated(replace(self.find([old.superseded_by])[0], supersedes=None))
         return self._updated(replace(old, status=Status.ACTIVE, superseded_by=None))
 
     def erase(self, ids: Sequence[str]) -> Erased:
         """Remove memories for good: rows, index, vectors, events, mirror, file pages; a tombstone stays."""
-        self._require_person("erasing for good")
+        self._authority.require_person("erasing for good")
         return self.upkeep.erase(ids)
 
     # --- asking: nothing is written, but that a memory was opened
@@ -309,7 +313,9 @@ class Memory(Opened):
             agent=agent,
             branch=branch,
             failed=failed and command is None,
-            among=self.work(all_projects=all_projects).among(command, commit, failed=failed),
+            among=self.work(all_projects=all_projects).among(command, commit, failed=failed)
+            if command or commit
+            else None,
         )
         self._last_question = query
         return search(
@@ -321,7 +327,9 @@ class Memory(Opened):
             limit=self.settings.search_limit if limit is None else limit,
             min_relevance=(self.settings.min_relevance or None) if min_relevance is None else min_relevance,
             now=datetime.now(UTC),
-            boosts=self._activated(query, files),
+            boosts=self.graph.boosts(query, files, self.settings.activation)
+            if self.settings.activation
+            else {},
             stale=self.stale,
         )
 
@@ -352,12 +360,10 @@ class Memory(Opened):
 
         What was said and done at its time is no claim.
         """
-        from claude_memory.lifecycle.staleness import checked
+        from claude_memory.lifecycle.staleness import out_of_date
 
-        claims = memory.kind not in (Kind.OBSERVATION, Kind.SUMMARY)
         own = memory.project in (self.scope().projects or ())
-        told = checked(memory.body, self.project_root) if claims and own else ""
-        return told or str(memory.provenance.get("stale") or "")
+        return out_of_date(memory, self.project_root if own else None)
 
     def show(self, ids: Sequence[str]) -> list[StoredMemory]:
         """Whole memories by id or unique beginning of one; being opened keeps them strong."""
@@ -476,98 +482,39 @@ class Memory(Opened):
 
         `bounds` are those of `imports.importer.Request`: how long to take, to wait, with how many workers.
         """
-        from claude_memory.imports.importer import Request
-
-        request = Request(tuple(paths), agent, since, **bounds)
-        return self.upkeep.import_history(request, progress=progress)
-
-    def import_memories(self, kind: str, paths: Sequence[Path]) -> Read:
-        """Read another memory's databases; `claude-mem` is the one that is known."""
-        from claude_memory.imports.claude_mem import import_databases
-
-        if kind != "claude-mem":
-            raise InvalidInput(f"cannot read from {kind!r}: only claude-mem is known")
-        done = import_databases(self.store, paths)
-        self.mirror()
-        return done
+        return self.upkeep.import_history(tuple(paths), progress, agent=agent, since=since, **bounds)
 
     def note_question(self) -> None:
         """Keep the last question for a `why` that another process asks; a full disk only misses that."""
-        if self._last_question is None:
-            return
-        with contextlib.suppress(OSError, StoreFault):
-            path = private_folder(self.home / "cache") / self._question_file.name
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-            with os.fdopen(os.open(path, flags, FILE_MODE), "wb") as handle:
-                handle.write(clean(self._last_question[:2000]).encode("utf-8", "replace"))
+        if self._last_question is not None:
+            with contextlib.suppress(OSError, StoreFault):
+                private_folder(self.home / "cache")
+                write_atomically(
+                    self._question_file, clean(self._last_question[:2000]).encode("utf-8", "replace")
+                )
 
     # --- how the verbs do it
 
+    @property
+    def _authority(self) -> Authority:
+        return Authority(self.serves_agent)
+
     def _drafted(self, new: NewMemory, now: datetime) -> StoredMemory:
         old = self.find([new.supersedes])[0] if new.supersedes else None
-        return drafted(new, self.project, trust=self._trust(new.trust), old=old, now=now)
+        return drafted(new, self.project, trust=self._authority.trust_of(new.trust), old=old, now=now)
 
     def _reflected(self, memory: StoredMemory) -> StoredMemory:
-        """A reflection is written to its file, which is the truth of it: a person's goes with the person."""
+        """A reflection is written to its file, which is the truth of it."""
         if memory.kind is not Kind.REFLECTION:
             return memory
-        from claude_memory.notes import person_files
+        from claude_memory.notes.person_files import reflected
 
-        by_agent, now = memory.trust is not Trust.USER, memory.created_at.astimezone()
-        made = person_files.add_reflection(
-            self.home, memory.kind.value, memory.body, project=self.project.id, now=now, by_agent=by_agent
-        )
-        scope = Scope.PROJECT if by_agent else Scope.USER
-        return replace(
-            memory, id=person_files.memory_of_reflection(self.home, made), body=made.content, scope=scope
-        )
-
-    def _regrouped(self) -> None:
-        """What was said of projects must outlive the database; hooks must not go by what held before."""
-        from claude_memory.notes.places import forget_noted
-
-        forget_noted(self.home)
-        self.mirror()
+        return reflected(self.home, memory)
 
     def _updated(self, memory: StoredMemory) -> StoredMemory:
         changed = replace(memory, updated_at=datetime.now(UTC))
         self.store.memories.update(changed)
-        self.mirror()
         return changed
-
-    def _activated(self, query: str, files: Sequence[str]) -> dict[MemoryId, float]:
-        """What spreads through the graph from the question; nothing unless the setting asks for it."""
-        if not self.settings.activation:
-            return {}
-        from claude_memory.graph.walk import activated, seeds
-
-        graph, project = self.store.graph, self.project.id
-        reached = activated(graph, project, seeds(graph, project, query, files))
-        top = max(reached.values(), default=0.0) or 1.0
-        return {memory: self.settings.activation * value / top for memory, value in reached.items()}
-
-    def _by_agent(self) -> bool:
-        """Whether an agent is at work, who changes nothing of what a person said."""
-        return bool(inside_agent()) if self.serves_agent is None else self.serves_agent
-
-    def _require_person(self, verb: str) -> None:
-        """Refuse what an agent may not do."""
-        if self._by_agent():
-            require_person(verb)
-            raise Conflict(f"{verb} is for a person: run it in a terminal of your own")
-
-    def _trust(self, claimed: Trust | str | None) -> Trust:
-        """What a new statement is worth: a person says that it is theirs, and an agent cannot."""
-        trust = Trust.AGENT if claimed is None else choice(Trust, claimed, "trust")
-        if trust is Trust.USER:
-            self._require_person("speaking as the user")
-        return trust
-
-    def _check_owner(self, memories: Sequence[StoredMemory], verb: str) -> None:
-        """An agent neither hides nor brings back what a person said."""
-        theirs = [memory for memory in memories if memory.trust is Trust.USER]
-        if theirs and self._by_agent():
-            raise _persons(theirs[0], verb)
 
     @property
     def _question_file(self) -> Path:
@@ -580,21 +527,3 @@ class Memory(Opened):
             return self._question_file.read_text("utf-8")
         except OSError:
             raise InvalidInput("nothing was searched here yet: give the question with --query") from None
-
-
-def _check_status(memories: Sequence[StoredMemory], status: Status, otherwise: str) -> None:
-    for memory in memories:
-        if memory.status is not status:
-            raise Conflict(f"{memory.id} is {otherwise}: it is {memory.status}")
-
-
-def _unforgotten(memory: StoredMemory) -> Status:
-    return Status.SUPERSEDED if memory.superseded_by else Status.ACTIVE
-
-
-def _persons(memory: StoredMemory, verb: str) -> Conflict:
-    command = {"restore": "forget --undo", "change": "revise"}.get(verb, verb)
-    return Conflict(
-        f"{memory.id} is the user's own word, and only they can {verb} it: "
-        f"`claude-memory {command} {memory.id}` in a terminal of their own"
-    )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from claude_memory import settings as settings_module
 from claude_memory.errors import Conflict, InvalidInput, StoreBusy
@@ -21,11 +21,13 @@ from claude_memory.opening import WHATEVER, Opened
 from claude_memory.platform import leftovers
 from claude_memory.platform.files import FILE_MODE, private_folder
 from claude_memory.platform.project import FOLDER
+from claude_memory.text import times
 from claude_memory.vector_work import VectorWork, Watch, is_working, stop
 
 if TYPE_CHECKING:
     from claude_memory.capture.drain import Drained
-    from claude_memory.imports.importer import Imported, Progress, Request
+    from claude_memory.imports.claude_mem import Read
+    from claude_memory.imports.importer import Imported, Progress
     from claude_memory.lifecycle.consolidate import Consolidated
     from claude_memory.model import MemoryId, StoredMemory
     from claude_memory.notes.index import Synced
@@ -121,10 +123,7 @@ class Upkeep:
         root = self._opened.project_root
         # A drain that runs for nobody in particular is opened on the home itself, which is no project.
         project = None if root == self._opened.home else self._opened.project
-        done = self.keeper.sync(project, root, now=datetime.now(UTC), budget_seconds=budget_seconds)
-        if done.added or done.changed or done.hidden:
-            self._opened.mirror()
-        return done
+        return self.keeper.sync(project, root, now=datetime.now(UTC), budget_seconds=budget_seconds)
 
     def _index_tasks(self) -> None:
         """Let search find what stands in this project's task files; texts that changed are revised."""
@@ -153,8 +152,6 @@ class Upkeep:
         # A file system stamps by a coarser clock: what is written right now must not look older than this.
         seen = now.timestamp() - 1.0
         os.utime(marker, (seen, seen))
-        if wanted:
-            opened.mirror()
 
     def _next_look(self, began: float, ended: float) -> float:
         """When to look at the plain files again: at once, unless there are thousands of them."""
@@ -200,14 +197,11 @@ class Upkeep:
         """
         from claude_memory.lifecycle.entry import admit_waiting
 
-        is_late = _deadline(budget_seconds)
+        is_late = times.deadline(budget_seconds)
         self.vectors.rest(budget_seconds=budget_seconds)  # neighbours are found by their vectors, too
         embedder = self._opened.embedder
         verdicts = admit_waiting(self._opened.store, embedder.model if embedder else None, is_late)
-        acted = sum(verdict.other is not None for verdict in verdicts)
-        if acted:
-            self._opened.mirror()
-        return acted
+        return sum(verdict.other is not None for verdict in verdicts)
 
     @property
     def is_gate_behind(self) -> bool:
@@ -244,26 +238,31 @@ class Upkeep:
         return Reindexed(memories, passages, self.vectors.all(progress))
 
     def import_history(
-        self, request: Request, *, progress: Callable[[Progress], None] | None = None
+        self, paths: tuple[Path, ...] = (), progress: Callable[[Progress], None] | None = None, **bounds: Any
     ) -> Imported:
-        """Read agents' own histories: what is new since last time."""
+        """Read agents' own histories: what is new since last time; `bounds` are those of `Request`."""
         from claude_memory.capture.understanding import understand_waiting
-        from claude_memory.imports.importer import import_history
+        from claude_memory.imports.importer import Request, import_history
 
-        opened = self._opened
+        opened, request = self._opened, Request(paths, **bounds)
         if not request.budget_seconds:  # a person asks, not a drain in its slack
             stop(opened.home, stopped=False)
-        try:
-            return import_history(
-                opened.home,
-                opened.store,
-                opened.settings,
-                request,
-                progress=progress,
-                understand=lambda late: understand_waiting(opened.store, late)[0],
-            )
-        finally:
-            opened.mirror()
+        return import_history(
+            opened.home,
+            opened.store,
+            opened.settings,
+            request,
+            progress=progress,
+            understand=lambda late: understand_waiting(opened.store, late)[0],
+        )
+
+    def import_memories(self, kind: str, paths: Sequence[Path]) -> Read:
+        """Read another memory's databases; `claude-mem` is the one that is known."""
+        from claude_memory.imports.claude_mem import import_databases
+
+        if kind != "claude-mem":
+            raise InvalidInput(f"cannot read from {kind!r}: only claude-mem is known")
+        return import_databases(self._opened.store, paths)
 
     @staticmethod
     def has_histories(paths: Sequence[Path] = (), agent: str | None = None) -> bool:
@@ -274,13 +273,11 @@ class Upkeep:
 
     def import_in_slack(self) -> Imported | None:
         """Read on in agents' histories for a while, if a person once asked for them."""
-        from claude_memory.imports.importer import Request
-
         seconds = self._opened.settings.import_in_drain_seconds
         if not seconds or not self._opened.archive.totals()["files"]:
             return None
         try:
-            return self.import_history(Request(budget_seconds=seconds, workers=0))
+            return self.import_history(budget_seconds=seconds, workers=0)
         except (Conflict, StoreBusy):  # another one is at it
             return None
 
@@ -297,7 +294,6 @@ class Upkeep:
             store, project, now=datetime.now(UTC), dry_run=dry_run, budget_seconds=budget_seconds
         )
         if not dry_run:
-            self._opened.mirror()
             write_mirrors(self._opened.home, store, project)
         return done
 
@@ -308,15 +304,12 @@ class Upkeep:
 
         for project in tend(self._opened.store, now=datetime.now(UTC)):
             write_mirrors(self._opened.home, self._opened.store, project)
-        self._opened.mirror()
 
     def undo_consolidation(self) -> int:
         """Take back the last consolidation that stands; returns how many steps were undone."""
         from claude_memory.lifecycle.consolidate import undo
 
-        undone = undo(self._opened.store, self._opened.project)
-        self._opened.mirror()
-        return undone
+        return undo(self._opened.store, self._opened.project)
 
     def erase(self, ids: Sequence[str]) -> Erased:
         """Remove memories for good: rows, index, vectors, events, mirror, file pages; a tombstone stays."""
@@ -378,9 +371,3 @@ class Upkeep:
         mirror.purge(home, (*erased.ids, *records), (lambda _: sentences) if texts else None)
         self._opened.mirror()
         return erased
-
-
-def _deadline(budget_seconds: float | None) -> Callable[[], bool]:
-    """Tells whether the time is over; without a budget it never is."""
-    end = None if budget_seconds is None else time.monotonic() + budget_seconds
-    return lambda: end is not None and time.monotonic() > end

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from claude_memory.errors import EmbedderUnavailable
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
+from claude_memory.text import times
 
 if TYPE_CHECKING:
     from claude_memory.embed.protocol import Embedder
@@ -116,11 +117,11 @@ class VectorWork:
 
     def some(self, *, budget_seconds: float | None = None, watch: Watch | None = None) -> int:
         """Make vectors until none is missing or the time is over; returns how many were made."""
-        return self._made(_deadline(budget_seconds), watch)
+        return self._made(times.deadline(budget_seconds), watch)
 
     def rest(self, *, budget_seconds: float | None = None) -> int:
         """In the background: all that are missing, unless another process is at it or a person stops it."""
-        home, is_late = private_folder(self._opened.home / "cache").parent, _deadline(budget_seconds)
+        home, is_late = private_folder(self._opened.home / "cache").parent, times.deadline(budget_seconds)
         with try_lock(_lock(home)) as free:
             if not free:  # two would only share the same cores
                 return 0
@@ -168,11 +169,6 @@ class VectorWork:
             return None
         pairs = [(passage.id, vector) for passage, vector in zip(batch, vectors, strict=True)]
         return self._opened.store.memories.add_vectors(embedder.model, pairs)
-
-
-def _deadline(budget_seconds: float | None) -> Callable[[], bool]:
-    end = None if budget_seconds is None else time.monotonic() + budget_seconds
-    return lambda: end is not None and time.monotonic() > end
 
 
 def _lock(home: Path) -> Path:

@@ -52,7 +52,7 @@ def found(memory: Memory) -> list[StoredMemory]:
 
 def test_observations_summaries_and_prompts_become_memories(memory: Memory, database: Path) -> None:
     before = database.read_bytes()
-    done = memory.import_memories("claude-mem", [database])
+    done = memory.upkeep.import_memories("claude-mem", [database])
     assert (done.memories, done.sessions, done.skipped) == (3, 1, 1)
     prompt, decision, summary = found(memory)
     assert (prompt.body, prompt.kind) == ("Make the login safe, please", Kind.OBSERVATION)
@@ -78,8 +78,8 @@ def test_observations_summaries_and_prompts_become_memories(memory: Memory, data
 
 
 def test_reading_it_again_adds_nothing(memory: Memory, database: Path) -> None:
-    memory.import_memories("claude-mem", [database])
-    again = memory.import_memories("claude-mem", [database])
+    memory.upkeep.import_memories("claude-mem", [database])
+    again = memory.upkeep.import_memories("claude-mem", [database])
     assert (again.memories, again.duplicates) == (0, 3)
 
 
@@ -89,7 +89,7 @@ def test_a_project_of_that_name_is_the_one_that_is_meant(
     (tmp_path / "shop").mkdir()
     with Memory.open(memory.home, tmp_path / "shop", flags={"embedder": "none"}) as shop:
         wanted = shop.project.id
-        shop.import_memories("claude-mem", [database])
+        shop.upkeep.import_memories("claude-mem", [database])
     assert {item.project for item in found(memory)} == {wanted}
 
 
@@ -99,6 +99,6 @@ def test_what_is_no_such_database_is_refused(memory: Memory, tmp_path: Path) -> 
         db.execute("CREATE TABLE songs (id)")
     for path in (tmp_path / "gone.db", tmp_path / "text.db", tmp_path / "other.db"):
         with pytest.raises(InvalidInput):
-            memory.import_memories("claude-mem", [path])
+            memory.upkeep.import_memories("claude-mem", [path])
     with pytest.raises(InvalidInput, match="only claude-mem"):
-        memory.import_memories("mem0", [])
+        memory.upkeep.import_memories("mem0", [])

@@ -153,6 +153,12 @@ class ProjectGraph:
         ordered = sorted(shared, key=lambda node: (one[node] + other[node], node))
         return self._shown([(node, (_steps_away(one[node], other[node]),)) for node in ordered[:limit]])
 
+    def boosts(self, words: str, files: Sequence[str], weight: float) -> dict[MemoryId, float]:
+        """What spreads through the graph from a question, at most `weight` a memory."""
+        reached = activated(self._graph, self._project, seeds(self._graph, self._project, words, files))
+        top = max(reached.values(), default=0.0) or 1.0
+        return {memory: weight * value / top for memory, value in reached.items()}
+
     def subjects(self, limit: int) -> list[str]:
         """The topics and files that most memories are about."""
         return [node.name for node, _ in self._graph.common(self._project, ("topic", "file"), limit=limit)]

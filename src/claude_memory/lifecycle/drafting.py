@@ -1,4 +1,4 @@
-"""A memory as a caller gives it, made fit to be kept: cleaned, completed, changed. Pure but for an id."""
+"""A memory as a caller gives it, made fit to be kept: cleaned, completed, changed; and who may change it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from claude_memory.errors import InvalidInput
+from claude_memory.errors import Conflict, InvalidInput
 from claude_memory.model import (
     BY_HAND,
     Kind,
@@ -21,6 +21,7 @@ from claude_memory.model import (
     Trust,
     memory_id,
 )
+from claude_memory.platform.caller import inside_agent, require_person
 
 TITLE_CHARACTERS = 80
 
@@ -128,6 +129,53 @@ def accepted(old: StoredMemory, body: str | None, kind: Kind | str | None) -> St
         trust=Trust.USER,
         provenance={**old.provenance, "accepted": True, BY_HAND: True},
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """Who speaks through an open memory, and what they may do to what a person said."""
+
+    serves_agent: bool | None  # whoever started the process; None: told by the caller
+
+    @property
+    def is_agent(self) -> bool:
+        """Whether an agent is at work, who changes nothing of what a person said."""
+        return bool(inside_agent()) if self.serves_agent is None else self.serves_agent
+
+    def require_person(self, verb: str) -> None:
+        """Refuse what an agent may not do."""
+        if self.is_agent:
+            require_person(verb)
+            raise Conflict(f"{verb} is for a person: run it in a terminal of your own")
+
+    def trust_of(self, claimed: Trust | str | None) -> Trust:
+        """What a new statement is worth: a person says that it is theirs, and an agent cannot."""
+        trust = Trust.AGENT if claimed is None else choice(Trust, claimed, "trust")
+        if trust is Trust.USER:
+            self.require_person("speaking as the user")
+        return trust
+
+    def check_owner(self, memories: Sequence[StoredMemory], verb: str) -> None:
+        """An agent neither changes, hides nor brings back what a person said."""
+        theirs = next((memory for memory in memories if memory.trust is Trust.USER), None)
+        if theirs is not None and self.is_agent:
+            command = {"restore": "forget --undo", "change": "revise"}.get(verb, verb)
+            raise Conflict(
+                f"{theirs.id} is the user's own word, and only they can {verb} it: "
+                f"`claude-memory {command} {theirs.id}` in a terminal of their own"
+            )
+
+
+def check_status(memories: Sequence[StoredMemory], status: Status, otherwise: str) -> None:
+    """Refuse memories that do not stand as the change wants it."""
+    for memory in memories:
+        if memory.status is not status:
+            raise Conflict(f"{memory.id} is {otherwise}: it is {memory.status}")
+
+
+def status_before(memory: StoredMemory) -> Status:
+    """How a forgotten memory stood before it was forgotten."""
+    return Status.SUPERSEDED if memory.superseded_by else Status.ACTIVE
 
 
 def clean(text: str | None) -> str:

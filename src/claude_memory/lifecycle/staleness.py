@@ -17,7 +17,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from claude_memory.model import MemoryFilter, MemoryId, Project, SearchScope, StoredMemory
+from claude_memory.model import Kind, MemoryFilter, MemoryId, Project, SearchScope, StoredMemory
 from claude_memory.store.lifecycle_model import FileState
 from claude_memory.store.protocol import Store
 from claude_memory.text.sentences import sentences
@@ -116,6 +116,16 @@ class Claim(NamedTuple):
 def claims(text: str) -> list[Claim]:
     """What a text says of files, in its order; few, and only what has a plain form."""
     return list(dict.fromkeys(_claims(text[:_READ_CHARACTERS])))[:_MOST_CLAIMS]
+
+
+def out_of_date(memory: StoredMemory, root: Path | None) -> str:
+    """What of a memory the working tree at `root` no longer bears out: of its claims, else of its files.
+
+    What was said and done at its time is no claim.
+    """
+    is_claim = memory.kind not in (Kind.OBSERVATION, Kind.SUMMARY)
+    words = checked(memory.body, root) if is_claim and root is not None else ""
+    return words or str(memory.provenance.get(STALE) or "")
 
 
 def checked(text: str, root: Path) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from claude_memory.errors import InvalidInput
-from claude_memory.model import Kind, MemoryId, memory_id
+from claude_memory.model import Kind, MemoryId, Scope, StoredMemory, Trust, memory_id
 from claude_memory.notes.blocks import short
 from claude_memory.notes.places import PersonFiles
 from claude_memory.notes.text_files import Problem, append_record, edit, json_line, read_lines, records_of
@@ -191,6 +191,16 @@ def add_reflection(
     record = {"type": made.type, "content": made.content, "date": made.date, "project": made.project}
     append_record(PersonFiles(home).reflections, record | ({"by": BY_AGENT} if by_agent else {}), home=home)
     return made
+
+
+def reflected(home: Path, memory: StoredMemory) -> StoredMemory:
+    """A new memory that is a reflection, as its file has it from now on: a person's goes with the person."""
+    by_agent, now = memory.trust is not Trust.USER, memory.created_at.astimezone()
+    made = add_reflection(
+        home, memory.kind.value, memory.body, project=memory.project, now=now, by_agent=by_agent
+    )
+    scope = Scope.PROJECT if by_agent else Scope.USER
+    return replace(memory, id=memory_of_reflection(home, made), body=made.content, scope=scope)
 
 
 def reflections(home: Path) -> list[Reflection]:

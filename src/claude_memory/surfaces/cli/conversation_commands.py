@@ -184,7 +184,7 @@ def import_(
 ) -> Answer:
     """Read what agents keep of their conversations; only what is new."""
     if from_ is not None:
-        done: Any = memory.import_memories(from_, paths or ())
+        done: Any = memory.upkeep.import_memories(from_, paths or ())
     else:
         with output.progress_bar(output.bytes_text) as show:
             done = memory.import_history(

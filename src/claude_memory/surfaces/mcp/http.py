@@ -152,13 +152,16 @@ def _impatient() -> type[asyncio.Protocol]:
 def serve_http(home: Path, project: Path, port: int = PORT) -> None:
     """Serve on loopback until interrupted; `port` 0 takes any that is free."""
     import uvicorn
+    from mcp.server.transport_security import TransportSecuritySettings
 
     listener = _listener(port)
     port = listener.getsockname()[1]
     token = token_of(home)
     server = Server(home, project)
     server.start()
-    app = server.mcp.streamable_http_app(host=HOST, transport_security=_security(port))
+    # The guard compares Host and Origin whole, and comes before anything of the library.
+    unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    app = server.mcp.streamable_http_app(host=HOST, transport_security=unguarded)
     config = uvicorn.Config(
         Guard(app, token, port),
         log_level="critical",
@@ -199,15 +202,6 @@ def _listener(port: int) -> socket.socket:
         listener.close()
         raise Conflict(f"cannot listen on port {port}: {fault}; choose another with --port") from None
     return listener
-
-
-def _security(port: int) -> Any:
-    from mcp.server.transport_security import TransportSecuritySettings
-
-    hosts = [f"{name}:{port}" for name in (HOST, "localhost")]
-    return TransportSecuritySettings(
-        allowed_hosts=hosts, allowed_origins=[f"http://{host}" for host in hosts]
-    )
 
 
 def _say(words: str) -> None:

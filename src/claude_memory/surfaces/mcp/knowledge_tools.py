@@ -8,19 +8,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import CallToolResult
 from pydantic import Field
 
 from claude_memory.errors import NotFound
 from claude_memory.model import Kind, StoredMemory, Trust
 from claude_memory.surfaces.mcp.access import Access
-from claude_memory.surfaces.mcp.tool_answers import ToolAnswer, fenced, given, line
+from claude_memory.surfaces.mcp.tool_answers import ToolAnswer, fenced, line
 from claude_memory.text.quotation import named, plain, unquoted
 
 if TYPE_CHECKING:
     from claude_memory.graph.knowledge import Knowledge as ProjectKnowledge
     from claude_memory.graph.walk import Connection as Tie
-    from claude_memory.memory import Memory
     from claude_memory.summaries.model import KeptSummary
 
 SHOWN_A_KIND = 12
@@ -96,109 +94,92 @@ class ConnectionsFound(ToolAnswer):
     note: str = ""
 
 
-class Knowing:
-    """get_summary, get_project_knowledge, explore_connections."""
+def get_summary(access: Access, session_id: str = "", summary_id: str = "") -> Summaries:
+    """What was summed up when a session's context was compacted: decisions, files, tasks, next steps.
+    Without summary_id the list, newest first; without session_id (or the unique beginning of one) that of
+    all sessions of this project.
 
-    def __init__(self, access: Access) -> None:
-        self._access = access
-
-    def get_summary(self, session_id: str = "", summary_id: str = "") -> Annotated[CallToolResult, Summaries]:
-        """What was summed up when a session's context was compacted: decisions, files, tasks, next steps.
-        Without summary_id the list, newest first; without session_id (or the unique beginning of one) that of
-        all sessions of this project.
-
-        Example: {"session_id": "0b2e…", "summary_id": "002"}
-        """
-        with self._access.reading(fresh=False) as memory:
-            try:
-                kept = memory.summaries.list(_whole_id(memory, session_id) if session_id else "")
-            except NotFound:
-                raise NotFound(
-                    f"session {plain(session_id)[:60]!r} has no compaction summary in this project; "
-                    "call get_summary without session_id for the list"
-                ) from None
-            if not summary_id:
-                newest = sorted(kept, key=lambda item: str(item.document.get("timestamp")), reverse=True)
-                shown = tuple(_line(item) for item in newest[:SHOWN_SUMMARIES])
-                note = "" if shown else "no session of this project was compacted yet"
-                return given(Summaries(summaries=shown, note=note))
-            wanted = summary_id.removeprefix("compact_").removesuffix(".json").lstrip("0")
-            chosen = next((item for item in kept if str(item.number) == wanted), None)
-            if chosen is None or not session_id:
-                known = ", ".join(item.id for item in kept[-5:]) or "none"
-                raise NotFound(f"no summary {plain(summary_id)[:20]!r} there; known: {known}")
-            document = {key: value for key, value in chosen.document.items() if key != "embeddings"}
-            text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-            return given(Summaries(summary=fenced(text, Trust.AGENT, source="a compaction summary")))
-
-    def get_project_knowledge(self, topic: str = "") -> Annotated[CallToolResult, KnownHere]:
-        """This project's standing decisions, patterns, conventions, lessons, preferences and key files; of
-        one topic or all. Read it before larger changes. times: how often a rule came up; contradicted_by:
-        ids of what speaks against it.
-
-        Example: {"topic": "auth"}
-        """
-        with self._access.reading() as memory:
-            found = memory.knowledge(unquoted(topic) or None)
-            name = named(memory.project.name)
-        said = [*(item.memory for item in found.decisions), *(rule.memory for rule in found.rules)]
-        files = Counter(path for item in said for path in item.files)
-        topics = Counter(about.casefold() for item in said for about in item.topics)
-        return given(
-            KnownHere(
-                project=name,
-                decisions=_decisions(found),
-                patterns=_rules(found, Kind.PATTERN),
-                conventions=_rules(found, Kind.CONVENTION),
-                lessons=_rules(found, Kind.LESSON, Kind.CORRECTION),
-                preferences=_rules(found, Kind.PREFERENCE),
-                key_files=tuple(
-                    KeyFile(path=named(path), memories=count)
-                    for path, count in files.most_common(SHOWN_FILES)
-                ),
-                checks=tuple(plain(item.text)[:200] for item in found.recurring if item.kind == "check"),
-                topics=tuple(
-                    f"{named(about, 60)} ({count})" for about, count in topics.most_common(SHOWN_TOPICS)
-                ),
-                note=_none_known(topic) if not said else "",
-            )
-        )
-
-    def explore_connections(
-        self,
-        from_: str,
-        to: str = "",
-        mode: Literal["chain", "neighbours", "bridges"] = "neighbours",
-        limit: Annotated[int, Field(ge=1, le=50)] = 10,
-    ) -> Annotated[CallToolResult, ConnectionsFound]:
-        """How things hang together through files, topics, sessions and decisions. from, to: a memory's id,
-        a file, a topic or a session's id. neighbours: memories nearest to from; chain: the shortest path to
-        `to`; bridges: what lies between both. by: what ties a thing to the one before it, or to from.
-
-        Example: {"from": "src/auth.py", "to": "m4k2", "mode": "chain"}
-        """
-        if mode != "neighbours" and not to:
-            raise ToolError(f"mode {mode} needs `to`: a memory's id, a file, a topic or a session")
-        with self._access.reading(graph=True) as memory:
-            graph = memory.graph
-            try:
-                if mode == "neighbours":
-                    ties = graph.nearest(from_, limit)
-                else:
-                    ties = graph.chain(from_, to) if mode == "chain" else graph.bridges(from_, to, limit)
-            except NotFound as fault:
-                raise NotFound(f"{fault}: give what search_memory or get_project_knowledge showed") from None
-        shown = [_connection(tie) for tie in ties]
-        note = "" if shown else "nothing connects them" if to else "nothing else is connected to it"
-        return given(ConnectionsFound(mode=mode, found=shown, note=note))
+    Example: {"session_id": "0b2e…", "summary_id": "002"}
+    """
+    with access.reading(fresh=False) as memory:
+        try:
+            kept = memory.summaries.list(session_id)
+        except NotFound:
+            raise NotFound(
+                f"session {plain(session_id)[:60]!r} has no compaction summary in this project; "
+                "call get_summary without session_id for the list"
+            ) from None
+        if not summary_id:
+            newest = sorted(kept, key=lambda item: str(item.document.get("timestamp")), reverse=True)
+            shown = tuple(_line(item) for item in newest[:SHOWN_SUMMARIES])
+            note = "" if shown else "no session of this project was compacted yet"
+            return Summaries(summaries=shown, note=note)
+        wanted = summary_id.removeprefix("compact_").removesuffix(".json").lstrip("0")
+        chosen = next((item for item in kept if str(item.number) == wanted), None)
+        if chosen is None or not session_id:
+            known = ", ".join(item.id for item in kept[-5:]) or "none"
+            raise NotFound(f"no summary {plain(summary_id)[:20]!r} there; known: {known}")
+        document = {key: value for key, value in chosen.document.items() if key != "embeddings"}
+        text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+        return Summaries(summary=fenced(text, Trust.AGENT, source="a compaction summary"))
 
 
-def _whole_id(memory: Memory, named: str) -> str:
-    """A session by the beginning of its id; one that is not known here stays as it was named."""
-    try:
-        return memory.session_id(named)
-    except NotFound:
-        return named
+def get_project_knowledge(access: Access, topic: str = "") -> KnownHere:
+    """This project's standing decisions, patterns, conventions, lessons, preferences and key files; of
+    one topic or all. Read it before larger changes. times: how often a rule came up; contradicted_by:
+    ids of what speaks against it.
+
+    Example: {"topic": "auth"}
+    """
+    with access.reading() as memory:
+        found = memory.knowledge(unquoted(topic) or None)
+        name = named(memory.project.name)
+    said = [*(item.memory for item in found.decisions), *(rule.memory for rule in found.rules)]
+    files = Counter(path for item in said for path in item.files)
+    topics = Counter(about.casefold() for item in said for about in item.topics)
+    return KnownHere(
+        project=name,
+        decisions=_decisions(found),
+        patterns=_rules(found, Kind.PATTERN),
+        conventions=_rules(found, Kind.CONVENTION),
+        lessons=_rules(found, Kind.LESSON, Kind.CORRECTION),
+        preferences=_rules(found, Kind.PREFERENCE),
+        key_files=tuple(
+            KeyFile(path=named(path), memories=count) for path, count in files.most_common(SHOWN_FILES)
+        ),
+        checks=tuple(plain(item.text)[:200] for item in found.recurring if item.kind == "check"),
+        topics=tuple(f"{named(about, 60)} ({count})" for about, count in topics.most_common(SHOWN_TOPICS)),
+        note=_none_known(topic) if not said else "",
+    )
+
+
+def explore_connections(
+    access: Access,
+    from_: str,
+    to: str = "",
+    mode: Literal["chain", "neighbours", "bridges"] = "neighbours",
+    limit: Annotated[int, Field(ge=1, le=50)] = 10,
+) -> ConnectionsFound:
+    """How things hang together through files, topics, sessions and decisions. from, to: a memory's id,
+    a file, a topic or a session's id. neighbours: memories nearest to from; chain: the shortest path to
+    `to`; bridges: what lies between both. by: what ties a thing to the one before it, or to from.
+
+    Example: {"from": "src/auth.py", "to": "m4k2", "mode": "chain"}
+    """
+    if mode != "neighbours" and not to:
+        raise ToolError(f"mode {mode} needs `to`: a memory's id, a file, a topic or a session")
+    with access.reading(graph=True) as memory:
+        graph = memory.graph
+        try:
+            if mode == "neighbours":
+                ties = graph.nearest(from_, limit)
+            else:
+                ties = graph.chain(from_, to) if mode == "chain" else graph.bridges(from_, to, limit)
+        except NotFound as fault:
+            raise NotFound(f"{fault}: give what search_memory or get_project_knowledge showed") from None
+    shown = [_connection(tie) for tie in ties]
+    note = "" if shown else "nothing connects them" if to else "nothing else is connected to it"
+    return ConnectionsFound(mode=mode, found=shown, note=note)
 
 
 def _none_known(topic: str) -> str:

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from mcp_types import CallToolResult
 from pydantic import Field
 
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Hit, Kind, MemoryId, StoredMemory, Trust
 from claude_memory.surfaces.mcp.access import Access
-from claude_memory.surfaces.mcp.tool_answers import ToolAnswer, excerpt, fenced, given, line, moment
+from claude_memory.surfaces.mcp.tool_answers import ToolAnswer, excerpt, fenced, line, moment
 from claude_memory.text import times
 from claude_memory.text.quotation import named, plain, tokens, unquoted
 
@@ -108,140 +107,137 @@ class OpenMemories(ToolAnswer):
     missing: tuple[str, ...] = ()
 
 
-class Finding:
-    """search_memory, timeline, get_memories."""
+def search_memory(
+    access: Access,
+    query: Annotated[str, Field(max_length=10_000)],
+    limit: Annotated[int, Field(ge=1, le=50)] = 5,
+    session: Annotated[str, Field(description="only of this session: its id, or its beginning")] = "",
+    min_relevance: Annotated[float, Field(ge=0, le=1)] = 0.2,
+    kinds: Annotated[list[str], Field(description=f"any of: {KINDS}")] = [],  # noqa: B006
+    topics: list[str] = [],  # noqa: B006
+    files: Annotated[list[str], Field(description="only about these paths")] = [],  # noqa: B006
+    task: Annotated[str, Field(description="a task's name")] = "",
+    since: Annotated[str, Field(description="yesterday, 3d, 2026-11-01")] = "",
+    until: str = "",
+    all_projects: bool = False,
+) -> Found:
+    """Search this project's memory (decisions, fixes, conventions, past conversations) by words and
+    meaning; begin here, before asking the user or reading files for what was said or decided earlier.
 
-    def __init__(self, access: Access) -> None:
-        self._access = access
+    Hits are one line each; `tokens` is what get_memories costs for one. status superseded: something
+    newer replaced it. If nothing reaches min_relevance, the nearest come marked below_threshold: they are
+    likely no answer. all_projects: also what the user said in other projects.
+    Example: {"query": "why did we pick JWT", "kinds": ["decision"], "since": "2 weeks ago"}
+    """
+    now = datetime.now(UTC).astimezone()
+    with access.reading() as memory:
+        hits = memory.search(
+            query,
+            limit=ELSEWHERE_LIMIT if all_projects else limit,
+            session=session or None,
+            kinds=kinds,
+            topics=[unquoted(topic) for topic in topics],
+            files=[unquoted(path) for path in files],
+            task=unquoted(task) or None,
+            since=times.moment(since, now=now) if since else None,
+            until=times.moment(until, now=now, end=True) if until else None,
+            min_relevance=0.0,
+            all_projects=all_projects,
+        )
+        hits = _allowed(access, memory, hits)
+        access.asked = query
+        good = [hit for hit in hits if hit.relevance >= min_relevance][:limit]
+        below = [] if good else hits[: min(BELOW, limit)]
+        whole = _whole(memory, [*good, *below])
+        found = [_hit(memory, hit, whole.get(hit.id)) for hit in good]
+        found += [_hit(memory, hit, whole.get(hit.id), below=True) for hit in below]
+        note = "" if found else _nothing(memory)
+        return Found(hits=found, searched_by=memory.search_mode, note=note)
 
-    def search_memory(
-        self,
-        query: Annotated[str, Field(max_length=10_000)],
-        limit: Annotated[int, Field(ge=1, le=50)] = 5,
-        session: Annotated[str, Field(description="only of this session: its id, or its beginning")] = "",
-        min_relevance: Annotated[float, Field(ge=0, le=1)] = 0.2,
-        kinds: Annotated[list[str], Field(description=f"any of: {KINDS}")] = [],  # noqa: B006
-        topics: list[str] = [],  # noqa: B006
-        files: Annotated[list[str], Field(description="only about these paths")] = [],  # noqa: B006
-        task: Annotated[str, Field(description="a task's name")] = "",
-        since: Annotated[str, Field(description="yesterday, 3d, 2026-11-01")] = "",
-        until: str = "",
-        all_projects: bool = False,
-    ) -> Annotated[CallToolResult, Found]:
-        """Search this project's memory (decisions, fixes, conventions, past conversations) by words and
-        meaning; begin here, before asking the user or reading files for what was said or decided earlier.
 
-        Hits are one line each; `tokens` is what get_memories costs for one. status superseded: something
-        newer replaced it. If nothing reaches min_relevance, the nearest come marked below_threshold: they are
-        likely no answer. all_projects: also what the user said in other projects.
-        Example: {"query": "why did we pick JWT", "kinds": ["decision"], "since": "2 weeks ago"}
-        """
-        now = datetime.now(UTC).astimezone()
-        with self._access.reading() as memory:
-            hits = memory.search(
-                query,
-                limit=ELSEWHERE_LIMIT if all_projects else limit,
-                session=session or None,
-                kinds=kinds,
-                topics=[unquoted(topic) for topic in topics],
-                files=[unquoted(path) for path in files],
-                task=unquoted(task) or None,
-                since=times.moment(since, now=now) if since else None,
-                until=times.moment(until, now=now, end=True) if until else None,
-                min_relevance=0.0,
-                all_projects=all_projects,
+def timeline(
+    access: Access,
+    around: Annotated[str, Field(description="a memory's id")] = "",
+    query: Annotated[str, Field(description="instead of an id: around its best hit")] = "",
+    before: Annotated[int, Field(ge=0, le=50)] = 5,
+    after: Annotated[int, Field(ge=0, le=50)] = 5,
+    session: Annotated[str, Field(description="only of this session: its id, or its beginning")] = "",
+) -> Timeline:
+    """What happened before and after a memory or a question's best hit (marked anchor), oldest first;
+    without either, most recently. Entries with is_event are raw events: get_memories opens the others.
+
+    Example: {"around": "m4k2", "before": 3, "after": 3}
+    """
+    with access.reading() as memory:
+        anchor, note = _anchor(memory, around, query, session)
+        entries = memory.timeline(
+            around=anchor,
+            before=before,
+            after=after,
+            session=session or None,
+        )
+        shown = [
+            Happened(
+                id=entry.id,
+                kind=entry.kind,
+                title=line(entry.title, Trust.TOOL, 120),
+                timestamp=moment(entry.timestamp),
+                session=named(entry.session or ""),
+                is_event=entry.is_event,
+                anchor=entry.anchor,
             )
-            hits = self._allowed(memory, hits)
-            self._access.asked = query
-            good = [hit for hit in hits if hit.relevance >= min_relevance][:limit]
-            below = [] if good else hits[: min(BELOW, limit)]
-            whole = _whole(memory, [*good, *below])
-            found = [_hit(memory, hit, whole.get(hit.id)) for hit in good]
-            found += [_hit(memory, hit, whole.get(hit.id), below=True) for hit in below]
-            note = "" if found else _nothing(memory)
-            return given(Found(hits=found, searched_by=memory.search_mode, note=note))
+            for entry in entries
+        ]
+    return Timeline(entries=shown, note=note or ("" if shown else "nothing is recorded here yet"))
 
-    def timeline(
-        self,
-        around: Annotated[str, Field(description="a memory's id")] = "",
-        query: Annotated[str, Field(description="instead of an id: around its best hit")] = "",
-        before: Annotated[int, Field(ge=0, le=50)] = 5,
-        after: Annotated[int, Field(ge=0, le=50)] = 5,
-        session: Annotated[str, Field(description="only of this session: its id, or its beginning")] = "",
-    ) -> Annotated[CallToolResult, Timeline]:
-        """What happened before and after a memory or a question's best hit (marked anchor), oldest first;
-        without either, most recently. Entries with is_event are raw events: get_memories opens the others.
 
-        Example: {"around": "m4k2", "before": 3, "after": 3}
-        """
-        with self._access.reading() as memory:
-            anchor, note = _anchor(memory, around, query, session)
-            entries = memory.timeline(
-                around=anchor,
-                before=before,
-                after=after,
-                session=session or None,
-            )
-            shown = [
-                Happened(
-                    id=entry.id,
-                    kind=entry.kind,
-                    title=line(entry.title, Trust.TOOL, 120),
-                    timestamp=moment(entry.timestamp),
-                    session=named(entry.session or ""),
-                    is_event=entry.is_event,
-                    anchor=entry.anchor,
-                )
-                for entry in entries
-            ]
-        return given(Timeline(entries=shown, note=note or ("" if shown else "nothing is recorded here yet")))
+def get_memories(
+    access: Access,
+    ids: Annotated[list[str], Field(min_length=1, max_length=50)],
+    fields: Annotated[list[Field_], Field(description="only these; all if empty")] = [],  # noqa: B006
+    max_tokens: Annotated[int, Field(ge=50, le=50_000)] = 1_000,
+) -> OpenMemories:
+    """Whole memories by id (or its unique beginning), with provenance and relations to others.
 
-    def get_memories(
-        self,
-        ids: Annotated[list[str], Field(min_length=1, max_length=50)],
-        fields: Annotated[list[Field_], Field(description="only these; all if empty")] = [],  # noqa: B006
-        max_tokens: Annotated[int, Field(ge=50, le=50_000)] = 1_000,
-    ) -> Annotated[CallToolResult, OpenMemories]:
-        """Whole memories by id (or its unique beginning), with provenance and relations to others.
+    Texts that are over max_tokens together are cut around your last search and marked cut; ask again
+    with more for the whole. Opening counts as a use, which keeps a memory strong.
+    Example: {"ids": ["m4k2", "m9xz"], "fields": ["text"]}
+    """
+    with access.reading(fresh=False) as memory:
+        found, missing = _named(access, memory, ids)
+        access.opened(item.id for item in found)
+        return _opened(memory, found, missing, fields, max_tokens, access.asked)
 
-        Texts that are over max_tokens together are cut around your last search and marked cut; ask again
-        with more for the whole. Opening counts as a use, which keeps a memory strong.
-        Example: {"ids": ["m4k2", "m9xz"], "fields": ["text"]}
-        """
-        with self._access.reading(fresh=False) as memory:
-            found, missing = self._named(memory, ids)
-            self._access.opened(item.id for item in found)
-            return given(_opened(memory, found, missing, fields, max_tokens, self._access.asked))
 
-    def _allowed(self, memory: Memory, hits: list[Hit]) -> list[Hit]:
-        """From elsewhere only what a person said; it may then be opened, too."""
-        own = memory.project.id
-        kept = [hit for hit in hits if hit.project == own or hit.trust is Trust.USER]
-        self._access.shown_elsewhere.update(hit.id for hit in kept if hit.project != own)
-        return kept
+def _allowed(access: Access, memory: Memory, hits: list[Hit]) -> list[Hit]:
+    """From elsewhere only what a person said; it may then be opened, too."""
+    own = memory.project.id
+    kept = [hit for hit in hits if hit.project == own or hit.trust is Trust.USER]
+    access.shown_elsewhere.update(hit.id for hit in kept if hit.project != own)
+    return kept
 
-    def _named(self, memory: Memory, ids: Sequence[str]) -> tuple[list[StoredMemory], list[str]]:
-        found: dict[str, StoredMemory] = {}
-        missing: list[str] = []
-        for id_ in dict.fromkeys(ids):
-            one = self._one(memory, id_)
-            if one is None:
-                missing.append(plain(id_)[:40])
-            else:
-                found.setdefault(one.id, one)
-        if not found:
-            raise NotFound(
-                f"no memory {', '.join(missing)[:200]} here: ids come from search_memory or timeline"
-            )
-        return list(found.values()), missing
 
-    def _one(self, memory: Memory, id_: str) -> StoredMemory | None:
-        elsewhere = MemoryId(id_) in self._access.shown_elsewhere
-        try:
-            [found] = memory.find([id_], all_projects=elsewhere)
-        except (NotFound, InvalidInput):
-            return None
-        return found if not elsewhere or found.trust is Trust.USER else None
+def _named(access: Access, memory: Memory, ids: Sequence[str]) -> tuple[list[StoredMemory], list[str]]:
+    found: dict[str, StoredMemory] = {}
+    missing: list[str] = []
+    for id_ in dict.fromkeys(ids):
+        one = _one(access, memory, id_)
+        if one is None:
+            missing.append(plain(id_)[:40])
+        else:
+            found.setdefault(one.id, one)
+    if not found:
+        raise NotFound(f"no memory {', '.join(missing)[:200]} here: ids come from search_memory or timeline")
+    return list(found.values()), missing
+
+
+def _one(access: Access, memory: Memory, id_: str) -> StoredMemory | None:
+    elsewhere = MemoryId(id_) in access.shown_elsewhere
+    try:
+        [found] = memory.find([id_], all_projects=elsewhere)
+    except (NotFound, InvalidInput):
+        return None
+    return found if not elsewhere or found.trust is Trust.USER else None
 
 
 def _anchor(memory: Memory, around: str, query: str, session: str) -> tuple[str | None, str]:

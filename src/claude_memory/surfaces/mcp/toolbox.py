@@ -1,6 +1,6 @@
 """The ten tools as a client sees them: names, hints, lean schemas, arguments checked with words.
 
-Schemas lose what costs tokens and tells a model nothing; the descriptions are the methods' own.
+Schemas lose what costs tokens and tells a model nothing; the descriptions are the functions' own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from io import TextIOWrapper
-from typing import Any
+from typing import Annotated, Any, get_type_hints
 
 import anyio
 from mcp.server.mcpserver import Context, MCPServer
@@ -22,11 +22,9 @@ from mcp.server.stdio import stdio_server
 from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import ValidationError
 
+from claude_memory.surfaces.mcp import knowledge_tools, search_tools, writing_tools
 from claude_memory.surfaces.mcp.access import Access
-from claude_memory.surfaces.mcp.knowledge_tools import Knowing
-from claude_memory.surfaces.mcp.planning_tools import Planning
-from claude_memory.surfaces.mcp.search_tools import Finding
-from claude_memory.surfaces.mcp.writing_tools import Writing
+from claude_memory.surfaces.mcp.tool_answers import ToolAnswer, given
 
 READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 ADDS = ToolAnnotations(
@@ -70,31 +68,49 @@ class ToolServer(MCPServer):
             raise ToolError(told) from None
 
 
+TOOLS: tuple[tuple[Callable[..., ToolAnswer], ToolAnnotations], ...] = (
+    (search_tools.search_memory, READS),
+    (search_tools.timeline, READS),
+    (search_tools.get_memories, READS),
+    (knowledge_tools.get_summary, READS),
+    (knowledge_tools.get_project_knowledge, READS),
+    (knowledge_tools.explore_connections, READS),
+    (writing_tools.remember, ADDS),
+    (writing_tools.revise, CHANGES),
+    (writing_tools.intention, CHANGES),
+    (writing_tools.task, ADDS),
+)
+
+
 def add_tools(server: MCPServer, access: Access) -> None:
     """Give the server its tools."""
-    finding, knowing, writing, planning = Finding(access), Knowing(access), Writing(access), Planning(access)
-    for method, hints in (
-        (finding.search_memory, READS),
-        (finding.timeline, READS),
-        (finding.get_memories, READS),
-        (knowing.get_summary, READS),
-        (knowing.get_project_knowledge, READS),
-        (knowing.explore_connections, READS),
-        (writing.remember, ADDS),
-        (writing.revise, CHANGES),
-        (planning.intention, CHANGES),
-        (planning.task, ADDS),
-    ):
-        _add(server, method, hints)
+    for function, hints in TOOLS:
+        description = " ".join((inspect.getdoc(function) or "").split())
+        called = _bound(function, access)
+        server.add_tool(called, description=description, annotations=hints, structured_output=True)
+        tool = server._tool_manager.get_tool(function.__name__)
+        assert tool is not None
+        tool.parameters = lean(tool.parameters)
+        tool.fn_metadata.output_schema = lean(tool.fn_metadata.output_schema or {}, output=True)
 
 
-def _add(server: MCPServer, method: Callable[..., Any], hints: ToolAnnotations) -> None:
-    description = " ".join((inspect.getdoc(method) or "").split())
-    server.add_tool(method, description=description, annotations=hints, structured_output=True)
-    tool = server._tool_manager.get_tool(method.__name__)
-    assert tool is not None
-    tool.parameters = lean(tool.parameters)
-    tool.fn_metadata.output_schema = lean(tool.fn_metadata.output_schema or {}, output=True)
+def _bound(function: Callable[..., ToolAnswer], access: Access) -> Callable[..., CallToolResult]:
+    """A tool as the library calls it: without `access`, and with a result of a known schema."""
+    types = get_type_hints(function, include_extras=True)
+    parameters = [
+        item.replace(annotation=types[name])
+        for name, item in inspect.signature(function).parameters.items()
+        if name != "access"
+    ]
+
+    def called(**arguments: Any) -> CallToolResult:
+        return given(function(access, **arguments))
+
+    called.__name__ = function.__name__
+    result = Annotated[CallToolResult, types["return"]]
+    called.__signature__ = inspect.Signature(parameters, return_annotation=result)  # type: ignore[attr-defined]
+    called.__annotations__ = {**types, "return": result}
+    return called
 
 
 def lean(schema: Mapping[str, Any], *, output: bool = False) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from claude_memory.errors import MemoryFault
@@ -34,9 +35,9 @@ class ScreenAnswer:
     """What was found; `final` when meaning was weighed too. `fault` says what went wrong."""
 
     wanted: Wanted
-    found: tuple[Recalled, ...]
-    asked: Question | None
-    final: bool
+    found: tuple[Recalled, ...] = ()
+    asked: Question | None = None
+    final: bool = True
     fault: str = ""
 
 
@@ -46,54 +47,31 @@ class Searcher:
     def __init__(self, memory: Memory, tell: Callable[[ScreenAnswer], object]) -> None:
         self._memory = memory
         self._tell = tell
-        self._changed = threading.Condition()
-        self._wanted: Wanted | None = None
-        self._stopped = False
+        self._waiting: SimpleQueue[Wanted | None] = SimpleQueue()  # None ends the thread
         self._thread = threading.Thread(target=self._work, name="recall", daemon=True)
-
-    def start(self) -> None:
-        """Begin to answer."""
-        self._thread.start()
-
-    def ask(self, wanted: Wanted) -> None:
-        """ScreenAnswer this next; a question that still waits is dropped."""
-        with self._changed:
-            self._wanted = wanted
-            self._changed.notify()
+        self.start = self._thread.start
+        self.ask = self._waiting.put
 
     def stop(self) -> None:
-        """ScreenAnswer no more; wait a little for a search that runs, so that the store can be closed."""
-        with self._changed:
-            self._stopped = True
-            self._changed.notify()
+        """Answer no more; wait a little for a search that runs, so that the store can be closed."""
+        self._waiting.put(None)
         self._thread.join(_PATIENCE_SECONDS)
 
     def _work(self) -> None:
-        while (wanted := self._next()) is not None:
+        while (wanted := self._waiting.get()) is not None:
+            if not self._waiting.empty():
+                continue  # asked again since
             try:
                 self._answer(wanted)
             except MemoryFault as fault:
-                self._say(ScreenAnswer(wanted, (), None, True, str(fault)))
+                self._tell(ScreenAnswer(wanted, fault=str(fault)))
             except Exception as fault:  # noqa: BLE001  a thread's top: the screen says it, and lives on
-                self._say(ScreenAnswer(wanted, (), None, True, f"unexpected {type(fault).__name__}"))
-
-    def _next(self) -> Wanted | None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._stopped or self._wanted is not None)
-            wanted, self._wanted = self._wanted, None
-            return None if self._stopped else wanted
+                self._tell(ScreenAnswer(wanted, fault=f"unexpected {type(fault).__name__}"))
 
     def _answer(self, wanted: Wanted) -> None:
-        asked = self._memory.conversations.asked(wanted.query)
-        by_words = self._found(wanted, quick=True)
-        more = bool(wanted.query.strip())
-        self._say(ScreenAnswer(wanted, by_words, asked, not more))
-        if more and self._is_current():
-            self._say(ScreenAnswer(wanted, self._found(wanted, quick=False), asked, True))
-
-    def _found(self, wanted: Wanted, *, quick: bool) -> tuple[Recalled, ...]:
-        return tuple(
-            self._memory.recall(
+        asked, is_question = self._memory.conversations.asked(wanted.query), bool(wanted.query.strip())
+        for quick in (True, False) if is_question else (True,):
+            recalled = self._memory.recall(
                 wanted.query,
                 within=wanted.within,
                 here=wanted.here,
@@ -101,12 +79,6 @@ class Searcher:
                 own_first=wanted.own_first,
                 quick=quick,
             )
-        )
-
-    def _is_current(self) -> bool:
-        with self._changed:
-            return self._wanted is None and not self._stopped
-
-    def _say(self, answer: ScreenAnswer) -> None:
-        if not self._stopped:
-            self._tell(answer)
+            self._tell(ScreenAnswer(wanted, tuple(recalled), asked, final=not (quick and is_question)))
+            if not self._waiting.empty():
+                return
