@@ -1,7 +1,7 @@
-"""The doctor: looks at a home from every side and says what is wrong and what to do.
+"""`claude-memory doctor`: looks at a home from every side and says what is wrong and what to do.
 
-It reads and never repairs, creates nothing, and never raises: it must work when nothing else does.
-Nothing heavy is loaded unless a deep check is asked for.
+Belongs here: one check after another, each with its level, its words and its hint. It reads, never raises.
+Does not: repairing anything, making or migrating a store (store), loading a model unless it is asked for.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Cuts what must never be stored: spans a person marked `<private>`, and secrets.
+"""Cuts what must never be stored: spans a person marked `<private>`, secrets, and what was erased.
 
-The only door for text on its way to database, index, log, backup or model. Reads and writes no files. Its
-rules are loaded when they are first asked for: a hook that only reads the store needs none.
+Belongs here: the formats of secrets as rules, the engine that finds them, the one door every text passes.
+Does not: reading files, storing. Rules load when first asked for: a hook that only reads needs none.
 """
 
 from importlib import import_module

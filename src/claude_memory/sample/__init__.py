@@ -1,7 +1,7 @@
-"""Two short coding sessions as an agent's hooks report them, three older ones as the agent keeps them, and
-questions that share no word with them.
+"""Two short coding sessions as hooks report them, three older ones as the agent keeps them, and questions.
 
-Package data for `claude-memory demo`; nothing else reads it.
+Belongs here: what `claude-memory demo` plays, as package data.
+Does not: anything that another part reads, test data (tests).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Where memories are kept: one `Store` in four parts, SQLite its first backend.
+"""Where memories are kept: one `Store` in four parts, whatever the database; its contract in `protocol`.
 
-Only what reads or writes a store's own data belongs here: no ranking, no judging, no files that people edit.
-The functions below are for whoever has a home and no open store: they look at a file that may be old,
-newer or damaged, and never make or migrate one.
+Belongs here: what a store promises, its values, opening one, a look at a file that may be old or damaged.
+Does not: ranking (search), judging (lifecycle), files that people edit (notes), statements (store/sql).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The command `claude-memory`.
+"""The command `claude-memory`: this module is what every call pays for, so it imports next to nothing.
 
-This module is what every call pays for, so it imports next to nothing: the version and the hooks are
-answered before the command-line library is even looked at.
+Belongs here: options and their help, what each command prints, as text and as JSON, and its exit code.
+Does not: what a command does (memory and its parts); agents' tools (mcp), the screen of `recall` (tui).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from claude_memory.platform.project import root_of
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
-    Answer,
+    Result,
     WorkPlace,
     flag,
     one_at_most,
@@ -54,14 +54,14 @@ def install(
     dry_run: Annotated[
         bool, flag("--dry-run", "Show what would be written into each file, change nothing.")
     ] = False,
-) -> Answer:
+) -> Result:
     """Give an agent this memory: its hooks and the MCP server. Twice is once."""
     from claude_memory.install.installer import install
 
     steps = install(place.home_folder, agent, scope.value, root_of(place.project_folder), dry_run=dry_run)
     lines = [line for step in steps for line in _step_lines(step, dry_run=dry_run)]
     done = "the next session of the agent will remember; `claude-memory doctor` checks it"
-    return Answer(steps, lines, [] if dry_run else [done])
+    return Result(steps, lines, [] if dry_run else [done])
 
 
 def _step_lines(step: Step, *, dry_run: bool) -> Iterator[output.Line]:
@@ -74,13 +74,13 @@ def _step_lines(step: Step, *, dry_run: bool) -> Iterator[output.Line]:
 def uninstall(
     place: WorkPlace,
     agent: Annotated[str | None, option(None, "Only this agent; default all.", callback=_installable)] = None,
-) -> Answer:
+) -> Result:
     """Take the memory out of agents; their files come back as they were, your memories stay."""
     from claude_memory.install.installer import uninstall
 
     steps = uninstall(place.home_folder, agent, root_of(place.project_folder))
     lines = [[("removed: ", ""), (step.what, "bold"), (f"  {step.path}", "dim")] for step in steps]
-    return Answer(steps, lines, [] if steps else ["nothing of ours was installed"])
+    return Result(steps, lines, [] if steps else ["nothing of ours was installed"])
 
 
 def mcp(
@@ -105,7 +105,7 @@ def mcp(
 def ledger(
     memory: Memory,
     since: Annotated[datetime | None, time_option("From this time on, such as `yesterday` or `7d`.")] = None,
-) -> Answer:
+) -> Result:
     """Show what hooks gave to agents, by day and session, and what the session then did with it."""
     memory.catch_up()
     given = memory.ledger(since=since)
@@ -120,7 +120,7 @@ def ledger(
             ]
         )
         lines += ([(f"{'':12}used: {use}", "dim")] for use in line.used)
-    return Answer(given, lines, [] if given else ["no hook has given anything in this project yet"])
+    return Result(given, lines, [] if given else ["no hook has given anything in this project yet"])
 
 
 def context_(
@@ -133,7 +133,7 @@ def context_(
     max_tokens: Annotated[
         int, option("N", "Without a moment: the budget, about 4 characters a token.", min=1)
     ] = 500,
-) -> Answer:
+) -> Result:
     """Show what an agent would be given at a moment, line by line, with the reason and id of each.
 
     Without a moment: the tasks that a sub-agent would be told of.
@@ -144,7 +144,7 @@ def context_(
     return _preview(memory, moment, wanted.get(moment) or "") if moment else _tasks_told(memory, max_tokens)
 
 
-def _preview(memory: Memory, moment: str, text: str) -> Answer:
+def _preview(memory: Memory, moment: str, text: str) -> Result:
     from claude_memory.surfaces.hooks.preview import preview
 
     memory.catch_up()
@@ -157,17 +157,17 @@ def _preview(memory: Memory, moment: str, text: str) -> Answer:
         [(line, ""), (f"  ← {why[line]}" if why.get(line) else "", "dim")] for line in offer.text.splitlines()
     ]
     state = ", but the setting context_off switches it off" if is_off else ""
-    return Answer(
+    return Result(
         document, lines, [f"{offer.tokens} tokens{state}" if offer.text else "nothing would be given"]
     )
 
 
-def _tasks_told(memory: Memory, max_tokens: int) -> Answer:
+def _tasks_told(memory: Memory, max_tokens: int) -> Result:
     tasks = memory.tasks
     text = tasks.get_context(max_tokens=max_tokens)
     session = tasks.session_manager.current_id()
     nothing = "no tasks yet, so a sub-agent would be told nothing"
-    return Answer(
+    return Result(
         {"session": session, "storage": tasks.storage.folder, "text": text},
         [[(line, "")] for line in text.split("\n")] if text else [],
         [] if text else [nothing],

@@ -15,8 +15,8 @@ from claude_memory.platform.project import root_of
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
     AllProjects,
-    Answer,
     DryRun,
+    Result,
     WorkPlace,
     argument,
     flag,
@@ -35,13 +35,13 @@ _LEVEL_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 Key = Annotated[str, argument("KEY", "A setting; `config list` shows all.")]
 
 
-def doctor(place: WorkPlace) -> Answer:
+def doctor(place: WorkPlace) -> Result:
     """Check that all is well; exit 1 when something is wrong."""
     from claude_memory.doctor import check
 
     checks = check(place.home_folder, root_of(place.project_folder))
     failed = any(item.level == "fail" for item in checks)
-    return Answer({"ok": not failed, "checks": checks}, _check_lines(checks), code=1 if failed else 0)
+    return Result({"ok": not failed, "checks": checks}, _check_lines(checks), code=1 if failed else 0)
 
 
 def _check_lines(checks: Sequence[Check]) -> Iterator[output.Line]:
@@ -57,7 +57,7 @@ def _check_lines(checks: Sequence[Check]) -> Iterator[output.Line]:
             yield [(f"     {'':<{longest}}  → {one_line(check.hint)}", "dim")]
 
 
-def stats(memory: Memory, all_projects: AllProjects = False) -> Answer:
+def stats(memory: Memory, all_projects: AllProjects = False) -> Result:
     """Count memories, events, sessions and vectors."""
     counts = memory.stats(all_projects=all_projects)
     progress = memory.upkeep.vectors.progress
@@ -77,19 +77,19 @@ def stats(memory: Memory, all_projects: AllProjects = False) -> Answer:
         "to": times.minute(counts.newest) if counts.newest else "-",
     }
     vectors = {"vectors_missing": progress.missing, "vectors_in_work": progress.working}
-    return Answer({**place, **output.plain(counts), **vectors}, table(shown))
+    return Result({**place, **output.plain(counts), **vectors}, table(shown))
 
 
 def consolidate(
     memory: Memory,
     dry_run: DryRun = False,
     undo: Annotated[bool, flag("--undo", "Take back the last consolidation.")] = False,
-) -> Answer:
+) -> Result:
     """Let waiting memories meet their neighbours, link what is alike, archive what faded; nothing is lost."""
     one_at_most(("--dry-run", dry_run), ("--undo", undo))
     if undo:
         undone = memory.upkeep.undo_consolidation()
-        return Answer({"undone": undone}, f"{undone} steps taken back")
+        return Result({"undone": undone}, f"{undone} steps taken back")
     settled = 0 if dry_run else memory.upkeep.judge_pending(budget_seconds=GATE_SECONDS)
     done = memory.upkeep.consolidate(dry_run=dry_run)
     verb = "would be" if dry_run else "were"
@@ -101,7 +101,7 @@ def consolidate(
     ]
     has_changed = not dry_run and done.repeated + done.similar + done.archived
     notes = ["undo: claude-memory consolidate --undo"] if has_changed else []
-    return Answer({**output.plain(done), "settled": settled}, "\n".join(words), notes)
+    return Result({**output.plain(done), "settled": settled}, "\n".join(words), notes)
 
 
 def reindex(
@@ -113,27 +113,27 @@ def reindex(
         bool,
         flag("--stop", "Stop making vectors in the background, until the next `import` or `reindex`."),
     ] = False,
-) -> Answer:
+) -> Result:
     """Make the search index and the vectors anew."""
     one_at_most(("--from-files", from_files), ("--stop", stop))
     if stop:
         memory.upkeep.stop_vectors()
         progress = memory.upkeep.vectors.progress
-        return Answer(progress, progress.words)
+        return Result(progress, progress.words)
     with output.progress_bar(output.vectors_text) as show:
         done = memory.reindex(from_files=from_files, progress=show)
     read = f"{done.memories} memories read from files, " if from_files else ""
     made = f"{read}{done.passages} passages, {done.vectors} vectors made anew; search: {memory.search_mode}"
-    return Answer(done, made)
+    return Result(done, made)
 
 
-def config_get(place: WorkPlace, key: Key) -> Answer:
+def config_get(place: WorkPlace, key: Key) -> Result:
     """Print one setting as it is in effect."""
     value = _resolved(place)[config_file.known(key)].value
-    return Answer(value, _shown(value))
+    return Result(value, _shown(value))
 
 
-def config_list(place: WorkPlace) -> Answer:
+def config_list(place: WorkPlace) -> Result:
     """Print every setting, its value, and where the value comes from."""
     settings = _resolved(place)
     longest = max(len(key) for key in settings)
@@ -145,30 +145,30 @@ def config_list(place: WorkPlace) -> Answer:
         ]
         for key, item in settings.items()
     ]
-    return Answer(settings, lines)
+    return Result(settings, lines)
 
 
 def config_set(
     place: WorkPlace,
     key: Key,
     value: Annotated[str, argument("VALUE", "The new value; lists with commas.")],
-) -> Answer:
+) -> Result:
     """Change one setting in the home's config.toml; comments in it stay."""
     require_person("changing a setting")  # it names what is sent where, and whose notes are believed
     path = config_file.assign(place.home_folder, key, value)
     now = output.plain(_resolved(place)[key])
     line = [(f"{key} = {_shown(now['value'])}", ""), (f"  in {path}", "dim")]
     notes = [] if now["origin"] == "config.toml" else [f"the {now['origin']} still overrides it"]
-    return Answer({"key": key, **now, "path": path}, [line], notes)
+    return Result({"key": key, **now, "path": path}, [line], notes)
 
 
-def config_unset(place: WorkPlace, key: Key) -> Answer:
+def config_unset(place: WorkPlace, key: Key) -> Result:
     """Take one setting out of config.toml, so that its default holds again."""
     require_person("changing a setting")
     removed = config_file.remove(place.home_folder, key)
     now = output.plain(_resolved(place)[key])
     line = [(f"{key} = {_shown(now['value'])}", ""), (f"  [{now['origin']}]", "dim")]
-    return Answer({"key": key, "removed": removed, **now}, [line])
+    return Result({"key": key, "removed": removed, **now}, [line])
 
 
 def _resolved(place: WorkPlace) -> dict[str, config_file.Resolved]:
@@ -190,10 +190,10 @@ def hook(
     raise typer.Exit(run_hook([event, "--agent", agent, "--home", str(place.home_folder)]))
 
 
-def version() -> Answer:
+def version() -> Result:
     """Print the version."""
     from claude_memory.doctor.surroundings import sqlite_version
 
     python = sys.version.split()[0]
     document = {"version": __version__, "python": python, "sqlite": sqlite_version()}
-    return Answer(document, f"claude-memory {__version__}")
+    return Result(document, f"claude-memory {__version__}")

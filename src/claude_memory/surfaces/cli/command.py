@@ -1,7 +1,7 @@
 """How a command is declared: a plain function whose options are its parameters and which returns an answer.
 
 `bound` makes a command of it. A parameter `memory` gets the opened memory, `place` the home and the folder;
-`--json` comes with every function that returns an `Answer`. Texts arrive clean, so no command looks at them.
+`--json` comes with every function that returns a `Result`. Texts arrive clean, so no command looks at them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def argument(metavar: str, about: str, **more: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Result:
     """What a command found: a document for programs, lines for a person, notes beside them, the exit code."""
 
     document: Any
@@ -108,13 +108,13 @@ class WorkPlace:
         return Memory(self.home_folder, self.project_folder, settings.Settings())
 
 
-def bound(function: Callable[..., Answer | None]) -> Callable[..., None]:
+def bound(function: Callable[..., Result | None]) -> Callable[..., None]:
     """The function as a command of the program."""
     parameters = inspect.signature(function).parameters
     own = {name: item for name, item in function.__annotations__.items() if name not in (*_GIVEN, "return")}
     declared = type("Declared", (), {"__annotations__": own})
     hints = get_type_hints(declared, function.__globals__, include_extras=True)
-    answers = function.__annotations__["return"] == "Answer"
+    answers = function.__annotations__["return"] == "Result"
     listed = [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
     listed += [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=item.default, annotation=hints[name])

@@ -16,8 +16,8 @@ import typer
 from claude_memory.errors import NotFound
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
-    Answer,
     Json,
+    Result,
     WorkPlace,
     agent_option,
     argument,
@@ -70,7 +70,7 @@ def recall(
         bool, flag("--print", "Print the command that resumes, instead of running it.")
     ] = False,
     json: Json = False,
-) -> Answer | None:
+) -> Result | None:
     """Find conversations with any agent, best first; on a terminal, a screen to look into them."""
     from claude_memory.memory import ConversationFilter
 
@@ -97,12 +97,12 @@ def _folder(cwd: Path) -> str:
     return str(said(str(named.resolve() if named.is_dir() else named.absolute()))).rstrip("/\\")
 
 
-def _listed(memory: Memory, recalled: Sequence[Recalled]) -> Answer:
+def _listed(memory: Memory, recalled: Sequence[Recalled]) -> Result:
     now, book = datetime.now().astimezone(), memory.conversations
     if not recalled:
         output.note("nothing found; try other words or fewer filters" if book.count() else NOTHING_YET)
     total = output.counted(memory.archive.totals()["conversations"], "conversation")
-    return Answer(
+    return Result(
         [_document(item, book.resume(item.conversation), now) for item in recalled],
         list(_recalled_lines(recalled, now, output.width())),
         [f"{len(recalled):,} of {total}"] if recalled else [],
@@ -181,7 +181,7 @@ def import_(
     wait: Annotated[
         bool, flag("--wait", "Wait until all is found by meaning, too; else that goes on alone.")
     ] = False,
-) -> Answer:
+) -> Result:
     """Read what agents keep of their conversations; only what is new."""
     if from_ is not None:
         done: Any = memory.upkeep.import_memories(from_, paths or ())
@@ -201,7 +201,7 @@ def import_(
         notes.append(
             "no agent has left a history here that could be read; `import PATH` reads one from elsewhere"
         )
-    return Answer({**output.plain(done), "vectors": progress}, _added(done), notes)
+    return Result({**output.plain(done), "vectors": progress}, _added(done), notes)
 
 
 def _leave_to_the_background(home: Path, waiting: int, missing: int) -> None:
@@ -244,7 +244,7 @@ def conversation(
         str, argument("ID[:RANGE]", "A conversation's id, or its beginning; ID:5-9 for a part.")
     ],
     errors: Annotated[bool, flag("--errors", "Only tools that failed, with their calls.")] = False,
-) -> Answer:
+) -> Result:
     """Print one archived conversation."""
     book = memory.conversations
     with reading("ID[:RANGE]"):
@@ -257,7 +257,7 @@ def conversation(
     if errors:
         failed = {message.call for message in messages if message.failed and message.role == "result"}
         messages = [message for message in messages if message.call in failed and message.call]
-    return Answer({**output.plain(talk), "messages": messages}, _shown(talk, messages))
+    return Result({**output.plain(talk), "messages": messages}, _shown(talk, messages))
 
 
 def _shown(talk: Conversation, messages: Sequence[Message]) -> Iterator[Line]:

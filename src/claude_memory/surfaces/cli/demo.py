@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from claude_memory.surfaces.cli import output
-from claude_memory.surfaces.cli.command import Answer, Json
+from claude_memory.surfaces.cli.command import Json, Result
 from claude_memory.surfaces.cli.output import Line
 from claude_memory.surfaces.cli.rendering import hit_lines
 
@@ -39,7 +39,7 @@ class Answered:
     hits: tuple[Hit, ...]
 
 
-def demo(json: Json = False) -> Answer:
+def demo(json: Json = False) -> Result:
     """Show the whole path, from sample events to an answer."""
     with _thrown_away() as folder:
         steps = _Steps(quiet=json)
@@ -61,7 +61,7 @@ def demo(json: Json = False) -> Answer:
             {**output.plain(item), "hits": [output.hit(hit) for hit in item.hits]} for item in answers
         ],
     }
-    return Answer(document, _shown(answers, mode), code=0 if right else 1)
+    return Result(document, _shown(answers, mode), code=0 if right else 1)
 
 
 class _Steps:

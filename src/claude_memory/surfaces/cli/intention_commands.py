@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
-    Answer,
+    Result,
     argument,
     flag,
     one_at_most,
@@ -43,7 +43,7 @@ def intend_set(
     ] = None,
     priority: Annotated[str, option("PRIORITY", "`high`, `normal` or `low`.", callback=_priority)] = "normal",
     deadline: Annotated[str | None, option("TIME", "Until when; it comes up from the day before.")] = None,
-) -> Answer:
+) -> Result:
     """Keep an intention; without a condition it comes up at the next chance."""
     one_at_most(("--at", at), ("--in", in_))
     book = memory.intentions
@@ -72,10 +72,10 @@ def intend_check(
     memory: Memory,
     file: Annotated[list[str] | None, option("FILE", "A file that is being worked on; repeatable.")] = None,
     about: Annotated[str, option("TEXT", "What is being worked on, in words.")] = "",
-) -> Answer:
+) -> Result:
     """Show what is due now."""
     due = memory.intentions.check(files=file or [], words=about)
-    return Answer(
+    return Result(
         [{**output.plain(item.intention), "reason": item.reason} for item in due],
         [[*_line(item.intention), (f"  ({one_line(item.reason)})", "yellow")] for item in due],
         [] if due else ["nothing is due"],
@@ -84,13 +84,13 @@ def intend_check(
 
 def intend_list(
     memory: Memory, all_: Annotated[bool, flag("--all", "Completed and cancelled ones, too.")] = False
-) -> Answer:
+) -> Result:
     """List the open intentions of this project."""
     intentions = memory.intentions.list(all_=all_)
-    return Answer(intentions, map(_line, intentions), [] if intentions else ["no intentions here"])
+    return Result(intentions, map(_line, intentions), [] if intentions else ["no intentions here"])
 
 
-def intend_complete(memory: Memory, id_: Id) -> Answer:
+def intend_complete(memory: Memory, id_: Id) -> Result:
     """Mark an intention as done."""
     return _answer("completed", memory.intentions.complete(id_))
 
@@ -99,7 +99,7 @@ def intend_snooze(
     memory: Memory,
     id_: Id,
     until: Annotated[list[str], argument("TIME", "A span or a time: `2h`, `tomorrow 9:00`.")],
-) -> Answer:
+) -> Result:
     """Put an intention off."""
     moment = " ".join(until)
     with reading("TIME"):
@@ -107,13 +107,13 @@ def intend_snooze(
     return _answer("snoozed", memory.intentions.snooze(id_, moment))
 
 
-def intend_cancel(memory: Memory, id_: Id) -> Answer:
+def intend_cancel(memory: Memory, id_: Id) -> Result:
     """Drop an intention without doing it."""
     return _answer("cancelled", memory.intentions.cancel(id_))
 
 
-def _answer(done: str, intention: Intention) -> Answer:
-    return Answer(intention, [[(f"{done} ", ""), *_line(intention)]])
+def _answer(done: str, intention: Intention) -> Result:
+    return Result(intention, [[(f"{done} ", ""), *_line(intention)]])
 
 
 def _line(intention: Intention) -> output.Line:

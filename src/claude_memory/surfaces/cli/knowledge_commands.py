@@ -15,7 +15,7 @@ from claude_memory.errors import InvalidInput, StoreBusy
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
     AllProjects,
-    Answer,
+    Result,
     agent_option,
     argument,
     one_of,
@@ -46,7 +46,7 @@ def graph(
     write: Annotated[
         Path | None, path_option("FILE", "Also write it: .svg, .mmd (Mermaid) or .graphml, by its ending.")
     ] = None,
-) -> Answer:
+) -> Result:
     """Draw what is around a memory, a file or a topic."""
     if write is not None and write.suffix not in _FORMATS:
         raise typer.BadParameter("the file must end in .svg, .mmd or .graphml")
@@ -66,18 +66,18 @@ def graph(
         for edge in around.edges
     ]
     tree = [[(line, "")] for line in around.drawn("text").split("\n")]
-    return Answer({"nodes": nodes, "edges": edges}, tree)
+    return Result({"nodes": nodes, "edges": edges}, tree)
 
 
 def knowledge(
     memory: Memory, topic: Annotated[str | None, argument("[TOPIC]", "Only what concerns this.")] = None
-) -> Answer:
+) -> Result:
     """Show decisions with their reasons, and rules with how often and since when they came up."""
     memory.catch_up(graph=True)
     known = memory.knowledge(topic or None)
     lines = list(_known_lines(known))
     nothing = "nothing is known about this yet" if topic else "nothing is known here yet"
-    return Answer(known, lines, [] if lines else [nothing])
+    return Result(known, lines, [] if lines else [nothing])
 
 
 def _known_lines(known: Knowledge) -> Iterator[Line]:
@@ -134,12 +134,12 @@ def summaries(
         str | None, option("ID", "Only this session's; the beginning of its id is enough.")
     ] = None,
     all_projects: AllProjects = False,
-) -> Answer:
+) -> Result:
     """List what compactions left in this project, the newest session first."""
     _sum_up(memory)
     listed = memory.summaries.list(session or "", all_projects=all_projects)
     lines = [line for item in listed for line in _summary_lines(item)]
-    return Answer(
+    return Result(
         [_row(item) for item in listed], lines, [] if listed else ["no compaction was summed up yet"]
     )
 
@@ -150,17 +150,17 @@ def summary(
         str, argument("SESSION/NNN", "Which one, as `summaries` shows it; or `save` to keep one from stdin.")
     ],
     session: Annotated[str | None, option("ID", "For `save`: the session; default this shell's.")] = None,
-) -> Answer:
+) -> Result:
     """Print one summary in full, or `save` one that an agent wrote: JSON on stdin, checked by the schema."""
     if named == "save":
         saved, is_new = memory.summaries.save(*_from_stdin(session))
         done = f"saved {saved.id}" if is_new else f"{saved.id} says the same already: nothing was saved"
-        return Answer({"saved": saved.id, "new": is_new}, done)
+        return Result({"saved": saved.id, "new": is_new}, done)
     with reading("SESSION/NNN"):
         memory.summaries.check_name(named)
     _sum_up(memory)
     whole = memory.summaries.one(named)
-    return Answer(whole.document, _whole_summary(whole))
+    return Result(whole.document, _whole_summary(whole))
 
 
 def _provider(name: str | None) -> str | None:
@@ -182,10 +182,10 @@ def summarize(
             callback=_provider,
         ),
     ] = None,
-) -> Answer:
+) -> Result:
     """Sum up a transcript from its last compaction to its end; nothing is stored."""
     made = memory.summaries.summarize(path, agent=agent, provider=provider, note=output.note)
-    return Answer(made.document, _whole_summary(made))
+    return Result(made.document, _whole_summary(made))
 
 
 def _sum_up(memory: Memory) -> None:

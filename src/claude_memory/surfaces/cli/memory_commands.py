@@ -12,10 +12,10 @@ from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
     KINDS,
     AllProjects,
-    Answer,
     AsUser,
     Id,
     Ids,
+    Result,
     Text,
     Yes,
     argument,
@@ -48,7 +48,7 @@ def remember(
     ] = Scope.PROJECT,
     session: Annotated[str | None, option("SESSION", "The conversation it comes from.")] = None,
     as_user: AsUser = False,
-) -> Answer:
+) -> Result:
     """Keep a memory."""
     new = NewMemory(
         body=whole_text(text),
@@ -66,15 +66,15 @@ def remember(
     verdict = memory.verdicts.get(stored.id)
     if verdict is not None and verdict.other is not None:
         output.note(f"{_VERDICTS[verdict.action.value]} {verdict.other}: {verdict.words}")
-    return Answer(stored, [_line("remembered", stored)])
+    return Result(stored, [_line("remembered", stored)])
 
 
-def show(memory: Memory, ids: Ids) -> Answer:
+def show(memory: Memory, ids: Ids) -> Result:
     """Show whole memories."""
     memories = [(item, memory.stale(item)) for item in memory.show(ids)]
     lines = [line for item, stale in memories for line in ([], *memory_lines(item, output.width(), stale))]
     document = [{**output.plain(item), **({"stale": stale} if stale else {})} for item, stale in memories]
-    return Answer(document, lines[1:])
+    return Result(document, lines[1:])
 
 
 def revise(
@@ -94,7 +94,7 @@ def revise(
         bool, flag("--accept", "Make what an agent, a tool or a file said your own word.")
     ] = False,
     as_user: AsUser = False,
-) -> Answer:
+) -> Result:
     """Correct a memory, pin it, or put a new one in its place."""
     changes = any(change is not None for change in (text, title, kind, topic, file, pin))
     if supersede_with is None and not changes and not accept:
@@ -135,7 +135,7 @@ def revise(
     _note_proposal(changed)
     proposed = changed.provenance.get("proposed_for")
     done = "proposed" if proposed else "superseded by" if supersede_with is not None else "revised"
-    return Answer(changed, [_line(done, changed)])
+    return Result(changed, [_line(done, changed)])
 
 
 def forget(
@@ -146,7 +146,7 @@ def forget(
     ] = False,
     undo: Annotated[bool, flag("--undo", "Bring forgotten memories back.")] = False,
     yes: Yes = False,
-) -> Answer:
+) -> Result:
     """Hide memories (undo with --undo), or erase them for good."""
     one_at_most(("--erase", erase), ("--undo", undo))
     if erase:
@@ -155,10 +155,10 @@ def forget(
     if not undo:
         days = memory.settings.forget_undo_days
         output.note(f"undo within {days} days: forget --undo {' '.join(ids)}")
-    return Answer(changed, [_line("restored" if undo else "forgot", item) for item in changed])
+    return Result(changed, [_line("restored" if undo else "forgot", item) for item in changed])
 
 
-def _erase(memory: Memory, ids: list[str], *, yes: bool) -> Answer:
+def _erase(memory: Memory, ids: list[str], *, yes: bool) -> Result:
     require_person("erasing for good")
     titles = ", ".join(f"“{item.title}”" for item in memory.find(ids))
     output.confirm(f"Erase {titles} for good?", yes=yes, refused="nothing erased")
@@ -172,14 +172,14 @@ def _erase(memory: Memory, ids: list[str], *, yes: bool) -> Answer:
     notes = [f"  {place}" for place in erased.left]
     if notes:
         notes.insert(0, "it still stands where only you can take it out:")
-    return Answer(erased, f"erased {', '.join(counts)}", notes)
+    return Result(erased, f"erased {', '.join(counts)}", notes)
 
 
 def inbox(
     memory: Memory,
     limit: Annotated[int, option("N", "At most so many.", min=1)] = LISTED,
     all_projects: AllProjects = False,
-) -> Answer:
+) -> Result:
     """List proposals, newest first."""
     proposed = memory.inbox(all_projects=all_projects)
     shown = proposed[:limit]
@@ -194,13 +194,13 @@ def inbox(
     rest = len(proposed) - len(shown)
     more = f"{rest} more: --limit {len(proposed)}" if rest else ""
     how = "accept ID… · edit ID TEXT · reject ID…" if proposed else "nothing is proposed here"
-    return Answer(shown, lines, (more, how))
+    return Result(shown, lines, (more, how))
 
 
-def inbox_accept(memory: Memory, ids: Ids) -> Answer:
+def inbox_accept(memory: Memory, ids: Ids) -> Result:
     """Confirm proposals: from now on they are your own word."""
     accepted = memory.accept(ids)
-    return Answer(accepted, f"{output.counted(len(accepted), 'proposal')} accepted")
+    return Result(accepted, f"{output.counted(len(accepted), 'proposal')} accepted")
 
 
 def inbox_edit(
@@ -208,15 +208,15 @@ def inbox_edit(
     id_: Annotated[str, argument("ID", "A proposal.")],
     text: Annotated[str, argument("TEXT", "What it should say.")],
     kind: Annotated[str | None, option("KIND", "What kind of memory it is.")] = None,
-) -> Answer:
+) -> Result:
     """Confirm a proposal in your own words."""
-    return Answer(memory.accept([id_], body=text, kind=kind), "1 proposal accepted")
+    return Result(memory.accept([id_], body=text, kind=kind), "1 proposal accepted")
 
 
-def inbox_reject(memory: Memory, ids: Ids) -> Answer:
+def inbox_reject(memory: Memory, ids: Ids) -> Result:
     """Refuse proposals: they are gone and never come back."""
     gone = memory.reject(ids)
-    return Answer({"rejected": gone}, f"{output.counted(gone, 'proposal')} rejected")
+    return Result({"rejected": gone}, f"{output.counted(gone, 'proposal')} rejected")
 
 
 def strength(
@@ -227,7 +227,7 @@ def strength(
     demote: Annotated[
         bool, flag("--demote", "Let it fade; only --confirm or --promote bring it back.")
     ] = False,
-) -> Answer:
+) -> Result:
     """Show how firmly memories are held, or say that they matter more or less."""
     one_at_most(("--confirm", confirm), ("--promote", promote), ("--demote", demote))
     use = "confirmed" if confirm else "promoted" if promote else "demoted" if demote else None
@@ -242,7 +242,7 @@ def strength(
         state = (f"  {item.strength:.2f} {item.state:<11}", "bold")
         days = (f" stable for {item.stability_days:.1f} days, {uses}", "dim")
         lines.append([(item.memory, "cyan"), state, days])
-    return Answer(standing, lines)
+    return Result(standing, lines)
 
 
 def _note_proposal(stored: StoredMemory) -> None:

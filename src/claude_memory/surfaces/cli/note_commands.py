@@ -11,9 +11,9 @@ from claude_memory.model import Trust
 from claude_memory.platform.caller import own_trust
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
-    Answer,
     AsUser,
     Json,
+    Result,
     Text,
     Yes,
     argument,
@@ -40,14 +40,14 @@ def log(
     memory: Memory,
     days: Annotated[int, option("N", "How many days to show.", min=1, max=366)] = 3,
     all_projects: Annotated[bool, flag("--all-projects", "Show every project.")] = False,
-) -> Answer:
+) -> Result:
     """Show what the last sessions were, or add one."""
     memory.drain(budget_seconds=1.0)
     lines, problems = memory.notes.sessions(days, all_projects=all_projects)
     _report(problems)
     document = [{**line.record(), "file": line.path, "line": line.line} for line in lines]
     nothing = [] if lines else [f"no session was written down in the last {days} days"]
-    return Answer(document, [shown for line in lines for shown in _session(line)], nothing)
+    return Result(document, [shown for line in lines for shown in _session(line)], nothing)
 
 
 def _session(line: SessionLine) -> Iterator[output.Line]:
@@ -66,7 +66,7 @@ def log_add(
     open_thread: Annotated[
         list[str] | None, option("TEXT", "Something that is left to do.", "--open")
     ] = None,
-) -> Answer:
+) -> Result:
     """Add a line to today's session log."""
     path, line = memory.notes.add_session(
         whole_text(text),
@@ -83,13 +83,13 @@ def reflect(
     type_: Annotated[Reflecting, argument("TYPE", "`pattern`, `reflection` or `idea`.")],
     text: Text,
     as_user: AsUser = False,
-) -> Answer:
+) -> Result:
     """Write down a pattern, a reflection or an idea; it is read at the start of every session."""
     path, made = memory.notes.reflect(type_.value, whole_text(text), by_agent=_by_agent(as_user))
     return _written(path, {"type": made.type, "content": made.content})
 
 
-def lesson(memory: Memory, text: Text, as_user: AsUser = False) -> Answer:
+def lesson(memory: Memory, text: Text, as_user: AsUser = False) -> Result:
     """Add a lesson to tasks/lessons.md."""
     path, content = memory.notes.add_lesson(whole_text(text), by_agent=_by_agent(as_user))
     return _written(path, {"lesson": content})
@@ -100,39 +100,39 @@ def decide(
     text: Text,
     why: Annotated[str, option("REASON", "Why it was decided so.")] = "",
     as_user: AsUser = False,
-) -> Answer:
+) -> Result:
     """Add a decision and its reason to the table in the project's MEMORY.md."""
     path, what, reason = memory.notes.decide(whole_text(text), why, by_agent=_by_agent(as_user))
     return _written(path, {"decision": what, "why": reason})
 
 
-def buffer(memory: Memory) -> Answer:
+def buffer(memory: Memory) -> Result:
     """Show, add to or clear the working buffer."""
     return buffer_show(memory)
 
 
-def buffer_show(memory: Memory) -> Answer:
+def buffer_show(memory: Memory) -> Result:
     """Print the working buffer."""
     content, path = memory.notes.buffer(), memory.notes.files.buffer
     _report(content.problems)
     is_empty = not content.text.strip()
     shown = [[(line, "")] for _, line in content.lines if not line.startswith("<!-- claude-memory:")]
     notes = ["the working buffer is empty"] if is_empty else []
-    return Answer({"file": path, "text": content.text}, [] if is_empty else shown, notes)
+    return Result({"file": path, "text": content.text}, [] if is_empty else shown, notes)
 
 
-def buffer_add(memory: Memory, text: Text, as_user: AsUser = False) -> Answer:
+def buffer_add(memory: Memory, text: Text, as_user: AsUser = False) -> Result:
     """Add an entry to the working buffer."""
     path, entry = memory.notes.add_to_buffer(whole_text(text), by_agent=_by_agent(as_user))
     return _written(path, {"entry": entry})
 
 
-def buffer_clear(memory: Memory, yes: Yes = False) -> Answer:
+def buffer_clear(memory: Memory, yes: Yes = False) -> Result:
     """Empty the marked blocks of the working buffer; what a person wrote around them stays."""
     path = memory.notes.files.buffer
     output.confirm(f"clear {path}?", yes=yes)
     changed = memory.notes.clear_buffer()
-    return Answer({"file": path, "cleared": changed}, "cleared" if changed else "nothing to clear")
+    return Result({"file": path, "cleared": changed}, "cleared" if changed else "nothing to clear")
 
 
 def distill(
@@ -140,7 +140,7 @@ def distill(
     days: Annotated[int, option("N", "How far back to look.", min=1, max=3660)] = 14,
     yes: Yes = False,
     json: Json = False,
-) -> Answer:
+) -> Result:
     """Propose what of the daily logs belongs into MEMORY.md: shows a diff, applies it on yes."""
     proposal, path = memory.notes.propose(days), memory.notes.files.memory
     lines = proposal.diff.splitlines() if proposal.lines else ["nothing new in the daily logs"]
@@ -151,7 +151,7 @@ def distill(
         output.confirm(f"apply this to {path}?", yes=yes)
         memory.notes.apply(proposal)
     shown = {"proposed": list(proposal.lines), "diff": proposal.diff, "applied": wanted}
-    return Answer({"file": path, **shown}, [])
+    return Result({"file": path, **shown}, [])
 
 
 def notes_add(
@@ -159,13 +159,13 @@ def notes_add(
     name: Annotated[str, argument("NAME", "The note, by its title; made if missing.")],
     text: Text,
     as_user: AsUser = False,
-) -> Answer:
+) -> Result:
     """Add to a note of the knowledge base, or begin one."""
     path = memory.notes.add_note(name, whole_text(text), by_agent=_by_agent(as_user))
     return _written(path, {"note": path.stem})
 
 
-def notes_sync(memory: Memory) -> Answer:
+def notes_sync(memory: Memory) -> Result:
     """Bring the plain files up to the last sessions, and read what people changed, whatever time it takes.
 
     Files that are committed with a repository (`--layout repo`) are brought up only by this.
@@ -179,17 +179,17 @@ def notes_sync(memory: Memory) -> Answer:
         f"{done.files} files, {done.read} read anew: {done.added} pieces added, {done.changed} changed, "
         f"{done.hidden} gone, {done.renamed} files renamed"
     )
-    return Answer({**{name: getattr(done, name) for name in names}, "problems": problems}, shown)
+    return Result({**{name: getattr(done, name) for name in names}, "problems": problems}, shown)
 
 
-def notes_status(memory: Memory) -> Answer:
+def notes_status(memory: Memory) -> Result:
     """Show the folders of the knowledge base and what of them is indexed."""
     folders = memory.notes.knowledge()
     lines: list[output.Line] = []
     for item in folders:
         counts = f"{item.notes} notes, {item.indexed} indexed in {item.pieces} pieces"
         lines.append([(f"{item.folder}  ", "bold"), (counts if item.exists else "no such folder", "")])
-    return Answer(folders, lines)
+    return Result(folders, lines)
 
 
 def _by_agent(as_user: bool) -> bool:
@@ -197,8 +197,8 @@ def _by_agent(as_user: bool) -> bool:
     return own_trust(as_user=as_user) is not Trust.USER
 
 
-def _written(path: Path, document: dict[str, Any]) -> Answer:
-    return Answer({**document, "file": path}, [[("written to ", ""), (str(path), "bold")]])
+def _written(path: Path, document: dict[str, Any]) -> Result:
+    return Result({**document, "file": path}, [[("written to ", ""), (str(path), "bold")]])
 
 
 def _report(problems: Iterable[Problem]) -> None:

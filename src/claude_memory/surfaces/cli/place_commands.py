@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 from claude_memory.platform.caller import inside_agent, require_person
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
-    Answer,
     DryRun,
     Json,
+    Result,
     WorkPlace,
     Yes,
     argument,
@@ -72,7 +72,7 @@ def backup_create(
     force: Annotated[bool, flag("--force", "Replace a file that is there, in one step.")] = False,
     keep: Annotated[int, option(None, "Keep so many backups in the folder; 0 for all.", min=0)] = 0,
     json: Json = False,
-) -> Answer | None:
+) -> Result | None:
     """Write everything to one file, while others go on working; what waits in the spool is stored first."""
     del json
     memory.drain()
@@ -82,7 +82,7 @@ def backup_create(
     made, skipped = memory.backups.create(memory.store, target, force=force, keep=keep)
     size_bytes = made.stat().st_size
     waiting = [item for item in skipped if item.path == "spool/new"]
-    return Answer(
+    return Result(
         {"path": made, "size_bytes": size_bytes, "skipped": waiting},
         [[("wrote ", ""), *_line(str(made), size_bytes)]],
         [f"left out: {item.path} ({item.reason})" for item in waiting],
@@ -95,7 +95,7 @@ def backup_verify(
         str | None, argument("[FILE|PLACE]", "A backup file, `-`, or a place; default backup_to.")
     ] = None,
     backup_id: BackupId = None,
-) -> Answer:
+) -> Result:
     """Check a backup by its manifest and every checksum in it, and name what restoring it would change."""
     return _report("sound", memory.backups.verify(named, sys.stdin.buffer, backup_id))
 
@@ -108,7 +108,7 @@ def backup_restore(
     ],
     yes: Yes = False,
     settings: AgreedSettings = None,
-) -> Answer:
+) -> Result:
     """Bring a backup back; a memory that is there already is kept beside it, and programs are left out."""
     backups = place.unconfigured().backups
     yes = _agreed_to_replace(backups.home, yes=yes)
@@ -125,13 +125,13 @@ def backup_push(
     force: Annotated[
         bool, flag("--force", "Also to a place that holds the backup of another memory.")
     ] = False,
-) -> Answer:
+) -> Result:
     """Bring the backup at a place up to date: only what changed since the last one is sent."""
     memory.drain()
     pushed = memory.backups.push(memory.store, named, keep=keep, force=force)
     sent = f"{size(pushed.sent_bytes)} sent of {size(pushed.size_bytes)}"
     done = sent if pushed.changed else "nothing changed since"
-    return Answer(pushed, [[(pushed.id, "cyan"), (f"  {done}", "")]])
+    return Result(pushed, [[(pushed.id, "cyan"), (f"  {done}", "")]])
 
 
 def backup_pull(
@@ -143,13 +143,13 @@ def backup_pull(
     backup_id: BackupId = None,
     yes: Yes = False,
     settings: AgreedSettings = None,
-) -> Answer:
+) -> Result:
     """Bring the backup at a place back, the newest by default; what was here before is kept beside it."""
     with place.opened() as memory:
         backups = memory.backups  # works on after the memory is closed, which it replaces
     if if_empty and (reason := backups.nothing_to_pull(named)):
         output.note(reason)
-        return Answer({"ok": True, "pulled": False, "reason": reason}, [])
+        return Result({"ok": True, "pulled": False, "reason": reason}, [])
     yes = if_empty or _agreed_to_replace(backups.home, yes=yes)
     done = backups.pull(named, backup_id, replace=yes, with_settings=_agreement(settings))
     return _report("pulled", done)
@@ -161,14 +161,14 @@ def backup_merge(
     pair: Pair = False,
     yes: Yes = False,
     dry_run: DryRun = False,
-) -> Answer:
+) -> Result:
     """Take in what a backup holds beside what is here: memories and conversations, not settings or files."""
     memory.drain()
     done = _homes(memory, pair=pair, yes=yes).merge(file, dry_run=dry_run)
-    return Answer(done, _exchanged(done))
+    return Result(done, _exchanged(done))
 
 
-def backup_list(place: WorkPlace, named: PlaceName = None) -> Answer:
+def backup_list(place: WorkPlace, named: PlaceName = None) -> Result:
     """List the backups in the home, or at a place."""
     memory = place.unconfigured() if named is None else place.opened()
     with memory:
@@ -178,7 +178,7 @@ def backup_list(place: WorkPlace, named: PlaceName = None) -> Answer:
         if item.problem:
             output.note(item.problem)
     lines = [_line(item.name, item.size_bytes) for item in listed]
-    return Answer(listed, lines, [] if listed else [f"no backups in {named or backups.home / 'backups'}"])
+    return Result(listed, lines, [] if listed else [f"no backups in {named or backups.home / 'backups'}"])
 
 
 def _agreed_to_replace(home: Path, *, yes: bool) -> bool:
@@ -206,14 +206,14 @@ def _line(name: str, size_bytes: int) -> Line:
     return [(name, ""), (f"  {size(size_bytes)}", "dim")]
 
 
-def _report(done: str, report: BackupReport) -> Answer:
+def _report(done: str, report: BackupReport) -> Result:
     facts = f"  {report.files} files, {size(report.size_bytes)}"
     head: Line = [(done if report.ok else "damaged", "bold"), (facts, "")]
     remarks: list[Line] = [[(f"  {name}", "dim")] for name in _remarks(report)]
     if not report.ok:
         output.failure(f"{report.path} is damaged: {report.problems[0]}")
     document = {"ok": report.ok, **output.plain(report)}
-    return Answer(document, [head, *remarks], code=0 if report.ok else 1)
+    return Result(document, [head, *remarks], code=0 if report.ok else 1)
 
 
 def _remarks(report: BackupReport) -> Iterator[str]:
@@ -245,7 +245,7 @@ def sync(
     dry_run: DryRun = False,
     stdio: Annotated[bool, flag("--stdio", "Serve this home to the other end of a pipe.")] = False,
     json: Json = False,
-) -> Answer | None:
+) -> Result | None:
     """Exchange what changed with another home of yours, both ways; repeated or cut off, it ends the same."""
     del json
     with place.opened(quiet=stdio) as memory:
@@ -254,7 +254,7 @@ def sync(
             memory.homes.serve(sys.stdin.buffer, output.binary(), dry_run=dry_run)
             return None
         done = _homes(memory, pair=pair, yes=yes).sync(where or [], dry_run=dry_run)
-    return Answer(done, _exchanged(done))
+    return Result(done, _exchanged(done))
 
 
 def _homes(memory: Memory, *, pair: bool, yes: bool) -> Homes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from claude_memory.platform.caller import require_person
 from claude_memory.surfaces.cli import output
-from claude_memory.surfaces.cli.command import Answer, WorkPlace, Yes, argument, flag, option, path_named
+from claude_memory.surfaces.cli.command import Result, WorkPlace, Yes, argument, flag, option, path_named
 from claude_memory.surfaces.cli.rendering import one_line
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def init(
     templates: Annotated[
         bool, flag("--templates", "Also begin MEMORY.md, tasks/todo.md and tasks/lessons.md.")
     ] = False,
-) -> Answer:
+) -> Result:
     """Give this project its own folder, ignored by git."""
     foreign = memory.notes.unapproved(repo=layout is Layout.REPO)
     if foreign:  # they came with a clone: whoever takes them over makes them a person's word
@@ -51,13 +51,13 @@ def init(
         output.note("`claude-memory init --templates` begins MEMORY.md, todo.md and lessons.md")
     verb = "made" if done.created else "already there:"
     line = [(f"{verb} ", ""), (str(done.folder), "bold"), (f"  layout {done.layout}", "dim")]
-    return Answer(done, [line])
+    return Result(done, [line])
 
 
-def projects_list(memory: Memory) -> Answer:
+def projects_list(memory: Memory) -> Result:
     """List every project: its id, how much is kept of it, where it stands."""
     listed = memory.projects.list()
-    return Answer(
+    return Result(
         [
             {**_document(item.project), "memories": item.memories, "events": item.events, "here": item.here}
             for item in listed
@@ -80,7 +80,7 @@ def projects_merge(
     project: Named,
     into: Annotated[str | None, option("PROJECT", "Default: the project here.", "--into")] = None,
     yes: Yes = False,
-) -> Answer:
+) -> Result:
     """Let all of a project belong to another; it cannot be undone."""
     require_person("`projects merge`")
     source = memory.projects.named(project)
@@ -95,7 +95,7 @@ def projects_split(
     place: WorkPlace,
     folder: Annotated[Path | None, argument("[DIR]", "Default: the folder here.", parser=path_named)] = None,
     yes: Yes = False,
-) -> Answer:
+) -> Result:
     """Make a folder a project of its own, with the sessions held in it."""
     require_person("`projects split`")
     wanted = folder or place.project_folder
@@ -112,7 +112,7 @@ def projects_move(
         Path | None, argument("[DIR]", "Where it is now; default here.", parser=path_named)
     ] = None,
     yes: Yes = False,
-) -> Answer:
+) -> Result:
     """Let a folder belong to a known project: a clone whose history cannot tell, or one that moved."""
     require_person("`projects move`")
     wanted = folder or place.project_folder
@@ -126,8 +126,8 @@ def _document(project: Project) -> dict[str, object]:
     return {name: getattr(project, name) for name in ("id", "name", "path", "identities")}
 
 
-def _answer(verb: str, done: Regrouped) -> Answer:
+def _answer(verb: str, done: Regrouped) -> Result:
     path = one_line(done.project.path)
     line = [(f"{verb} ", ""), (done.project.id, "cyan"), (f"  {path}", "dim")]
     notes = [f"both had it; the moved one is kept as {beside}" for beside in done.set_aside]
-    return Answer({**_document(done.project), "set_aside": done.set_aside}, [line], notes)
+    return Result({**_document(done.project), "set_aside": done.set_aside}, [line], notes)

@@ -16,8 +16,8 @@ from claude_memory.model import Kind
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
     KINDS,
-    Answer,
     Id,
+    Result,
     agent_option,
     argument,
     flag,
@@ -79,7 +79,7 @@ def search(
         bool, flag("--failed", "Only where a tool failed; with --command, that command.")
     ] = False,
     all_projects: AllProjects = False,
-) -> Answer:
+) -> Result:
     """Find memories and past work by words and meaning, best first."""
     memory.warm_up()
     memory.catch_up()
@@ -109,7 +109,7 @@ def search(
         background.go_on(memory)
     if not hits:
         output.note(_nothing(memory, all_projects=all_projects))
-    return Answer([output.hit(hit) for hit in hits], hit_lines(hits, output.width()))
+    return Result([output.hit(hit) for hit in hits], hit_lines(hits, output.width()))
 
 
 def _nothing(memory: Memory, *, all_projects: bool) -> str:
@@ -127,7 +127,7 @@ def timeline(
     before: Annotated[int, option("N", "Entries before it.", min=0, max=1000)] = 5,
     after: Annotated[int, option("N", "Entries after it.", min=0, max=1000)] = 5,
     session: Session = None,
-) -> Answer:
+) -> Result:
     """Show what happened when: lately, or around a memory."""
     one_at_most(("--around", around), ("--query", query))
     memory.catch_up()
@@ -136,14 +136,14 @@ def timeline(
     )
     if not entries:
         output.note("nothing has happened here yet")
-    return Answer(entries, timeline_lines(entries))
+    return Result(entries, timeline_lines(entries))
 
 
 def why(
     memory: Memory,
     id_: Id,
     query: Annotated[str | None, option("QUERY", "The question; default the last one asked here.")] = None,
-) -> Answer:
+) -> Result:
     """Explain why a memory answers a question, in words and numbers, and when agents were given it."""
     memory.catch_up()
     given = memory.given(id_)
@@ -152,9 +152,9 @@ def why(
     except InvalidInput:
         if not given:
             raise
-        return Answer({"given": given}, given_lines(given))  # never searched for, but hooks have given it
+        return Result({"given": given}, given_lines(given))  # never searched for, but hooks have given it
     lines = [*explanation_lines(explained, output.width()), *given_lines(given)]
-    return Answer({**output.plain(explained), "given": given}, lines)
+    return Result({**output.plain(explained), "given": given}, lines)
 
 
 def blame(
@@ -162,7 +162,7 @@ def blame(
     named: Annotated[str, argument("FILE[:LINE]", "A file, or one line of it.")],
     limit: Limit = 10,
     all_projects: AllProjects = False,
-) -> Answer:
+) -> Result:
     """Tell which exchanges shaped a file, or a line of it, and why."""
     file, line = _file_and_line(named)
     memory.catch_up()
@@ -172,7 +172,7 @@ def blame(
         output.note(f"no exchange is known to have edited {file}")
     elif line is not None and not any(exchange.line for exchange in exchanges):
         output.note("no edit of this very line is known; these edited the file")
-    return Answer(exchanges, _shaped(exchanges))
+    return Result(exchanges, _shaped(exchanges))
 
 
 def _file_and_line(named: str) -> tuple[str, str | None]:
@@ -208,13 +208,13 @@ def fix(
     error: Annotated[list[str], argument("ERROR", "The error's text, or its main line.")],
     limit: Limit = 5,
     all_projects: AllProjects = False,
-) -> Answer:
+) -> Result:
     """Tell what was done after this error before, and whether it held."""
     memory.catch_up()
     fixes = memory.work(all_projects=all_projects).fix(" ".join(error), limit=limit)
     if not fixes:
         output.note("this error was not met here before, as far as is known")
-    return Answer(fixes, _fixed(fixes))
+    return Result(fixes, _fixed(fixes))
 
 
 def _fixed(fixes: Sequence[Fixed]) -> Iterator[Line]:
@@ -233,13 +233,13 @@ def how(
     words: Annotated[list[str], argument("WORDS", "What it does, or a part of it.")],
     limit: Limit = 10,
     all_projects: AllProjects = False,
-) -> Answer:
+) -> Result:
     """Show the commands that worked here for something."""
     memory.catch_up()
     commands = memory.work(all_projects=all_projects).how(" ".join(words), limit=limit)
     if not commands:
         output.note("no command with these words was run here, as far as is known")
-    return Answer(commands, _worked(commands))
+    return Result(commands, _worked(commands))
 
 
 def _worked(commands: Sequence[Worked]) -> Iterator[Line]:

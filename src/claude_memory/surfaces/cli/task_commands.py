@@ -19,8 +19,8 @@ import typer
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
-    Answer,
     DryRun,
+    Result,
     Yes,
     argument,
     flag,
@@ -58,7 +58,7 @@ def scratchpad(
     restore: Annotated[int | None, option("N", "Make an earlier text the present one.", min=1)] = None,
     session: InSession = None,
     by: By = None,
-) -> Answer:
+) -> Result:
     """Explore: write a task's scratchpad, or show it. The text before is kept."""
     writing = (("--content", content), ("--file", file), ("--edit", edit))
     one_at_most(*writing, ("--history", history), ("--restore", restore))
@@ -66,7 +66,7 @@ def scratchpad(
     if history:
         versions = tasks.scratchpad_history(task, session=session)
         rows = [f"{v.number:>4}  {_time(v.saved_at)}  {v.size} characters  {v.by}" for v in versions]
-        return Answer(versions, [[(row, "")] for row in rows], [] if versions else ["no earlier texts"])
+        return Result(versions, [[(row, "")] for row in rows], [] if versions else ["no earlier texts"])
     if restore is not None:
         return _written(tasks.restore_scratchpad(task, restore, session=session), "restored")
     text = _edited(_present(tasks, task, session)) if edit else _given_text(content, file)
@@ -88,7 +88,7 @@ def plan(
     force: Force = False,
     session: InSession = None,
     by: By = None,
-) -> Answer:
+) -> Result:
     """Plan: written once, then read-only; shown when no text is given."""
     one_at_most(("--content", content), ("--file", file), ("--edit", edit))
     one_at_most(("--content", content), ("--file", file), ("--from-scratchpad", from_scratchpad))
@@ -112,7 +112,7 @@ def append(
     force: Force = False,
     session: InSession = None,
     by: By = None,
-) -> Answer:
+) -> Result:
     """Record progress: one dated entry, added to the end."""
     tasks = _signed(memory, by)
     entry = _given_text(" ".join(text) if text else None, file)
@@ -132,7 +132,7 @@ def status(
     recover: Annotated[
         bool, flag("--recover", "Bring back task files that are gone, from the home's copy.")
     ] = False,
-) -> Answer:
+) -> Result:
     """Show where tasks stand, and whether a plan or a record was tampered with."""
     tasks = memory.tasks
     if recover:
@@ -143,7 +143,7 @@ def status(
     # What is wrong is printed; a script must hear of it, too.
     if task is not None:
         found = tasks.get_task_status(task, session=session)
-        return Answer(
+        return Result(
             _status_document(found), _status_lines(found), code=int(verify and bool(tasks.verify(task)))
         )
     listed = tasks.list_tasks(session, all_sessions=session is None)
@@ -157,7 +157,7 @@ def status(
     }
     nothing = 'no tasks yet; `claude-memory scratchpad "NAME" --content "..."` begins one'
     lines = [*_task_lines(listed, current), *_problem_lines(problems)]
-    return Answer(document, lines, [] if listed else [nothing], code=int(verify and bool(problems)))
+    return Result(document, lines, [] if listed else [nothing], code=int(verify and bool(problems)))
 
 
 def _format(name: str) -> str:
@@ -193,7 +193,7 @@ def cleanup(
     days: Annotated[int, option("N", "Sessions untouched for so long.", "--days", min=0, max=36_500)] = 30,
     dry_run: DryRun = False,
     yes: Yes = False,
-) -> Answer:
+) -> Result:
     """Archive old sessions and remove idle lock files; the current session stays."""
     tasks, now = memory.tasks, datetime.now(UTC)
     done = tasks.plan_cleanup(days, now=now)
@@ -217,24 +217,24 @@ def cleanup(
         f"back with: claude-memory session restore {ids[0]}" if done.archives else "",
     ]
     report = {"dry_run": dry_run, "sessions": ids, "archives": done.archives}
-    return Answer({**report, "lock_files": len(done.lock_files)}, lines, notes)
+    return Result({**report, "lock_files": len(done.lock_files)}, lines, notes)
 
 
-def project_info(memory: Memory) -> Answer:
+def project_info(memory: Memory) -> Result:
     """Show what kind of project this is and where its task files stand."""
     tasks = memory.tasks
     facts = tasks.context_manager.get_context()
     root, folder = tasks.storage.root, tasks.storage.folder
     lines = [*facts.lines(), f"Root: {root}", f"Task files: {folder}"]
-    return Answer({**facts.as_json(), "root": root, "storage": folder}, "\n".join(lines))
+    return Result({**facts.as_json(), "root": root, "storage": folder}, "\n".join(lines))
 
 
 def project_context(
     memory: Memory, refresh: Annotated[bool, flag("--refresh", "Look at the manifests again.")] = False
-) -> Answer:
+) -> Result:
     """Show the project's context; refreshed by itself when a manifest changes."""
     facts = memory.tasks.context_manager.get_context(refresh=refresh)
-    return Answer(facts.as_json(), "\n".join(facts.lines()))
+    return Result(facts.as_json(), "\n".join(facts.lines()))
 
 
 def session_start(
@@ -242,7 +242,7 @@ def session_start(
     name: Annotated[str, option("NAME", "What the session is about.", "--name")] = "",
     session_id: Annotated[str | None, option("ID", "An id of your own.", "--id")] = None,
     by: By = None,
-) -> Answer:
+) -> Result:
     """Start a session and make it the project's default."""
     manager = _signed(memory, by).session_manager
     made = manager.start_session(name, session_id=session_id or None)
@@ -254,14 +254,14 @@ def session_start(
 def session_info(
     memory: Memory,
     session_id: Annotated[str | None, argument("[ID]", "Default: the current one.")] = None,
-) -> Answer:
+) -> Result:
     """Show the current session, or another one."""
     manager = memory.tasks.session_manager
     shown = manager.get_session(session_id) if session_id else manager.get_current_session()
     return _session(shown, manager.current_id())
 
 
-def session_list(memory: Memory) -> Answer:
+def session_list(memory: Memory) -> Result:
     """List the project's sessions, newest first."""
     manager = memory.tasks.session_manager
     listed, current = manager.list_sessions(), manager.current_id()
@@ -273,14 +273,14 @@ def session_list(memory: Memory) -> Answer:
         lines.append([(f"{mark} {item.session_id}", "bold"), (name, ""), (detail, "dim")])
     document = [_session_document(item, current) for item in listed]
     nothing = "no sessions yet; `claude-memory session start` begins one"
-    return Answer(document, lines, [] if listed else [nothing])
+    return Result(document, lines, [] if listed else [nothing])
 
 
 def session_switch(
     memory: Memory,
     session_id: Annotated[str, argument("ID", "An id, or its unique beginning.")],
     create: Annotated[bool, flag("--create", "Begin it if there is none.")] = False,
-) -> Answer:
+) -> Result:
     """Make a session the default for this project."""
     manager = memory.tasks.session_manager
     chosen = manager.switch_to_session(session_id, create=create)
@@ -291,7 +291,7 @@ def session_switch(
 def session_restore(
     memory: Memory,
     session_id: Annotated[str, argument("ID", "An archived session's id, or its unique beginning.")],
-) -> Answer:
+) -> Result:
     """Bring back a session that `cleanup` archived."""
     tasks = memory.tasks
     return _session(tasks.restore_session(session_id), tasks.session_manager.current_id())
@@ -310,15 +310,15 @@ def _signed(memory: Memory, by: str | None) -> MemoryAPI:
 # --- how tasks and sessions look
 
 
-def _written(path: Path, verb: str) -> Answer:
-    return Answer({"done": verb, "path": path}, [[(f"{verb} ", "green"), (str(path), "")]])
+def _written(path: Path, verb: str) -> Result:
+    return Result({"done": verb, "path": path}, [[(f"{verb} ", "green"), (str(path), "")]])
 
 
-def _text(task: str, content: str | None) -> Answer:
+def _text(task: str, content: str | None) -> Result:
     if content is None:
         raise NotFound(f"task {task!r} has no such document yet; give its text with --content")
     lines: list[output.Line] = [[(line, "")] for line in content.split("\n")] if content else []
-    return Answer({"task": task, "text": content}, lines)
+    return Result({"task": task, "text": content}, lines)
 
 
 def _task_document(task: TaskSummary) -> dict[str, Any]:
@@ -385,7 +385,7 @@ def _session_document(item: Session, current: str | None) -> dict[str, Any]:
     }
 
 
-def _session(item: Session, current: str | None) -> Answer:
+def _session(item: Session, current: str | None) -> Result:
     rows = {
         "Session": item.session_id,
         "Name": item.name,
@@ -393,7 +393,7 @@ def _session(item: Session, current: str | None) -> Answer:
         "Folder": str(item.folder),
         "Tasks": ", ".join(sorted(item.tasks)) or "none yet",
     }
-    return Answer(_session_document(item, current), named_values(rows, 9))
+    return Result(_session_document(item, current), named_values(rows, 9))
 
 
 def _time(moment: datetime | None) -> str:
