@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -249,8 +250,7 @@ def test_a_reminder_of_the_first_release_names_a_project_while_only_one_has_the_
 ) -> None:
     remembered(home, full)
     with Memory.open(home, tmp_path) as memory:
-        book = memory.intentions
-        book._codebase_of = str
+        book = replace(memory.intentions, codebase_of=str)
         book.set("kept by its name", codebase="Shop", now=NOW)
     with Memory.open(home, full) as memory:
         occasion = Occasion(memory.project, NOW)
