@@ -68,13 +68,13 @@ def test_every_batch_of_a_drain_is_mirrored_before_the_next(
     monkeypatch.setattr(drain_module, "BATCH_EVENTS", 5)
     capture(memory.home, 20)
     waiting: list[int] = []
-    whole = drain_module._Run.batch
+    whole = drain_module._Drain.batch
 
-    def counted(run: drain_module._Run, *arguments: object) -> bool:
+    def counted(run: drain_module._Drain, *arguments: object) -> bool:
         waiting.append(len(memory.store.changes_since("memories.jsonl", 10_000)))
         return whole(run, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(drain_module._Run, "batch", counted)
+    monkeypatch.setattr(drain_module._Drain, "batch", counted)
     assert memory.drain().events == 20
     assert waiting == [0] * len(waiting)
     assert len(waiting) > 4

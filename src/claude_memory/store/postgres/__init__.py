@@ -1,4 +1,5 @@
 """A team's store in PostgreSQL with pgvector: connections, schema with row security, indexes, people.
 
-What both backends share stands in `store/sql`. Only this folder imports psycopg, and only when it is used.
+Belongs here: what only PostgreSQL has; the only user of psycopg, loaded when a team's store is opened.
+Does not: statements that every backend shares (store/sql), the contract (store/protocol).
 """
