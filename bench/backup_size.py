@@ -44,6 +44,9 @@ def measured(folder: Path, history_mb: int, fill_mb: int) -> dict[str, Any]:
     writer = Writer(user / ".claude", plain=True)
     writer.write(history_mb * 1_000_000)
     command(folder, home, "import")
+    command(
+        folder, home, "backup", "create", str(folder / "first.tar.zst")
+    )  # does what an import leaves to do
     fill(home / "sessions", fill_mb)
     peaks: list[int] = []
     began = time.monotonic()

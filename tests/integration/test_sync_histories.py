@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from tests.integration.histories import ClaudeSession
 
 from claude_memory import Memory, NewMemory
 from claude_memory.backup import home_state
-from claude_memory.errors import MemoryFault
+from claude_memory.errors import MemoryFault, NotFound
 from claude_memory.store.feed_model import DERIVED
 from claude_memory.store.packing import unpacked
 
@@ -151,7 +151,15 @@ class Homes(RuleBasedStateMachine):
             ids = [id_ for (id_,) in db.execute(wanted, (status,)) if id_ in self.ids]
         finally:
             db.close()
-        return (ids[number % len(ids)], self.ids[ids[number % len(ids)]]) if ids else None
+        if not ids:
+            return None
+        id_ = ids[number % len(ids)]
+        with (
+            self.opened(name, self.ids[id_]) as memory,
+            suppress(NotFound),
+        ):  # of a project split off meanwhile
+            return memory.find([id_])[0].id, self.ids[id_]
+        return None
 
     def note(self, name: str, id_: str) -> None:
         """What the latest word on a memory is by now."""

@@ -32,7 +32,10 @@ _BORN = "SELECT identity, project FROM project_aliases WHERE identity LIKE ?"
 _NOTED_APART = """SELECT r.project FROM project_aliases r JOIN project_aliases h ON h.project = r.project
     WHERE r.identity = ?1 AND h.identity LIKE 'repo:%#' || ?2"""
 _UNDER = "(cwd = :folder OR substr(cwd, 1, length(:folder) + 1) = :folder || :slash)"
-_HELD_THERE = f"SELECT DISTINCT session FROM events WHERE project = :old AND session IS NOT NULL AND {_UNDER}"
+# A conversation that came from another home has messages here, and no events.
+_HELD_THERE = f"""SELECT session FROM events WHERE project = :old AND session IS NOT NULL AND {_UNDER}
+    UNION SELECT s.number FROM sessions s JOIN conversations c ON c.project = s.project
+        AND s.id IN (c.session, c.parent) WHERE c.project = :old AND {_UNDER}"""
 _TWIN = "SELECT number FROM sessions WHERE project = ? AND id = (SELECT id FROM sessions WHERE number = ?)"
 
 
