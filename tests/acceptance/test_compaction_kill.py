@@ -12,18 +12,16 @@ from pathlib import Path
 from tests.integration.test_compaction import SESSION, Session, first_part, second_part
 
 from claude_memory import Memory
-from claude_memory.summaries.compactions import Compactions
 from claude_memory.summaries.shelf import Shelf
 
 PROGRAM = """
 import sys
 from pathlib import Path
 from claude_memory import Memory
-from claude_memory.summaries.compactions import Compactions
 with Memory.open(Path(sys.argv[1]), Path(sys.argv[2]), flags={"embedder": "none"}) as memory:
     memory.drain()
     print("drained", flush=True)
-    Compactions(memory.home, memory.store, memory.settings).sum_up()
+    memory.summaries.sum_up()
 """
 KILLS = 8
 
@@ -48,7 +46,7 @@ def made(place: Path, name: str) -> tuple[Path, Path]:
 def settle(home: Path, project: Path) -> None:
     with Memory.open(home, project, flags={"embedder": "none"}) as memory:
         memory.drain()
-        Compactions(home, memory.store, memory.settings).sum_up()
+        memory.summaries.sum_up()
 
 
 def test_a_drain_that_is_killed_again_and_again_leaves_the_same_files(tmp_path: Path) -> None:

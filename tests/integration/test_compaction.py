@@ -17,11 +17,11 @@ from claude_memory.capture.spool import Spool
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Kind, MemoryFilter, ProjectId, SearchScope, SessionId
 from claude_memory.store.sql.archive import SqlArchive
-from claude_memory.summaries import compactions
-from claude_memory.summaries.compactions import Compactions
+from claude_memory.summaries import summary_book
 from claude_memory.summaries.model import KeptSummary, Stretch, faults
 from claude_memory.summaries.shelf import Shelf
 from claude_memory.summaries.stretches import Material, open_summary
+from claude_memory.summaries.summary_book import SummaryBook
 
 SESSION = "5f0c1c1e-7a52-4a1e-9d1e-0b6a3f1f9c01"
 START = datetime(2026, 11, 2, 9, tzinfo=UTC)
@@ -120,9 +120,9 @@ def second_part(session: Session) -> None:
     session.agent("Renamed app/tasks.py to app/jobs.py and removed app/old.py.")
 
 
-def drained(memory: Memory) -> Compactions:
+def drained(memory: Memory) -> SummaryBook:
     memory.drain()
-    return memory.summaries.compactions
+    return memory.summaries
 
 
 def compacted(memory: Memory) -> list[KeptSummary]:
@@ -246,7 +246,7 @@ def test_a_kill_at_any_moment_leaves_the_same_files_in_the_end(
     target: Any = {
         "before the file": (Shelf, "_write"),
         "after the file": (Shelf, "_describe"),
-        "before the memories": (compactions, "_memories"),
+        "before the memories": (summary_book, "_memories"),
         "before the mark": (SqlArchive, "summed_up"),
     }[point]
     with monkeypatch.context() as patch:

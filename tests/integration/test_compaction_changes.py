@@ -17,10 +17,10 @@ from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind, MemoryFilter, SearchScope, StoredMemory
 from claude_memory.redact.erasure import Sentences
 from claude_memory.summaries.asking import Asker, TokenLedger, upgrade
-from claude_memory.summaries.compactions import Compactions
 from claude_memory.summaries.model import KeptSummary, faults, schema
 from claude_memory.summaries.providers import Reply
 from claude_memory.summaries.shelf import Shelf
+from claude_memory.summaries.summary_book import SummaryBook
 
 NOW = datetime(2026, 11, 3, 12, tzinfo=UTC)
 RULE = "always write money as Decimal in tests, never floats"
@@ -52,7 +52,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 
 @pytest.fixture
-def made(tmp_path: Path, memory: Memory) -> Compactions:
+def made(tmp_path: Path, memory: Memory) -> SummaryBook:
     """A session with one compaction, summed up by rules."""
     session = Session(tmp_path, memory.home, memory.project_root)
     first_part(session)
@@ -65,7 +65,7 @@ def made(tmp_path: Path, memory: Memory) -> Compactions:
     return found
 
 
-def kept(made: Compactions) -> KeptSummary:
+def kept(made: SummaryBook) -> KeptSummary:
     [one] = made.shelf.of(SESSION)
     return one
 
@@ -75,7 +75,7 @@ def pointing(summary: KeptSummary) -> dict[str, list[int]]:
     return dict(zip(inner["important_context"], inner["sources"]["important_context"], strict=True))
 
 
-def upgraded(made: Compactions, model: Model) -> list[KeptSummary]:
+def upgraded(made: SummaryBook, model: Model) -> list[KeptSummary]:
     asker = Asker(model, TokenLedger(made.home, 200_000), now=NOW, pause=lambda _: None)
     return upgrade(made, asker)
 
@@ -83,14 +83,14 @@ def upgraded(made: Compactions, model: Model) -> list[KeptSummary]:
 # --- the file as it is now
 
 
-def test_a_session_that_was_deleted_stays_so(made: Compactions) -> None:
+def test_a_session_that_was_deleted_stays_so(made: SummaryBook) -> None:
     older, folder = kept(made), made.shelf.folder(SESSION)
     shutil.rmtree(folder)
     assert made.shelf.replace(older, lambda now: now) is None
     assert not folder.exists()
 
 
-def test_a_model_that_answers_after_an_erasure_is_not_heard(made: Compactions) -> None:
+def test_a_model_that_answers_after_an_erasure_is_not_heard(made: SummaryBook) -> None:
     class Late(Model):
         def meanwhile(self) -> None:
             Shelf(made.home).erase(Sentences([RULE]))
@@ -102,7 +102,7 @@ def test_a_model_that_answers_after_an_erasure_is_not_heard(made: Compactions) -
 # --- what was erased
 
 
-def test_what_was_erased_is_never_sent_to_a_model(memory: Memory, made: Compactions) -> None:
+def test_what_was_erased_is_never_sent_to_a_model(memory: Memory, made: SummaryBook) -> None:
     memory.erase(memory.remember_many([NewMemory(RULE, session=SESSION)]))
     model = Model()
     assert upgraded(made, model) == []
@@ -111,7 +111,7 @@ def test_what_was_erased_is_never_sent_to_a_model(memory: Memory, made: Compacti
     assert faults(dict(kept(made).document)) == []
 
 
-def test_nor_is_what_no_summary_quotes_but_the_session_said(made: Compactions) -> None:
+def test_nor_is_what_no_summary_quotes_but_the_session_said(made: SummaryBook) -> None:
     model = Model()
     Shelf(made.home).erase(Sentences(["what only the transcript says"]), {SESSION})
     assert upgraded(made, model) == []
@@ -119,7 +119,7 @@ def test_nor_is_what_no_summary_quotes_but_the_session_said(made: Compactions) -
 
 
 def test_nor_is_a_later_part_of_a_session_that_something_was_erased_from(
-    tmp_path: Path, memory: Memory, made: Compactions
+    tmp_path: Path, memory: Memory, made: SummaryBook
 ) -> None:
     Shelf(made.home).erase(Sentences([RULE]))
     session = Session(tmp_path, memory.home, memory.project_root)
@@ -134,7 +134,7 @@ def test_nor_is_a_later_part_of_a_session_that_something_was_erased_from(
     assert model.prompts == []
 
 
-def test_what_is_left_of_a_list_points_to_its_own_messages(made: Compactions) -> None:
+def test_what_is_left_of_a_list_points_to_its_own_messages(made: SummaryBook) -> None:
     before = pointing(kept(made))
     assert len(before) > 1
     assert any(RULE in text for text in before)
@@ -151,7 +151,7 @@ def conventions(memory: Memory) -> list[StoredMemory]:
 
 
 def test_what_a_model_wrote_down_is_remembered_and_says_where_it_is_from(
-    memory: Memory, made: Compactions
+    memory: Memory, made: SummaryBook
 ) -> None:
     assert conventions(memory) == []  # what rules put into a summary is in its exchanges
     said = ["Money is Decimal in tests, never a float.", "Reviews happen on Fridays."]
@@ -163,7 +163,7 @@ def test_what_a_model_wrote_down_is_remembered_and_says_where_it_is_from(
     assert {one.title for one in conventions(memory)} == set(said)
 
 
-def test_numbers_of_messages_that_are_none_are_left_out(made: Compactions) -> None:
+def test_numbers_of_messages_that_are_none_are_left_out(made: SummaryBook) -> None:
     decision = {"topic": "queue", "decision": "Use tabs", "rationale": "", "files": []}
     answer = {
         **ANSWER,
@@ -178,7 +178,7 @@ def saved(memory: Memory, **more: Any) -> KeptSummary:
     lists = {name: [] for name in schema()["properties"]["summary"]["required"] if name != "executive"}
     body = {"executive": "An agent wrote it.", **lists, **more.pop("summary")}
     raw = json.dumps({"summary": body, **more}).encode()
-    return memory.summaries.compactions.save(memory.project, "s1", raw, now=NOW)[0]
+    return memory.summaries.save("s1", raw, now=NOW)[0]
 
 
 @pytest.mark.parametrize("sources", [[3], 3, [["3"]], [[-1]]])

@@ -17,7 +17,6 @@ from tests.integration.test_compaction import SESSION, Session, drained, first_p
 from claude_memory import Memory
 from claude_memory.summaries import asking
 from claude_memory.summaries.asking import Asker, TokenLedger, upgrade
-from claude_memory.summaries.compactions import Compactions
 from claude_memory.summaries.model import KeptSummary
 from claude_memory.summaries.providers import (
     AnthropicApi,
@@ -29,6 +28,7 @@ from claude_memory.summaries.providers import (
     open_provider,
 )
 from claude_memory.summaries.shelf import Shelf
+from claude_memory.summaries.summary_book import SummaryBook
 
 NOW = datetime(2026, 11, 3, 12, tzinfo=UTC)
 OTHER = "0d7d4a52-1f0b-4f7e-8a55-6b0f3c2d9e10"
@@ -60,7 +60,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         yield opened
 
 
-def compacted(tmp_path: Path, memory: Memory, session: str = SESSION, **more: Any) -> Compactions:
+def compacted(tmp_path: Path, memory: Memory, session: str = SESSION, **more: Any) -> SummaryBook:
     talk = Session(tmp_path, memory.home, memory.project_root)
     talk.path = talk.path.with_name(f"{session}.jsonl")
     talk.count = 0 if session == SESSION else 300
@@ -78,7 +78,7 @@ def compacted(tmp_path: Path, memory: Memory, session: str = SESSION, **more: An
     return made
 
 
-def upgraded(made: Compactions, model: Provider, now: datetime = NOW) -> list[KeptSummary]:
+def upgraded(made: SummaryBook, model: Provider, now: datetime = NOW) -> list[KeptSummary]:
     ledger = TokenLedger(made.home, made.settings.summariser_daily_tokens)
     asker = Asker(model, ledger, now=now, pause=lambda _: None)
     return upgrade(made, asker)

@@ -24,10 +24,10 @@ from claude_memory import Memory
 from claude_memory.capture.spool import Spool
 from claude_memory.errors import StoreBusy
 from claude_memory.redact.erasure import Sentences
-from claude_memory.summaries import compactions
-from claude_memory.summaries.compactions import Compactions
+from claude_memory.summaries import summary_book
 from claude_memory.summaries.model import KeptSummary
 from claude_memory.summaries.shelf import Shelf
+from claude_memory.summaries.summary_book import SummaryBook
 from claude_memory.surfaces.hooks import background
 from claude_memory.transcripts.codex import CodexReader
 from claude_memory.transcripts.model import SourceFile
@@ -52,7 +52,7 @@ def test_a_session_whose_id_names_no_folder_holds_no_other_up(memory: Memory, se
         one.compact()
     assert [kept.session for kept in compacted(memory)] == [SESSION]
     with pytest.MonkeyPatch.context() as patch:  # and it is not tried again
-        patch.setattr(Compactions, "_session", lambda *_: pytest.fail("nothing waits"))
+        patch.setattr(SummaryBook, "_session", lambda *_: pytest.fail("nothing waits"))
         assert compacted(memory) == []
 
 
@@ -119,7 +119,7 @@ def test_a_drain_goes_on_when_nothing_can_be_summed_up(
         raise StoreBusy("another process holds the store")
 
     went_on: list[bool] = []
-    monkeypatch.setattr(Compactions, "sum_up", busy)
+    monkeypatch.setattr(SummaryBook, "sum_up", busy)
     monkeypatch.setattr(Upkeep, "import_in_slack", lambda *_, **__: went_on.append(True))
     background.drain_all(str(memory.home))
     assert went_on == [True]
@@ -158,14 +158,14 @@ def test_a_compaction_reported_at_both_ends_is_done_when_its_boundary_is_kept(
     session.compact()
     session.report("PostCompact", compact_summary="The story so far.")
     assert ranges(compacted(memory)) == [[1, 12]]
-    monkeypatch.setattr(Compactions, "_session", lambda *_: pytest.fail("nothing waits"))
+    monkeypatch.setattr(SummaryBook, "_session", lambda *_: pytest.fail("nothing waits"))
     assert compacted(memory) == []
 
 
 def test_no_number_of_compactions_hides_another(
     memory: Memory, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compactions, "AT_ONCE", 5)
+    monkeypatch.setattr(summary_book, "AT_ONCE", 5)
     for number in range(9):
         one = another(session, f"s{number}")
         one.count = 100 * number

@@ -23,8 +23,6 @@ from claude_memory.model import (
 )
 from claude_memory.platform.caller import inside_agent, require_person
 
-TITLE_CHARACTERS = 80
-
 _Choice = TypeVar("_Choice", Kind, Trust, Scope)
 
 
@@ -48,8 +46,8 @@ class Revision:
     def of(self, old: StoredMemory, speaker: Trust) -> StoredMemory:
         """The memory after the change."""
         title = self.title
-        if title is None and self.body and old.title == title_of(old.body):  # nobody gave it a title
-            title = title_of(self.body)
+        if title is None and self.body and old.title == _title_of(old.body):  # nobody gave it a title
+            title = _title_of(self.body)
         changed = replace(
             old,
             body=clean(self.body) if self.body is not None else old.body,
@@ -102,7 +100,7 @@ def drafted(
         id=memory_id(origin),
         project=project.id,
         kind=kind_of(new.kind),
-        title=clean(new.title).strip()[:200] if new.title and new.title.strip() else title_of(body),
+        title=clean(new.title).strip()[:200] if new.title and new.title.strip() else _title_of(body),
         body=body,
         created_at=created if created.tzinfo else created.replace(tzinfo=UTC),
         updated_at=now,
@@ -123,7 +121,7 @@ def accepted(old: StoredMemory, body: str | None, kind: Kind | str | None) -> St
     return replace(
         old,
         body=text,
-        title=title_of(text) if text != old.body else old.title,
+        title=_title_of(text) if text != old.body else old.title,
         kind=kind_of(kind) if kind is not None else old.kind,
         status=Status.ACTIVE if old.status is Status.PROPOSED else old.status,
         trust=Trust.USER,
@@ -185,12 +183,10 @@ def clean(text: str | None) -> str:
     return kept(text) if text else ""
 
 
-def title_of(body: str) -> str:
-    """The first line that says something, cut at a word."""
-    line = next((line.strip() for line in body.splitlines() if line.strip()), "")
-    if len(line) <= TITLE_CHARACTERS:
-        return line
-    return line[: TITLE_CHARACTERS - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+def _title_of(body: str) -> str:
+    from claude_memory.understand.titles import title_of  # its rules load when something is written
+
+    return title_of(body)
 
 
 def kind_of(kind: Kind | str) -> Kind:

@@ -26,7 +26,6 @@ from claude_memory.redact import redact, redact_document
 from claude_memory.settings import Settings
 from claude_memory.store.archive_model import Conversation
 from claude_memory.store.protocol import Store
-from claude_memory.summaries.compactions import Compactions, written_entries
 from claude_memory.summaries.making import summarise
 from claude_memory.summaries.model import (
     ENTRIES,
@@ -41,6 +40,7 @@ from claude_memory.summaries.model import (
 )
 from claude_memory.summaries.providers import Provider, ProviderDown, Reply, open_provider
 from claude_memory.summaries.stretches import Material
+from claude_memory.summaries.summary_book import SummaryBook, written_entries
 from claude_memory.text.quotation import about_tokens, clipped
 from claude_memory.text.words import query_terms
 from claude_memory.transcripts.sources import json_object
@@ -205,7 +205,7 @@ def asker(home: Path, settings: Settings) -> Asker | None:
 # --- what is asked about
 
 
-def upgrade(made: Compactions, asker: Asker) -> list[KeptSummary]:
+def upgrade(made: SummaryBook, asker: Asker) -> list[KeptSummary]:
     """Put a model's summary in the place of the one by rules, the latest first: those it answered for."""
     better: list[KeptSummary] = []
     for (kept, took), answer in _answers(asker, lambda: _poor(made)):
@@ -266,7 +266,7 @@ def _answers(
                 yield subject, body
 
 
-def _poor(made: Compactions) -> list[tuple[tuple[KeptSummary, Material], str, Any, Any]]:
+def _poor(made: SummaryBook) -> list[tuple[tuple[KeptSummary, Material], str, Any, Any]]:
     """Summaries by rules whose messages can still be read, the newest session first."""
     waiting: list[tuple[tuple[KeptSummary, Material], str, Any, Any]] = []
     for session in made.shelf.sessions():
@@ -288,7 +288,7 @@ def _may_be_bettered(kept: KeptSummary) -> bool:
     return kept.provider == RULES and tries < MAX_TRIES and kept.kind != OPEN
 
 
-def _put(made: Compactions, kept: KeptSummary, changes: Mapping[str, Any]) -> KeptSummary | None:
+def _put(made: SummaryBook, kept: KeptSummary, changes: Mapping[str, Any]) -> KeptSummary | None:
     """Write changes of the summary that was read; one that was changed or erased since stays as it is."""
 
     def change(now: Mapping[str, Any]) -> Mapping[str, Any] | None:

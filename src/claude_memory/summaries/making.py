@@ -23,7 +23,7 @@ from claude_memory.understand import commands, tools
 from claude_memory.understand.agent_summary import AgentSummary
 from claude_memory.understand.model import Exchange, Outcome, TaskItem, Utterance, places_of
 from claude_memory.understand.sessions import OPEN_STATES, uncommitted
-from claude_memory.understand.titles import without_announcements
+from claude_memory.understand.titles import plan_title, without_announcements
 
 RATIO = 10.2  # tokens summed up for each token of the summary
 MIN_TOKENS, MAX_TOKENS = 1_200, 8_000
@@ -46,7 +46,6 @@ _OUTCOMES = {
     Outcome.REJECTED: "the person refused the last step",
     Outcome.OPEN: "the agent was still at the last request",
 }
-_PLAN_TITLE = re.compile(r"(?m)^#{1,3} +(?:Plan: *)?(.+)$")
 _SCOPE = re.compile(r"^\w+\(([\w/.-]{2,30})\)!?:")
 _BOLD = re.compile(r"\*\*`?([^*`\n]{3,40}?)`?:?\*\*")
 _LAST_SENTENCE = re.compile(r"(?:^|(?<=[.!?]) )[^.!?]*$")
@@ -173,7 +172,7 @@ def _decided(exchange: Exchange) -> Iterator[Entry]:
     """A plan that was accepted, answers, refusals with a reason, and a request that ended in a commit."""
     files = tuple(path for path, _ in exchange.files_edited[:6])
     if exchange.plan:
-        plan = f"Carry out the plan: {_title(exchange.plan)}"
+        plan = f"Carry out the plan: {plan_title(exchange.plan)}"
         yield _decision("", plan, (exchange.first,), files)
     for utterance in exchange.asked:
         if utterance.manner in (_ANSWER, _REFUSED) and utterance.words:
@@ -379,12 +378,7 @@ def _topics(exchanges: Sequence[Exchange], written: AgentSummary) -> list[str]:
 
 def _opening(exchange: Exchange) -> str:
     asked = _words(exchange.asked[0]) if exchange.asked else ""
-    return asked or (_title(exchange.plan) if exchange.plan else _line(exchange.handed))
-
-
-def _title(plan: str) -> str:
-    heading = _PLAN_TITLE.search(plan)
-    return _line(heading[1]) if heading else clipped(_line(plan), 120)
+    return asked or (plan_title(exchange.plan) if exchange.plan else _line(exchange.handed))
 
 
 def _words(utterance: Utterance) -> str:

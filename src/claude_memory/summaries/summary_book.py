@@ -1,61 +1,154 @@
-"""The compaction summaries of one project, as `memory.summaries` gives them: list, read, save, sum up."""
+"""What compactions left in a project, as `memory.summaries` gives it: list, read, save, sum up, ask a model.
+
+One summary of each compaction is kept, as file and as memories: made early, bettered in place, never twice.
+
+Order is what makes a kill harmless: the file, then the memories, then the mark in the store; each step passes
+over what is there already. What is wrong with one session holds up no other. Which sessions wait is known to
+the store: one is looked at again when another report of it comes in.
+"""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Sequence
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from claude_memory.errors import NotFound, StoreBusy
-from claude_memory.model import MemoryFilter, Project, SearchScope, SessionId
+from claude_memory.errors import InvalidInput, MemoryFault, NotFound
+from claude_memory.model import (
+    Event,
+    EventKind,
+    Kind,
+    MemoryFilter,
+    Project,
+    ProjectId,
+    SearchScope,
+    SessionId,
+    Status,
+    StoredMemory,
+    Trust,
+    memory_id,
+)
+from claude_memory.platform import logs
+from claude_memory.redact import redact_document
+from claude_memory.redact.erasure import without
+from claude_memory.settings import Settings
+from claude_memory.store.archive_model import EventFilter
 from claude_memory.store.protocol import Store
-from claude_memory.summaries.model import RULES, KeptSummary
+from claude_memory.summaries.model import (
+    OPEN,
+    RULES,
+    KeptSummary,
+    Stretch,
+    document_of,
+    valid,
+    within,
+    written,
+)
 from claude_memory.summaries.shelf import Shelf, place_of
+from claude_memory.summaries.stretches import (
+    Material,
+    Transcript,
+    archived,
+    open_end,
+    open_material,
+    read,
+)
+from claude_memory.text.words import query_terms
+from claude_memory.transcripts.model import moment_of
+from claude_memory.understand.model import places_of
+from claude_memory.understand.titles import title_of
 
-if TYPE_CHECKING:
-    from claude_memory.settings import Settings
-    from claude_memory.summaries.compactions import Compactions
+AT_ONCE = 200  # sessions, the latest; after a large import the others wait for the next drain
+MAX_REPORTS = 400  # of one session
+LATE = timedelta(minutes=1)  # clocks of a hook and of a transcript may differ by so much
+LONGEST = timedelta(minutes=15)  # from a compaction's first report to its last
+MOST_CHARACTERS = 20_000  # of any memory: an agent may save megabytes, and all of a memory is embedded
+_REPORTS = (EventKind.COMPACTION_START, EventKind.COMPACTION)
+_TYPED = (Kind.DECISION, Kind.FIX, Kind.CONVENTION, Kind.PREFERENCE, Kind.CORRECTION)
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryBook:
-    """What compactions left in a project."""
+    """The summaries of one project, and which compactions of the whole home wait for one."""
 
     home: Path
     store: Store
     settings: Settings
     project: Project
 
+    @property
+    def shelf(self) -> Shelf:
+        """Where the files are."""
+        return Shelf(self.home)
+
     def list(self, session: str = "", *, all_projects: bool = False) -> Sequence[KeptSummary]:
         """Those of this project, the newest session first; `session` may be the beginning of an id."""
-        shelf = Shelf(self.home)
-        named = [name for name in shelf.sessions() if name.startswith(session)]
+        named = [name for name in self.shelf.sessions() if name.startswith(session)]
         wanted = [name for name in named if all_projects or self._is_ours(name)]
         if session and not wanted:
             if named:
                 raise NotFound(f"session {session} is of another project: give --all-projects")
             raise NotFound(f"no session {session} has summaries; `claude-memory summaries` lists them")
-        return [kept for name in wanted for kept in shelf.of(name)]
+        return [kept for name in wanted for kept in self.shelf.of(name)]
 
     def of_session(self, session: str) -> Sequence[KeptSummary]:
         """Those of one session, oldest first."""
-        return Shelf(self.home).of(session)
+        return self.shelf.of(session)
 
     def one(self, named: str) -> KeptSummary:
         """The summary that SESSION/NNN names."""
-        return Shelf(self.home).one(named)
+        return self.shelf.one(named)
 
     @staticmethod
     def check_name(named: str) -> None:
         """InvalidInput unless it has the form SESSION/NNN."""
         place_of(named)
 
-    def save(self, session: str, raw: bytes) -> tuple[KeptSummary, bool]:
-        """Keep one that an agent wrote, as JSON: the summary, and whether it is new."""
-        return self.compactions.save(self.project, session, raw, now=datetime.now(UTC))
+    def save(self, session: str, raw: bytes, *, now: datetime | None = None) -> tuple[KeptSummary, bool]:
+        """Keep what an agent wrote under the session's next number; the same text is kept once.
+
+        Checked and cleaned of secrets; gives back the summary, and whether it is new.
+        """
+        document = _parsed(raw)
+        body = document["summary"]
+        digest = hashlib.blake2b(json.dumps(body, sort_keys=True).encode(), digest_size=12).hexdigest()
+        by, source = {"provider": "agent"}, {"kind": "agent", "boundary": f"agent:{digest}"}
+        whole = valid(
+            {
+                **document_of(body, now or datetime.now(UTC), "manual", by),
+                **document,
+                "source": source,
+                "summariser": by,
+            }
+        )
+        given = whole["timestamp"]
+        if (at := moment_of(given)) is None:
+            example = "such as 2026-11-02T09:30:00Z"
+            raise InvalidInput(f"timestamp {given[:60]!r} is no time in ISO 8601, {example}")
+        whole["timestamp"] = written(at)
+        first, last = places = whole["original_message_range"]
+        if places != [0, 0] and not 1 <= first <= last:
+            raise InvalidInput(
+                f"original_message_range {places} must name the first and the last message, counted from 1"
+            )
+        if last:  # it says which messages it is about
+            whole["summary"] = within(body, range(first, last + 1))
+        _memories(
+            KeptSummary(session, 0, whole), self.project.id
+        )  # what leaves no memories leaves no file either
+        kept, new = self.shelf.keep(
+            session,
+            whole,
+            {"project": self.project.id, "cwd": self.project.path},
+            instead_of=lambda earlier: _exactly(earlier, source["boundary"]),
+        )
+        self.store.memories.add(_memories(kept, self.project.id))
+        return kept, new
 
     def summarize(
         self,
@@ -71,7 +164,6 @@ class SummaryBook:
         """
         from claude_memory.summaries.asking import asker
         from claude_memory.summaries.providers import ProviderDown
-        from claude_memory.summaries.stretches import open_material
 
         material = open_material(path, self.settings, agent=agent, note=note)
         rules = material.summary()
@@ -84,17 +176,91 @@ class SummaryBook:
                 note(f"the rules' summary stands: {fault}")
         return KeptSummary(material.stretch.session, 0, written)
 
-    @property
-    def compactions(self) -> Compactions:
-        """What keeps summaries of compactions, and knows which wait."""
-        from claude_memory.summaries.compactions import Compactions
+    def sum_up(self) -> Sequence[KeptSummary]:
+        """Sum up what is not yet, the latest sessions first; gives back what is new or better."""
+        new: list[KeptSummary] = []
+        for waiting in self.store.archive.waiting_compactions(AT_ONCE):
+            try:
+                made = self._session(waiting.session, waiting.reports)
+            except InvalidInput as fault:  # its id names no folder: no later try can do better
+                _warn(fault)
+                made = []
+            except (MemoryFault, OSError) as fault:
+                _warn(fault)
+                continue
+            if made is not None:
+                new += made
+                self.store.archive.summed_up(waiting)
+        return new
 
-        return Compactions(self.home, self.store, self.settings)
+    def materials(self, session: str) -> Sequence[Material]:
+        """What each compaction of a session took, while it can still be read."""
+        wanted = EventFilter(session=SessionId(session), kinds=_REPORTS)
+        reports = self.store.archive.events(SearchScope(None), wanted, limit=MAX_REPORTS)[::-1]
+        told = self._transcript(SessionId(session), reports) if reports else None
+        return [told.material(stretch, reports[0].project) for stretch in told.stretches] if told else []
 
-    def sum_up(self) -> None:
-        """Sum up what was compacted meanwhile; a busy store leaves that to the next."""
-        with contextlib.suppress(StoreBusy, OSError):
-            self.compactions.sum_up()
+    def _session(self, session: SessionId, reports: Sequence[Event]) -> Sequence[KeptSummary] | None:
+        """What is new; None where nothing of the session can be read yet."""
+        transcript, project = self._transcript(session, reports), reports[0].project
+        if transcript is None:
+            return None
+        early = _under_way(transcript, reports)
+        erased = self.store.memories.erased_sentences(project)  # an agent's own file may still say it
+        messages = [one._replace(text=str(without(one.text, erased))) for one in transcript.messages]
+        told, new = replace(transcript, messages=messages), []
+        for stretch in (*told.stretches, *([early] if early else [])):
+            clean = replace(stretch, agent_summary=str(without(stretch.agent_summary, erased)))
+            took = told.material(clean, project)
+            took = replace(took, kind=OPEN if stretch is early else took.kind, memories=self._typed(took))
+            kept, is_new = self._keep(took)
+            new += [kept] if is_new else []
+        return new
+
+    def _transcript(self, session: SessionId, reports: Sequence[Event]) -> Transcript | None:
+        """The agent's own file while there is one, else the archive."""
+        named = [str(event.payload.get("transcript_path") or "") for event in reports]
+        for path in dict.fromkeys(filter(None, named)):
+            try:
+                transcript = read(Path(path), self.settings)
+            except (InvalidInput, OSError):
+                continue
+            if transcript.session == session:
+                return transcript
+        return archived(self.store.archive, session)
+
+    def _typed(self, took: Material) -> Sequence[StoredMemory]:
+        """What was understood from the messages of a stretch and stands."""
+        session, first, last = took.stretch.session, took.stretch.first, took.stretch.last
+        wanted = MemoryFilter(_TYPED, session=session, statuses=(Status.ACTIVE,))
+        typed = []
+        for memory in self.store.memories.find(SearchScope((took.project,)), wanted):
+            ends = [(begin, end) for named, begin, end in places_of(memory) if named == session]
+            here = [end for end in ends if first <= end[0] <= end[1] <= last]
+            if here:
+                places = [{"conversation": session, "messages": end} for end in here]
+                typed.append(replace(memory, provenance={"places": places}))
+        return typed
+
+    def _keep(self, took: Material) -> tuple[KeptSummary, bool]:
+        kept, new = self.shelf.keep(
+            took.stretch.session,
+            took.document(took.summary()),
+            {"project": took.project, "cwd": took.cwd},
+            instead_of=lambda earlier: _same_compaction(earlier, took.stretch, took.kind),
+        )
+        self.remember(kept, took.project)
+        return kept, new
+
+    def remember(self, kept: KeptSummary, project: ProjectId) -> None:
+        """The memories of a summary, those that are stored already with the text of a better one."""
+        made = {memory.id: memory for memory in _memories(kept, project)}
+        self.store.memories.add(list(made.values()))
+        scope, standing = SearchScope((project,)), MemoryFilter(statuses=(Status.ACTIVE,))
+        for old in self.store.memories.find(scope, standing, ids=list(made)):
+            now = made[old.id]
+            if old.body != now.body and old.provenance.get("source") == "compaction":
+                self.store.memories.update(replace(old, title=now.title, body=now.body, topics=now.topics))
 
     def upgrade(self) -> None:
         """Ask a language model about the latest summaries and sessions, where a setting names one."""
@@ -103,13 +269,147 @@ class SummaryBook:
         from claude_memory.summaries import asking
 
         if asker := asking.asker(self.home, self.settings):
-            asking.upgrade(self.compactions, asker)
+            asking.upgrade(self, asker)
             asking.ask_about_sessions(self.store, asker)
 
     def _is_ours(self, session: str) -> bool:
         """Whether the session is of this project: by what is noted of it, else by its memories."""
-        if noted := Shelf(self.home).about(session).get("project"):
+        if noted := self.shelf.about(session).get("project"):
             return noted in {self.project.id, *(name.removeprefix("id:") for name in self.project.identities)}
         wanted = MemoryFilter(session=SessionId(session))
         found = self.store.memories.find(SearchScope((self.project.id,)), wanted, limit=1)
         return any(item.project == self.project.id for item in found)
+
+
+def _warn(fault: Exception) -> None:
+    logs.logger("compaction").warning("a session's compactions are not summed up now: %s", fault)
+
+
+def _parsed(raw: bytes) -> dict[str, Any]:
+    """The document that an agent wrote, without secrets; a bare `summary` object is one, too."""
+    try:
+        given = json.loads(raw.decode("utf-8", "replace"), parse_constant=_number, parse_float=_number)
+    except (ValueError, RecursionError) as fault:
+        raise InvalidInput(f"no JSON on standard input: {fault}") from None
+    if isinstance(given, dict) and "summary" not in given:
+        given = {"summary": given}
+    clean, _ = redact_document(given)
+    if not isinstance(clean, dict):
+        raise InvalidInput("a summary is a JSON object; docs/compaction.md shows its form")
+    return clean
+
+
+def _number(text: str) -> float:
+    """A number that JSON can hold: Python also reads and writes NaN and infinities, which nobody else can."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is no number")
+    return number
+
+
+# --- which compaction it is
+
+
+def _under_way(transcript: Transcript, reports: Sequence[Event]) -> Stretch | None:
+    """What a compaction takes whose boundary is not written yet, or never will be.
+
+    That it began is enough to sum it up; the report that it is over brings the agent's own summary.
+    """
+    ends = [stretch.at for stretch in transcript.stretches]
+    slack = {EventKind.COMPACTION_START: timedelta(), EventKind.COMPACTION: LATE}
+    open_ = [one for one in reports if not any(at + slack[one.kind] >= one.timestamp for at in ends)]
+    begun = [one for one in open_ if one.kind is EventKind.COMPACTION_START]
+    over = [one for one in open_ if one.kind is EventKind.COMPACTION]
+    if not open_:
+        return None
+    last = (over or begun)[-1]
+    start = next((one for one in reversed(begun) if last.timestamp - one.timestamp <= LONGEST), last)
+    trigger = str(start.payload.get("trigger") or "auto")
+    at, session = last.timestamp, transcript.session
+    stretch = open_end(transcript.messages, session=session, at=at, trigger=trigger, boundary=start.id)
+    told = str(last.payload.get("compact_summary") or "") if over else ""
+    return replace(stretch, agent_summary=told) if stretch else None
+
+
+def _same_compaction(kept: Sequence[KeptSummary], stretch: Stretch, kind: str) -> KeptSummary | None:
+    """The summary that is there already of the compaction that took a stretch.
+
+    A hook tells of a compaction before and after it, a transcript when it is over: they meet because one that
+    was summed up early stands for the first boundary behind it.
+    """
+    if exact := _exactly(kept, stretch.boundary):
+        return exact
+    alike = [
+        (at, one)
+        for one in kept
+        if one.kind != "agent"
+        and (at := moment_of(one.document.get("timestamp")))
+        and stretch.first <= one.document["original_message_range"][0] <= stretch.last
+    ]
+    # A report may come late: the boundary was found meanwhile.
+    behind = [one for at, one in alike if at + LATE >= stretch.at] if kind == OPEN else []
+    early = [one for at, one in alike if one.kind == OPEN and at <= stretch.at + LATE]
+    return next(iter([*behind[:1], *early[-1:]]), None)
+
+
+def _exactly(kept: Sequence[KeptSummary], boundary: str) -> KeptSummary | None:
+    return next((one for one in kept if one.boundary == boundary), None)
+
+
+# --- the memories that a summary leaves
+
+
+def _memories(kept: KeptSummary, project: ProjectId) -> list[StoredMemory]:
+    """The summary itself, and its entries where an agent or a model wrote them.
+
+    What rules put into a summary is found in its exchanges already.
+    """
+    pending = kept.summary.get("tasks_pending", ())
+    body = "\n".join([kept.executive, *(["Open:", *(f"- {text}" for text in pending)] if pending else [])])
+    entry = {
+        "messages": kept.document["original_message_range"],
+        "files": [str(change.get("path")) for change in kept.summary.get("files_modified", ())][:20],
+    }
+    made = [_memory(kept, project, Kind.SUMMARY, f"Compaction {kept.number}: {kept.executive}", body, entry)]
+    if kept.provider not in ("", RULES):
+        made += [_memory(kept, project, *told) for told in written_entries(kept.summary)]
+    return list({memory.id: memory for memory in made}.values())
+
+
+def written_entries(summary: Mapping[str, Any]) -> Iterator[tuple[Kind, str, str, Mapping[str, Any]]]:
+    """Decisions, fixes and conventions that somebody wrote into a summary: kind, title, text and entry."""
+    for entry in summary.get("key_decisions", ()):
+        topic, decision = str(entry.get("topic") or "").strip(), str(entry["decision"])
+        # “Use Procrastinate” is found by who asks about the queue only if it says that it is about the queue.
+        shared = not topic or set(query_terms(decision)) & set(query_terms(topic))
+        decision = decision if shared else f"{topic}: {decision}"
+        because = f"\nBecause: {entry['rationale']}" if entry.get("rationale") else ""
+        yield Kind.DECISION, decision, decision + because, entry
+    for entry in summary.get("error_solutions", ()):
+        yield Kind.FIX, str(entry["solution"]), f"Failed: {entry['error']}\n{entry['solution']}", entry
+    for text in summary.get("conventions", ()):
+        yield Kind.CONVENTION, str(text), str(text), {}
+
+
+def _memory(
+    kept: KeptSummary, project: ProjectId, kind: Kind, title: str, body: str, entry: Mapping[str, Any]
+) -> StoredMemory:
+    at = moment_of(kept.document.get("timestamp"))
+    assert at is not None, "checked when it was written"
+    whole = kind is Kind.SUMMARY
+    name = "" if whole else f":{kind}:{title_of(body)}"
+    evidence = [{"conversation": kept.session, "message": place} for place in entry.get("messages", ())]
+    return StoredMemory(
+        id=memory_id(f"compaction:{kept.session}:{kept.number}{name}"),
+        project=project,
+        kind=kind,
+        title=title_of(title),
+        body=body[:MOST_CHARACTERS],
+        created_at=at,
+        updated_at=at,
+        trust=Trust.AGENT,
+        session=SessionId(kept.session),
+        topics=tuple(one for one in kept.summary.get("topics", ()) if whole or one in body.lower()),
+        files=tuple(entry.get("files", ())),
+        provenance={"source": "compaction", "summary": kept.id, "evidence": evidence},
+    )

@@ -60,7 +60,7 @@ _PATH = re.compile(r"`?((?:[\w.@~:+-]*[\\/])*[\w.@+-]+\.\w{1,8})`?")
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class FileNote:
     """One file that the summary speaks of: what it is for, and the code it quotes."""
 
     path: str
@@ -86,7 +86,7 @@ class AgentSummary:
         """The entries of a part, each in one line."""
         return [text for block in blocks(self.parts.get(name, "")) if (text := plain(block))]
 
-    def sections(self) -> list[Section]:
+    def sections(self) -> list[FileNote]:
         """The files of the part on files and code; what names no file is left out."""
         return [found for block in blocks(self.parts.get("files", "")) if (found := _section(block))]
 
@@ -185,7 +185,7 @@ def _split(said: str) -> tuple[str, str]:
     return (name, rest) if colon and len(rest) > 12 else (said, "")
 
 
-def _section(block: str) -> Section | None:
+def _section(block: str) -> FileNote | None:
     path = _PATH.search(block.splitlines()[0][:HEADING_CHARACTERS])
     if path is None:
         return None
@@ -193,4 +193,4 @@ def _section(block: str) -> Section | None:
     said = plain(block)
     after = said.find(path[1])
     text = said[after + len(path[1]) :].lstrip("`): —-–") if after >= 0 else said
-    return Section(path[1], text, code)
+    return FileNote(path[1], text, code)

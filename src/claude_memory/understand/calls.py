@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from claude_memory.understand import commands, tools
@@ -26,6 +26,23 @@ def clip(text: str, limit: int) -> str:
     return f"{text[: limit * 2 // 3].rstrip()}\n[…]\n{text[-(limit // 3) :].lstrip()}"
 
 
+class Checks:
+    """How each check went when it was last run; one that passes on other files clears no failure."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[frozenset[str], Command]] = {}
+
+    def ran(self, command: Command, checks: Iterable[tuple[str, frozenset[str]]]) -> None:
+        for name, objects in checks:
+            before, last = self._last.get(name, (frozenset(), command))
+            elsewhere = last.failed and bool(objects) and before.isdisjoint(objects)
+            if command.failed or not elsewhere:
+                self._last[name] = (objects, command)
+
+    def failing(self) -> tuple[Command, ...]:
+        return tuple({last.ordinal: last for _, last in self._last.values() if last.failed}.values())
+
+
 @dataclass(slots=True)
 class Work:
     """What the calls of one exchange did, in their order."""
@@ -38,7 +55,7 @@ class Work:
     pull_requests: list[str] = field(default_factory=list)
     _edits: dict[str, int] = field(default_factory=dict)  # when each file was last edited
     _committed: int = -1
-    _checked: dict[str, tuple[frozenset[str], Command]] = field(default_factory=dict)
+    checks: Checks = field(default_factory=Checks)
     _running: dict[str, str] = field(default_factory=dict)  # a shell's own number of a command, to the call
 
     def call(self, position: int, call: Message) -> None:
@@ -94,7 +111,7 @@ class Work:
         if ran is not None:
             error = commands.error_lines(result.text) if failed else ""
             self.commands[id_] = ran = Command(ran.ordinal, ran.command, failed, error)
-            self._check(checks, ran)
+            self.checks.ran(ran, checks)
         for hash_, subject, branch in commits_in(command, result.text, failed=result.failed):
             amends = "--amend" in command
             if amends and self.commits:
@@ -103,13 +120,6 @@ class Work:
             self._committed = position
         if "pr create" in command or "mr create" in command:
             self.pull_requests += pull_requests_in(result.text)
-
-    def _check(self, checks: Sequence[tuple[str, frozenset[str]]], ran: Command) -> None:
-        for name, objects in checks:
-            before = self._checked.get(name)
-            narrower = before is not None and before[1].failed and objects and before[0].isdisjoint(objects)
-            if ran.failed or not narrower:
-                self._checked[name] = (objects, ran)
 
     def _reads(self, names: Iterable[str]) -> None:
         self.read.update(dict.fromkeys(tools.relative(name, self.cwd) for name in names))
@@ -125,9 +135,6 @@ class Work:
         return tuple(
             name for name, at in self._edits.items() if at > self._committed and not tools.is_scratch(name)
         )[:FILES]
-
-    def failing(self) -> tuple[Command, ...]:
-        return tuple({ran.ordinal: ran for _, ran in self._checked.values() if ran.failed}.values())
 
 
 class Tasks:
@@ -145,9 +152,8 @@ class Tasks:
 
     def call(self, call: Message) -> None:
         tool = call.tool.lower()
-        if tools.is_list(tool):
-            listed = list(tools.items(tools.given_of(call.text)))
-            if listed:
+        if tool in tools.LISTING:
+            if listed := tools.tasks_of(call.text):
                 self._items = {
                     title: TaskItem(title, _status(status), call.ordinal) for title, status in listed
                 }
@@ -181,13 +187,13 @@ class Tasks:
         return tuple(item for id_, item in self._items.items() if id_ not in self._finished)
 
 
+_STATUSES = {"done": "completed", "cancelled": "deleted", "canceled": "deleted"}
+_STATUSES |= dict.fromkeys(("inprogress", "active", "doing"), "in_progress")
+
+
 def _status(status: str) -> str:
-    status = status.lower()
-    if status in tools.DONE:
-        return "completed"
-    if status in tools.DROPPED:
-        return "deleted"
-    return "in_progress" if status in ("in_progress", "inprogress", "active", "doing") else "pending"
+    status = _STATUSES.get(status.lower(), status.lower())
+    return status if status in ("completed", "deleted", "in_progress") else "pending"
 
 
 # --- what a command printed

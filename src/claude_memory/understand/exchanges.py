@@ -199,7 +199,7 @@ def _exchange(
         closing=closing,
         outcome=outcome,
         uncommitted=work.uncommitted(),
-        failing=work.failing(),
+        failing=work.checks.failing(),
     )
 
 

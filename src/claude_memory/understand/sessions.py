@@ -11,6 +11,7 @@ from typing import Any
 from claude_memory.model import SessionId
 from claude_memory.text.words import index_terms, shorten
 from claude_memory.understand import commands, tools
+from claude_memory.understand.calls import Checks
 from claude_memory.understand.model import (
     Command,
     Commit,
@@ -132,17 +133,10 @@ def _left_open(tasks: Iterable[TaskItem], commits: Sequence[Commit]) -> tuple[Ta
 
 def _failing(exchanges: Iterable[Exchange]) -> tuple[Command, ...]:
     """Checks whose last run in the session failed."""
-    failing: dict[str, tuple[frozenset[str], Command]] = {}
-    for exchange in exchanges:
-        for command in exchange.commands:
-            for name, objects in () if command.failed else commands.checks_of(command.command):
-                if name in failing and not (objects and objects.isdisjoint(failing[name][0])):
-                    del failing[name]
-        for command in exchange.failing:
-            failing.update(
-                (name, (objects, command)) for name, objects in commands.checks_of(command.command)
-            )
-    return tuple({command.ordinal: command for _, command in failing.values()}.values())
+    checks = Checks()
+    for command in (command for exchange in exchanges for command in exchange.commands):
+        checks.ran(command, commands.checks_of(command.command))
+    return checks.failing()
 
 
 def _checks(exchanges: Iterable[Exchange]) -> tuple[str, ...]:

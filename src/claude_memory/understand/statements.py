@@ -17,7 +17,7 @@ from claude_memory.model import Kind
 from claude_memory.text.sentences import sentences
 from claude_memory.text.words import is_stop_term, query_terms, shorten
 from claude_memory.understand.model import Commit, Exchange, Outcome, Utterance
-from claude_memory.understand.titles import title
+from claude_memory.understand.titles import outside_fences, plan_title, title
 
 REQUEST_CHARACTERS = 500
 POINT_CHARACTERS, MOST_POINTS = 240, 10
@@ -83,7 +83,6 @@ _REPORT = re.compile(
 )
 _MARK = re.compile(r"^\s*(?:[-*•>#]+|\d+[.)])\s+")
 _STEP = re.compile(r"(?:#{2,4} |\d+[.)] )")
-_A_PLAN = re.compile(r"^(?:implementation )?plan\b\s*(?:to|for)?\s*[:—–-]*\s*", re.IGNORECASE)
 _RECOMMENDED = re.compile(r"\s*\((?:recommended|default)\)", re.IGNORECASE)
 # Questions about the step at hand; their answers do not outlive it.
 _PROCESS = re.compile(
@@ -209,7 +208,7 @@ def _requests(work: Sequence[Exchange]) -> list[str]:
     for item in reversed(work):
         if _asks(item.request):
             return [f"Asked: “{_unquoted(_line(item.request, REQUEST_CHARACTERS))}”"]
-        if title := plan_title(item.plan):
+        if len((title := _line(plan_title(item.plan))).split()) > 1:
             return [f"Plan: {title}"]
     return []
 
@@ -229,11 +228,10 @@ def _outcome(work: Sequence[Exchange]) -> list[str]:
 
 def closing_points(closing: str) -> list[str]:
     """The list items and sentences of closing words that say something, without code, reports and offers."""
-    told, fenced = [], False
-    for line in closing.splitlines():
-        fenced ^= line.lstrip().startswith("```")
+    told = []
+    for line in outside_fences(closing):
         plain = _MARK.sub("", line.replace("**", "")).strip()
-        if fenced or plain.startswith(("|", "```", "<")) or plain.endswith(("?", ":", "{")):
+        if plain.startswith(("|", "<")) or plain.endswith(("?", ":", "{")):
             continue
         if len(query_terms(plain)) > _FEWEST_TERMS and not _REPORT.search(plain):
             told.append(_line(plain, POINT_CHARACTERS))
@@ -253,8 +251,8 @@ def _subject(commit: Commit) -> tuple[str, str]:
 
 def _plan(exchange: Exchange) -> Iterator[Statement]:
     """An accepted plan that led to edits was decided; one that was only written was not."""
-    title = plan_title(exchange.plan)
-    if not title or not exchange.files_edited or exchange.outcome is not Outcome.ANSWERED:
+    title = _line(plan_title(exchange.plan))
+    if len(title.split()) < 2 or not exchange.files_edited or exchange.outcome is not Outcome.ANSWERED:
         return
     lines = [line.strip() for line in exchange.plan.splitlines()]
     steps = [line.lstrip("#*-0123456789. ").rstrip(":*") for line in lines if _STEP.match(line)]
@@ -262,13 +260,6 @@ def _plan(exchange: Exchange) -> Iterator[Statement]:
     body = "\n".join([title, *(f"- {shorten(step, 160)}" for step in steps)])
     made = _statement(Kind.DECISION, "plan", title, body, exchange.ended, ordinals=(exchange.first,))
     yield replace(made, settled=True, files=_files(exchange))
-
-
-def plan_title(plan: str) -> str:
-    """What a plan is about: its first line, without the word that it is a plan."""
-    first = next((line.strip("#* ").strip() for line in plan.splitlines() if line.strip("#* ").strip()), "")
-    title = _A_PLAN.sub("", first).strip()
-    return _line(title) if len(title.split()) > 1 else ""
 
 
 def _told(exchange: Exchange) -> Iterator[Statement]:

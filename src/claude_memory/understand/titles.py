@@ -66,7 +66,7 @@ _POLITE = re.compile(
     re.IGNORECASE,
 )
 _PLAN_WORDS = re.compile(
-    r"^(?:implementation )?plan(?: for)?\s?[:—–-]\s*|\s(?:implementation )?plan$", re.IGNORECASE
+    r"^(?:implementation )?plan\b\s*(?:to\b|for\b)?\s*[:—–-]*\s*|\s(?:implementation )?plan$", re.IGNORECASE
 )
 _UNFINISHED = re.compile(r"(?:fixup!|squash!|amend!|wip\b|merge (?:branch|remote))", re.IGNORECASE)
 _ON_THE_WAY = re.compile(
@@ -94,7 +94,7 @@ def _titles(exchange: Exchange) -> Iterator[str]:
     amended = len(subjects) == 1 and bool(commits) and all("--amend" in one for one in commits)
     if not amended:
         yield from [subject for subject in reversed(subjects) if not _UNFINISHED.match(subject)]
-    yield _plan_title(exchange.plan)
+    yield plan_title(exchange.plan)
     lines = _request_lines(exchange.asked)
     # Of mere talk, the question says better what it was about than the first words of the answer.
     talk = not exchange.files_edited and not subjects
@@ -121,9 +121,10 @@ def _matter(lines: Iterable[str], exchange: Exchange) -> frozenset[str]:
     return frozenset(word[:_STEM] for word in named if word not in _EMPTY)
 
 
-def _plan_title(plan: str) -> str:
+def plan_title(plan: str) -> str:
+    """What a plan is about: its heading or first line, without the word that it is a plan."""
     heading = next((line for line in plan.splitlines() if line.startswith("#")), "") or _first_line(plan)
-    return _PLAN_WORDS.sub("", _plain(heading))
+    return _PLAN_WORDS.sub("", _plain(heading)).strip(" :—–-")
 
 
 def _first_telling(text: str, matter: frozenset[str] = frozenset()) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 READING = frozenset("read read_file readfile view view_file open_file notebookread read_many_files".split())
@@ -24,8 +24,6 @@ RUNNING = frozenset(
 POLLING = frozenset("write_stdin read_bash stop_bash bashoutput taskoutput killshell".split())
 LISTING = frozenset("todowrite todo_write update_plan todo updatetodos write_todos update_todo".split())
 PLANNING = frozenset("exitplanmode exit_plan_mode".split())
-DONE = frozenset(("completed", "done"))
-DROPPED = frozenset(("cancelled", "canceled", "deleted"))
 
 INPUT_CHARACTERS = 24_000  # of a nested input, before the message as a whole is bounded
 _BESIDE_COMMAND = re.compile(
@@ -131,37 +129,18 @@ def is_scratch(name: str) -> bool:
 # --- lists of tasks
 
 
-def is_list(tool: str) -> bool:
-    """Whether a tool of this name keeps a list of tasks, in any agent that is known."""
-    return tool.lower() in LISTING
-
-
-def items(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What such a tool was given: each task and its status, in lower case."""
-    listed = given.get("todos", given.get("plan"))
-    if isinstance(listed, str):
-        yield from _from_text(listed)
-    elif isinstance(listed, list):
-        yield from _from_list(listed)
-
-
-def _from_text(text: str) -> Iterator[tuple[str, str]]:
-    """The archive keeps an input as text, and a long one without its middle."""
+def tasks_of(text: str) -> list[tuple[str, str]]:
+    """What a tool that keeps a list of tasks was given: each task and its status, in lower case."""
+    given = given_of(text)
+    listed = given.get("todos", given.get("plan", ""))
     try:
-        listed = json.loads(text)
-    except (ValueError, RecursionError):
-        for content, status in _ITEM.findall(text):
-            yield content.replace('\\"', '"'), status.lower()
-        return
-    if isinstance(listed, list):
-        yield from _from_list(listed)
-
-
-def _from_list(listed: Iterable[Any]) -> Iterator[tuple[str, str]]:
-    for item in listed:
-        if not isinstance(item, Mapping):
-            continue
-        text = next((item[key] for key in ("content", "step", "description") if item.get(key)), "")
-        status = item.get("status")
-        if isinstance(text, str) and text.strip() and isinstance(status, str):
-            yield " ".join(text.split()), status.lower()
+        items = json.loads(listed)
+    except (ValueError, RecursionError):  # a long input has lost its middle
+        return [(content.replace('\\"', '"'), status.lower()) for content, status in _ITEM.findall(listed)]
+    tasks = []
+    for item in items if isinstance(items, list) else ():
+        named = item if isinstance(item, Mapping) else {}
+        title = next((named[key] for key in ("content", "step", "description") if named.get(key)), "")
+        if isinstance(title, str) and title.strip() and isinstance(named.get("status"), str):
+            tasks.append((" ".join(title.split()), named["status"].lower()))
+    return tasks

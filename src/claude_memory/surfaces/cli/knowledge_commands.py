@@ -192,9 +192,9 @@ def _sum_up(memory: Memory) -> None:
     """Bring in what hooks captured, and sum up what was compacted."""
     try:
         memory.drain(budget_seconds=5.0)
+        memory.summaries.sum_up()
     except (StoreBusy, OSError):
         return
-    memory.summaries.sum_up()
 
 
 def _from_stdin(session: str | None) -> tuple[str, bytes]:

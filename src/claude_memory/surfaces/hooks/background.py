@@ -56,7 +56,7 @@ def _summaries(memory: Memory) -> None:
     from claude_memory.errors import MemoryFault
 
     for what, step in (
-        ("compactions are not summed up now", memory.summaries.compactions.sum_up),
+        ("compactions are not summed up now", memory.summaries.sum_up),
         ("no language model was asked", memory.summaries.upgrade),
     ):
         try:
