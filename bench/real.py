@@ -251,20 +251,10 @@ def _answers(held: Held, told: Mapping[str, Any]) -> bool:
     return not held.moments.isdisjoint(told["moments"])
 
 
-def with_moments(asked: Sequence[dict[str, Any]], repositories: Sequence[Repository]) -> None:
-    """When each prompt was typed; other prompts that answer are named by their ids alone."""
-    files = {path.stem: path for repository in repositories for _, path in repository.files}
+def with_moments(asked: Sequence[dict[str, Any]]) -> None:
+    """When the prompts that answer were typed."""
     for told in asked:
-        moments = [_moment(told["prompt_time"])] if told.get("prompt_time") else []
-        path = files.get(told["session"])
-        lines = path.read_text("utf-8", "replace").splitlines() if path and told.get("also") else []
-        for id_ in told.get("also", ()):
-            document = next(
-                (json.loads(line) for line in lines if f'"{id_}"' in line and '"timestamp"' in line), {}
-            )
-            if "timestamp" in document and (document.get("uuid") == id_ or document.get("id") == id_):
-                moments.append(_moment(document["timestamp"]))
-        told["moments"] = moments
+        told["moments"] = [_moment(text) for text in told["moments"]]
 
 
 def _moment(text: str) -> datetime:
@@ -386,7 +376,7 @@ def main() -> None:
     )
     parser.add_argument("--commits", type=Path, help="JSON lines: repo, subject, sessions")
     parser.add_argument(
-        "--questions", type=Path, help="JSON lines: repo, session, prompt_time, question, durable, part"
+        "--questions", type=Path, help="JSON lines: id, part, repo, session, moments, durable, question"
     )
     parser.add_argument("--part", default="dev", help="which part of the questions")
     parser.add_argument("--only", nargs="+", default=["commits", "prompts", "questions"])
@@ -410,7 +400,7 @@ def main() -> None:
             else []
         )
         asked = [told for told in asked if told.get("part", chosen.part) == chosen.part]
-        with_moments(asked, repositories)
+        with_moments(asked)
         embedder = None if chosen.words_only else embedder_for(scratch / "model", chosen.cache)
         results = measured(repositories, asked, scratch, embedder, wanted=chosen.only)
     for name, parts in results.items():

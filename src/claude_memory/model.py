@@ -148,6 +148,9 @@ class NewMemory:
     origin: str | None = None  # a stable name of its source: the same origin is stored once
 
 
+STATEMENT_CHARACTERS = 600  # longer texts say more than one thing
+
+
 @dataclass(frozen=True, slots=True)
 class StoredMemory:
     """One thing worth recalling, as the store keeps it."""
@@ -172,6 +175,16 @@ class StoredMemory:
     forgotten_at: datetime | None = None
     pinned: bool = False
     person: PersonId | None = None  # who owns it, of scope `user` only; the store fills it in
+
+    @property
+    def is_statement(self) -> bool:
+        """Whether it says one thing that may hold or not.
+
+        Exchanges and long texts do not, nor a note that belongs to a conversation: it is a turn, too.
+        """
+        turn = self.kind is Kind.NOTE and self.session is not None
+        captured = self.kind in (Kind.OBSERVATION, Kind.SUMMARY)
+        return not turn and not captured and len(self.body) <= STATEMENT_CHARACTERS
 
 
 @dataclass(frozen=True, slots=True)

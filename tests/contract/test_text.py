@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from claude_memory.model import MemoryFilter, Status
+from claude_memory.model import Kind, MemoryFilter, Status
 from claude_memory.text import words as text
 
 
@@ -117,6 +117,17 @@ def test_memories_without_session_have_no_neighbours(store, make):
     turns(make, "charlie", session="s1")
     [found] = make.find("alpha")
     assert make.find("bravo") != [found]
+
+
+def test_exchanges_and_summaries_speak_for_themselves(store, make):
+    first, exchange, second = (
+        make.memory(body, session="s1", kind=kind, title="")
+        for body, kind in (("alpha", Kind.FACT), ("bravo", Kind.OBSERVATION), ("charlie", Kind.FACT))
+    )
+    store.memories.add([first, exchange, second])
+    assert passage(store, make, exchange).near == ()
+    assert passage(store, make, first).near == ("charli",)
+    assert store.check().problems == ()
 
 
 def test_neighbours_close_up_when_one_is_forgotten_and_open_when_it_returns(store, make):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from claude_memory import Memory, NewMemory
+from claude_memory.model import Trust
 from claude_memory.search.relevance import INJECTION_THRESHOLD
 from claude_memory.search.search import NOTHING
 
@@ -348,3 +349,57 @@ def test_the_list_ends_where_relevance_falls_to_nothing(meaning: Memory) -> None
 
 def test_where_nothing_is_relevant_a_few_show_what_there_is(meaning: Memory) -> None:
     assert len(meaning.search("best pasta recipe with mushrooms")) in (1, 2, 3)
+
+
+ASKED = "Which mailing list gets the nightly refund report?"
+OLD = "The nightly refund report is sent to the finance mailing list; it lists what was paid back that day."
+NEW = "The nightly refund report moved to the treasury mailing list after the teams were split."
+
+
+def stated(memory: Memory, *, trust: Trust = Trust.USER, body: str = NEW) -> None:
+    start = datetime.now(UTC) - timedelta(days=60)
+    memory.remember_many([NewMemory(body=OLD, kind="fact", trust=Trust.USER, created_at=start)])
+    memory.remember_many(
+        [NewMemory(body=body, kind="fact", trust=trust, created_at=start + timedelta(days=30))]
+    )
+
+
+def first_body(memory: Memory, query: str) -> str:
+    [hit, *_] = memory.search(query)
+    return memory.show([hit.id])[0].body
+
+
+def test_of_two_statements_on_one_subject_the_newer_comes_first(meaning: Memory) -> None:
+    stated(meaning)
+    hits = meaning.search(ASKED)
+    assert [item.body for item in meaning.show([hit.id for hit in hits[:2]])] == [NEW, OLD]
+    assert hits[0].relevance >= hits[1].relevance > 0.5
+
+
+def test_what_an_agent_says_does_not_come_before_a_person_s_word(meaning: Memory) -> None:
+    stated(meaning, trust=Trust.AGENT)
+    assert first_body(meaning, ASKED) == OLD
+
+
+def test_a_newer_statement_about_something_else_stays_behind(meaning: Memory) -> None:
+    stated(meaning, body="Refund requests above a thousand euros need the approval of two people.")
+    assert first_body(meaning, ASKED) == OLD
+
+
+def test_words_alone_are_never_sure(words: Memory) -> None:
+    words.remember_many([NewMemory(body=f"note {number} about the harbour crane") for number in range(300)])
+    words.remember_many([NewMemory(body="ok, let's do this")])
+    for query in ("ok, let's do this", "note 17 about the harbour crane"):
+        assert max(hit.relevance for hit in words.search(query)) < 0.8
+
+
+def test_one_slice_may_hold_the_words_and_another_the_meaning(meaning: Memory) -> None:
+    filler = "The meeting went on about the summer party, the buffet and the band. " * 26
+    split = f"Retries wait longer after each refused call to the payment partner. {filler}\nTicket ZQX-4411."
+    meaning.remember_many(
+        [
+            NewMemory(body=split, title=""),
+            NewMemory(body=f"{filler}\nTicket ZQX-4412 and ZQX-4410 are about chairs.", title=""),
+        ]
+    )
+    assert first_body(meaning, "ZQX-4411 backoff when the payment provider rejects us").startswith("Retries")

@@ -17,7 +17,7 @@ from claude_memory.graph.extract import mentions
 from claude_memory.lifecycle import strength
 from claude_memory.lifecycle.staleness import tied
 from claude_memory.model import (
-    Kind,
+    STATEMENT_CHARACTERS,
     MemoryFilter,
     MemoryId,
     ProjectId,
@@ -29,7 +29,6 @@ from claude_memory.store.lifecycle_model import Relation, Review
 from claude_memory.store.protocol import Store
 from claude_memory.text.words import query_terms
 
-MAX_CHARACTERS = 600  # longer texts say more than one thing
 # Cosine from which two statements are about the same thing. A denial is as close as an agreement, so
 # nothing more than a link follows from it.
 NEAR = 0.9
@@ -65,7 +64,6 @@ AT_ONCE = 100
 NEIGHBOURS = 12
 BATCH = 50
 _RELATION = {Action.REINFORCED: "repeats", Action.LINKED: "newer"}
-_CAPTURED = (Kind.OBSERVATION, Kind.SUMMARY)
 _ACTIVE = MemoryFilter(statuses=(Status.ACTIVE,))
 
 
@@ -122,7 +120,7 @@ def admit_waiting(store: Store, model: str | None, out_of_time: Callable[[], boo
 
 
 def _admitted(store: Store, new: StoredMemory, model: str | None, later: frozenset[MemoryId]) -> Admission:
-    if not _is_statement(new) or new.supersedes is not None or new.status is not Status.ACTIVE:
+    if not new.is_statement or new.supersedes is not None or new.status is not Status.ACTIVE:
         return Admission(new.id, Action.ADDED)
     found = [
         (old, judgement)
@@ -161,17 +159,8 @@ def _neighbours(
     return [
         (other, cosines.get(other.id))
         for other in found
-        if other.project == memory.project and other.scope is memory.scope and _is_statement(other)
+        if other.project == memory.project and other.scope is memory.scope and other.is_statement
     ]
-
-
-def _is_statement(memory: StoredMemory) -> bool:
-    """Whether a memory says one thing that may hold or not.
-
-    Captured turns and long texts do not, nor a note that belongs to a conversation: it is a turn, too.
-    """
-    turn = memory.kind is Kind.NOTE and memory.session is not None
-    return memory.kind not in _CAPTURED and not turn and len(memory.body) <= MAX_CHARACTERS
 
 
 def _apply(store: Store, old: StoredMemory, new: StoredMemory, verdict: Admission) -> None:
@@ -188,7 +177,7 @@ def judged(old: str, new: str, cosine: float | None = None) -> Judgement:
     """What a new text means for an old one of the same project."""
     if _plain(old) == _plain(new):
         return Judgement(Action.REINFORCED, 1.0, "says the same, word for word")
-    if cosine is None or cosine < NEAR or max(len(old), len(new)) > MAX_CHARACTERS:
+    if cosine is None or cosine < NEAR or max(len(old), len(new)) > STATEMENT_CHARACTERS:
         return Judgement(Action.ADDED, cosine or 0.0, "they are about different things")
     return Judgement(Action.LINKED, cosine, "newer on the same subject; both are kept")
 

@@ -86,20 +86,22 @@ def rank(store: Store, question: Question, *, depth: int = 0) -> Ranking:
     passages = [*found.passages, *others]
     plain = found.scores + [scoring.score(passage, weights, statistics.mean_length) for passage in others]
     cosines = _cosines(store, question, passages, scan)
+    memories = [passage.memory for passage in passages]
+    lowered = _slices_lowered(passages, cosines)
     fuse = partial(
         scoring.fused,
-        cosines=_slices_lowered(passages, cosines),
+        cosines=None if lowered is None else scoring.best_of_each(memories, lowered),
         cosine_minimum=scan.minimum if scan else 0.0,
         lexical_floor=_floor(statistics),
     )
-    lexical, together = plain, fuse(plain)
+    lexical, together = plain, fuse(scoring.best_of_each(memories, plain))
     if scan is not None and statistics.passages >= scoring.FEEDBACK_STORE:
         best = nlargest(scoring.FEEDBACK_SOURCES, range(len(passages)), key=together.__getitem__)
         lexical = _with_feedback(store, question, [passages[i] for i in best], passages, plain)
-        together = fuse(lexical)
+        together = fuse(scoring.best_of_each(memories, lexical))
     scored = map(Scored, passages, lexical, plain, cosines or [None] * len(passages), together)
     # Equal scores keep a stable order: the later passage first, as the newer is the likelier.
-    order = sorted(scored, key=lambda item: (-item.fused, -item.passage.id))
+    order = sorted(scored, key=lambda item: (-item.fused, -item.lexical, -item.passage.id))
     answers = found.answers | near_answers
     inside = tuple(item for item in order if item.passage.id in answers)
     top = order[0].fused if order else 0.0

@@ -12,19 +12,20 @@ from collections.abc import Collection, Mapping
 from claude_memory.search.ranking import Ranking, Scored
 from claude_memory.search.scoring import idf
 
-# Fitted on the hits of 55 readers' questions to four real repositories and of 120 developer notes' questions,
-# own and foreign weighing alike (bench/real.py, bench/quality.py). Each left out in turn: of hits shown at
-# .3 to .5, 49% are the right exchange or note (n 59), at .5 to .65 65% (n 20), at .65 to .8 64%; below .1 3%.
-# A near miss cannot be told from the answer by scores, so that little comes above .8: nearly the same words.
-INTERCEPT, COSINE, COVERAGE, BEHIND = -11.2, 12.3, 2.7, -5.6
+# Fitted by bench/relevance.py on the hits of 83 readers' questions to four real repositories and of 120
+# developer notes' questions, own and foreign weighing alike. With each left out in turn, of hits shown at .1
+# to .3 22% are right (n 214), at .3 to .5 49% (74), at .5 to .65 47% (45), at .65 to .8 74% (27), above that
+# 86% (22); no foreign question comes above .5.
+INTERCEPT, COSINE, COVERAGE, BEHIND = -15.2, 17.7, 3.8, -8.0
 # The nearest of a thousand is near by chance, the nearest of three is not: a fit on 410 stores of 1 to 20
 # memories put the difference at .03 to .045 of the cosine for each factor e.
-SMALL_STORE, USUAL_STORE = 0.4, 1000
-# By words alone the same way: no question foreign or own came above .7, and right are 27% at .1 to .3.
-WORDS_INTERCEPT, WORDS_COVERAGE, WORDS_BEHIND = -4.1, 4.2, -2.5
+SMALL_STORE, USUAL_STORE = 0.55, 1000
+# By words alone the same way: right are 25% at .1 to .3 (n 226), 67% at .5 to .65 (27). The fit's own 6.1
+# would show all words of a question at .87, and too few such hits were seen to be that sure.
+WORDS_INTERCEPT, WORDS_COVERAGE, WORDS_BEHIND = -4.2, 5.5, -6.0
 # At and above it a memory may be offered unasked: at most 1.5% of foreign questions pass (4,170 in the public
-# sets, 165 in real repositories).
-INJECTION_THRESHOLD = 0.35
+# sets, 332 in real repositories).
+INJECTION_THRESHOLD = 0.4
 LIKELY, POSSIBLE = 0.6, 0.2
 # Rarity is judged as if a hundred other passages stood beside the store's own: in a store of one
 # memory every word is "common", and still a shared word says as much as it does elsewhere.

@@ -133,7 +133,8 @@ def judged_by(
     ]
     judged += _successors(store, question, judged)
     judged = _with_replaced(sorted(judged, key=lambda item: -item.score))
-    return list(_once(latest_first(judged, question, ranking.weights)))
+    judged = latest_first(judged, question, ranking.weights)
+    return list(_once(newer_twin_first(store, judged, question.model)))
 
 
 def _judged(
@@ -306,6 +307,39 @@ def _same(one: PurePosixPath, other: PurePosixPath) -> bool:
     # One may be absolute and the other relative to the project: the shorter ends the longer.
     short, long = sorted((one.parts, other.parts), key=len)
     return len(short) > 0 and long[-len(short) :] == short and (len(short) > 1 or len(long) == 1)
+
+
+# --- of two statements on one subject, the newer first
+
+# On an Integrity set of 40 topics (bench/integrity.py), which both were chosen on, the current value is first
+# in .70 with it and .45 without.
+TWIN_COSINE = 0.75
+TWIN_SCORE = 0.75  # of the best answer's
+TWINS = 10
+
+
+def newer_twin_first(store: Store, judged: list[Judged], model: str | None) -> list[Judged]:
+    """Where a newer statement says nearly the same and answers nearly as well, it leads before the older."""
+    if model is None or not judged or not judged[0].memory.is_statement:
+        return judged
+    lead = judged[0]
+    newer = [
+        item
+        for item in judged[1:TWINS]
+        if item.memory.is_statement
+        and item.memory.status is lead.memory.status
+        and item.memory.trust in (lead.memory.trust, Trust.USER)  # what is planted replaces nobody's word
+        and item.memory.created_at > lead.memory.created_at
+        and item.score >= TWIN_SCORE * lead.score
+    ]
+    passages = [item.best.passage.id for item in newer]
+    cosines = store.memories.cosines(lead.best.passage.id, model, passages) if newer else {}
+    twins = [item for item in newer if cosines.get(item.best.passage.id, 0.0) >= TWIN_COSINE]
+    if not twins:
+        return judged
+    newest = max(twins, key=lambda item: item.memory.created_at)
+    leading = replace(newest, score=lead.score + _STEP, in_place_of=lead.best)
+    return [leading, *(item for item in judged if item is not newest)]
 
 
 # --- what holds now: of the texts whose best sentence answers nearly best, the newest first
