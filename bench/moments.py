@@ -152,32 +152,51 @@ def happened(place: int, line: dict[str, Any]) -> Iterator[Step]:
         yield Step(place, "prompt", typed, told, {})
 
 
-def family(command: str) -> str:
-    """What kind of command it is: `go test`, `mise run lint`; empty for those that only look."""
-    for part in re.split(r"&&|\|\||;|\n", command):
+def calls(command: str) -> list[str]:
+    """The single commands of a line with what they are pointed at, without options and numbers; none that
+    only looks. Two lines run the same command if they share one."""
+    command = re.sub(r"<<-?\s*['\"]?\w+.*", "", command, flags=re.DOTALL)
+    found = []
+    for part in re.split(r"&&|\|\||[;|\n]", command):
         words = list(dropwhile(PASSED_OVER.match, part.split()))
-        if words and words[0] not in LOOKING:
-            plain = [word for word in words[1:] if re.fullmatch(r"[a-z][\w:-]*", word)]
-            return " ".join([words[0], *plain[: 2 if "run" in plain[:1] else 1]])
-    return ""
+        plain = [
+            word.strip("'\"") for word in words[1:] if not re.match(r"[-&\d#>]", word) and ">" not in word
+        ]
+        if words and words[0] not in LOOKING and re.fullmatch(r"[\w.+-]+", words[0]):
+            found.append(" ".join([words[0], *plain]))
+    return found
+
+
+def failed_call(command: str, output: str) -> str:
+    """The part of a line that failed: the only one, else the last one that the output names."""
+    parts = calls(command)
+    named = [part for part in parts if re.search(rf"\b{re.escape(part.split()[-1])}\b", output)]
+    return (parts if len(parts) == 1 else [*named, ""])[-1] if parts else ""
 
 
 def candidates(sessions: Sequence[Session], root: Path) -> Iterator[tuple[str, Moment]]:
     """Every moment of a repository that could be taken; first edits are of known files or of new ones."""
     marks: dict[str, dict[str, str]] = defaultdict(dict)  # what was edited or failed → session → when first
     for session in sessions:
-        calls = {step.tool["id"]: family(step.text) for step in session.steps if step.kind == "command"}
+        lines = {step.tool["id"]: step.text for step in session.steps if step.kind == "command"}
         for step in session.steps:
             if step.kind in ("edit", "failed"):
-                what = step.text if step.kind == "edit" else calls.get(step.tool["id"], "")
+                line = lines.get(step.tool["id"], "")
+                what = step.text if step.kind == "edit" else failed_call(line, step.text)
                 marks[what].setdefault(session.name, session.times[step.place])
     for session in sessions[5:]:  # those before have too little to remember
         met: set[str] = set()
+
+        def known(what: str, at: str, own: str = session.name) -> bool:
+            return any(when < at for name, when in marks.get(what, {}).items() if name != own)
+
         for step in session.steps:
-            what = {"edit": step.text, "command": family(step.text)}.get(step.kind, step.kind)
-            first, at = what not in met, session.times[step.place]
+            at = session.times[step.place]
+            parts = calls(step.text) if step.kind == "command" else []
+            failed = [part for part in parts if known(part, at)]
+            what = step.text if step.kind == "edit" else "".join(failed[-1:]) if parts else step.kind
+            first, before = what not in met, known(what, at)
             met.add(what)
-            before = any(when < at for name, when in marks.get(what, {}).items() if name != session.name)
             moment = Moment(step.kind, session, step.place, at, step)
             kind = step.kind if what and step.place not in session.copied else ""
             if kind == "prompt" and first:
@@ -323,6 +342,12 @@ class Machine:  # one repository in a home of its own, with a clock that is set
             self.hook("PreCompact", moment, trigger=step.text, custom_instructions="")
         return self.hook("SessionStart", moment, source="startup" if moment.kind == "start" else "compact")
 
+    def source(self, given: str, at: str) -> str:
+        """What the memories say that a moment's lines were made from, for who judges them."""
+        ids = re.findall(r"\[(m[0-9a-z]{8,})\]", given)
+        shown = [self.run([self.program, "show", id_], at)[:3_500] for id_ in dict.fromkeys(ids)]
+        return "\n\n".join(shown)
+
     def records(self, moments: Sequence[Moment]) -> list[dict[str, Any]]:
         """A record for each moment, in order of time."""
         played = {(one.at, one.session.name, one.place, one.kind): one for one in moments}
@@ -335,6 +360,7 @@ class Machine:  # one repository in a home of its own, with a clock that is set
             given, spent = self.live(one)
             texts = {"event": evenly([one.step.text] * (one.kind != "start"), 1_000), "given": given}
             texts |= surroundings(one, self.sessions, len(given) or 3_200)
+            texts["source"] = "" if one.kind in ("start", "compact") else self.source(given, one.at)
             record = {"id": one.id, "kind": one.kind, "repo": one.session.repo, "session": one.session.name}
             record |= {"moment": one.at, "person": one.session.person, "branch": one.step.line["gitBranch"]}
             record |= {name: text.replace(str(self.home), "/home/dev") for name, text in texts.items()}

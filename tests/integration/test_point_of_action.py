@@ -92,7 +92,7 @@ def test_a_call_that_failed_before_is_told_with_the_one_that_worked(shop: Shop) 
     shop.held(misused(shop))
     told = runs(shop.agent(), "gh pr diff 104 --stat")
     assert "unknown flag: --stat" in told
-    assert "“gh pr diff 88 --name-only” worked" in told
+    assert "“gh pr diff 88 --name-only” then worked" in told
     assert runs(shop.agent(), "gh pr diff 105 --stat") == "", "once in a session"
     assert runs(shop.agent("other"), "gh pr diff 104 --name-only") == "", "that one worked"
     assert runs(shop.agent("other"), "gh issue list") == ""
@@ -107,18 +107,63 @@ def test_a_session_is_not_told_of_its_own_failures(shop: Shop) -> None:
 
 def test_a_check_that_fails_again_and_again_says_why(shop: Shop) -> None:
     shop.held(unchecked(shop, "first"))
-    assert runs(shop.agent("a"), "mise run lint") == "", "once is no habit"
+    told = runs(shop.agent("a"), "mise run lint")
+    assert "6 Oct: “mise run lint” failed with “src/pay.go:60:3: Error return value" in told
+    assert "it passed later in that exchange, which edited “pay.go”" in told
     shop.held(unchecked(shop, "second"))
     told = runs(shop.agent("b"), "mise run lint")
-    assert "`mise run lint` failed in 2 sessions before: “errcheck” (2 sessions)" in told
-    assert "it passed after edits of “pay.go”" in told
+    assert (
+        "`mise run lint` failed in 2 sessions since 6 Oct, for “errcheck” in 2 of them; last on 7 Oct" in told
+    )
+    assert runs(shop.agent("c"), "mise run lint:docs") == "", "another check"
+
+
+def test_a_check_pointed_elsewhere_is_another(shop: Shop) -> None:
+    session = shop.session("pointed").prompt("Make the cart's tests pass.")
+    session.tool("Bash", {"command": "go test ./cart/..."}, "--- FAIL: TestTotal (0.00s)", failed=True)
+    session.tool(
+        "Edit", {"file_path": str(shop.project / "cart.go"), "old_string": "a", "new_string": "b"}, "ok"
+    )
+    session.tool("Bash", {"command": "go test ./cart/..."}, "ok shop/cart 0.1s")
+    shop.held(session.says("The total of an empty cart is zero now; the tests pass."))
+    assert "--- FAIL: TestTotal" in runs(shop.agent("a"), "go test ./cart/...")
+    assert runs(shop.agent("b"), "go test ./pay/...") == ""
+    assert runs(shop.agent("c"), "go test ./cart/... -run TestEmpty") == "", "other tests"
+    assert "--- FAIL: TestTotal" in runs(shop.agent("d"), "go test ./... -run TestTotal")
+
+
+def test_a_command_in_the_wrong_folder_is_told_the_right_one(shop: Shop) -> None:
+    session = shop.session("folder").prompt("Build it.")
+    error = "Exit code 1\ngo: cannot find main module, but found .git/config in /shop"
+    session.tool("Bash", {"command": "go build ./..."}, error, failed=True)
+    session.tool("Bash", {"command": "cd src && go build ./..."}, "")
+    shop.held(session.says("It builds when it is run in src, where the module is."))
+    assert "“cd src && go build ./...” then worked" in runs(shop.agent("a"), "go build ./...")
+    assert runs(shop.agent("b"), "cd src && go build ./...") == ""
+    (shop.project / "src").mkdir()
+    inside = Agent(shop.memory_home, shop.project / "src", "c")
+    assert runs(inside, "go build ./...") == ""
+
+
+def test_what_made_a_command_work_twice_is_told(shop: Shop) -> None:
+    for number, name in enumerate(("once", "twice")):
+        session = shop.session(name)
+        session.moment += timedelta(days=number)
+        session.prompt(f"Push the {name} changed receipts.")
+        refused = "Exit code 1\nerror: failed to push some refs to 'example.com/shop'"
+        session.tool("Bash", {"command": "git push"}, refused, failed=True)
+        session.tool("Bash", {"command": "git pull --rebase"}, "")
+        session.tool("Bash", {"command": "git push"}, "main -> main")
+        shop.held(session.says("The receipts are pushed, after a rebase onto the remote's branch."))
+        told = runs(shop.agent(name + "-later"), "git push")
+        assert ("“git pull --rebase” came before it worked" in told) is bool(number)
 
 
 def test_an_error_that_was_met_before_says_how_it_went_away(shop: Shop) -> None:
     shop.held(misused(shop))
     told = fails(shop.agent(), "gh pr diff 7 --stat", UNKNOWN_FLAG)
     assert "The same error on 1 Oct" in told
-    assert "“gh pr diff 88 --name-only” worked" in told
+    assert "“gh pr diff 88 --name-only” then worked" in told
     assert fails(shop.agent(), "gh pr diff 7 --stat", UNKNOWN_FLAG) == "", "once in a session"
     assert fails(shop.agent("other"), "gh pr diff 7", "Exit code 1\nno pull request with this number") == ""
 
@@ -127,20 +172,54 @@ def test_before_an_edit_comes_what_went_wrong_with_the_file(shop: Shop) -> None:
     shop.held(unchecked(shop, "first"))
     told = shop.agent().touches("src/pay.go")
     assert "`mise run lint` failed on it with “src/pay.go:60:3: Error return value" in told
-    assert "fixed then" in told
+    assert "it passed later in that exchange" in told
     assert shop.agent("other").touches("src/cart.go") == ""
 
 
-def test_before_an_edit_comes_the_last_commit_that_was_about_the_file(shop: Shop) -> None:
-    session = shop.session("committed").prompt("Round prices half to even, in src/price.py")
+def explained(shop: Shop) -> ClaudeSession:
+    session = shop.session("explained").prompt("Round prices half to even, in src/price.py")
     path = {"file_path": str(shop.project / "src" / "price.py"), "old_string": "a", "new_string": "b"}
     session.tool("Edit", path, "done")
     message = "[main 1a2b3c4] Prices are rounded half to even\n 1 file changed"
     session.tool("Bash", {"command": "git commit -am 'Prices are rounded half to even'"}, message)
-    session.says("Committed: prices are rounded half to even.")
-    shop.held(session)
-    told = shop.agent().touches("src/price.py")
-    assert "rounded half to even" in told
+    return session.says(
+        "All done.\n\n- `round_price` rounds half to even, because `sum_of_cart` adds rounded prices.\n"
+        "- The cart's page shows it."
+    )
+
+
+def test_before_an_edit_comes_what_was_said_of_the_names_it_touches(shop: Shop) -> None:
+    shop.held(explained(shop))
+    price = str(shop.project / "src" / "price.py")
+    edit = {"file_path": price, "old_string": "round_price(x)", "new_string": "sum_of_cart(x)"}
+    told = shop.agent().context("PreToolUse", tool_name="Edit", tool_use_id="t1", tool_input=edit)
+    assert "1 Oct" in told
+    assert "commit 1a2b3c4: “round_price rounds half to even, because sum_of_cart adds rounded" in told
+    other = {"file_path": price, "old_string": "vat_of(x)", "new_string": "vat_of(y)"}
+    agent = shop.agent("other")
+    assert agent.context("PreToolUse", tool_name="Edit", tool_use_id="t1", tool_input=other) == ""
+
+
+def test_a_refusal_is_told_where_the_same_is_edited(shop: Shop) -> None:
+    session = shop.session("refused").prompt("Log when a receipt cannot be written.")
+    refusal = (
+        "The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to "
+        "proceed, the user said:\nuse our own write_log with level WARN, never print to the console"
+    )
+    path = {"file_path": str(shop.project / "src" / "log.py"), "old_string": "a", "new_string": "print(x)"}
+    session.tool("Edit", path, refusal, failed=True)
+    shop.held(session.says("Then write_log it is, with the level WARN."))
+    edit = {"file_path": path["file_path"], "old_string": "print(x)", "new_string": "write_log(x)"}
+    told = shop.agent().context("PreToolUse", tool_name="Edit", tool_use_id="t1", tool_input=edit)
+    assert "the person refused an edit of it with “use our own write_log" in told
+    elsewhere = {
+        "file_path": str(shop.project / "src" / "other.py"),
+        "old_string": "write_log",
+        "new_string": "",
+    }
+    assert (
+        shop.agent("b").context("PreToolUse", tool_name="Edit", tool_use_id="t", tool_input=elsewhere) == ""
+    )
 
 
 def test_a_prompt_that_names_a_thing_gets_how_it_ended(shop: Shop) -> None:

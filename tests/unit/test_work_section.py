@@ -104,12 +104,57 @@ def test_a_session_is_told_by_what_was_asked_done_and_left_open(store: Store, tm
         "  Asked: “keep the list grouped by session, allow switching to by checkpoint”, "
         "last “and cut the titles of the view to leave room for the agent's name”",
         "  Commits: 23c05e9 Improve list view with scrolling",
-        "  Edited since: list/view.go (16), list/data.go (11), still uncommitted",
+        "  Still uncommitted: list/view.go (16)",
         "  Ended with: “Steps: each checkpoint now counts as one step”",
         "  Open tasks: “tests for narrow terminals”",
         "  Failing then: “make test”: “FAIL: TestNarrow”",
     ]
     assert {line.source for line in context.lines if line.text.startswith("  ")} == {"list-view"}
+
+
+def test_work_that_is_not_in_the_tree_is_not_called_open(store: Store, tmp_path: Path) -> None:
+    """Somebody committed it, or took it back; on another branch nobody here can tell."""
+    for name, branch in (("there", "feature/list"), ("here", "main")):
+        session(
+            store,
+            name,
+            FRIDAY,
+            branches=(branch,),
+            first_request="cut the titles of the list",
+            commits=(Commit(5, "23c05e9", "Cut titles of the list"),),
+            files=(("list/view.go", 3),),
+            uncommitted=("list/view.go",),
+            open_tasks=(TaskItem("tests for narrow terminals", "pending"),) * (branch != "main"),
+            closing="Titles are cut in the middle now, wherever they are too long. Not pushed yet; say the word. Shall I push it?",
+        )
+    text = told(store, tmp_path, changed_files=("README.md",)).text
+    assert "ncommitted" not in text
+    assert "narrow terminals" not in text
+    assert "push" not in text
+    assert "Titles are cut in the middle now" in text
+    assert (
+        "Still uncommitted: list/view.go (3)" in told(store, tmp_path, changed_files=("list/view.go",)).text
+    )
+
+
+def test_only_what_a_person_asked_is_called_asked(store: Store, tmp_path: Path) -> None:
+    session(store, "plan", FRIDAY, first_request="# One log a worktree\n\n1. rename", last_request="")
+    session(store, "title", FRIDAY, first_request="go", last_request="", title="Geese, an overview")
+    text = told(store, tmp_path).text
+    assert "Plan: “One log a worktree”" in text
+    assert "About: “Geese, an overview”" in text
+    assert "Asked" not in text
+
+
+def test_hashes_that_a_rebase_replaced_are_not_told(store: Store, tmp_path: Path) -> None:
+    commit = Commit(5, "23c05e9", "Improve list view with scrolling", "main")
+    closing = "The view of the list scrolls by whole pages now. History is rewritten, the fix is folded into 9f9f9f9."
+    session(store, "rebased", FRIDAY, commits=(commit,), closing=closing)
+    text = told(store, tmp_path).text
+    assert "Commits: Improve list view with scrolling" in text
+    assert "whole pages" in text
+    assert "23c05e9" not in text
+    assert "9f9f9f9" not in text
 
 
 def test_words_after_which_work_went_on_are_not_the_end(store: Store, tmp_path: Path) -> None:

@@ -146,7 +146,8 @@ def _heard(message: Message) -> Message:
 
 
 def _understood(conversation: Conversation, exchange: Exchange) -> Understood:
-    named = (*(path for path, _ in exchange.files_edited), *exchange.files_read)
+    refused = (spoken.file for spoken in exchange.asked if spoken.file)
+    named = (*(path for path, _ in exchange.files_edited), *refused, *exchange.files_read)
     memory = _memory(
         conversation,
         "exchange",

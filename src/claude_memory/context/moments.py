@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SUBAGENT_TOKENS = 300
 TASK_TOKENS = 150
+MAX_FILE_CHARACTERS = 200_000
 COMMANDS = (
     'Memory commands that work in this shell: `claude-memory search "…"` finds what is known, '
     '`claude-memory show ID` opens it, `claude-memory remember "…" --kind decision` keeps a finding.'
@@ -31,7 +32,7 @@ COMMANDS = (
 class Place:
     """Where a moment is: the project, the quick look into its store, and who will read the answer."""
 
-    __slots__ = ("given", "glance", "home", "memory", "now", "root", "session")
+    __slots__ = ("folder", "given", "glance", "home", "memory", "now", "root", "session")
 
     def __init__(
         self,
@@ -43,9 +44,10 @@ class Place:
         session: str,
         given: Collection[str],
         now: datetime,
+        folder: str = "",
     ) -> None:
         self.home, self.root, self.glance, self.memory = home, root, glance, memory
-        self.session, self.given, self.now = session, given, now
+        self.session, self.given, self.now, self.folder = session, given, now, folder or root
 
 
 class Offer:
@@ -73,31 +75,45 @@ def at_prompt(place: Place, prompt: str) -> Offer:
     return _joined(due, _listed(place, rule.HEADING, found, rule.MAX_TOKENS))
 
 
-def at_file(place: Place, path: str) -> Offer:
-    """What was decided about a file or went wrong with it, before it is edited."""
-    from claude_memory.context import for_file as rule
+def at_file(place: Place, path: str, edit: str = "") -> Offer:
+    """What was refused, noted or explained about a file, before it is edited.
+
+    `edit` is what the edit replaces and puts there; where that is not known, the file as it stands.
+    """
+    from claude_memory.context import for_action as rule
 
     due = _reminders(place, files=(path,))
-    found = rule.for_file(
-        place.glance, _spellings(place.root, path), session=place.session, given=place.given
+    hints = rule.for_file(
+        place.glance,
+        _spellings(place.root, path),
+        edit or _content(path),
+        branch=branch_of(place.root),
+        session=place.session,
+        given=place.given,
     )
-    return _joined(due, _listed(place, rule.heading(path), found, rule.MAX_TOKENS))
+    return _joined(due, _listed(place, rule.file_heading(path), hints, rule.MAX_TOKENS))
 
 
 def at_command(place: Place, command: str) -> Offer:
     """How a command failed before and what worked, before it runs."""
-    from claude_memory.context import for_command as rule
+    from claude_memory.context import for_action as rule
 
-    found = rule.for_command(place.glance, command, session=place.session, given=place.given)
-    return _listed(place, rule.HEADING, found, rule.MAX_TOKENS)
+    hints = rule.for_command(
+        place.glance,
+        command,
+        is_at_root=os.path.realpath(place.folder) == os.path.realpath(place.root),
+        session=place.session,
+        given=place.given,
+    )
+    return _listed(place, rule.COMMAND_HEADING, hints, rule.MAX_TOKENS)
 
 
 def at_failure(place: Place, command: str, error: str) -> Offer:
     """How the same error went away before, when a command failed."""
-    from claude_memory.context import for_command as rule
+    from claude_memory.context import for_action as rule
 
-    found = rule.after_failure(place.glance, command, error, session=place.session, given=place.given)
-    return _listed(place, rule.HEADING, found, rule.MAX_TOKENS)
+    hints = rule.after_failure(place.glance, command, error, session=place.session, given=place.given)
+    return _listed(place, rule.COMMAND_HEADING, hints, rule.MAX_TOKENS)
 
 
 def at_subagent(place: Place, prompt: str) -> Offer:
@@ -145,6 +161,27 @@ def _tasks(place: Place) -> list[str]:
     return task_lines(
         Path(place.root), Path(place.home), session=place.session, max_tokens=TASK_TOKENS, commands=True
     )
+
+
+def branch_of(root: str) -> str:
+    """The branch's name, read from the repository without running git; empty if there is none."""
+    try:
+        folder = f"{root}/.git"
+        if os.path.isfile(folder):  # noqa: PTH113 - a worktree's
+            folder = os.path.join(root, _content(folder).removeprefix("gitdir:").strip())  # noqa: PTH118
+        head = _content(f"{folder}/HEAD").strip()
+    except ValueError:  # a NUL in what should be a path
+        return ""
+    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
+
+
+def _content(path: str) -> str:
+    """The first part of a file; empty if it cannot be read as text."""
+    try:
+        with open(path, encoding="utf-8") as handle:  # noqa: PTH123
+            return handle.read(MAX_FILE_CHARACTERS)
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _spellings(root: str, path: str) -> list[str]:

@@ -111,7 +111,7 @@ def _sessions(situation: Situation) -> list[Worked]:
         for conversation, record in found
         if not conversation.parent and conversation.session != situation.session
     ]
-    return [one for one in sessions if one.record.get("files") or _request(one.record)]
+    return [one for one in sessions if one.record.get("files") or _request(one.record)[1]]
 
 
 def _worked(record: Mapping[str, Any], current: str) -> Worked:
@@ -150,25 +150,26 @@ def _block(one: Worked, situation: Situation, *, is_latest: bool) -> Iterator[Li
     yield Line(head, reason=why, source=one.session, level=1)
     commits = _commits(one)
     if asked := _asked(record):
-        yield line(f"Asked: {asked}")
+        yield line(asked)
     if commits:
         yield line(f"Commits: {commits}")
     ended = _ended(record) if is_latest or not commits else ""  # of finished work the commits tell
-    if edited := _edited(record, situation.changed_files, ended) if is_latest or not commits else "":
-        yield line(f"{'Edited since' if commits else 'Edited'}: {edited}")
+    if edited := _edited(one, situation, ended) if is_latest or not commits else "":
+        yield line(edited)
     if ended:
         yield line(f"Ended with: {quoted(ended, ENDED)}")
-    if is_latest:
+    # What is open on another branch may long be done there, unless its work still lies here.
+    if is_latest and (one.branch == situation.branch or _loose(one, situation)):
         yield from map(line, _open(record))
 
 
 def _brief(one: Worked, situation: Situation) -> Line:
     commits = _commits(one, most=2)
-    told = f"committed {commits}" if commits else f"asked {quoted(_request(one.record), SUBJECT)}"
-    files = [named(str(name)) for name in one.record.get("uncommitted", ())[:2]]
-    loose = f"; edited {', '.join(files)}" if files and not commits else ""
+    label, request = _request(one.record)
+    answered = ", answered" if one.record.get("answered", True) else ", not answered"
+    told = f"committed {commits}" if commits else f"{label} {quoted(request, SUBJECT)}{answered}"
     return Line(
-        f"{_place(one, situation)}: {told}{loose} [{one.session[:8]}]",
+        f"{_place(one, situation)}: {told} [{one.session[:8]}]",
         reason=f"session of {one.ended:%Y-%m-%d}",
         source=one.session,
     )
@@ -194,30 +195,32 @@ def _asked(record: Mapping[str, Any]) -> str:
 
     Beside commits a request that shares no word with them or their files tells nothing ("fix it").
     """
-    first, last = _request(record), str(record.get("last_request", ""))
+    (label, first), last = _request(record), str(record.get("last_request", ""))
     done = {term for one in record.get("commits", ()) for term in index_terms(str(one["subject"]))}
     if done:
         done.update(term for name, _ in record.get("files", ()) for term in index_terms(str(name)))
-        requests = (_first(record), last)
-        first, last = (text if done.intersection(query_terms(text)) else "" for text in requests)
-    told = quoted(first, ASKED) if first else ""
+        first = "" if label == "about" else first  # the commits tell it
+        first, last = (text if done.intersection(query_terms(text)) else "" for text in (first, last))
+    told = f"{label.capitalize()}: {quoted(first, ASKED)}" if first else ""
     telling = len(last.split()) > 4 and not (done and _COMMITTING & _words(last))
     if not telling or last == record.get("first_request"):
         return told
     open_ = "" if record.get("answered", True) else ", not answered"
-    return f"{told}, last {quoted(last, LAST)}{open_}" if told else f"{quoted(last, LAST)}{open_}"
+    return f"{told}, last {quoted(last, LAST)}{open_}" if told else f"Asked: {quoted(last, LAST)}{open_}"
 
 
-def _request(record: Mapping[str, Any]) -> str:
-    """The first request; what the session is called where there is none to speak of."""
-    first = _first(record)
-    return first if len(first.split()) > 2 else str(record.get("title") or first)
+def _request(record: Mapping[str, Any]) -> tuple[str, str]:
+    """What the session was for: what was asked first, the title of a plan, or else the session's own title.
 
-
-def _first(record: Mapping[str, Any]) -> str:
-    """The first request, of a plan its title."""
+    Only what a person asked is called so.
+    """
     first = str(record.get("first_request", "")).strip()
-    return first.splitlines()[0].lstrip("# ") if first.startswith("#") else first
+    if first.startswith("#"):
+        return "plan", first.splitlines()[0].lstrip("# ")
+    if len(first.split()) > 2:
+        return "asked", first
+    title = str(record.get("title") or "")
+    return ("about", title) if title and title != first else ("asked", first)
 
 
 def _commits(one: Worked, most: int = COMMITS) -> str:
@@ -228,7 +231,13 @@ def _commits(one: Worked, most: int = COMMITS) -> str:
         if not str(commit["subject"]).startswith(_MINOR) and commit.get("branch") in (None, "", one.branch)
     ]
     found = [commit for commit in found if len(query_terms(str(commit["subject"]))) > 2] or found
-    told = [f"{named(str(commit['hash']))} {_subject(str(commit['subject']))}".strip() for commit in found]
+    # After a rebase or an amendment the hashes that were printed before it name nothing any more.
+    rewritten = _REWRITTEN.search(str(one.record.get("closing", "")))
+    hashes = ["" if rewritten else named(str(commit["hash"])) for commit in found]
+    told = [
+        f"{hash_} {_subject(str(commit['subject']))}".strip()
+        for hash_, commit in zip(hashes, found, strict=True)
+    ]
     more = f" (and {len(told) - most} before)" if len(told) > most else ""
     return "; ".join(told[-most:]) + more
 
@@ -237,17 +246,24 @@ def _subject(text: str) -> str:
     return clipped(plain(inner(text)), SUBJECT)
 
 
-def _edited(record: Mapping[str, Any], changed: Sequence[str], ended: str) -> str:
-    """Files that were edited after the session's last commit, with the number of edits."""
-    loose = list(record.get("uncommitted", ()))
-    if not set(loose) & set(changed) and all(name.rpartition("/")[2] in ended for name in loose):
-        return ""  # the closing words name them
-    counts = dict(record.get("files", ()))
-    loose.sort(key=lambda name: -counts.get(name, 1))
-    told = [f"{named(name)} ({counts[name]})" if counts.get(name, 1) > 1 else named(name) for name in loose]
-    more = f" and {len(told) - FILES} more" if len(told) > FILES else ""
-    still = ", still uncommitted" if set(loose) & set(changed) else ""
-    return ", ".join(told[:FILES]) + more + still if told else ""
+def _edited(one: Worked, situation: Situation, ended: str) -> str:
+    """Files of the session that are still uncommitted; where nothing was committed, those it worked on."""
+    counts = dict(one.record.get("files", ()))
+    if loose := _loose(one, situation):
+        return f"Still uncommitted: {_listed(loose, counts)}"
+    if one.record.get("commits") or all(name.rpartition("/")[2] in ended for name in counts):
+        return ""  # the commits or the closing words name them
+    return f"Files: {_listed(list(counts), counts)}"
+
+
+def _loose(one: Worked, situation: Situation) -> list[str]:
+    return [name for name in one.record.get("uncommitted", ()) if name in situation.changed_files]
+
+
+def _listed(names: list[str], counts: Mapping[str, int]) -> str:
+    names.sort(key=lambda name: -counts.get(name, 1))
+    told = [f"{named(name)} ({counts[name]})" if counts.get(name, 1) > 1 else named(name) for name in names]
+    return ", ".join(told[:FILES]) + (f" and {len(told) - FILES} more" if len(told) > FILES else "")
 
 
 def _open(record: Mapping[str, Any]) -> Iterator[str]:
@@ -263,11 +279,16 @@ def _open(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _ended(record: Mapping[str, Any]) -> str:
-    """The closing words, without sentences that only name commits; none if work went on after them."""
+    """The closing words, without sentences that only name commits, ask, offer or say what waits: those
+    were for that moment. None if work went on after them.
+    """
     if not record.get("answered", True):
         return ""
     hashes = [str(one["hash"])[:7] for one in record.get("commits", ()) if one["hash"]]
     sentences = _SENTENCE.split(closing_words(str(record.get("closing", ""))))
+    sentences = [one for one in sentences if not one.endswith("?") and not _PASSING.search(one)]
+    if record.get("commits"):
+        sentences = [one for one in sentences if not _REWRITTEN.search(one)]
     kept = [one for one in sentences if not any(hash_ in one for hash_ in hashes) or len(one) > ENDED // 2]
     told = " ".join(kept)
     return told if len(told.split()) > 7 else ""
@@ -275,6 +296,14 @@ def _ended(record: Mapping[str, Any]) -> str:
 
 # --- closing words
 
+_REWRITTEN = re.compile(
+    r"(?i)\b(?:rebased|rewr(?:ote|itten)|squashed|amended|folded into|force-push|cherry-pick)"
+)
+_PASSING = re.compile(
+    r"(?i)\b(?:let me know|say the word|want me to|shall i|would you like|whenever (?:you|ready)|ready to"
+    r" (?:commit|push|merge|go)|not (?:yet )?(?:pushed|committed)|un(?:pushed|committed)|standing by|go ahead"
+    r"|waiting for|next steps?|still (?:need|to do|open|failing))\b"
+)
 _ITEM = re.compile(r"^\s*(?:#{1,6}\s+|[-*•>]\s+|\d+[.)]\s+)+")
 _LINK = re.compile(r"\[([^\]\n]{1,200})\]\([^)\s]{1,400}\)")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+")

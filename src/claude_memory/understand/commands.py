@@ -168,6 +168,10 @@ _DETAIL = re.compile(
     re.IGNORECASE,
 )
 _STATUS_LINE = re.compile(r"(?:Exit code:?|Process exited with code|Wall time:?|Chunk ID:|Original token) .*")
+# A line that names its place or its test says more than one that only says that something went wrong.
+_FINDING = re.compile(r"[\w./\\@+-]+\.\w+:\d+(?::\d+)?:? \S|(?:--- FAIL: |FAILED |✕ |not ok \d)\S")
+_NO_REASON = re.compile(r"FAIL|.* (?:INFO|DEBUG) .*|(?:=== \w+|--- PASS:|PASS|ok) .*")
+_WHICH = re.compile(r"(?:\[\S+\] )?ERROR task failed")  # says which part of a line failed, not why
 OUTPUT_CHARACTERS = 8_000  # of a report, its end: that is where the sum stands
 ERROR_LINES = 4
 LINE_CHARACTERS = 200
@@ -177,5 +181,8 @@ def error_lines(output: str) -> str:
     """The lines of a report that say what went wrong, in order."""
     lines = [line.strip()[:LINE_CHARACTERS] for line in output[-OUTPUT_CHARACTERS:].splitlines()]
     lines = [line for line in lines if line and not _STATUS_LINE.fullmatch(line)]
-    telling = [line for line in lines if _DETAIL.search(line)]
-    return "\n".join(list(dict.fromkeys(telling or lines))[:ERROR_LINES])
+    which = [line for line in lines if _WHICH.fullmatch(line)][:1]
+    telling = [line for line in lines if _DETAIL.search(line) or _FINDING.match(line)]
+    reasons = [line for line in telling if not (_NO_REASON.fullmatch(line) or _WHICH.fullmatch(line))]
+    placed = [line for line in reasons if _FINDING.match(line)]
+    return "\n".join([*dict.fromkeys(placed or reasons or telling or lines)][:ERROR_LINES] + which)

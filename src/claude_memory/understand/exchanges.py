@@ -170,7 +170,7 @@ def _exchange(
         elif message.manner == "pull_request":
             work.pull_requests += pull_requests_in(message.text)
     asked = tuple(
-        words
+        replace(words, file=_refused_file(message, calls, cwd))
         for message in span
         if message.speaker == "person" and message.text != ERASED
         for words in _utterances(message)
@@ -215,6 +215,14 @@ def _utterances(message: Message) -> list[Utterance]:
         Utterance(message.ordinal, message.at, answer.strip(), "answer", "", question.strip(), message.event)
         for question, answer in pairs
     ]
+
+
+def _refused_file(message: Message, calls: Mapping[str, Message], cwd: str) -> str:
+    """The file whose edit a person refused with these words; empty for all other words."""
+    call = calls.get(message.call) if message.manner == "rejection" else None
+    if call is None or call.tool.lower() not in tools.CHANGING:
+        return ""
+    return next((tools.relative(name, cwd) for name in tools.files_of(call.text)), "")
 
 
 def _with_question(reply: Utterance, before: Exchange) -> Utterance:

@@ -53,6 +53,7 @@ class Utterance:
     pasted: str = ""  # what they pasted, cut to its first lines
     question: str = ""  # what they answered, where that is known
     event: str = ""
+    file: str = ""  # whose edit they refused
 
 
 @dataclass(frozen=True, slots=True)

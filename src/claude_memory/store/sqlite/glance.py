@@ -34,7 +34,7 @@ _HOLDING = """SELECT m.number, s.id, p.own FROM text_index
     WHERE text_index MATCH ? AND m.status = 'active' AND m.kind <> 'summary'
     ORDER BY p.id DESC LIMIT ?"""
 _TEXTS = """SELECT m.number, m.id, m.kind, m.trust, m.created_at, s.id, m.title, m.body,
-    (SELECT count(*) FROM memory_files f WHERE f.memory = m.number), e.record
+    (SELECT count(*) FROM memory_files f WHERE f.memory = m.number), e.record, m.provenance ->> '$.source'
     FROM memories m LEFT JOIN sessions s ON s.number = m.session LEFT JOIN exchanges e ON e.memory = m.number
     WHERE m.number IN (SELECT value FROM json_each(?))"""
 _OF_FILE = """SELECT DISTINCT m.number FROM memory_files f JOIN memories m ON m.number = f.memory
@@ -48,13 +48,23 @@ _OF_COMMAND = """SELECT DISTINCT m.number FROM exchange_failures f JOIN memories
 class Seen:
     """One memory as a hook sees it: `files` is how many it names, `record` holds an exchange's parts."""
 
-    __slots__ = ("body", "created", "files", "id", "kind", "number", "record", "session", "title", "trust")
+    __slots__ = (
+        "body",
+        "created",
+        "files",
+        "id",
+        "kind",
+        "number",
+        "record",
+        "session",
+        "source",
+        "title",
+        "trust",
+    )
 
     def __init__(self, row: Sequence[Any]) -> None:
-        self.number, self.id, self.kind, self.trust, self.created, self.session, self.title, self.body = row[
-            :8
-        ]
-        self.files = int(row[8])
+        self.number, self.id, self.kind, self.trust, self.created, self.session, self.title = row[:7]
+        self.body, self.files, self.source = row[7], int(row[8]), row[10] or ""
         self.record: dict[str, Any] = json.loads(row[9]) if row[9] else {}
 
 

@@ -115,6 +115,7 @@ class Moment:
             session=self.session,
             given=self.reader.given(),
             now=self.now,
+            folder=self.text("cwd"),
         )
 
 
@@ -224,7 +225,16 @@ def _before_edit(moment: Moment, path: str) -> Answer | None:
         return None
     from claude_memory.context.moments import at_file
 
-    return Answer(at_file(moment.place(), path))
+    return Answer(at_file(moment.place(), path, _edit_of(moment.payload["tool_input"])))
+
+
+def _edit_of(inputs: Mapping[str, Any]) -> str:
+    """What an edit replaces, and what it puts there."""
+    edits = inputs.get("edits")
+    parts = [inputs, *(edits if isinstance(edits, list) else ())]
+    names = ("old_string", "new_string", "content", "new_source")
+    texts = [part.get(name) for part in parts if isinstance(part, dict) for name in names]
+    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def _before_command(moment: Moment, command: str) -> Answer | None:

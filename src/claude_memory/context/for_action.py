@@ -1,0 +1,482 @@
+"""What is said at the point of action: before a file is edited, before a command runs, after one failed.
+
+Every line is a dated fact of an earlier session about this very file or command, and quotes it. Before an
+edit: what was refused or noted about the file, and what an earlier session said of the names that the edit
+touches. Before a command: the same call was wrong before and another worked; the same test failed; a check
+failed for the same reason in several sessions. In doubt nothing is said.
+"""
+
+from __future__ import annotations
+
+import re
+
+from claude_memory.context.hints import Hint, day, of_memory
+from claude_memory.text.quotation import quoted
+from claude_memory.text.words import is_stop_term, query_terms
+from claude_memory.understand.commands import checks_of, failed_family, families, segments
+
+TYPE_CHECKING = False  # the real one is an import, too
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from typing import Any
+
+    from claude_memory.store.sqlite.glance import Glance, Seen
+
+MAX_TOKENS = 150
+COMMAND_CHARACTERS, SAID_CHARACTERS = 140, 240
+COMMAND_HEADING = "From earlier sessions in this project:"
+
+
+def file_heading(path: str) -> str:
+    """The line above what is said of a file."""
+    return f"About “{path.rpartition('/')[2][:80]}”, from earlier sessions:"
+
+
+# --- before an edit
+
+FEW_FILES = 4  # of a statement that is about each of its files
+REFUSAL_WORDS = 4  # that say something; "let's discuss" is about the step, not about the file
+SHORTEST_SAID = 40
+DESCRIBED_WORDS = 8
+LATEST = 3  # exchanges that edited the file; what was done in it before those is history
+_KINDS = ("correction", "convention", "lesson", "decision", "fix", "preference")
+_UNDERSTOOD = ("understood", "exchange", "compaction")  # by rules; else somebody wrote it down
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_MARKUP = re.compile(r"\[([^\]\n]+)\]\([^)\n]*\)|[*`#|]|^\s*(?:[-•>]|\d+[.)])\s+")
+# A name that code alone has: InitializeSession, needSave, strategy_options.
+_NAME = re.compile(r"\b(?=\w*(?:[a-z][A-Z]|[A-Za-z]_[A-Za-z]))[A-Za-z_]\w{5,}\b")
+_WORD = re.compile(r"[A-Za-z_]\w{5,}")
+_CODE = re.compile(r"`([A-Za-z_]\w{6,})(?:\(\))?`")
+_LONG_NAME = 10  # characters; a short one alone may be anybody's
+_TRUNKS = ("main", "master", "next", "develop", "dev", "trunk", "HEAD", "")
+
+
+def for_file(
+    glance: Glance, paths: Sequence[str], edit: str, *, branch: str, session: str, given: Collection[str]
+) -> list[Hint]:
+    """At most two lines; `paths` are spellings of the file, `edit` is what is replaced and put there."""
+    earlier = [seen for seen in glance.of_file(paths) if not seen.session or seen.session != session]
+    fresh = [seen for seen in earlier if seen.id not in given]
+    worked_on = [seen for seen in fresh if _edits(seen, paths)]
+    names = _Names(edit, paths[0])
+    hints = [
+        _refused(fresh, paths, names, branch) or _stated(fresh),
+        _explained(worked_on, paths, names, branch),
+    ]
+    told = [hint for hint in hints if hint is not None]
+    told = told or [hint for seen in worked_on if (hint := _check_failed(seen, paths))][:1]
+    told = told or [hint for seen in worked_on[:LATEST] if (hint := _described(seen, paths, branch))][:1]
+    for hint in told:
+        hint.file = paths[-1]
+    return told
+
+
+def _edits(seen: Seen, paths: Sequence[str]) -> bool:
+    return any(path in paths for path, _ in seen.record.get("files_edited", ()))
+
+
+def _refused(seen: Sequence[Seen], paths: Sequence[str], names: _Names, branch: str) -> Hint | None:
+    """The person's last reason to refuse an edit of this file, on this branch or of these names."""
+    for one in seen:
+        for spoken in reversed(one.record.get("asked", ())):
+            words = str(spoken["words"])
+            if spoken.get("file") not in paths or _content_words(words) < REFUSAL_WORDS:
+                continue
+            if _is_of(one, branch) or names.shared(words):
+                text = f"- {day(one.created)}: the person refused an edit of it with {quoted(words, 200)}"
+                return Hint(f"{text} [{one.id}]", one.id, "an edit of this file was refused")
+    return None
+
+
+def _is_of(seen: Seen, branch: str) -> bool:
+    """Whether it was work on this branch; the trunk is everybody's."""
+    return branch not in _TRUNKS and seen.record.get("branch") == branch
+
+
+def _content_words(words: str) -> int:
+    return sum(not is_stop_term(term) for term in query_terms(words))
+
+
+def _stated(seen: Sequence[Seen]) -> Hint | None:
+    """The last statement that somebody wrote down and tied to the file; a person's before an agent's."""
+    stated = [
+        one
+        for one in seen
+        if one.kind in _KINDS
+        and (one.trust == "user" or one.source not in _UNDERSTOOD)
+        and one.files <= FEW_FILES
+    ]
+    for one in sorted(stated, key=lambda one: one.trust != "user"):
+        text = f"- {one.kind}, {day(one.created)}: {of_memory(one, 220)} [{one.id}]"
+        return Hint(text, one.id, f"a {one.kind} tied to this file")
+    return None
+
+
+def _explained(seen: Sequence[Seen], paths: Sequence[str], names: _Names, branch: str) -> Hint | None:
+    """What was said at the end of earlier work on this file about the names that the edit touches.
+
+    One name is enough where the sentence is about this file, or the work was on this branch.
+    """
+    best: tuple[int, Seen, str, set[str]] | None = None
+    for one in seen:
+        at_home = _is_of(one, branch)
+        for sentence in _SENTENCE.split(str(one.record.get("closing", ""))[:6_000]):
+            shared = names.shared(sentence) if len(sentence) >= SHORTEST_SAID else set()
+            is_named = bool(shared) and _named_in(sentence, paths)
+            telling = [name for name in shared if _NAME.fullmatch(name)]
+            long = at_home and any(len(name) >= _LONG_NAME for name in telling)
+            weight = 2 * len(shared) + is_named + at_home
+            if telling and (len(shared) > 1 or is_named or long) and (best is None or weight > best[0]):
+                best = weight, one, sentence, shared
+    if best is None:
+        return None
+    _, one, sentence, shared = best
+    return _said(one, sentence, branch, f"said of {', '.join(sorted(shared)[:3])}, which the edit touches")
+
+
+def _described(seen: Seen, paths: Sequence[str], branch: str) -> Hint | None:
+    """What the closing words of the latest work on this file say was done in it."""
+    for sentence in _SENTENCE.split(str(seen.record.get("closing", ""))[:6_000]):
+        told = _MARKUP.sub(r"\1", sentence.replace(paths[0].rpartition("/")[2], " "))
+        names = {*_NAME.findall(told), *_CODE.findall(sentence)}
+        if _named_in(sentence, paths) and names and len(told.split()) >= DESCRIBED_WORDS:
+            return _said(seen, sentence, branch, "what was done last in this file")
+    return None
+
+
+def _named_in(sentence: str, paths: Sequence[str]) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(paths[0].rpartition('/')[2])}\b", sentence) is not None
+
+
+def _said(seen: Seen, sentence: str, branch: str, reason: str) -> Hint:
+    where = seen.record.get("branch") or ""
+    elsewhere = f" on {quoted(where, 60)}" if where not in (branch, "HEAD", "") else ""
+    commits = [str(commit.get("hash", ""))[:8] for commit in seen.record.get("commits", ())]
+    commit = f", commit {commits[-1]}" if commits and commits[-1] else ""
+    said = quoted(_MARKUP.sub(r"\1", sentence).strip(), SAID_CHARACTERS)
+    return Hint(f"- {day(seen.created)}{elsewhere}{commit}: {said} [{seen.id}]", seen.id, reason)
+
+
+class _Names:
+    """The names that an edit touches; folders and the file's own are no such names."""
+
+    def __init__(self, edit: str, path: str) -> None:
+        self._words = set(_WORD.findall(edit)).difference(_WORD.findall(path))
+
+    def shared(self, text: str) -> set[str]:
+        """Those that a text uses as names of code: by their form, or alone between backticks."""
+        return self._words.intersection((*_NAME.findall(text), *_CODE.findall(text)))
+
+
+def _check_failed(seen: Seen, paths: Sequence[str]) -> Hint | None:
+    """A check named this file and the rule that it broke."""
+    name = paths[0].rpartition("/")[2]
+    runs = seen.record.get("commands", ())
+    for place, run in enumerate(runs):
+        lines = str(run.get("error", "")).splitlines() if run.get("failed") else []
+        broken = [line for line in lines if re.search(rf"(?<![\w-]){re.escape(name)}:\d", line)]
+        broken = [line for line in broken if rules(line)]
+        checks = checks_of(str(run["command"])) if broken else []
+        if checks:
+            check = failed_family(str(run["command"]), str(run["error"])) or checks[-1][0]
+            passed = any(not one.get("failed") and check in str(one["command"]) for one in runs[place:])
+            text = f"- {day(seen.created)}: `{check}` failed on it with {quoted(broken[0], 160)}"
+            text += "; it passed later in that exchange" if passed else ""
+            return Hint(f"{text} [{seen.id}]", seen.id, "a check failed on this file")
+    return None
+
+
+# --- before and after a command
+
+SEVERAL = 2  # sessions in which the same reason makes a habit
+REASONS = 3
+_ALIKE = 0.5  # of the words of two calls
+# The call itself was wrong, not what it worked on.
+_MISUSED = re.compile(
+    r"unknown (?:flag|option|command|shorthand|switch)|unrecogni[sz]ed (?:argument|option)|invalid option"
+    r"|flag provided but not defined|command not found|not recognized as|no matches found"
+    r"|no (?:task|rule|script) |missing script|accepts at most|requires? (?:an? )?argument"
+    r"|\(HTTP 404\)|no such remote|not a valid",
+    re.IGNORECASE,
+)
+_MISPLACED = re.compile(
+    r"main module|no go files in|package\.json|not a git repository|no makefile found|could not find `Cargo",
+    re.IGNORECASE,
+)
+_RULE = re.compile(
+    r"\(([a-z][a-z0-9-]{2,30})\)\s*$|\b((?:[A-Z]{1,5}\d{3,5})(?:/[a-z-]+)?)\b|\berror\[(E\d+)\]", re.MULTILINE
+)
+_COMPILERS = ("typecheck",)  # what they say is about one line of the day
+_PLACED = re.compile(r"\.\w+:\d|--- FAIL: |FAILED |✕ |not ok \d")
+_TEST = re.compile(r"(?:--- FAIL: |FAILED (?:\S+::)?|✕ |not ok \d+ - )([\w/.\[\]-]+)")
+_VARIABLE = re.compile(r"""'[^']*'|"[^"]*"|`[^`]*`|(?:\.{0,2}/)?[\w.@-]*/[\w./@-]+|\b[0-9a-f]{7,40}\b|\d+""")
+_TOKEN = re.compile(r"\w[\w-]{2,}")
+_ONE_TEST = re.compile(r"Test[A-Z]\w{4,}|test_\w{4,}|[\w./-]+\.(?:test|spec)\.\w+|[\w./-]*test_\w+\.py")
+_LOOKS = frozenset(("git status", "git log", "git diff", "git show", "git branch", "gh pr view", "gh api"))
+_COLOUR = re.compile(r"\x1b?\[[\d;]*m")
+_LABEL = re.compile(r"^\[[\w:.-]+\]\s*|^\S+:\d+(?::\d+)?:?\s*")
+
+
+class Failure:
+    """One failed command of an earlier session, with what was run after it."""
+
+    __slots__ = ("after", "command", "error", "family", "seen")
+
+    def __init__(self, seen: Seen, command: str, error: str, after: Sequence[dict[str, Any]]) -> None:
+        self.seen, self.command, self.error, self.after = seen, command, error, after
+        self.family = failed_family(command, error)
+
+    def worked(self) -> str:
+        """The call nearest to it that worked afterwards; empty if none is near."""
+        own = _words(self.command)
+        best, nearest = "", _ALIKE
+        for run in self.after:
+            if not run.get("failed") and self.family in families(run["command"]):
+                other = _words(run["command"])
+                alike = len(own & other) / len(own | other) if own | other else 0.0
+                if alike > nearest:
+                    best, nearest = str(run["command"]), alike
+        return best
+
+    def cure(self) -> str:
+        """What was done between the failure and the call that then worked; empty if nothing is known."""
+        between: list[str] = []
+        for run in self.after:
+            command = str(run["command"])
+            if run.get("failed"):
+                continue
+            if self.family in families(command):
+                own = families(self.command)
+                added = [one for one in segments(command) if set(families(one)) - {*own, *_LOOKS}]
+                return next(iter(added or between[-1:]), "")
+            if set(families(command)) - _LOOKS:
+                between.append(command)
+        return ""
+
+    def passed(self) -> bool:
+        """Whether the same check passed later in the exchange."""
+        return any(not run.get("failed") and self.family in families(run["command"]) for run in self.after)
+
+
+def for_command(
+    glance: Glance, command: str, *, is_at_root: bool, session: str, given: Collection[str]
+) -> list[Hint]:
+    """Before a command runs: at most one line; usually none."""
+    kinds = families(command)
+    past = _failures(glance, kinds, session) if kinds else []
+    hint = (
+        _misused(command, past)
+        or (_misplaced(command, past) if is_at_root else None)
+        or _repeated(command, past)
+        or _same_call(command, past)
+    )
+    return [hint] if hint is not None and hint.memory not in given else []
+
+
+def after_failure(
+    glance: Glance, command: str, error: str, *, session: str, given: Collection[str]
+) -> list[Hint]:
+    """When a command failed: how the same error went away before."""
+    met = set(reasons(error))
+    kinds = families(command)
+    for failure in _failures(glance, kinds, session) if met and kinds else []:
+        shared = [reason for reason in reasons(failure.error) if reason in met]
+        outcome = _outcome(failure)
+        if shared and outcome and failure.seen.id not in given:
+            when = day(failure.seen.created)
+            text = f"- The same error on {when} ({quoted(shared[0], 80)}): {outcome} [{failure.seen.id}]"
+            return [Hint(text, failure.seen.id, f"the same error: {shared[0]}", command=failure.worked())]
+    return []
+
+
+def _failures(glance: Glance, kinds: Sequence[str], session: str) -> list[Failure]:
+    """What failed in other sessions, newest first; of an exchange the last failure comes first."""
+    past = []
+    for seen in glance.failures(kinds):
+        runs = [] if seen.session == session else seen.record.get("commands", ())
+        for place in reversed(range(len(runs))):
+            if runs[place].get("failed"):
+                command, error = str(runs[place]["command"]), str(runs[place].get("error", ""))
+                failure = Failure(seen, command, error, runs[place + 1 :])
+                if failure.family and not set(kinds).isdisjoint(families(command)):
+                    past.append(failure)
+    return past
+
+
+def _misused(command: str, past: Sequence[Failure]) -> Hint | None:
+    """The same call failed for the way it was made, and another worked."""
+    shapes = {shape(segment) for segment in segments(command)}
+    for failure in past:
+        worked = failure.worked()
+        error = next((line for line in failure.error.splitlines() if _MISUSED.search(line)), "")
+        blamed = set(_TOKEN.findall(error))
+        same = [
+            segment
+            for segment in segments(failure.command)
+            if shape(segment) in shapes and blamed.intersection(_TOKEN.findall(segment))
+        ]
+        cure = {shape(one) for one in segments(worked)} - {shape(one) for one in segments(failure.command)}
+        if worked and same and cure and not cure & shapes:
+            return _instead(failure, same[0], error, worked)
+    return None
+
+
+def _misplaced(command: str, past: Sequence[Failure]) -> Hint | None:
+    """At the project's root: the same program failed for its folder there, and worked after a `cd`."""
+    if re.search(r"\b(?:cd|pushd|Set-Location) |(?:^|\s)-C ", command):
+        return None
+    for failure in past:
+        error = next((line for line in failure.error.splitlines() if _MISPLACED.search(line)), "")
+        worked = failure.worked() if error else ""
+        if re.match(r"cd (?!\.\.?(?:\s|$))", worked):
+            return _instead(failure, failure.command, error, worked)
+    return None
+
+
+def _instead(failure: Failure, call: str, error: str, worked: str) -> Hint:
+    text = (
+        f"- {day(failure.seen.created)}: {quoted(call, COMMAND_CHARACTERS)} failed with "
+        f"{quoted(error, 120)}; {quoted(worked, COMMAND_CHARACTERS)} then worked [{failure.seen.id}]"
+    )
+    return Hint(text, failure.seen.id, "the same call failed before", command=worked)
+
+
+def _same_call(command: str, past: Sequence[Failure]) -> Hint | None:
+    """The same check of the same thing failed in another session, and passed later there."""
+    tests = set(_ONE_TEST.findall(command))
+    checks = dict(checks_of(command))
+    for failure in past:
+        before = dict(checks_of(failure.command)).get(failure.family)
+        if before is None or failure.family not in checks or not failure.passed():
+            continue
+        failed = [name for name in _TEST.findall(failure.error) if name.partition("/")[0] in tests]
+        targets = checks[failure.family]
+        narrow = bool(tests or re.search(r"\s(?:-run|-k|-t)\b", command))
+        same = bool(targets & before) if targets else not before
+        line = next((one for one in failure.error.splitlines() if _PLACED.search(one)), "")
+        if not (failed or (same and not narrow)) or _MISUSED.search(failure.error):
+            continue
+        how = _by_edits(failure) if line else _by_command(failure)
+        if how:
+            line = line or failure.error.splitlines()[0]
+            text = (
+                f"- {day(failure.seen.created)}: {quoted(_call(failure), 80)} failed with {quoted(line, 140)}"
+            )
+            return Hint(f"{text}; {how} [{failure.seen.id}]", failure.seen.id, "the same check failed before")
+    return None
+
+
+def _by_edits(failure: Failure) -> str:
+    edited = [str(path).rpartition("/")[2] for path, _ in failure.seen.record.get("files_edited", ())[:3]]
+    return (
+        f"it passed later in that exchange, which edited {quoted(', '.join(edited), 100)}" if edited else ""
+    )
+
+
+def _by_command(failure: Failure) -> str:
+    cure = failure.cure() if failure.error else ""
+    return f"{quoted(cure, COMMAND_CHARACTERS)} came before it worked" if cure else ""
+
+
+def _call(failure: Failure) -> str:
+    """The part of a line that failed."""
+    return next(
+        (one for one in segments(failure.command) if failure.family in families(one)), failure.command
+    )
+
+
+def _repeated(command: str, past: Sequence[Failure]) -> Hint | None:
+    """The command failed for the same reason in several sessions, or the same thing made it work in them."""
+    checks = dict(checks_of(command))
+    for kind in reversed(families(command)):
+        mine = [failure for failure in past if failure.family == kind]
+        hint = _same_reason(kind, mine) if kind in checks else _same_cure(command, mine)
+        if hint is not None:
+            return hint
+    return None
+
+
+def _same_reason(kind: str, failures: Sequence[Failure]) -> Hint | None:
+    """A rule that was broken in several sessions; tests differ too much from one run to the next."""
+    sessions: dict[str, set[str]] = {}
+    for failure in failures:
+        for reason in rules(failure.error):
+            sessions.setdefault(reason, set()).add(failure.seen.session)
+    often = [reason for reason in sessions if len(sessions[reason]) >= SEVERAL]
+    if not often:
+        return None
+    often.sort(key=lambda reason: -len(sessions[reason]))
+    last = next(one for one in failures if often[0] in one.error)
+    line = next(line for line in last.error.splitlines() if often[0] in line)
+    since = day(min(failure.seen.created for failure in failures))
+    failed = len({failure.seen.session for failure in failures})
+    counted = ", ".join(f"{quoted(reason, 60)} in {len(sessions[reason])}" for reason in often[:REASONS])
+    text = (
+        f"- `{kind}` failed in {failed} sessions since {since}, for {counted} of them; "
+        f"last on {day(last.seen.created)}: {quoted(line, 140)}{_later(last)} [{last.seen.id}]"
+    )
+    return Hint(text, last.seen.id, f"it failed in {failed} sessions", command=last.worked())
+
+
+def _later(failure: Failure) -> str:
+    return ", and passed later in that exchange" if failure.passed() else ""
+
+
+def _same_cure(command: str, failures: Sequence[Failure]) -> Hint | None:
+    """What came between failing and working, the same kind of command in several sessions."""
+    cured: dict[str, list[tuple[Failure, str]]] = {}
+    for failure in failures:
+        cure = failure.cure() if failure.family not in _LOOKS else ""
+        for kind in set(families(cure)).difference(families(command)):
+            cured.setdefault(kind, []).append((failure, cure))
+    for found in cured.values():
+        days = {failure.seen.session: day(failure.seen.created) for failure, _ in found}
+        failure, cure = found[0]
+        if len(days) >= SEVERAL and failure.error:
+            error = failure.error.splitlines()[0]
+            when = " and ".join(dict.fromkeys(list(days.values())[:SEVERAL][::-1]))
+            text = f"- {when}: {quoted(failure.command, 80)} failed with {quoted(error, 120)}; "
+            text += f"{quoted(cure, COMMAND_CHARACTERS)} came before it worked [{failure.seen.id}]"
+            return Hint(text, failure.seen.id, f"it failed in {len(days)} sessions", command=cure)
+    return None
+
+
+def _outcome(failure: Failure) -> str:
+    """What made it pass in the same exchange, as far as its commands and edits tell."""
+    worked = failure.worked()
+    if not worked:
+        return ""
+    if checks_of(failure.command) and not _MISUSED.search(failure.error):
+        return _by_edits(failure)
+    if not _same(worked, failure.command):
+        return f"{quoted(worked, COMMAND_CHARACTERS)} then worked"
+    return _by_command(failure)
+
+
+def rules(error: str) -> list[str]:
+    """The rules of linters that an error names; compilers' own are none."""
+    named = (next(filter(None, groups)) for groups in _RULE.findall(error))
+    return list(dict.fromkeys(rule for rule in named if rule not in _COMPILERS))
+
+
+def reasons(error: str) -> list[str]:
+    """Why something failed, in words that come back when it fails again: rules, tests, messages."""
+    if told := [*rules(error), *_TEST.findall(error)]:
+        return list(dict.fromkeys(told))
+    lines = [_LABEL.sub("", line.strip()) for line in _COLOUR.sub("", error).splitlines()]
+    said = (_VARIABLE.sub("…", line) for line in lines)
+    return list(dict.fromkeys(line for line in said if len(line.replace("…", "").split()) > 2))
+
+
+def shape(segment: str) -> str:
+    """A call without what differs from one time to the next: numbers, quoted texts, paths."""
+    return " ".join(dict.fromkeys(_VARIABLE.sub("", segment).split()))
+
+
+def _words(command: str) -> frozenset[str]:
+    """The words of a command, without redirections and pipes to look at its output."""
+    return frozenset(word for part in segments(command)[:3] for word in part.split())
+
+
+def _same(one: str, other: str) -> bool:
+    return _words(one) == _words(other) or shape(one) == shape(other)
