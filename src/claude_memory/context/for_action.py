@@ -29,7 +29,7 @@ COMMAND_HEADING = "From earlier sessions in this project:"
 
 def file_heading(path: str) -> str:
     """The line above what is said of a file."""
-    return f"About “{path.rpartition('/')[2][:80]}”, from earlier sessions:"
+    return f"About {quoted(path.rpartition('/')[2], 80)}, from earlier sessions:"
 
 
 # --- before an edit

@@ -165,13 +165,10 @@ def _tasks(place: Place) -> list[str]:
 
 def branch_of(root: str) -> str:
     """The branch's name, read from the repository without running git; empty if there is none."""
-    try:
-        folder = f"{root}/.git"
-        if os.path.isfile(folder):  # noqa: PTH113 - a worktree's
-            folder = os.path.join(root, _content(folder).removeprefix("gitdir:").strip())  # noqa: PTH118
-        head = _content(f"{folder}/HEAD").strip()
-    except ValueError:  # a NUL in what should be a path
-        return ""
+    folder = f"{root}/.git"
+    if os.path.isfile(folder):  # noqa: PTH113 - a worktree's
+        folder = os.path.join(root, _content(folder).removeprefix("gitdir:").strip())  # noqa: PTH118
+    head = _content(f"{folder}/HEAD").strip()
     return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
 
 
@@ -180,7 +177,7 @@ def _content(path: str) -> str:
     try:
         with open(path, encoding="utf-8") as handle:  # noqa: PTH123
             return handle.read(MAX_FILE_CHARACTERS)
-    except (OSError, UnicodeDecodeError):
+    except (OSError, ValueError):  # not text, or a NUL in its name
         return ""
 
 

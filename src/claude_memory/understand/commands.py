@@ -185,4 +185,5 @@ def error_lines(output: str) -> str:
     telling = [line for line in lines if _DETAIL.search(line) or _FINDING.match(line)]
     reasons = [line for line in telling if not (_NO_REASON.fullmatch(line) or _WHICH.fullmatch(line))]
     placed = [line for line in reasons if _FINDING.match(line)]
-    return "\n".join([*dict.fromkeys(placed or reasons or telling or lines)][:ERROR_LINES] + which)
+    chosen = list(dict.fromkeys(placed or reasons or telling or lines))[:ERROR_LINES]
+    return "\n".join(dict.fromkeys([*chosen, *which]))
