@@ -80,14 +80,17 @@ def at_file(place: Place, path: str, edit: str = "") -> Offer:
 
     `edit` is what the edit replaces and puts there; where that is not known, the file as it stands.
     """
+    from pathlib import Path
+
     from claude_memory.context import for_action as rule
+    from claude_memory.platform.repository import current_branch
 
     due = _reminders(place, files=(path,))
     hints = rule.for_file(
         place.glance,
         _spellings(place.root, path),
         edit or _content(path),
-        branch=branch_of(place.root),
+        branch=current_branch(Path(place.root)),
         session=place.session,
         given=place.given,
     )
@@ -161,15 +164,6 @@ def _tasks(place: Place) -> list[str]:
     return task_lines(
         Path(place.root), Path(place.home), session=place.session, max_tokens=TASK_TOKENS, commands=True
     )
-
-
-def branch_of(root: str) -> str:
-    """The branch's name, read from the repository without running git; empty if there is none."""
-    folder = f"{root}/.git"
-    if os.path.isfile(folder):  # noqa: PTH113 - a worktree's
-        folder = os.path.join(root, _content(folder).removeprefix("gitdir:").strip())  # noqa: PTH118
-    head = _content(f"{folder}/HEAD").strip()
-    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
 
 
 def _content(path: str) -> str:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from claude_memory.context.builder import Situation, build
 from claude_memory.context.lines import Context
-from claude_memory.context.moments import branch_of
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.errors import StoreBusy
 from claude_memory.model import SessionId
@@ -73,7 +72,7 @@ def at_start(
             source=source,
             session=SessionId(session) if session else None,
             now=now,
-            branch=branch_of(str(memory.project_root)),
+            branch=current_branch(memory.project_root),
             changed_files=changed.names(),
             transcript=transcript,
             settings=memory.settings,
