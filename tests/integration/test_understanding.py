@@ -204,7 +204,8 @@ def test_what_hooks_tell_carries_the_branch_that_is_checked_out(told: Told, tmp_
 
 
 def test_a_session_of_one_exchange_stands_once_in_a_timeline(told: Told) -> None:
-    told.prompt("How are invoices numbered?").says("By a counter, year by year.").captured()
+    told.prompt("How are invoices numbered?").tool("Read", {"file_path": "/home/dev/shop/numbers.py"}, "…")
+    told.says("By a counter, year by year.").captured()
     with Memory.open(told.memory.home, Path(told.session.cwd), flags={"embedder": "none"}) as there:
         assert [entry.kind for entry in there.timeline()] == ["observation"]
         told.prompt("Which year does it start in?").says("In 2027.").captured()

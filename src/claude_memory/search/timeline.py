@@ -79,7 +79,7 @@ def _entries(
         limit=2 * count,
         newest_first=newest_first,
     )
-    told = {memory.provenance.get("event") for memory in memories} | _in_exchanges(store, events)
+    told = {memory.provenance.get("event") for memory in memories} | _in_exchanges(store, scope, events)
     # The record of a session of one exchange says the same as that exchange.
     alone = {_span(memory) for memory in memories if memory.kind is Kind.OBSERVATION}
     memories = [memory for memory in memories if not _is_record(memory) or _span(memory) not in alone]
@@ -97,14 +97,12 @@ def _span(memory: StoredMemory) -> tuple[SessionId | None, datetime, datetime]:
     return memory.session, memory.created_at, memory.updated_at
 
 
-def _in_exchanges(store: Store, events: Sequence[Event]) -> set[str]:
-    """Events that an exchange tells of already: their messages were understood."""
-    archive = store.archive
-    messages = archive.of_events([event.id for event in events])
-    understood = {
-        one.number: one.understood for one in archive.by_numbers([one.conversation for one in messages])
-    }
-    return {one.event for one in messages if one.ordinal <= understood.get(one.conversation, 0)}
+def _in_exchanges(store: Store, scope: SearchScope, events: Sequence[Event]) -> set[str]:
+    """Events that exchanges tell of already: those of conversations that were understood to their end."""
+    named = {event.session for event in events if event.session}
+    found = store.archive.by_sessions(scope, list(named))
+    told = {item.session for item in found if item.understood >= item.messages}
+    return {event.id for event in events if event.session in told}
 
 
 def _from_memory(memory: StoredMemory, *, anchor: bool = False) -> TimelineEntry:
