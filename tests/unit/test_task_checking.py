@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from claude_memory import MemoryAPI
-from claude_memory.tasks import markdown
+from claude_memory.tasks import documents
 
 
 @pytest.fixture
@@ -162,5 +162,5 @@ def count_opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_cache_of_nonsense_only_costs_time(api: MemoryAPI) -> None:
     for nonsense in ("", "[]", "{", '{"x": 1}'):
-        markdown.write(api.storage.folder / ".cache" / "verified.json", nonsense.encode())
+        documents.write(api.storage.folder / ".cache" / "verified.json", nonsense.encode())
         assert api.problems() == []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from claude_memory import MemoryAPI
 from claude_memory.errors import Conflict, InvalidInput, NotFound
-from claude_memory.tasks import chain, markdown, names
+from claude_memory.tasks import documents, names
 from claude_memory.tasks.model import Part
 
 
@@ -43,11 +43,11 @@ def test_long_session_ids_are_cut_to_eight_characters(tmp_path: Path) -> None:
 
 def test_documents_are_plain_markdown_with_front_matter(api: MemoryAPI) -> None:
     path = api.create_scratchpad("fix: the 'thing'", "# Notes\n\ntext")
-    document = markdown.read(path)
+    document = documents.read(path)
     assert document.fields["task"] == "fix: the 'thing'"
     assert document.fields["session"] == "abc123-def456"
     assert (document.fields["phase"], document.fields["by"]) == ("scratchpad", "person:ann")
-    assert markdown.moment(document.fields["created"]) is not None
+    assert documents.moment(document.fields["created"]) is not None
     assert path.read_text("utf-8").endswith("---\n\n# Notes\n\ntext\n")
 
 
@@ -82,7 +82,7 @@ def test_a_scratchpad_whose_front_matter_was_removed_is_still_the_task_s(api: Me
     path.write_text("only text", "utf-8")
     assert api.get_scratchpad("task") == "only text"
     api.update_scratchpad("task", "again")
-    assert markdown.read(path).fields["task"] == "task"
+    assert documents.read(path).fields["task"] == "task"
 
 
 def test_an_unknown_version_is_named(api: MemoryAPI) -> None:
@@ -171,27 +171,26 @@ def test_progress_without_a_plan_is_accepted_and_marked(api: MemoryAPI) -> None:
 
 
 def test_the_record_stays_in_order_when_the_clock_steps_back(tmp_path: Path) -> None:
-    head = markdown.front_matter({"task": "t"})
-    late, early = markdown.moment("2026-05-01T12:00:00Z"), markdown.moment("2026-05-01T11:00:00Z")
-    first, tail = chain.continued(chain.start(head), "one", now=late, by="x")
-    second, _ = chain.continued(tail, "two", now=early, by="x")
-    sealed, _ = chain.entries(first + second)
-    assert sealed[0].entry.time == late
-    assert sealed[1].entry.time > late  # type: ignore[operator]
+    head = documents.front_matter({"task": "t"})
+    late, early = documents.moment("2026-05-01T12:00:00Z"), documents.moment("2026-05-01T11:00:00Z")
+    first, tail = documents.continued(documents.parse(head).tail, "one", now=late, by="x")
+    second, _ = documents.continued(tail, "two", now=early, by="x")
+    entries = documents.parse(head + first + second).entries
+    assert entries[0].time == late
+    assert entries[1].time > late  # type: ignore[operator]
 
 
 @given(st.lists(st.text(max_size=300).filter(lambda text: text.strip()), min_size=1, max_size=6))
 def test_any_text_is_read_back_as_it_was_written(texts: list[str]) -> None:
-    head = markdown.front_matter({"task": "t"})
-    tail, body = chain.start(head), b""
+    head = documents.front_matter({"task": "t"})
+    tail, body = documents.parse(head).tail, b""
     for text in texts:
-        added, tail = chain.continued(tail, text, now=markdown.moment("2026-05-01T12:00:00Z"), by="x")
+        added, tail = documents.continued(tail, text, now=documents.moment("2026-05-01T12:00:00Z"), by="x")
         body += added
-    sealed, loose = chain.entries(body)
-    expected = [markdown.encoded(text.strip("\n")).decode() for text in texts]
-    assert [item.entry.text for item in sealed] == expected
-    assert not loose
-    assert chain.faults(head, body, (tail.number, tail.seal)) == []
+    document = documents.parse(head + body)
+    expected = [documents.encoded(text.strip("\n")).decode() for text in texts]
+    assert [entry.text for entry in document.entries] == expected
+    assert document.faults((tail.number, tail.seal)) == []
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from claude_memory import MemoryAPI, SessionManager
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.platform import locks
 from claude_memory.platform.project import prepare
-from claude_memory.tasks import cleanup, storage
+from claude_memory.tasks import storage
 
 
 @pytest.fixture(autouse=True)
@@ -326,10 +326,10 @@ def test_old_sessions_go_to_an_archive_and_the_current_one_stays(project: Path) 
         aged(project / ".claude-memories" / "sessions" / name, 40)
     now = datetime.now(UTC)
     manager = api.session_manager
-    planned = cleanup.plan(manager, 30, now=now)
+    planned = manager.plan_cleanup(30, now=now)
     assert [session.session_id for session in planned.sessions] == ["old"]
     assert (project / ".claude-memories" / "sessions" / "old").is_dir()
-    done = cleanup.carry_out(manager, planned, now=now)
+    done = manager.clean_up(planned, now=now)
     assert {session.session_id for session in manager.list_sessions()} == {"fresh", "current"}
     with zipfile.ZipFile(done.archives[0]) as archive:
         assert archive.testzip() is None
@@ -345,13 +345,13 @@ def test_idle_lock_files_are_removed_and_held_ones_stay(project: Path) -> None:
     now = datetime.now(UTC)
     for path in folder.iterdir():
         os.utime(path, (old, old))
-    planned = cleanup.plan(api.session_manager, 1, now=now)
+    planned = api.session_manager.plan_cleanup(1, now=now)
     with storage.held(folder / "session.lock"):
-        done = cleanup.carry_out(api.session_manager, planned, now=now)
+        done = api.session_manager.clean_up(planned, now=now)
     assert [path.name for path in done.lock_files] == ["task-task.lock"]
     assert (folder / "session.lock").exists()
     with pytest.raises(InvalidInput, match="negative"):
-        cleanup.plan(api.session_manager, -1, now=now)
+        api.session_manager.plan_cleanup(-1, now=now)
 
 
 @pytest.mark.parametrize("own_folder", [True, False])
@@ -365,14 +365,14 @@ def test_an_archived_session_comes_back_as_it_was(project: Path, *, own_folder: 
     manager = api.session_manager
     before = contents(manager.get_session("old-1").folder)
     later = datetime.now(UTC) + timedelta(days=40)
-    [archive] = cleanup.carry_out(manager, cleanup.plan(manager, 30, now=later), now=later).archives
-    back = cleanup.restore(manager, "old")
+    [archive] = manager.clean_up(manager.plan_cleanup(30, now=later), now=later).archives
+    back = manager.restore_session("old")
     assert (back.session_id, set(back.tasks)) == ("old-1", {"old-1-task"})
     assert contents(back.folder) == before
     assert not archive.exists()
     assert api.lost_files() == []
     with pytest.raises(NotFound, match="archived: none"):
-        cleanup.restore(manager, "old")
+        manager.restore_session("old")
 
 
 def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
@@ -391,4 +391,4 @@ def test_an_archive_that_leads_elsewhere_is_refused(project: Path, inner: str) -
     with zipfile.ZipFile(folder / "old-1-20260101T000000.zip", "w") as archive:
         archive.writestr(inner, "evil")
     with pytest.raises(InvalidInput, match="no archive of a session"):
-        cleanup.restore(manager, "old-1")
+        manager.restore_session("old-1")

@@ -44,9 +44,10 @@ def task_lines(
         storage = storage_for(root, home=home)
         if not any((folder / "sessions").is_dir() for folder in storage.folders):
             return []
-        from claude_memory.tasks.views import book_of, section_of
+        from claude_memory.tasks.book import TaskBook
+        from claude_memory.tasks.views import section_of
 
-        text = section_of(book_of(storage, session), max_tokens=max_tokens, commands=commands)
+        text = section_of(TaskBook(storage, session), max_tokens=max_tokens, commands=commands)
     except (MemoryFault, OSError):
         return []
     return [line for line in map(plain, text.splitlines()) if line]

@@ -1,6 +1,6 @@
 """The tasks of one project: found by name in every session, listed from folder listings alone, and checked.
 
-Published as `MemoryAPI.memory_manager`. Reads and locates; what changes a document is in `api`.
+Reads and locates, and says which step is next; what changes a document is in `api`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import os
 import string
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from claude_memory.errors import Conflict, InvalidInput, MemoryFault, NotFound
-from claude_memory.tasks import chain, markdown, names
+from claude_memory.tasks import documents, names
 from claude_memory.tasks.model import (
     Entry,
     Part,
@@ -25,6 +25,7 @@ from claude_memory.tasks.model import (
     Session,
     TaskFile,
     TaskRecord,
+    TaskStatus,
     TaskSummary,
     Version,
     next_step,
@@ -44,15 +45,15 @@ _SEALED = (Part.PLAN, Part.PROGRESS)
 class TaskBook:
     """Every task of a project."""
 
-    def __init__(self, storage: Storage, sessions: SessionManager) -> None:
+    def __init__(self, storage: Storage, session: str | None = None, by: str | None = None) -> None:
         self.storage = storage
-        self.sessions = sessions
+        self.session_manager = SessionManager(storage=storage, session=session, by=by)
 
     def locate(self, name: str, session: str | None = None) -> TaskRecord | None:
         """The task in the session told, else in the current one, else in the last that has it."""
         name = names.checked(name)
-        found = [piece.tasks[name] for piece in self.sessions.pieces(session) if name in piece.tasks]
-        current = self.sessions.current_id() if len(found) > 1 else None
+        found = [piece.tasks[name] for piece in self.session_manager.pieces(session) if name in piece.tasks]
+        current = self.session_manager.current_id() if len(found) > 1 else None
         here = (record for record in found if record.session_id == current)
         return next(here, found[0] if found else None)
 
@@ -68,7 +69,7 @@ class TaskBook:
         raise NotFound(f"no task {name!r} in this project; {hint}")
 
     def _records(self) -> Iterator[TaskRecord]:
-        return (record for session in self.sessions.pieces() for record in session.tasks.values())
+        return (record for session in self.session_manager.pieces() for record in session.tasks.values())
 
     def parts(self, name: str, session: str | None = None) -> set[Part]:
         """Which documents of a task are there."""
@@ -84,7 +85,7 @@ class TaskBook:
         """Where a document stands or will stand, which no link leads out of the storage."""
         path = self.storage.inside(record.path(part))
         if part is Part.SCRATCHPAD:
-            self.storage.inside(markdown.history_of(path))
+            self.storage.inside(documents.history_of(path))
         return path
 
     def lock(self, record: TaskRecord) -> AbstractContextManager[None]:
@@ -95,15 +96,15 @@ class TaskBook:
         """The task, with the document entered in its session's index, and where that stands."""
         name = names.checked(name)
         if session is not None:
-            session = self.sessions.named(session).session_id
+            session = self.session_manager.named(session).session_id
         record = self.locate(name, session)
         if record is None:
             # Of many who begin the same task at once, in whatever sessions, one makes it and all use it.
             with self.storage.lock("new-task.lock"):
                 record = self.locate(name, session)
-                record = record or self._entered(self.sessions.home_for_new(session), name, part)
+                record = record or self._entered(self.session_manager.home_for_new(session), name, part)
         if part not in record.files:
-            record = self._entered(self.sessions.read(record.folder), name, part)
+            record = self._entered(self.session_manager.read(record.folder), name, part)
         return record, self.checked_path(record, part)
 
     def _entered(self, owner: Session, name: str, part: Part) -> TaskRecord:
@@ -111,7 +112,7 @@ class TaskBook:
             record = tasks.get(name)
             if record is None:
                 stem = names.apart(name, [other.stem for other in tasks.values()])
-                now, by = datetime.now(UTC), self.sessions.by
+                now, by = datetime.now(UTC), self.session_manager.by
                 record = TaskRecord(name, stem, now, by, owner.session_id, owner.folder)
             if part not in record.files:
                 file = self._file_name(owner, record, part)
@@ -135,7 +136,7 @@ class TaskBook:
     def summaries(self, session: str | None = None) -> list[TaskSummary]:
         """All tasks, or those of one session, last changed first."""
         found: list[TaskSummary] = []
-        for owner in self.sessions.pieces(session):
+        for owner in self.session_manager.pieces(session):
             listing = _listing(owner.folder)
             found += filter(None, (_summary(record, listing) for record in owner.tasks.values()))
         return sorted(found, key=lambda summary: summary.updated_at, reverse=True)
@@ -149,34 +150,63 @@ class TaskBook:
             f"the files of task {name!r} are gone; `claude-memory status --recover` looks for a copy"
         )
 
-    def document(self, name: str, part: Part, session: str | None = None) -> markdown.Document | None:
+    def list_tasks(self, session: str | None = None, *, all_sessions: bool = False) -> list[TaskSummary]:
+        """Tasks of a session, by default the current one; or of all sessions."""
+        if all_sessions:
+            return self.summaries()
+        wanted = session or self.session_manager.current_id()
+        known = {found.session_id for found in self.session_manager.list_sessions()}
+        return self.summaries(wanted) if session or wanted in known else []
+
+    def get_task_status(self, task: str, *, session: str | None = None) -> TaskStatus:
+        """Phase, files, counts and problems of a task, whichever session it is of."""
+        summary = self.summary(task, session)
+        owner = summary.session_id
+        progress = self.entries(task, Part.PROGRESS, owner)
+        return TaskStatus(
+            **{field.name: getattr(summary, field.name) for field in fields(TaskSummary)},
+            entries=len(progress),
+            unplanned_entries=sum(entry.unplanned for entry in progress),
+            amendments=max(0, len(self.entries(task, Part.PLAN, owner)) - 1),
+            last_entry=progress[-1] if progress else None,
+            problems=tuple(self.verify(task, owner)),
+            next_step=next_step(summary.name, {file.part for file in summary.files}),
+        )
+
+    # --- what documents say
+
+    def document(self, name: str, part: Part, session: str | None = None) -> documents.Document | None:
         """A document taken apart; None where there is none."""
         path = self.path(self.find(name, session), part)
-        return markdown.read(path) if path else None
+        return documents.read(path) if path else None
 
-    def text(self, name: str, part: Part, session: str | None = None) -> str | None:
-        """The scratchpad, or the plan as it was first written."""
-        document = self.document(name, part, session)
-        if document is None:
-            return None
-        if part is Part.SCRATCHPAD:
-            return document.text.rstrip("\n")
-        return next((item.entry.text for item in chain.entries(document.body)[0]), "")
-
-    def entries(self, name: str, part: Part = Part.PROGRESS, session: str | None = None) -> list[Entry]:
+    def entries(self, name: str, part: Part, session: str | None = None) -> list[Entry]:
         """The sealed entries of a progress record, or of a plan with its amendments."""
         document = self.document(name, part, session)
-        found = [item.entry for item in chain.entries(document.body)[0]] if document else []
-        if part is Part.PLAN and document and found:  # its heading is the front matter
-            created = markdown.moment(document.fields.get("created"))
-            found[0] = replace(found[0], time=created, by=document.fields.get("by", ""), marks=())
-        return found
+        entries = document.entries if document else []
+        if part is Part.PLAN and document and entries:  # its heading is the front matter
+            created = documents.moment(document.fields.get("created"))
+            entries[0] = replace(entries[0], time=created, by=document.fields.get("by", ""), marks=())
+        return entries
 
-    def history(self, name: str, session: str | None = None) -> list[Version]:
-        """Earlier texts of the scratchpad, oldest first."""
-        record = self.find(name, session)  # they stand even where the scratchpad itself was removed
+    def get_scratchpad(self, task: str, *, session: str | None = None) -> str | None:
+        """The scratchpad's text."""
+        document = self.document(task, Part.SCRATCHPAD, session)
+        return document.text.rstrip("\n") if document else None
+
+    def scratchpad_history(self, task: str, *, session: str | None = None) -> list[Version]:
+        """Earlier texts of the scratchpad, oldest first; they stand even where it was removed itself."""
+        record = self.find(task, session)
         begun = Part.SCRATCHPAD in record.files
-        return markdown.versions(self.checked_path(record, Part.SCRATCHPAD)) if begun else []
+        return documents.versions(self.checked_path(record, Part.SCRATCHPAD)) if begun else []
+
+    def get_plan(self, task: str, *, session: str | None = None) -> str | None:
+        """The plan as it was written, without its amendments."""
+        return next((entry.text for entry in self.entries(task, Part.PLAN, session)), None)
+
+    def get_progress(self, task: str, *, session: str | None = None) -> list[Entry]:
+        """All entries of the record, in order."""
+        return self.entries(task, Part.PROGRESS, session)
 
     # --- plans and past entries that were changed after they were written
 
@@ -187,7 +217,7 @@ class TaskBook:
 
     def problems(self) -> list[Problem]:
         """Problems of all tasks; a document unchanged since it was last found whole is not read again."""
-        cached = markdown.read_json(self.storage.folder / _CACHE)
+        cached = documents.read_json(self.storage.folder / _CACHE)
         whole: dict[str, list[int]] = {}
         problems: list[Problem] = []
         every = ((record, part) for record in self._records() for part in _SEALED if part in record.files)
@@ -205,7 +235,7 @@ class TaskBook:
         if whole != cached:
             with contextlib.suppress(OSError, MemoryFault):  # a cache: the next status reads more
                 target = self.storage.inside(self.storage.ensure() / _CACHE)
-                markdown.write(target, json.dumps(whole).encode())
+                documents.write(target, json.dumps(whole).encode())
         return problems
 
     def _problems(self, record: TaskRecord, part: Part) -> list[Problem]:
@@ -219,7 +249,7 @@ class TaskBook:
                 with self.lock(record):  # an append under way is not a fault
                     wrong = _faults(path)
         except FileNotFoundError:
-            wrong = [f"the {part} was removed"] if chain.read_head(path) is not None else []
+            wrong = [f"the {part} was removed"] if documents.read_end(path) is not None else []
         except (OSError, MemoryFault) as fault:
             return [Problem(record.name, record.session_id, path, f"cannot be read: {fault}", tampered=False)]
         return [Problem(record.name, record.session_id, path, message) for message in wrong]
@@ -237,11 +267,11 @@ class TaskBook:
     def set_file_pattern(self, pattern: str) -> None:
         """Name new documents after a pattern of {task}, {session}, {timestamp} and {phase}."""
         config = {**self._config(), _PATTERN_KEY: _checked_pattern(pattern)}
-        content = markdown.encoded(json.dumps(config, indent=2) + "\n")
+        content = documents.encoded(json.dumps(config, indent=2) + "\n")
         self.storage.write(self.storage.ensure() / "config.json", content)
 
     def _config(self) -> dict[str, object]:
-        return markdown.read_json(self.storage.folder / "config.json")
+        return documents.read_json(self.storage.folder / "config.json")
 
 
 def _lock_name(record: TaskRecord) -> str:
@@ -249,9 +279,8 @@ def _lock_name(record: TaskRecord) -> str:
 
 
 def _faults(path: Path) -> list[str]:
-    end = chain.read_head(path)  # first: a record may grow, but never shrink, meanwhile
-    document = markdown.read(path)
-    return chain.faults(document.head, document.body, end)
+    end = documents.read_end(path)  # first: a record may grow, but never shrink, meanwhile
+    return documents.read(path).faults(end)
 
 
 def _listing(folder: Path) -> dict[str, os.stat_result]:

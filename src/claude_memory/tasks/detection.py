@@ -55,7 +55,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class ManifestFacts:
     """What one manifest declares; `text` of one that nobody parses here."""
 
     name: str = ""
@@ -77,7 +77,7 @@ class Ecosystem:
 
     folder: str
     rules: Mapping[str, Any]
-    manifests: Mapping[str, Manifest]
+    manifests: Mapping[str, ManifestFacts]
     manager: str
 
     def needs(self, name: str) -> bool:
@@ -278,7 +278,7 @@ def _services(text: str) -> list[str]:
 # --- the manifests that are parsed
 
 
-def read(name: str, text: str) -> Manifest:
+def read(name: str, text: str) -> ManifestFacts:
     """A manifest by the name of its file; a broken one says nothing."""
     parser = {
         "pyproject.toml": _pyproject,
@@ -289,12 +289,12 @@ def read(name: str, text: str) -> Manifest:
         "go.mod": _go_mod,
     }
     try:
-        return parser[name](text) if name in parser else Manifest(text=text)
+        return parser[name](text) if name in parser else ManifestFacts(text=text)
     except (ValueError, TypeError, AttributeError, RecursionError):
-        return Manifest()
+        return ManifestFacts()
 
 
-def _pyproject(text: str) -> Manifest:
+def _pyproject(text: str) -> ManifestFacts:
     data = tomllib.loads(text)
     project, tool = data.get("project", {}), data.get("tool", {})
     poetry = tool.get("poetry", {})
@@ -308,7 +308,7 @@ def _pyproject(text: str) -> Manifest:
         needs += [*table.get("dependencies", {}), *table.get("dev-dependencies", {})]
     names = [re.match(r"\s*([A-Za-z0-9][\w.-]*)", need) for need in needs if isinstance(need, str)]
     scripts = {**project.get("scripts", {}), **poetry.get("scripts", {})}
-    return Manifest(
+    return ManifestFacts(
         str(project.get("name") or poetry.get("name") or ""),
         frozenset(re.sub(r"[_.]+", "-", name[1]).lower() for name in names if name),
         entry_points=tuple(f"{name} ({target})" for name, target in scripts.items()),
@@ -316,12 +316,12 @@ def _pyproject(text: str) -> Manifest:
     )
 
 
-def _package_json(text: str) -> Manifest:
+def _package_json(text: str) -> ManifestFacts:
     data = json.loads(text)
     keys = ("dependencies", "devDependencies", "peerDependencies", "require", "require-dev", "imports")
     programs = data.get("bin", {})
     entry = [data.get("main"), *([programs] if isinstance(programs, str) else programs.values())]
-    return Manifest(
+    return ManifestFacts(
         str(data.get("name") or ""),
         frozenset(name for key in keys for name in data.get(key, {}) if isinstance(name, str)),
         tuple(data.get("scripts") or data.get("tasks") or ()),
@@ -330,12 +330,12 @@ def _package_json(text: str) -> Manifest:
     )
 
 
-def _cargo(text: str) -> Manifest:
+def _cargo(text: str) -> ManifestFacts:
     data = tomllib.loads(text)
     keys = ("dependencies", "dev-dependencies", "build-dependencies")
     tables = [data, data.get("workspace", {})]
     programs = [program.get("path") for program in data.get("bin", [])]
-    return Manifest(
+    return ManifestFacts(
         str(data.get("package", {}).get("name") or ""),
         frozenset(name for table in tables for key in keys for name in table.get(key, {})),
         entry_points=tuple(path for path in programs if isinstance(path, str)),
@@ -343,11 +343,11 @@ def _cargo(text: str) -> Manifest:
     )
 
 
-def _go_mod(text: str) -> Manifest:
+def _go_mod(text: str) -> ManifestFacts:
     module = re.search(r"(?m)^module\s+(\S+)", text)
     needs = re.findall(r"(?m)^(?:require\s+|\s+)([\w.-]+\.[\w.-]+/\S+)\s+v\S+(?!.*// indirect)", text)
     names = [re.sub(r"/v\d+$", "", name) for name in (module[1] if module else "", *needs)]
-    return Manifest(names[0].rpartition("/")[2], frozenset(names[1:]))
+    return ManifestFacts(names[0].rpartition("/")[2], frozenset(names[1:]))
 
 
 def _join(folder: str, name: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from claude_memory.errors import InvalidInput
 from claude_memory.redact import kept_document
-from claude_memory.tasks import markdown
+from claude_memory.tasks import documents
 from claude_memory.tasks.detection import Facts, detect
 from claude_memory.tasks.storage import Storage
 
@@ -83,15 +83,15 @@ class ContextKeeper:
         with self.storage.lock("project-context.lock"):
             wanted = {**self._document()[1], **changes}
             custom = {str(key): value for key, value in wanted.items() if value is not None}
-            now = markdown.stamp(datetime.now(UTC))
+            now = documents.stamp(datetime.now(UTC))
             context = ProjectContext(facts, custom, str(self.storage.root), now)
             content = json.dumps(kept_document(context.as_json()), ensure_ascii=False, indent=2) + "\n"
-            self.storage.write(self.storage.folder / _FILE, markdown.encoded(content))
+            self.storage.write(self.storage.folder / _FILE, documents.encoded(content))
         return context
 
     def _document(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The file, and the entries of one's own in it."""
-        document = markdown.read_json(self.storage.folder / _FILE)
+        document = documents.read_json(self.storage.folder / _FILE)
         custom = document.get("custom")
         return document, custom if isinstance(custom, dict) else {}
 

@@ -1,7 +1,7 @@
-"""Sessions: where each one's files stand, which one is current, and the index in `session.json`.
+"""Sessions: where each one's files stand, which one is current, the index in `session.json`, and archives.
 
 The index names a session's tasks and their files; a file it does not know is read once for its
-front matter, so a lost index rebuilds itself.
+front matter, so a lost index rebuilds itself. Old sessions leave the folder for an archive beside it.
 """
 
 from __future__ import annotations
@@ -11,21 +11,30 @@ import os
 import secrets
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
-from datetime import UTC, datetime
-from pathlib import Path
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from claude_memory.errors import Conflict, InvalidInput, NotFound
-from claude_memory.platform import files
+from claude_memory.platform import files, locks
 from claude_memory.redact import kept
-from claude_memory.tasks import markdown, names
+from claude_memory.tasks import documents, names
 from claude_memory.tasks.model import Part, Session, TaskRecord
-from claude_memory.tasks.storage import Storage, storage_for
+from claude_memory.tasks.storage import Storage, held, storage_for
 from claude_memory.text.quotation import meant
 
 ENVIRONMENT = ("CLAUDE_MEMORY_SESSION", "CLAUDE_SESSION_ID")
 _DEFAULT = "current-session"
+
+
+@dataclass(frozen=True, slots=True)
+class Cleanup:
+    """What is to be cleaned, or was."""
+
+    sessions: tuple[Session, ...]
+    lock_files: tuple[Path, ...]
+    archives: tuple[Path, ...] = ()
 
 
 class SessionManager:
@@ -56,7 +65,7 @@ class SessionManager:
     def pieces(self, session_id: str | None = None) -> list[Session]:
         """Sessions as folders hold them: one that began before `init` may stand in two places."""
         wanted = self.get_session(session_id).session_id if session_id is not None else None
-        listed = [entry for place in self.storage.folders for entry in markdown.listing(place / "sessions")]
+        listed = [entry for place in self.storage.folders for entry in documents.listing(place / "sessions")]
         found = [self.read(Path(entry.path)) for entry in listed if entry.is_dir(follow_symlinks=False)]
         kept = [piece for piece in found if wanted in (None, piece.session_id)]
         return sorted(kept, key=lambda session: session.created_at, reverse=True)
@@ -100,7 +109,7 @@ class SessionManager:
                 return self.get_session(chosen).session_id
             except NotFound:
                 return chosen
-        named = (markdown.read_if_there(self.storage.folder / _DEFAULT) or b"").decode("utf-8", "replace")
+        named = (documents.read_if_there(self.storage.folder / _DEFAULT) or b"").decode("utf-8", "replace")
         try:
             if named.strip() and self._folder(named.strip()) is not None:
                 return named.strip()
@@ -130,7 +139,7 @@ class SessionManager:
     def switch_to_session(self, session_id: str, *, create: bool = True) -> Session:
         """Make a session the project's default; an unknown id begins one unless told otherwise."""
         session = self.named(session_id) if create else self.get_session(session_id)
-        self.storage.write(self.storage.ensure() / _DEFAULT, markdown.encoded(session.session_id + "\n"))
+        self.storage.write(self.storage.ensure() / _DEFAULT, documents.encoded(session.session_id + "\n"))
         self._chosen = session.session_id
         return session
 
@@ -153,6 +162,48 @@ class SessionManager:
         options = (folder / "sessions" / name for folder in self.storage.folders)
         return next((self.storage.inside(path) for path in options if path.is_dir()), None)
 
+    # --- old sessions leave the folder for an archive; lock files nobody holds are removed
+
+    def plan_cleanup(self, days: int, *, now: datetime) -> Cleanup:
+        """What `clean_up` would do: sessions untouched for that long, but never the current one."""
+        if days < 0:
+            raise InvalidInput("--days cannot be negative")
+        current, before = self.current_id(), now - timedelta(days=days)
+        present = self.pieces()
+        old = tuple(
+            session for session in present if session.session_id != current and _last_change(session) < before
+        )
+        gone = {session.session_id for session in old}
+        stale = [
+            Path(entry.path)
+            for session in present
+            if session.session_id not in gone
+            for entry in documents.listing(session.folder / ".locks")
+            if entry.stat(follow_symlinks=False).st_mtime < before.timestamp()
+        ]
+        return Cleanup(old, tuple(stale))
+
+    def clean_up(self, planned: Cleanup, *, now: datetime) -> Cleanup:
+        """Archive the sessions, then remove them; remove the lock files that are free."""
+        dropped = tuple(path for path in planned.lock_files if locks.drop_if_free(path))
+        archives = tuple(_archived(self.storage, session, now) for session in planned.sessions)
+        return Cleanup(planned.sessions, dropped, archives)
+
+    def restore_session(self, named: str) -> Session:
+        """Bring an archived session back to where it stood; its archive goes once all of it is there."""
+        storage = self.storage
+        archives = [path for folder in storage.folders for path in (folder / "archive").glob("*.zip")]
+        known = {path.stem: storage.inside(path) for path in archives}
+        missing = f"archived session {named!r}; archived: {', '.join(sorted(known)) or 'none'}"
+        path = known[meant(named, list(known), missing)]
+        target = _unpacked(storage, path)
+        if storage.is_copied(path):  # else the archive came with a clone, and so did what is in it
+            for inner in sorted(target.rglob("*.*")):
+                storage.copy(inner)
+        storage.forget(path)
+        path.unlink()
+        return self.get_session(target.name)
+
 
 def read_session(storage: Storage, folder: Path) -> Session:
     """A session from its index; files the index does not know are taken up from their front matter."""
@@ -165,7 +216,7 @@ def read_session(storage: Storage, folder: Path) -> Session:
             part, name = Part(head.get("phase", "")), names.checked(head.get("task", ""))
         except (ValueError, InvalidInput):
             continue
-        created = markdown.moment(head.get("created")) or session.created_at
+        created = documents.moment(head.get("created")) or session.created_at
         stem = path.name.split(f"-{session.short_id}-")[0].removesuffix(".md")
         fresh = TaskRecord(name, stem, created, head.get("by", ""), session.session_id, folder)
         record = tasks.get(name, fresh)
@@ -188,12 +239,12 @@ def _write(storage: Storage, session: Session) -> None:
     content = {
         "session_id": session.session_id,
         "name": session.name,
-        "created": markdown.stamp(session.created_at),
+        "created": documents.stamp(session.created_at),
         "by": session.by,
         "tasks": {
             record.name: {
                 "stem": record.stem,
-                "created": markdown.stamp(record.created_at),
+                "created": documents.stamp(record.created_at),
                 "by": record.by,
                 "files": record.files,
             }
@@ -201,17 +252,17 @@ def _write(storage: Storage, session: Session) -> None:
         },
     }
     raw = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
-    storage.write(session.folder / "session.json", markdown.encoded(raw))
+    storage.write(session.folder / "session.json", documents.encoded(raw))
 
 
 def _from_index(folder: Path) -> Session:
     born = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
     try:
-        content = markdown.read_json(folder / "session.json")
+        content = documents.read_json(folder / "session.json")
         session_id = names.checked(str(content["session_id"]), "session")
         if names.folder_name(session_id) != folder.name:  # an index that claims another session's place
             raise ValueError
-        created = markdown.moment(content["created"]) or born
+        created = documents.moment(content["created"]) or born
         bare = Session(session_id, str(content["name"]), created, str(content["by"]), folder)
         tasks = {name: _record(name, value, bare) for name, value in content["tasks"].items()}
         return replace(bare, tasks=tasks)
@@ -225,16 +276,86 @@ def _record(name: str, value: Any, session: Session) -> TaskRecord:
     paths = {Part(part): str(file) for part, file in value["files"].items()}
     if any(Path(file).name != file or file in (".", "..") for file in paths.values()):
         raise ValueError("a file name must not be a path")
-    created = markdown.moment(value["created"]) or session.created_at
+    created = documents.moment(value["created"]) or session.created_at
     by = str(value["by"])
     return TaskRecord(name, str(value["stem"]), created, by, session.session_id, session.folder, paths)
 
 
 def _documents(folder: Path, known: Collection[str] = ()) -> Iterator[tuple[Path, Mapping[str, str]]]:
     """The task documents of a session that are not known yet, with their front matter."""
-    for entry in markdown.listing(folder / "tasks"):
+    for entry in documents.listing(folder / "tasks"):
         if entry.name.endswith(".md") and entry.name not in known and entry.is_file(follow_symlinks=False):
             try:
-                yield Path(entry.path), markdown.read_head(Path(entry.path))
+                yield Path(entry.path), documents.read(Path(entry.path), 8192).fields
             except FileNotFoundError:
                 continue
+
+
+# --- archives
+
+
+def _last_change(session: Session) -> datetime:
+    """When a session's documents were last written."""
+    entries = [*documents.listing(session.folder), *documents.listing(session.folder / "tasks")]
+    written = (e.stat(follow_symlinks=False).st_mtime for e in entries if e.is_file(follow_symlinks=False))
+    return datetime.fromtimestamp(max(session.created_at.timestamp(), *written), UTC)
+
+
+def _archived(storage: Storage, session: Session, now: datetime) -> Path:
+    import shutil
+    import zipfile
+
+    archive = files.private_folder(storage.inside(session.folder.parent.parent / "archive"))
+    moved = archive / f"{session.folder.name}-{now:%Y%m%dT%H%M%S}"
+    # Moved first: from here on nobody can begin to write to it, and whoever was at it is waited for.
+    session.folder.rename(moved)
+    for lock in documents.listing(moved / ".locks"):
+        with held(Path(lock.path)):
+            pass
+    present = [path for path in sorted(moved.rglob("*")) if path.is_file() and not path.is_symlink()]
+    temporary, target = moved.with_name(f".{moved.name}.tmp"), moved.with_name(f"{moved.name}.zip")
+    with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive_file:
+        for path in present:
+            if ".locks" not in path.parts:
+                archive_file.write(path, session.folder.name / path.relative_to(moved))
+    os.replace(temporary, target)  # The archive is whole before anything is removed.
+    files.sync_folder(archive)
+    storage.copy(target)
+    storage.forget(session.folder)
+    for path in present:
+        path.chmod(files.FILE_MODE)  # plans are read-only, which stops some systems
+    shutil.rmtree(moved)
+    return target
+
+
+def _unpacked(storage: Storage, path: Path) -> Path:
+    """The folder of an archived session, whole from the first moment anybody sees it."""
+    import shutil
+    import zipfile
+
+    folder = path.parent.parent / "sessions"
+    try:
+        archive = zipfile.ZipFile(path)
+    except (OSError, zipfile.BadZipFile) as fault:
+        raise InvalidInput(f"cannot read the archive {path}: {fault}") from None
+    with archive:
+        wanted = {
+            item: PurePosixPath(item.filename).parts for item in archive.infolist() if not item.is_dir()
+        }
+        safe = all(
+            len(parts) > 1 and not {"..", "/"} & set(parts) and not {"\\", ":"} & set(item.filename)
+            for item, parts in wanted.items()
+        )
+        if len({parts[0] for parts in wanted.values() if parts}) != 1 or not safe:
+            raise InvalidInput(f"{path} is no archive of a session")
+        [name] = {parts[0] for parts in wanted.values()}
+        target = storage.inside(folder / name)
+        if target.exists():
+            raise Conflict(f"{target} stands there already: rename it, or archive it first")
+        half = files.private_folder(folder) / f".{name}.tmp"
+        shutil.rmtree(half, ignore_errors=True)
+        for item, parts in wanted.items():
+            inner = half.joinpath(*parts[1:])
+            documents.write(inner, archive.read(item), mode=storage.mode_of(inner))
+    half.rename(target)
+    return target

@@ -19,7 +19,7 @@ from claude_memory import settings
 from claude_memory.errors import InvalidInput, StoreFault
 from claude_memory.platform import files, locks, project
 from claude_memory.platform.project import FOLDER, prepare, stays_inside
-from claude_memory.tasks import chain, markdown
+from claude_memory.tasks import documents
 
 WAIT_SECONDS = 30.0
 _ROOT = ".root"  # in a copy: whose it is, so that it can be told when that is gone
@@ -75,7 +75,7 @@ class Storage:
 
     def write(self, path: Path, content: bytes) -> None:
         """Replace a file as a whole, and its copy."""
-        markdown.write(self.inside(path), content)
+        documents.write(self.inside(path), content)
         self.copy(path)
 
     def copy(self, path: Path) -> None:
@@ -144,7 +144,7 @@ class Storage:
                 target = own / path
                 if not stays_inside(target.parent, own):
                     raise InvalidInput(f"{target.parent} leads outside the task folder; remove the link")
-                markdown.write(target, (copied / path).read_bytes(), mode=self.mode_of(target))
+                documents.write(target, (copied / path).read_bytes(), mode=self.mode_of(target))
                 restored.append(target)
         for target in restored:
             self.copy(target)
@@ -187,12 +187,7 @@ def digest(text: str) -> str:
 
 def _digests(path: Path) -> frozenset[str]:
     """Every text of a document: the whole of it, and each of its entries."""
-    document = markdown.read(path)
-    sealed, loose = chain.entries(document.body)
-    texts = [document.text, *(item.entry.text for item in sealed)]
-    if loose:
-        texts.append(chain.Sealed(0, "", loose).entry.text)
-    return frozenset(map(digest, texts))
+    return frozenset(map(digest, documents.read(path).texts))
 
 
 def _gone(copied: Path, own: Path) -> list[Path]:

@@ -16,10 +16,9 @@ from typing import Any
 from claude_memory.errors import InvalidInput, MemoryFault
 from claude_memory.model import Kind, NewMemory, Trust
 from claude_memory.tasks.book import TaskBook
-from claude_memory.tasks.markdown import stamp
+from claude_memory.tasks.documents import stamp
 from claude_memory.tasks.model import Entry, Part, Phase, TaskFile, TaskSummary
 from claude_memory.tasks.names import is_person
-from claude_memory.tasks.session_files import SessionManager
 from claude_memory.tasks.storage import Storage, digest
 from claude_memory.text.quotation import named
 
@@ -55,7 +54,7 @@ def section_of(
     book: TaskBook, facts: Sequence[str] = (), *, max_tokens: int = DEFAULT_TOKENS, commands: bool = True
 ) -> str:
     """The tasks of a project that were last worked on, whichever session they are of. Writes nothing."""
-    latest, current = book.summaries()[:_MOST_TASKS], book.sessions.current_id()
+    latest, current = book.summaries()[:_MOST_TASKS], book.session_manager.current_id()
     return section(current, book.storage.folder, latest, facts, max_tokens=max_tokens, commands=commands)
 
 
@@ -95,11 +94,6 @@ def _state(task: TaskSummary, session: str | None) -> str:
     return f"- {named(task.name, _NAME)}: {_STATES[task.current_phase]}{unplanned}{whose}"
 
 
-def book_of(storage: Storage, session: str | None = None) -> TaskBook:
-    """The tasks in a storage, for whoever only reads them."""
-    return TaskBook(storage, SessionManager(storage=storage, session=session))
-
-
 def _size(lines: Iterable[str]) -> int:
     return sum(len(line) + 1 for line in lines)
 
@@ -130,10 +124,10 @@ def _collected(book: TaskBook, task: str, session: str | None = None) -> dict[st
         "created": stamp(summary.created_at),
         "updated": stamp(summary.updated_at),
         "files": [{"phase": file.part.value, "path": str(file.path)} for file in summary.files],
-        "scratchpad": book.text(task, Part.SCRATCHPAD, owner),
+        "scratchpad": book.get_scratchpad(task, session=owner),
         "scratchpad_versions": [
             {"number": version.number, "saved": stamp(version.saved_at), "by": version.by}
-            for version in book.history(task, owner)
+            for version in book.scratchpad_history(task, session=owner)
         ],
         "plan": plan[0].text if plan else None,
         "amendments": [_entry(entry) for entry in plan[1:]],
@@ -188,7 +182,7 @@ def _parts(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def texts(storage: Storage, *, since: datetime | None = None) -> Iterator[NewMemory]:
     """Every text of every task, as a memory; with `since`, only those of files changed after it."""
-    book = book_of(storage)
+    book = TaskBook(storage)
     for task in book.summaries():
         for file in task.files:
             if since is None or file.updated_at > since:

@@ -196,7 +196,7 @@ def cleanup(
 ) -> Result:
     """Archive old sessions and remove idle lock files; the current session stays."""
     tasks, now = memory.tasks, datetime.now(UTC)
-    done = tasks.plan_cleanup(days, now=now)
+    done = tasks.session_manager.plan_cleanup(days, now=now)
     count = output.counted(len(done.sessions), "session")
     if not dry_run:
         if done.sessions:
@@ -206,7 +206,7 @@ def cleanup(
                 unasked=f"{count} would be archived: repeat it with --yes, or see which with --dry-run",
                 refused="nothing archived",
             )
-        done = tasks.clean_up(done, now=now)
+        done = tasks.session_manager.clean_up(done, now=now)
     ids = [session.session_id for session in done.sessions]
     verb = "would archive" if dry_run else "archived"
     lines = [[(f"{verb} session {id_}", "")] for id_ in ids]
@@ -294,7 +294,7 @@ def session_restore(
 ) -> Result:
     """Bring back a session that `cleanup` archived."""
     tasks = memory.tasks
-    return _session(tasks.restore_session(session_id), tasks.session_manager.current_id())
+    return _session(tasks.session_manager.restore_session(session_id), tasks.session_manager.current_id())
 
 
 def _warn_of_environment(tied: str | None, chosen: str) -> None:

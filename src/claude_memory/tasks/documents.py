@@ -1,0 +1,334 @@
+"""Task documents on disk: markdown with a small front matter, sealed entries, and earlier texts.
+
+Each entry of a plan or a record ends in a comment whose hash covers it and the one before: a change, a
+removal or an insertion breaks the chain from there on, and a cut at the end is found by the end kept beside
+the file. Which file belongs to which task is the book's business.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from claude_memory.errors import NotFound
+from claude_memory.platform import files
+from claude_memory.tasks.model import Entry, Version
+from claude_memory.text import markdown
+
+WRITABLE = files.FILE_MODE
+UNSEALED = "unsealed"  # text found without a seal: a write a crash cut short, or an edit by hand
+_FENCE = b"---\n"
+_PLAIN = re.compile(r"[A-Za-z0-9][\w.:@+/-]*")
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_SEAL = re.compile(rb"^<!-- entry (\d+) ([0-9a-f]{16}) -->\n", re.MULTILINE)
+_LOOKALIKE = re.compile(r"^(&(?:amp;)*lt;|<)(!-- entry \d)", re.MULTILINE)
+_ESCAPED = re.compile(r"^&((?:amp;)*)lt;(!-- entry \d)", re.MULTILINE)
+_HEADING = re.compile(r"^## (\d{4}-\d\d-\d\dT[\d:.]+Z) · ([^\n]*?)(?: \[([^\]\n]*)\])?$")
+_TICK = timedelta(microseconds=1)
+
+
+# --- a document taken apart
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """One entry with its seal."""
+
+    number: int
+    seal: str
+    chunk: bytes
+
+    @property
+    def entry(self) -> Entry:
+        """What was written."""
+        text = self.chunk.decode("utf-8", "replace").strip("\n")
+        heading, _, rest = text.partition("\n")
+        match = _HEADING.match(heading)
+        text = rest.strip("\n") if match else text
+        text = _ESCAPED.sub(lambda m: ("&" + m[1][4:] + "lt;" if m[1] else "<") + m[2], text)
+        if match is None:
+            return Entry(self.number, text, marks=(UNSEALED,))
+        marks = tuple(mark.strip() for mark in (match[3] or "").split(";") if mark.strip())
+        return Entry(self.number, text, moment(match[1]), match[2], marks)
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """Where the next entry goes on: number and seal of the last one, its time, and what follows it."""
+
+    number: int
+    seal: str
+    time: datetime | None = None
+    rest: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file taken apart: `head` is the front matter's bytes, fences included."""
+
+    fields: Mapping[str, str]
+    head: bytes
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        """The body as a person wrote it."""
+        return self.body.decode("utf-8", "replace").lstrip("\n")
+
+    @property
+    def sealed(self) -> list[Sealed]:
+        """Every sealed entry."""
+        chunks = _SEAL.split(self.body)
+        triples = zip(chunks[1::3], chunks[2::3], chunks[0::3], strict=False)
+        return [Sealed(int(number), seal.decode(), chunk) for number, seal, chunk in triples]
+
+    @property
+    def tail(self) -> Tail:
+        """The end of the chain as it stands in the file; the front matter is covered too."""
+        sealed, rest = self.sealed, _SEAL.split(self.body)[-1]
+        if not sealed:
+            return Tail(0, _hash(b"", self.head), rest=rest)
+        return Tail(sealed[-1].number, sealed[-1].seal, sealed[-1].entry.time, rest)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """What was written, in order."""
+        return [item.entry for item in self.sealed]
+
+    @property
+    def texts(self) -> list[str]:
+        """Every text in it: the whole, each entry, and what stands after the last seal."""
+        loose = Sealed(0, "", self.tail.rest).entry.text
+        return [self.text, *(entry.text for entry in self.entries), *([loose] if loose else [])]
+
+    def faults(self, end: tuple[int, str] | None) -> list[str]:
+        """What is wrong with the chain, in words; `end` is what was kept beside the file."""
+        sealed, wrong = self.sealed, []
+        seal = _hash(b"", self.head)
+        for place, item in enumerate(sealed, 1):
+            if item.number != place:
+                wrong.append(f"entry {place} is missing or out of place")
+                break
+            if item.seal != _hash(seal.encode(), item.chunk):
+                where = "front matter or entry 1" if place == 1 else f"entry {place}"
+                wrong.append(f"{where} of {len(sealed)} was changed after it was written")
+                break
+            seal = item.seal
+            if place > 1 and UNSEALED in item.entry.marks:
+                wrong.append(f"entry {place} was cut short by a crash or added by hand")
+        else:
+            if end and end[0] > len(sealed):
+                wrong.append(f"{end[0] - len(sealed)} of {end[0]} entries are missing from the end")
+            elif end and [item.seal for item in sealed[end[0] - 1 : end[0]]] != [end[1]]:
+                wrong.append("it was replaced by a record with other content")
+        if self.tail.rest.strip(b"\n"):
+            wrong.append(f"text after entry {len(sealed)} was not written by claude-memory")
+        return wrong
+
+
+def parse(content: bytes) -> Document:
+    """Take a document apart; one without front matter is all body."""
+    content = content.replace(b"\r\n", b"\n") if content.startswith(b"---\r\n") else content
+    end = content.find(b"\n" + _FENCE, len(_FENCE) - 1) if content.startswith(_FENCE) else -1
+    if end < 0:
+        return Document({}, b"", content)
+    head = content[: end + 1 + len(_FENCE)]
+    meta = markdown.front_matter(head.decode("utf-8", "replace").splitlines()[1:-1])
+    return Document({key: markdown.first(meta, key) for key in meta}, head, content[len(head) :])
+
+
+def front_matter(fields: Mapping[str, str]) -> bytes:
+    """The head of a document; values that YAML could misread are quoted."""
+    lines = [f"{key}: {_value(value)}" for key, value in fields.items()]
+    return _FENCE + encoded("\n".join(lines)) + b"\n" + _FENCE
+
+
+def _value(value: str) -> str:
+    plain = _PLAIN.fullmatch(value) and value.lower() not in ("true", "false", "null", "yes", "no")
+    return value if plain and not value.endswith(":") else json.dumps(value, ensure_ascii=False)
+
+
+def continued(
+    tail: Tail, text: str, *, now: datetime | None, by: str = "", marks: Sequence[str] = ()
+) -> tuple[bytes, Tail]:
+    """The bytes to append for a new entry, and the chain's new end. Loose text is sealed first."""
+    before = b""
+    if tail.rest.strip():
+        # The loose text is on the disk already: only its seal is added, and nothing is ever removed.
+        before, tail = _sealed(tail, b"" if tail.rest.endswith(b"\n") else b"\n", tail.time)
+    if now is not None and tail.time is not None and now <= tail.time:
+        now = tail.time + _TICK  # the record is ordered by time even if the clock steps back
+    shown = f" [{'; '.join(marks)}]" if marks else ""
+    heading = f"## {stamp(now)} · {by}{shown}\n\n" if now is not None else ""
+    text = _LOOKALIKE.sub(lambda m: ("&lt;" if m[1] == "<" else "&amp;" + m[1][1:]) + m[2], text.strip("\n"))
+    sealed, end = _sealed(tail, encoded(f"\n{heading}{text}\n\n"), now)
+    return before + sealed, end
+
+
+def _sealed(tail: Tail, chunk: bytes, time: datetime | None) -> tuple[bytes, Tail]:
+    number = tail.number + 1
+    seal = _hash(tail.seal.encode(), tail.rest + chunk)
+    return chunk + f"<!-- entry {number} {seal} -->\n".encode(), Tail(number, seal, time)
+
+
+def _hash(before: bytes, chunk: bytes) -> str:
+    return hashlib.sha256(before + b"\0" + chunk).hexdigest()[:16]
+
+
+def encoded(text: str) -> bytes:
+    """UTF-8; what cannot be encoded becomes a visible mark instead of an error."""
+    return text.encode("utf-8", "backslashreplace")
+
+
+def stamp(moment: datetime) -> str:
+    """A time as documents carry it."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def moment(text: str | None) -> datetime | None:
+    """A time read back; None when it is none."""
+    try:
+        found = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+# --- files
+
+
+def read(path: Path, size: int = -1) -> Document:
+    """Read a document, or its beginning; a link in its place is an error, not a detour."""
+    return parse(_read_bytes(path, size))
+
+
+def _read_bytes(path: Path, size: int = -1) -> bytes:
+    with os.fdopen(os.open(path, os.O_RDONLY | _NO_FOLLOW), "rb") as handle:
+        return handle.read(size)
+
+
+def read_if_there(path: Path) -> bytes | None:
+    """The file's content; None when there is none, or a link. Any other failure is one: a file that
+    cannot be read now must not be taken for lost."""
+    try:
+        return _read_bytes(path)
+    except OSError as fault:
+        if fault.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return None
+        raise
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object of ours; an empty one when there is none, or it is broken."""
+    try:
+        found = json.loads(read_if_there(path) or b"")
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def listing(folder: Path) -> list[os.DirEntry[str]]:
+    """What a folder holds, by name; nothing where there is none."""
+    try:
+        return sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def write(path: Path, content: bytes, *, mode: int = WRITABLE) -> None:
+    """Replace a document as a whole."""
+    files.private_folder(path.parent)
+    files.write_atomically(path, content, mode=mode)
+
+
+def append(path: Path, content: bytes, tail: Tail) -> None:
+    """Add sealed bytes to the end in one write; `make_durable` brings them to the disk."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | _NO_FOLLOW), "wb", buffering=0) as handle:
+        view = memoryview(content)
+        while view:  # the system may take less than it is offered
+            view = view[handle.write(view) :]
+    write_end(path, tail)
+
+
+def make_durable(path: Path) -> None:
+    """Return only when everything written to the file so far is on the disk."""
+    with os.fdopen(os.open(path, os.O_RDWR | _NO_FOLLOW), "r+b", buffering=0) as handle:
+        files.sync_file(handle)
+
+
+def read_end(document: Path) -> tuple[int, str] | None:
+    """The number and seal last written to a document, if known."""
+    try:
+        number, seal = _end_path(document).read_text("ascii").split()
+        return int(number), seal
+    except (OSError, ValueError):
+        return None
+
+
+def write_end(document: Path, tail: Tail) -> None:
+    """Remember a chain's end. One short write in place: behind after a crash, but never torn."""
+    path = _end_path(document)
+    files.private_folder(path.parent)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | _NO_FOLLOW, 0o600), "wb") as handle:
+        handle.write(f"{tail.number:>15} {tail.seal}\n".encode("ascii"))
+
+
+def _end_path(document: Path) -> Path:
+    return document.parent / ".heads" / document.name.removesuffix(".md")
+
+
+# --- earlier texts of a scratchpad: every save keeps the one before, numbered, and nothing is dropped
+
+
+def history_of(scratchpad: Path) -> Path:
+    """Where the earlier texts of a scratchpad stand."""
+    return scratchpad.parent / ".history" / scratchpad.name.removesuffix(".md")
+
+
+def keep_version(scratchpad: Path) -> Path:
+    """Copy the present text to the history, under the next number."""
+    content = _read_bytes(scratchpad)
+    last = (_numbers(scratchpad) or [0])[-1]
+    if last and _read_bytes(_version(scratchpad, last)) == content:
+        return _version(scratchpad, last)  # kept already by a save that failed after this
+    target = _version(scratchpad, last + 1)
+    write(target, content)
+    written = scratchpad.stat().st_mtime_ns
+    os.utime(target, ns=(written, written))  # a version is as old as its text
+    return target
+
+
+def versions(scratchpad: Path) -> list[Version]:
+    """All earlier texts, oldest first."""
+    found = []
+    for number in _numbers(scratchpad):
+        path = _version(scratchpad, number)
+        document, saved = read(path), datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        found.append(Version(number, saved, document.fields.get("by", ""), len(document.text), path))
+    return found
+
+
+def version_text(scratchpad: Path, number: int) -> str:
+    """One earlier text."""
+    try:
+        return read(_version(scratchpad, number)).text
+    except FileNotFoundError:
+        count = len(_numbers(scratchpad))
+        raise NotFound(f"{scratchpad.name} has no version {number}; it has {count}, see --history") from None
+
+
+def _version(scratchpad: Path, number: int) -> Path:
+    return history_of(scratchpad) / f"{number:04}.md"
+
+
+def _numbers(scratchpad: Path) -> list[int]:
+    names = [entry.name for entry in listing(history_of(scratchpad))]
+    return sorted(int(name[:-3]) for name in names if name.endswith(".md") and name[:-3].isdecimal())
