@@ -398,7 +398,9 @@ def memories(db: apsw.Connection) -> Iterator[dict[str, Any]]:
     cursor = db.execute(f"SELECT {columns} FROM memories m JOIN projects p ON p.number = m.project")
     for row in cursor:
         told = dict(zip([name for name, _ in cursor.get_description()], row, strict=True))
-        if json.loads(told["provenance"]).get("source") in DERIVED and told["status"] == "active":
+        told["provenance"] = json.loads(told["provenance"])
+        told["provenance"].get("places", []).sort(key=str)
+        if told["provenance"].get("source") in DERIVED and told["status"] == "active":
             told["clock"], told["home"] = 0, ""  # every home makes it itself, at its own time
         yield told
 
