@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from claude_memory import Memory, NewMemory, doctor
-from claude_memory.backup import automatic, home_state
+from claude_memory.backup import backups as automatic
+from claude_memory.backup import home_state
 from claude_memory.backup.backups import Backups
 from claude_memory.platform.locks import try_lock
 

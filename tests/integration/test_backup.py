@@ -22,8 +22,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from claude_memory.backup import archive, backup, mirror, swap, tarball
+from claude_memory.backup import archives, backup, mirror
 from claude_memory.backup import manifest as manifests
+from claude_memory.backup import restore as restoring
 from claude_memory.backup.backups import Backups
 from claude_memory.errors import (
     Conflict,
@@ -257,7 +258,7 @@ def test_a_backup_goes_through_a_pipe(home: Path, store: Store, tmp_path: Path) 
 def test_a_home_of_zeros_can_be_packed_and_read(
     home: Path, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (archive, backup, tarball):
+    for module in (archives, backup):
         monkeypatch.setattr(module, "RATIO_MATTERS_FROM", 1 << 20)
     fill(home, {"zeros": bytes(30 << 20)})
     for ending in backup.ENDINGS:
@@ -467,7 +468,7 @@ def test_no_flipped_or_missing_byte_goes_unnoticed_or_crashes(packed: Path, tmp_
         report = backup.verify(path)  # never raises
         if report.ok:  # a byte that no content depends on, such as a time in the directory
             again = tmp_path / "again"
-            archive.Archive(path).unpack(again)
+            archives.BackupFile(path).unpack(again)
             unpacked = {name: data for name, data in expected.items() if name != "manifest.json"}
             assert {name: (again / name).read_bytes() for name in unpacked} == unpacked
             shutil.rmtree(again)
@@ -646,9 +647,9 @@ def kill_points(home: Path, packed: Path, replace: bool) -> Iterator[tuple[int, 
     script = """
 import os, sys
 from pathlib import Path
-from claude_memory.backup import backup, swap
+from claude_memory.backup import backup, restore
 if sys.argv[5] == "two":
-    swap.exchange = lambda one, other: False
+    restore.exchange = lambda one, other: False
 left = int(sys.argv[1])
 def watch(event, arguments):
     global left
@@ -720,13 +721,11 @@ def test_a_failing_step_leaves_the_home_and_nothing_beside_it(
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    from claude_memory.backup import restore as restoring
-
     for place, name in [
-        (archive.Archive, "unpack"),
-        (archive, "sync_file"),
+        (archives.BackupFile, "unpack"),
+        (archives, "sync_file"),
         (restoring, "check_file"),
-        (swap, "exchange"),
+        (restoring, "exchange"),
         (restoring, "_aside"),
         (restoring, "sync_folder"),
     ]:
@@ -750,7 +749,7 @@ def test_when_the_second_rename_fails_the_first_is_undone(
             raise OSError(13, "Permission denied")
         return real(self, target)
 
-    monkeypatch.setattr(swap, "exchange", lambda one, other: False)
+    monkeypatch.setattr(restoring, "exchange", lambda one, other: False)
     monkeypatch.setattr(Path, "rename", rename)
     with pytest.raises(StoreFault, match="Permission denied"):
         backup.restore(packed, home, replace=True)
@@ -801,7 +800,7 @@ def test_it_works_without_what_only_posix_has(
 ) -> None:
 
     monkeypatch.delattr(os, hidden, raising=False)
-    monkeypatch.setattr(swap, "exchange", lambda one, other: False)
+    monkeypatch.setattr(restoring, "exchange", lambda one, other: False)
     made = backup.create(home, store, tmp_path / "made.zip")
     store.close()
     assert backup.verify(made).ok

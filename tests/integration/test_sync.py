@@ -137,7 +137,7 @@ def test_an_erased_sentence_leaves_the_feed_at_the_place(world: Path) -> None:
         memory.erase([erased])
     for name in "bab":
         exchanged(world, name, "../place")
-    from claude_memory.backup.tarball import zstd
+    from claude_memory.store.packing import zstd
 
     pieces = [zstd().decompress(path.read_bytes()) for path in (world / "place" / "feeds").iterdir()]
     assert pieces

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from claude_memory.backup import manifest
-from claude_memory.backup.manifest import Entry, Manifest, Skipped, belongs, decode, unfit
+from claude_memory.backup.manifest import BackupEntry, BackupManifest, Skipped, belongs, decode, unfit
 from claude_memory.errors import MemoryFault, StoreCorrupt
 
 PIECES = st.sampled_from(
@@ -68,9 +68,11 @@ def test_ordinary_names_are_accepted(name: str) -> None:
     assert unfit(name) is None
 
 
-def sample(*paths: str) -> Manifest:
-    entries = tuple(Entry(path, 1, "0" * 64, 0o600) for path in ("memory.db", *paths))
-    return Manifest(datetime(2026, 11, 15, tzinfo=UTC), "0.1.0", 1, entries, (Skipped("odd\\udcff", "why"),))
+def sample(*paths: str) -> BackupManifest:
+    entries = tuple(BackupEntry(path, 1, "0" * 64, 0o600) for path in ("memory.db", *paths))
+    return BackupManifest(
+        datetime(2026, 11, 15, tzinfo=UTC), "0.1.0", 1, entries, (Skipped("odd\\udcff", "why"),)
+    )
 
 
 def test_a_manifest_reads_back_as_it_was_written() -> None:

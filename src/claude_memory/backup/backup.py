@@ -22,14 +22,15 @@ from pathlib import Path
 from typing import BinaryIO
 
 from claude_memory import __version__
-from claude_memory.backup import foreign, home_state, mirror, tarball
+from claude_memory.backup import foreign, home_state, mirror
 from claude_memory.backup import restore as restoring
-from claude_memory.backup.archive import (
+from claude_memory.backup.archives import (
     CHUNK,
-    Archive,
+    BackupFile,
     BackupReport,
     BackupSource,
     damage_named,
+    write_tar,
 )
 from claude_memory.backup.manifest import (
     DATABASE,
@@ -37,8 +38,8 @@ from claude_memory.backup.manifest import (
     MAX_RATIO,
     NAME,
     RATIO_MATTERS_FROM,
-    Entry,
-    Manifest,
+    BackupEntry,
+    BackupManifest,
     Skipped,
     belongs,
     collision_key,
@@ -108,11 +109,11 @@ def create(
     return target
 
 
-def stream(home: Path, store: Store, sink: BinaryIO) -> Manifest:
+def stream(home: Path, store: Store, sink: BinaryIO) -> BackupManifest:
     """Write a backup as a `.tar.gz` to something that takes bytes, such as standard output."""
     try:
         with staged(home, store) as (manifest, staging):
-            tarball.write(manifest, staging, sink, ".tar.gz")
+            write_tar(manifest, staging, sink, ".tar.gz")
             sink.flush()
     except OSError as fault:
         raise StoreFault(f"cannot write the backup: {fault.strerror or fault}") from fault
@@ -120,7 +121,7 @@ def stream(home: Path, store: Store, sink: BinaryIO) -> Manifest:
 
 
 @contextlib.contextmanager
-def staged(home: Path, store: Store) -> Iterator[tuple[Manifest, Path]]:
+def staged(home: Path, store: Store) -> Iterator[tuple[BackupManifest, Path]]:
     """Copies of everything that lasts in a folder of ours, and the manifest that names them."""
     # Always in the home, where the sweep finds it: a copy of everything must not stay if we are killed.
     staging = private_folder(home / "cache") / f".backup.{secrets.token_hex(6)}.tmp"
@@ -134,7 +135,7 @@ def staged(home: Path, store: Store) -> Iterator[tuple[Manifest, Path]]:
         collected.add_staged(DATABASE)
         with mirror.locked(home):
             collected.take_all_but({"spool", DATABASE})
-        manifest = Manifest(
+        manifest = BackupManifest(
             created=datetime.now(UTC).replace(microsecond=0),
             package_version=__version__,
             schema=schema,
@@ -151,7 +152,7 @@ def restore(
     path: Path, home: Path, *, replace: bool = False, with_settings: foreign.Agreement = False
 ) -> BackupReport:
     """Put the backup in a file back; see `restore.restore`."""
-    return restoring.restore(Archive(path), home, replace=replace, with_settings=with_settings)
+    return restoring.restore(BackupFile(path), home, replace=replace, with_settings=with_settings)
 
 
 def verify(path: Path, home: Path | None = None) -> BackupReport:
@@ -160,7 +161,7 @@ def verify(path: Path, home: Path | None = None) -> BackupReport:
     With a home, the report also names what restoring would change there.
     """
     try:
-        return verified(Archive(path), home)
+        return verified(BackupFile(path), home)
     except NotFound:
         raise
     except MemoryFault as fault:
@@ -232,7 +233,7 @@ class _Collection:
     """Copies of a home's files in a staging folder, each with the checksum of the very bytes copied."""
 
     def __init__(self, home: Path, staging: Path) -> None:
-        self.files: list[Entry] = []
+        self.files: list[BackupEntry] = []
         self.skipped: list[Skipped] = []
         self._home = home
         self._staging = staging
@@ -270,7 +271,7 @@ class _Collection:
             digest = hashlib.file_digest(source, "sha256")
             size = source.tell()
         self._seen.add(collision_key(name))
-        self.files.append(Entry(name, size, digest.hexdigest(), FILE_MODE))
+        self.files.append(BackupEntry(name, size, digest.hexdigest(), FILE_MODE))
 
     def _take(self, name: str, path: Path) -> None:
         if not belongs(name):
@@ -309,7 +310,7 @@ class _Collection:
         if len(self.files) >= MAX_FILES:
             raise Conflict(f"the home holds more than {MAX_FILES} files; drain the spool first")
         self._seen.add(collision_key(name))
-        self.files.append(Entry(name, size, digest.hexdigest(), mode))
+        self.files.append(BackupEntry(name, size, digest.hexdigest(), mode))
 
     def _skip(self, name: str, reason: str) -> None:
         shown = name.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -334,7 +335,7 @@ def _open_regular(path: Path) -> int:
     return os.open(path, flags)
 
 
-def _pack(manifest: Manifest, staging: Path, packed: Path, target: Path, *, force: bool) -> None:
+def _pack(manifest: BackupManifest, staging: Path, packed: Path, target: Path, *, force: bool) -> None:
     """Write the staged files; the name appears only when everything is on the disk."""
     try:
         if target.name.endswith(".zip"):
@@ -344,7 +345,7 @@ def _pack(manifest: Manifest, staging: Path, packed: Path, target: Path, *, forc
                 _write_zip(manifest, staging, packed, zipfile.ZIP_STORED)
         else:
             with _new_file(packed) as handle:
-                tarball.write(manifest, staging, handle, next(e for e in ENDINGS if target.name.endswith(e)))
+                write_tar(manifest, staging, handle, next(e for e in ENDINGS if target.name.endswith(e)))
                 sync_file(handle)
         _publish(packed, target, force=force)
     finally:
@@ -356,7 +357,7 @@ def _new_file(path: Path) -> BinaryIO:
     return os.fdopen(os.open(path, flags, FILE_MODE), "w+b")
 
 
-def _write_zip(manifest: Manifest, staging: Path, packed: Path, method: int) -> None:
+def _write_zip(manifest: BackupManifest, staging: Path, packed: Path, method: int) -> None:
     with _new_file(packed) as handle:
         with zipfile.ZipFile(handle, "w", method, compresslevel=3) as archive:
             archive.writestr(_info(manifest, NAME, FILE_MODE, method), manifest.encode())
@@ -368,7 +369,7 @@ def _write_zip(manifest: Manifest, staging: Path, packed: Path, method: int) -> 
         sync_file(handle)
 
 
-def _info(manifest: Manifest, name: str, mode: int, method: int) -> zipfile.ZipInfo:
+def _info(manifest: BackupManifest, name: str, mode: int, method: int) -> zipfile.ZipInfo:
     info = zipfile.ZipInfo(name, manifest.created.timetuple()[:6])
     info.compress_type = method
     info.external_attr = (stat.S_IFREG | mode) << 16

@@ -1,8 +1,15 @@
-"""`memory.backups`: what a surface can ask of backups, whether they lie in a file or at a place."""
+"""`memory.backups`: what a surface can ask of backups, whether they lie in a file or at a place.
+
+Also the backup that a conversation's end makes by itself, when the setting `backup_to` names a place: in the
+detached drain. One process pushes at a time, not more often than every half minute, and only if something
+changed; whoever comes meanwhile leaves it to that one.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import os
 import shutil
 import tempfile
 import time
@@ -11,17 +18,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from claude_memory.backup import automatic, backup, chunks, home_state
+from claude_memory.backup import backup, chunks, home_state
 from claude_memory.backup import restore as restoring
-from claude_memory.backup.archive import Archive, BackupReport
+from claude_memory.backup.archives import BackupFile, BackupReport
 from claude_memory.backup.foreign import Agreement
-from claude_memory.backup.manifest import Skipped
-from claude_memory.platform import leftovers
-from claude_memory.platform.files import FILE_MODE
+from claude_memory.backup.manifest import DATABASE, Skipped, belongs
+from claude_memory.errors import MemoryFault
+from claude_memory.platform import leftovers, logs
+from claude_memory.platform.files import FILE_MODE, private_folder
+from claude_memory.platform.locks import try_lock
 from claude_memory.settings import Settings, reads_only, require_writing
 from claude_memory.store.protocol import Store
 
 STANDARD_INPUT = "-"
+QUIET_SECONDS = 30.0
+LOCK = "push.lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +47,7 @@ class Backups:
     ) -> tuple[Path, Sequence[Skipped]]:
         """Write a backup to a file or into a folder: its path, and what it left out."""
         made = backup.create(self.home, store, target, force=force, keep=keep)
-        return made, Archive(made).manifest.skipped
+        return made, BackupFile(made).manifest.skipped
 
     def stream(self, store: Store, sink: BinaryIO) -> None:
         """Write a backup as a `.tar.gz` to something that takes bytes."""
@@ -81,7 +92,7 @@ class Backups:
     def push_if_changed(self, store: Store, drain: Callable[[], object]) -> None:
         """The backup after each conversation, if the settings name a place."""
         if not reads_only():
-            automatic.push_if_changed(self.home, store, self.settings, drain)
+            push_if_changed(self.home, store, self.settings, drain)
 
     def nothing_to_pull(self, named: str | None = None) -> str:
         """Why a fresh machine has nothing to pull; empty if it has."""
@@ -124,3 +135,67 @@ def _file(named: str, given: BinaryIO) -> Iterator[Path]:
         with path.open("wb") as handle:
             shutil.copyfileobj(given, handle, 1 << 20)
         yield path
+
+
+# --- by itself
+
+
+def push_if_changed(home: Path, store: Store, settings: Settings, drain: Callable[[], object]) -> None:
+    """Push until nothing changed since; a fault is kept for `doctor`, and the next drain tries again."""
+    if not settings.backup_to:
+        return
+    # Looked at again after unlocking: what came in while another pushed must not wait for the next drain.
+    while _changed(home, settings):
+        with try_lock(private_folder(home / "cache") / LOCK) as free:
+            if not free:
+                return
+            _wait_for_quiet(home_state.load(home))
+            drain()
+            if not _pushed(home, store, settings):
+                return
+
+
+def _changed(home: Path, settings: Settings) -> bool:
+    state = home_state.load(home)
+    return (state.place, state.seen) != (settings.backup_to, _fingerprint(home))
+
+
+def _pushed(home: Path, store: Store, settings: Settings) -> bool:
+    log = logs.logger("backup")
+    seen = _fingerprint(home)  # before the copy: what is written during it counts as new
+    try:
+        pushed = chunks.vault_at(settings.backup_to, home, settings.backup_key).push(
+            home, store, keep=settings.keep_backups
+        )
+    except MemoryFault as fault:
+        log.warning("no backup at %s: %s", settings.backup_to, fault)
+        home_state.note(home, fault=str(fault), pushed_at=time.time())
+        return False
+    log.info("backup %s: %d bytes sent", pushed.id, pushed.sent_bytes)
+    home_state.note(home, place=settings.backup_to, seen=seen, pushed_at=time.time(), fault="")
+    return True
+
+
+def _wait_for_quiet(state: home_state.HomeState) -> None:
+    gone = time.time() - state.pushed_at
+    if 0 <= gone < QUIET_SECONDS:  # a clock that was set back must not make anybody wait for long
+        time.sleep(QUIET_SECONDS - gone)
+
+
+def _fingerprint(home: Path) -> str:
+    """Sizes and times of everything that a backup would hold."""
+    digest = hashlib.sha256()
+    for folder, folders, names in os.walk(home):
+        inside = Path(folder).relative_to(home)
+        folders[:] = sorted(
+            name for name in folders if belongs((inside / name).as_posix()) and name != "spool"
+        )
+        for name in sorted(names):
+            path = (inside / name).as_posix()
+            if belongs(path) or path == f"{DATABASE}-wal":
+                try:
+                    status = (home / path).lstat()
+                except OSError:
+                    continue
+                digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode("utf-8", "replace"))
+    return digest.hexdigest()

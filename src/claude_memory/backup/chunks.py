@@ -26,20 +26,19 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
 
-from claude_memory.backup import tarball
-from claude_memory.backup.archive import BackupReport, damage_named, reported
+from claude_memory.backup.archives import LEVEL, BackupReport, damage_named, reported
 from claude_memory.backup.backup import staged
 from claude_memory.backup.home_state import home_id
 from claude_memory.backup.locations import BackupPlace, place_at
-from claude_memory.backup.manifest import DATABASE, MAX_MANIFEST_BYTES, Entry, Manifest, decode
+from claude_memory.backup.manifest import DATABASE, MAX_MANIFEST_BYTES, BackupEntry, BackupManifest, decode
 from claude_memory.backup.sealing import Seal, seal_for
 from claude_memory.errors import Conflict, NotFound, StoreCorrupt, StoreFault
 from claude_memory.platform.files import FILE_MODE, private_folder, sync_file
+from claude_memory.store.packing import zstd
 from claude_memory.store.protocol import Store
 
 HEADS, PACKS, INDEX, KEY = "heads", "packs", "index", "key.age"
 PACK_BYTES = 4 << 20
-_LEVEL = 3
 _DIGEST_BYTES = 16
 _RECORD = struct.Struct(f">{_DIGEST_BYTES}sI")
 _TIME = "%Y%m%dT%H%M%SZ"
@@ -55,7 +54,7 @@ _MOST_CHUNKS = PACK_BYTES  # of one pack: none is empty
 Run = tuple[int, int, int]  # number of the pack in its head, first chunk, how many
 
 
-def chunk_bytes(entry: Entry) -> int:
+def chunk_bytes(entry: BackupEntry) -> int:
     """How long the chunks of a file are."""
     pages = _PAGES if entry.path == DATABASE else ()
     return next((length for most, length in pages if entry.size <= most), _LARGEST)
@@ -75,7 +74,7 @@ class Head:
     """One backup at a place."""
 
     id: str
-    manifest: Manifest
+    manifest: BackupManifest
     packs: list[Pack] = field(default_factory=list)
     files: dict[str, list[Run]] = field(default_factory=dict)
 
@@ -200,7 +199,7 @@ class Vault:
             self.place.commit(f"{pushed.id}: {pushed.size_bytes} bytes")
         return pushed
 
-    def _push(self, manifest: Manifest, staging: Path, base: Head | None) -> Pushed:
+    def _push(self, manifest: BackupManifest, staging: Path, base: Head | None) -> Pushed:
         if base and _content(base.manifest) == _content(manifest):
             return Pushed(base.id, False, manifest.size_bytes, 0)
         head = Head(_next_id(self.ids()), manifest)
@@ -214,7 +213,9 @@ class Vault:
         self.place.write(f"{HEADS}/{head.id}", content)
         return Pushed(head.id, True, manifest.size_bytes, packer.sent + len(content))
 
-    def _taken_over(self, base: Head, staging: Path, manifest: Manifest) -> dict[bytes, tuple[Pack, int]]:
+    def _taken_over(
+        self, base: Head, staging: Path, manifest: BackupManifest
+    ) -> dict[bytes, tuple[Pack, int]]:
         """Chunks that lie there whole, in packs of which at least half is still wanted."""
         there = {item.key: item.size for folder in (PACKS, INDEX) for item in self.place.objects(folder)}
         wanted = _ids(staging, manifest)
@@ -307,7 +308,7 @@ class PlaceSource:
             for entry in self.manifest.files:
                 _check(folder, entry)
 
-    def _placed(self, entry: Entry) -> Iterator[tuple[int, Run]]:
+    def _placed(self, entry: BackupEntry) -> Iterator[tuple[int, Run]]:
         """The runs of a file with the byte where each begins."""
         step, number = chunk_bytes(entry), 0
         for run in self._head.files[entry.path]:
@@ -394,12 +395,12 @@ def _runs(places: Iterable[tuple[int, int]]) -> list[Run]:
     return runs
 
 
-def _pieces(source: IO[bytes], entry: Entry) -> Iterator[bytes]:
+def _pieces(source: IO[bytes], entry: BackupEntry) -> Iterator[bytes]:
     step = chunk_bytes(entry)
     return iter(lambda: source.read(step), b"")
 
 
-def _ids(staging: Path, manifest: Manifest) -> set[bytes]:
+def _ids(staging: Path, manifest: BackupManifest) -> set[bytes]:
     found: set[bytes] = set()
     for entry in manifest.files:
         with (staging / entry.path).open("rb") as source:
@@ -407,7 +408,7 @@ def _ids(staging: Path, manifest: Manifest) -> set[bytes]:
     return found
 
 
-def _content(manifest: Manifest) -> set[tuple[str, str]]:
+def _content(manifest: BackupManifest) -> set[tuple[str, str]]:
     return {(entry.path, entry.sha256) for entry in manifest.files}
 
 
@@ -416,12 +417,12 @@ def _digest(piece: bytes) -> bytes:
 
 
 def _packed(content: bytes) -> bytes:
-    made: bytes = tarball.zstd().compress(content, _LEVEL)
+    made: bytes = zstd().compress(content, LEVEL)
     return made
 
 
 def _unpacked(content: bytes, most: int) -> bytes:
-    unpacker = tarball.zstd().ZstdDecompressor()
+    unpacker = zstd().ZstdDecompressor()
     made: bytes = unpacker.decompress(content, most)
     if not unpacker.eof or unpacker.unused_data:
         raise StoreCorrupt("it is cut short, or unpacks to more than it may")
@@ -466,14 +467,14 @@ def _time_of(id_: str) -> datetime:
     return datetime.fromtimestamp(0, UTC)
 
 
-def _make_empty(folder: Path, entry: Entry) -> None:
+def _make_empty(folder: Path, entry: BackupEntry) -> None:
     path = folder.joinpath(*entry.path.split("/"))
     private_folder(path.parent)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     os.close(os.open(path, flags, FILE_MODE))
 
 
-def _check(folder: Path, entry: Entry) -> None:
+def _check(folder: Path, entry: BackupEntry) -> None:
     with (folder / entry.path).open("r+b") as source:
         digest = hashlib.file_digest(source, "sha256").hexdigest()
         if source.tell() != entry.size or digest != entry.sha256:

@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from claude_memory import settings
-from claude_memory.backup.archive import Change
-from claude_memory.backup.manifest import DATABASE, Entry, Manifest, is_program
+from claude_memory.backup.archives import RestoreChange
+from claude_memory.backup.manifest import DATABASE, BackupEntry, BackupManifest, is_program
 from claude_memory.errors import StoreCorrupt
 from claude_memory.store import own_words
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 CONFIG = "config.toml"
 # Whether the person wants the settings of a backup: said before, or asked once they are known.
-Agreement = bool | Callable[[Sequence[Change]], bool]
+Agreement = bool | Callable[[Sequence[RestoreChange]], bool]
 # All others are asked for: a setting that is added later is guarded until somebody thought about it.
 HARMLESS = frozenset(
     "activation context_tokens context_window danger_zone_percent embed_in_drain_ms event_max_kb "
@@ -41,19 +41,22 @@ _TEXTS = (".md", ".json", ".jsonl", ".toml", ".txt", ".reason")
 class Plan:
     """What of a backup is put where; `config` is the text of the settings file, None for none."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[RestoreChange, ...]
     left_out: frozenset[str]
     config: bytes | None
 
 
-def examine(folder: Path, manifest: Manifest, home: Path, *, with_settings: Agreement = False) -> Plan:
+def examine(folder: Path, manifest: BackupManifest, home: Path, *, with_settings: Agreement = False) -> Plan:
     """What an unpacked backup would change in a home; see `Agreement` for its settings."""
     names = {entry.path: entry for entry in manifest.files}
     programs = [name for name in names if _is_program(folder, name)]
     content = _content(folder, names[CONFIG]) if CONFIG in names else b""
     changed, config = _settings(content, home, with_settings)
     changes = [
-        *(Change("program", name, after="left out: programs come with the package") for name in programs),
+        *(
+            RestoreChange("program", name, after="left out: programs come with the package")
+            for name in programs
+        ),
         *changed,
         *_texts(names, home),
         *of_database(folder / DATABASE),
@@ -61,11 +64,11 @@ def examine(folder: Path, manifest: Manifest, home: Path, *, with_settings: Agre
     return Plan(tuple(changes), frozenset([*programs, CONFIG]), config)
 
 
-def of_database(path: Path) -> list[Change]:
+def of_database(path: Path) -> list[RestoreChange]:
     """What the database of a backup holds that agents are told as the person's own words."""
     own, everywhere = own_words(path)
     told = f"{own} count as the person's own words, {everywhere} of them in every project"
-    return [Change("memories", "memory.db", after=told, taken=True)] if own else []
+    return [RestoreChange("memories", "memory.db", after=told, taken=True)] if own else []
 
 
 def _is_program(folder: Path, name: str) -> bool:
@@ -77,35 +80,39 @@ def _is_program(folder: Path, name: str) -> bool:
         return content.read(4).startswith(_HEADS)
 
 
-def _content(folder: Path, entry: Entry) -> bytes:
+def _content(folder: Path, entry: BackupEntry) -> bytes:
     if entry.size > _MOST_CONFIG_BYTES:
         raise StoreCorrupt(f"it is no backup of ours: its settings take {entry.size} bytes")
     return (folder / entry.path).read_bytes()
 
 
-def _texts(names: Collection[str], home: Path) -> list[Change]:
+def _texts(names: Collection[str], home: Path) -> list[RestoreChange]:
     changes = []
     if "MEMORY.md" in names:
         before = "there is one" if (home / "MEMORY.md").is_file() else "there is none"
-        changes.append(Change("identity", "MEMORY.md", before, "told to agents at every start", taken=True))
+        changes.append(
+            RestoreChange("identity", "MEMORY.md", before, "told to agents at every start", taken=True)
+        )
     waiting = sum(name.startswith("spool/new/") for name in names)
     if waiting:
         changes.append(
-            Change("events", "spool/new", after=f"{waiting} captured events to be stored", taken=True)
+            RestoreChange("events", "spool/new", after=f"{waiting} captured events to be stored", taken=True)
         )
     return changes
 
 
-def _settings(content: bytes, home: Path, with_settings: Agreement) -> tuple[list[Change], bytes | None]:
+def _settings(
+    content: bytes, home: Path, with_settings: Agreement
+) -> tuple[list[RestoreChange], bytes | None]:
     """Which guarded settings differ, and the file as it is to be written."""
     wanted, present = _document(content), _document(_present(home))
     if wanted is None:
-        unread = Change("setting", CONFIG, after="left out: it cannot be read")
+        unread = RestoreChange("setting", CONFIG, after="left out: it cannot be read")
         return [unread], _present(home) or None
     present = present or {}
     keys = sorted((wanted.keys() | present.keys()) - HARMLESS)
     differing = [key for key in keys if _value(wanted, key) != _value(present, key)]
-    changes = [Change("setting", key, _shown(present, key), _shown(wanted, key)) for key in differing]
+    changes = [RestoreChange("setting", key, _shown(present, key), _shown(wanted, key)) for key in differing]
     agreed = with_settings(changes) if callable(with_settings) and changes else with_settings is True
     changes = [replace(change, taken=agreed) for change in changes]
     if agreed or not differing:

@@ -49,7 +49,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BackupEntry:
     """One file of the backup: where it goes, and how to tell that it is whole."""
 
     path: str
@@ -67,13 +67,13 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class BackupManifest:
     """The first entry of every backup."""
 
     created: datetime
     package_version: str
     schema: int
-    files: tuple[Entry, ...]
+    files: tuple[BackupEntry, ...]
     skipped: tuple[Skipped, ...] = ()
     home: str = ""  # which memory this is, whatever machine it was on
 
@@ -96,7 +96,7 @@ class Manifest:
         return json.dumps(document, ensure_ascii=True, indent=1).encode("ascii")
 
 
-def decode(content: bytes) -> Manifest:
+def decode(content: bytes) -> BackupManifest:
     """Read a manifest that anyone may have written; raises what says best why it cannot be used."""
     try:
         document = json.loads(content.decode("utf-8"))
@@ -119,13 +119,13 @@ def decode(content: bytes) -> Manifest:
     return manifest
 
 
-def _manifest(document: dict[str, Any]) -> Manifest:
+def _manifest(document: dict[str, Any]) -> BackupManifest:
     if len(document["files"]) > MAX_FILES:
         raise StoreCorrupt(f"it claims to hold more than {MAX_FILES} files")
     created = datetime.fromisoformat(document["created"])
     if created.tzinfo is None:
         raise ValueError
-    return Manifest(
+    return BackupManifest(
         created=created,
         package_version=str(document["package_version"])[:100],
         schema=_number(document["schema"], 2**31),
@@ -144,11 +144,11 @@ def _home(value: object) -> str:
     return value
 
 
-def _entry(item: dict[str, Any]) -> Entry:
+def _entry(item: dict[str, Any]) -> BackupEntry:
     path, digest = item["path"], item["sha256"]
     if not isinstance(path, str) or not isinstance(digest, str) or not _SHA256.fullmatch(digest):
         raise ValueError
-    return Entry(path, _number(item["size"], MAX_TOTAL_BYTES), digest, _number(item["mode"], 0o7777))
+    return BackupEntry(path, _number(item["size"], MAX_TOTAL_BYTES), digest, _number(item["mode"], 0o7777))
 
 
 def _number(value: object, most: int) -> int:

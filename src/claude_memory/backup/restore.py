@@ -8,18 +8,21 @@ that still holds it is put back.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import dataclasses
+import errno
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from claude_memory.backup import foreign, home_state, mirror, swap
-from claude_memory.backup.archive import BackupReport, BackupSource, damage_named
+from claude_memory.backup import foreign, home_state, mirror
+from claude_memory.backup.archives import BackupReport, BackupSource, damage_named
 from claude_memory.backup.manifest import DATABASE
 from claude_memory.errors import ConfigFault, Conflict, StoreFault
 from claude_memory.notes import erasing
@@ -32,6 +35,10 @@ from claude_memory.store import check_file, open_store
 _CARRIED_OVER = ("backups", "cache/models", "hooks", "install", "install.json", "logs", "plugin")
 _NOT_MISSED = ("cache", "hooks", "install", "logs", "plugin")
 _RESERVE_BYTES = 16 * 2**20
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2  # Linux, renameat2
+_RENAME_SWAP = 2  # macOS, renamex_np
+_NOT_HERE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM)
 
 
 def restore(
@@ -44,7 +51,7 @@ def restore(
     """
     home = Path(os.path.realpath(home))  # a linked home stays a link; what it points to changes
     try:
-        swap.recover(home)
+        recover(home)
         _refuse_to_overwrite(home, replace=replace)
         with _staged(source, home) as staging:
             plan = _checked(source, staging, home, with_settings)
@@ -58,8 +65,19 @@ def restore(
 
 
 def recover(home: Path) -> Path | None:
-    """After a crash in the middle of a restore: bring the old home back if there is none now."""
-    return swap.recover(Path(os.path.realpath(home)))
+    """After a crash between two renames: bring the old home back if there is none now."""
+    place = Path(os.path.realpath(home))
+    note = _note(place)
+    try:
+        aside = place.with_name(note.read_text("utf-8").strip())
+    except (OSError, ValueError):
+        return None
+    found = None
+    if not place.exists() and aside.is_dir() and aside.parent == place.parent:
+        aside.rename(place)
+        found = aside
+    note.unlink(missing_ok=True)
+    return found
 
 
 def _refuse_to_overwrite(home: Path, *, replace: bool) -> None:
@@ -128,7 +146,7 @@ def _checked(
 def _put_in_place(staging: Path, home: Path) -> Path | None:
     """The step that counts; returns where the old home is now, if it held anything."""
     aside = _aside(home)
-    swap.put_in_place(staging, home, aside)
+    _exchange_folders(staging, home, aside)
     if not aside.exists():
         return None
     for name in _CARRIED_OVER:
@@ -197,3 +215,72 @@ def carry_over(old: Path, new: Path) -> int:
 
 def _tombstones(home: Path) -> Iterator[Mapping[str, Any]]:
     return (record for record in mirror.read(home) if isinstance(record.get("tombstone"), str))
+
+
+# --- one folder in the place of another, so that a crash leaves the old one or the new one. Linux and macOS
+# can exchange two in one step. Elsewhere it takes two renames, and a note lets `recover` finish them.
+
+
+def _exchange_folders(new: Path, place: Path, aside: Path) -> None:
+    """Move `new` to `place`, and what was at `place`, if anything, to `aside`.
+
+    An OSError means that both are where they were.
+    """
+    if not place.exists():
+        new.rename(place)
+    elif not _exchanged(new, place, aside):
+        _two_renames(new, place, aside)
+    with contextlib.suppress(OSError):  # done already; only its durability is at stake
+        sync_folder(place.parent)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Swap two folders in one step; False where the system cannot."""
+    names = os.fsencode(one), os.fsencode(other)
+    try:
+        if sys.platform == "linux":
+            call = ctypes.CDLL(None, use_errno=True).renameat2
+            failed = call(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE)
+        elif sys.platform == "darwin":
+            call = ctypes.CDLL(None, use_errno=True).renamex_np
+            failed = call(names[0], names[1], _RENAME_SWAP)
+        else:
+            return False
+    except (OSError, AttributeError):
+        return False
+    if failed:
+        number = ctypes.get_errno()
+        if number in _NOT_HERE:
+            return False
+        raise OSError(number, os.strerror(number), str(other))
+    return True
+
+
+def _exchanged(new: Path, place: Path, aside: Path) -> bool:
+    new.rename(aside)  # so that the old folder has its right name from the moment of the exchange
+    try:
+        if exchange(aside, place):
+            return True
+    except OSError:
+        aside.rename(new)
+        raise
+    aside.rename(new)
+    return False
+
+
+def _two_renames(new: Path, place: Path, aside: Path) -> None:
+    note = _note(place)
+    write_atomically(note, aside.name.encode("utf-8"))
+    try:
+        place.rename(aside)
+        try:
+            new.rename(place)
+        except OSError:
+            aside.rename(place)
+            raise
+    finally:
+        note.unlink(missing_ok=True)
+
+
+def _note(place: Path) -> Path:
+    return place.with_name(f".{place.name}.restoring")

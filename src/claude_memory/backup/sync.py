@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from claude_memory import settings as settings_module
-from claude_memory.backup import chunks, tarball
-from claude_memory.backup.archive import Archive, damage_named
+from claude_memory.backup import chunks
+from claude_memory.backup.archives import BackupFile, damage_named
 from claude_memory.backup.manifest import DATABASE
 from claude_memory.backup.peers import (
     End,
@@ -37,6 +37,7 @@ from claude_memory.platform import leftovers
 from claude_memory.settings import Settings
 from claude_memory.store import check_file, open_store
 from claude_memory.store.feed_model import STREAMS, FeedBatch, Taken, batch_from
+from claude_memory.store.packing import zstd
 
 FEEDS = "feeds"
 REMOTE = "claude-memory sync --stdio"
@@ -61,7 +62,7 @@ class Met:
 
 
 @dataclass(frozen=True, slots=True)
-class Synced:
+class Exchanged:
     """What one exchange did; `written` counts what was added to the own feed at a place."""
 
     place: str
@@ -92,7 +93,7 @@ class Homes:
     agree: Agree = lambda _: False
     progress: Progress = lambda _: None
 
-    def sync(self, where: Sequence[str], *, dry_run: bool = False) -> Synced:
+    def sync(self, where: Sequence[str], *, dry_run: bool = False) -> Exchanged:
         """Exchange changes with `ssh HOST`, with a home at a path, or through a place."""
         if list(where[:1]) == ["ssh"]:
             return self._over_ssh(list(where[1:]), dry_run=dry_run)
@@ -103,9 +104,9 @@ class Homes:
             return self._with_path(Path(named).expanduser(), dry_run=dry_run)
         return self._through_place(named, dry_run=dry_run)
 
-    def merge(self, file: Path, *, dry_run: bool = False) -> Synced:
+    def merge(self, file: Path, *, dry_run: bool = False) -> Exchanged:
         """Take in what a backup file holds; nothing of its settings and plain files."""
-        archive = Archive(file)
+        archive = BackupFile(file)
         with tempfile.TemporaryDirectory(prefix=leftovers.VERIFYING) as folder:
             with damage_named(archive.name):
                 archive.unpack(Path(folder))
@@ -117,7 +118,7 @@ class Homes:
                 known_as = archive.manifest.home or "unnamed"
                 other = LocalHome(Path(folder), store, file.name, known_as=known_as)
                 met = self._received(own, other)
-        return Synced(str(file), (met,), dry_run=dry_run)
+        return Exchanged(str(file), (met,), dry_run=dry_run)
 
     def serve(self, given: BinaryIO, sink: BinaryIO, *, dry_run: bool = False) -> None:
         """Be the other end of somebody's `sync ssh`."""
@@ -146,7 +147,7 @@ class Homes:
 
     # --- directly
 
-    def _with_path(self, path: Path, *, dry_run: bool) -> Synced:
+    def _with_path(self, path: Path, *, dry_run: bool) -> Exchanged:
         if path.samefile(self.own.home):
             raise InvalidInput(f"{path} is this home itself")
         check_file(path / DATABASE, in_use=True)
@@ -156,7 +157,7 @@ class Homes:
             with other.rehearsed() as rehearsed:
                 return self._both_ways(rehearsed, str(path), dry_run=True)
 
-    def _over_ssh(self, words: list[str], *, dry_run: bool) -> Synced:
+    def _over_ssh(self, words: list[str], *, dry_run: bool) -> Exchanged:
         if len(words) != 1 or not words[0] or words[0].startswith("-"):
             raise InvalidInput("name one host: `claude-memory sync ssh HOST`")
         command = ["ssh", "-T", "--", words[0], REMOTE + (" --dry-run" if dry_run else "")]
@@ -164,7 +165,7 @@ class Homes:
         with contextlib.closing(other):
             return self._both_ways(other, f"ssh {words[0]}", dry_run=dry_run)
 
-    def _both_ways(self, other: End, place: str, *, dry_run: bool = False) -> Synced:
+    def _both_ways(self, other: End, place: str, *, dry_run: bool = False) -> Exchanged:
         with self._own(dry_run=dry_run) as own:
             met = self._received(own, other)
             if met.paired:  # whoever may write there says that both are theirs
@@ -172,11 +173,11 @@ class Homes:
             own.finish()  # before: what is erased there is not to be sent back
             sent = carry(own, other, self.progress)
             other.finish()
-        return Synced(place, (Met(met.name, met.home, met.paired, met.received, sent),), dry_run=dry_run)
+        return Exchanged(place, (Met(met.name, met.home, met.paired, met.received, sent),), dry_run=dry_run)
 
     # --- through a place
 
-    def _through_place(self, named: str, *, dry_run: bool) -> Synced:
+    def _through_place(self, named: str, *, dry_run: bool) -> Exchanged:
         with self._own(dry_run=dry_run) as own:
             place = _FeedPlace(chunks.vault_at(named, self.own.home, self.settings.backup_key))
             me = own.introduction()
@@ -190,7 +191,7 @@ class Homes:
                     if tries == TRIES:
                         raise
                     place = _FeedPlace(chunks.vault_at(named, self.own.home, self.settings.backup_key))
-        return Synced(named, met, written, dry_run)
+        return Exchanged(named, met, written, dry_run)
 
 
 class _FeedPlace:
@@ -218,7 +219,7 @@ class _FeedPlace:
         """One piece; StoreCorrupt unless it is what its name says."""
         with damage_named(f"{self._place.name}/{piece.key}"):
             content = self._vault.seal.open(self._place.read(piece.key))
-            unpacker = tarball.zstd().ZstdDecompressor()
+            unpacker = zstd().ZstdDecompressor()
             document = json.loads(unpacker.decompress(content, _MOST_PIECE_BYTES))
             sender, batch = Introduction(**document["sender"]), batch_from(document["batch"])
             if (sender.home, sender.replica, batch.stream) != piece[:3] or batch.through != piece.through:
@@ -248,7 +249,7 @@ class _FeedPlace:
 
     def _put(self, piece: _Piece, me: Introduction, batch: FeedBatch) -> None:
         document = {"sender": asdict(me), "batch": batch.document()}
-        packed = tarball.zstd().compress(json.dumps(document, separators=(",", ":")).encode(), 3)
+        packed = zstd().compress(json.dumps(document, separators=(",", ":")).encode(), 3)
         self._place.write(piece.key, self._vault.seal.close(packed))
 
 

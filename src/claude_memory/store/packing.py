@@ -33,21 +33,22 @@ def unpacked(body: str | bytes) -> str:
     if isinstance(body, str):
         return body
     if body.startswith(_ZSTANDARD):
-        return str(_zstd().decompress(body), "utf-8")
+        return str(zstd().decompress(body), "utf-8")
     return zlib.decompress(body).decode()
 
 
 @cache
 def _compressor() -> tuple[Any, Any]:
     """One for all texts, each a frame of its own: making one takes as long as packing with it."""
-    kind = _zstd().ZstdCompressor
+    kind = zstd().ZstdCompressor
     return kind(_LEVEL), kind.FLUSH_FRAME
 
 
 @cache
-def _zstd() -> Any:
+def zstd() -> Any:
+    """The library, which Python has of its own from 3.14 on."""
     if sys.version_info >= (3, 14):
-        from compression import zstd
+        from compression import zstd as library
     else:
-        from backports import zstd
-    return zstd
+        from backports import zstd as library
+    return library

@@ -26,9 +26,9 @@ from claude_memory.surfaces.cli.output import Line
 from claude_memory.surfaces.cli.rendering import size
 
 if TYPE_CHECKING:
-    from claude_memory.backup.archive import BackupReport, Change
+    from claude_memory.backup.archives import BackupReport, RestoreChange
     from claude_memory.backup.foreign import Agreement
-    from claude_memory.backup.sync import Homes, Synced
+    from claude_memory.backup.sync import Exchanged, Homes
     from claude_memory.memory import Memory
     from claude_memory.store.feed_model import Taken
 
@@ -194,7 +194,7 @@ def _agreement(settings: bool | None) -> Agreement:
     return settings
 
 
-def _asked_about_settings(changes: Sequence[Change]) -> bool:
+def _asked_about_settings(changes: Sequence[RestoreChange]) -> bool:
     """Whether the person wants the settings of a backup, having seen them."""
     output.note("this backup brings other settings:")
     for change in changes:
@@ -283,7 +283,7 @@ def _homes(memory: Memory, *, pair: bool, yes: bool) -> Homes:
     return replace(memory.homes, agree=agree, progress=progress)
 
 
-def _exchanged(done: Synced) -> Iterator[Line]:
+def _exchanged(done: Exchanged) -> Iterator[Line]:
     would = "would be " if done.dry_run else ""
     for met in done.met:
         state = "paired" if met.paired else "not paired: as imported"

@@ -1,49 +1,58 @@
-"""A backup file opened for reading: a zip or tar whose every entry must be what its manifest says.
+"""A backup file: a zip, or a tar packed by gzip or Zstandard, whose every entry is what its manifest says.
 
 Nothing is ever extracted by the file's own word. Entries are written within the size that the manifest
 gives, under names that it may use, and a checksum that differs is an error, so a hostile file can cost
-neither memory nor disk nor a path of its choosing.
+neither memory nor disk nor a path of its choosing. A tar has regular files with short or GNU long names,
+which is all that we write; no length that a header claims is read into memory.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import gzip
 import hashlib
+import io
 import os
 import stat
 import struct
+import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Any, BinaryIO, Protocol
 
-from claude_memory.backup import tarball
 from claude_memory.backup.manifest import (
     MAX_FILES,
     MAX_MANIFEST_BYTES,
     MAX_RATIO,
     NAME,
     RATIO_MATTERS_FROM,
-    Entry,
-    Manifest,
+    BackupEntry,
+    BackupManifest,
     Skipped,
     decode,
 )
 from claude_memory.errors import NotFound, StoreCorrupt
 from claude_memory.platform.files import FILE_MODE, private_folder, sync_file
+from claude_memory.store.packing import zstd
 
-CHUNK = tarball.CHUNK
-
+CHUNK = 1 << 20
+LEVEL = 3  # of packing
+_BLOCK = tarfile.BLOCKSIZE
+_LONGEST_NAME = 4096
+_LARGEST_WINDOW = 25  # as a power of two: what a reader must hold in memory
+_REGULAR = (tarfile.REGTYPE, tarfile.AREGTYPE)
+_MAGIC = {b"\x1f\x8b": ".tar.gz", b"\x28\xb5\x2f\xfd": ".tar.zst"}
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 0x1
 _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
-    tarball.zstd().ZstdError,
+    zstd().ZstdError,
     struct.error,
     EOFError,
     ValueError,
@@ -53,7 +62,7 @@ _DAMAGE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RestoreChange:
     """One thing that restoring changes or leaves out.
 
     `what` is one of program, setting, identity, memories, events; `taken`: it is put in place.
@@ -81,7 +90,7 @@ class BackupReport:
     home: Path | None = None
     previous: Path | None = None
     notes: tuple[str, ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[RestoreChange, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -97,11 +106,17 @@ class BackupReport:
         return f"{self.path.name} is whole: {self.files} files, {self.size_bytes / 1e6:.1f} MB, from {made}"
 
 
+class Readable(Protocol):
+    """Something that gives its bytes in order."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
 class BackupSource(Protocol):
     """Something that holds a backup: a file, or a place where its pieces lie."""
 
     name: str
-    manifest: Manifest
+    manifest: BackupManifest
 
     def report(self) -> BackupReport:
         """What the manifest says."""
@@ -112,7 +127,7 @@ class BackupSource(Protocol):
         ...
 
 
-def reported(path: Path, manifest: Manifest) -> BackupReport:
+def reported(path: Path, manifest: BackupManifest) -> BackupReport:
     """What a manifest says of the backup at a path."""
     return BackupReport(
         path=path,
@@ -125,7 +140,7 @@ def reported(path: Path, manifest: Manifest) -> BackupReport:
     )
 
 
-class Archive:
+class BackupFile:
     """One backup file; `manifest` is read and checked when it opens."""
 
     def __init__(self, path: Path) -> None:
@@ -157,10 +172,10 @@ class Archive:
             if missing:
                 raise StoreCorrupt(f"{len(missing)} of its files are missing, among them {min(missing)!r}")
 
-    def _members(self) -> Iterator[tuple[str, int, tarball.Readable]]:
-        return tarball.read(self.path, self._ending) if self._ending else _zip_members(self.path)
+    def _members(self) -> Iterator[tuple[str, int, Readable]]:
+        return _tar_members(self.path, self._ending) if self._ending else _zip_members(self.path)
 
-    def _read_manifest(self) -> Manifest:
+    def _read_manifest(self) -> BackupManifest:
         for name, _, content in self._members():
             if name == NAME:
                 return decode(_read_bounded(content))
@@ -169,7 +184,7 @@ class Archive:
         raise StoreCorrupt("it has no manifest, so it is no backup of claude-memory")
 
 
-def write_entry(folder: Path, entry: Entry, content: tarball.Readable) -> None:
+def write_entry(folder: Path, entry: BackupEntry, content: Readable) -> None:
     """Write one file, private and on the disk; StoreCorrupt unless size and checksum are right."""
     target = folder.joinpath(*entry.path.split("/"))
     private_folder(target.parent)
@@ -188,7 +203,7 @@ def write_entry(folder: Path, entry: Entry, content: tarball.Readable) -> None:
         raise StoreCorrupt(f"{entry.path} is not what was backed up")
 
 
-def _read_bounded(source: tarball.Readable) -> bytes:
+def _read_bounded(source: Readable) -> bytes:
     content = b""
     while len(content) <= MAX_MANIFEST_BYTES and (piece := source.read(CHUNK)):
         content += piece
@@ -218,12 +233,13 @@ def _ending(path: Path) -> str | None:
         raise NotFound(f"no backup at {path}")
     try:
         with path.open("rb") as handle:
-            return tarball.ending_of(handle.read(4))
+            head = handle.read(4)
     except PermissionError:
         raise NotFound(f"cannot read {path}: permission denied") from None
+    return next((ending for magic, ending in _MAGIC.items() if head.startswith(magic)), None)
 
 
-def _zip_members(path: Path) -> Iterator[tuple[str, int, tarball.Readable]]:
+def _zip_members(path: Path) -> Iterator[tuple[str, int, Readable]]:
     """Each file of a zip; the manifest first, because nothing is believed before it."""
     try:
         archive = zipfile.ZipFile(path)
@@ -261,3 +277,115 @@ def _check_kind(info: zipfile.ZipInfo) -> None:
 def _check_ratio(unpacked: int, packed: int) -> None:
     if unpacked > RATIO_MATTERS_FROM and unpacked > packed * MAX_RATIO:
         raise StoreCorrupt("it would unpack to far more than any home holds")
+
+
+# --- tar
+
+
+def write_tar(manifest: BackupManifest, staging: Path, sink: BinaryIO, ending: str) -> None:
+    """Write the staged files as one stream, the manifest first; the sink need not be seekable."""
+    with (
+        _packer(sink, ending) as packer,
+        tarfile.open(fileobj=packer, mode="w|", format=tarfile.GNU_FORMAT) as tar,
+    ):
+        content = manifest.encode()
+        info = _info(manifest, NAME, len(content), FILE_MODE)
+        tar.addfile(info, io.BytesIO(content))
+        for entry in manifest.files:
+            with (staging / entry.path).open("rb") as source:
+                tar.addfile(_info(manifest, entry.path, entry.size, entry.mode), source)
+        tar.close()
+        if manifest.size_bytes > RATIO_MATTERS_FROM:
+            # A home of zeros packs so well that reading it would look like an attack. What stands behind
+            # the end of a tar is passed over.
+            _pad(packer, manifest.size_bytes // MAX_RATIO)
+
+
+def _tar_members(path: Path, ending: str) -> Iterator[tuple[str, int, Readable]]:
+    """Each file's name, size and content, in order; the content must be read before the next is asked for."""
+    with path.open("rb") as packed, _unpacker(packed, ending) as stream:
+        long_name = ""
+        while (block := _exactly(stream, _BLOCK)) != bytes(_BLOCK):
+            info = _header(block)
+            if info.type == tarfile.GNUTYPE_LONGNAME:
+                if info.size > _LONGEST_NAME:
+                    raise StoreCorrupt("a name in it is too long")
+                long_name = _text(_exactly(stream, _rounded(info.size))[: info.size])
+                continue
+            name, long_name = long_name or info.name, ""
+            if info.type not in _REGULAR or info.size < 0:
+                raise StoreCorrupt(f"its entry {name[:80]!r} is no regular file")
+            member = _Member(stream, info.size)
+            yield name, info.size, member
+            member.skip_padding()
+
+
+class _Member:
+    """The content of one file of a stream; ends where the file ends."""
+
+    def __init__(self, stream: Readable, size: int) -> None:
+        self._stream = stream
+        self._left = size
+        self._padding = _rounded(size) - size
+
+    def read(self, size: int) -> bytes:
+        part = self._stream.read(min(size, self._left))
+        if not part and self._left and size:
+            raise StoreCorrupt("it ends too soon")
+        self._left -= len(part)
+        return part
+
+    def skip_padding(self) -> None:
+        if self._left:
+            raise StoreCorrupt("a file in it was not read to its end")
+        _exactly(self._stream, self._padding)
+
+
+def _packer(sink: BinaryIO, ending: str) -> Any:
+    if ending == ".tar.gz":
+        return gzip.GzipFile(filename="", mode="wb", compresslevel=LEVEL, fileobj=sink, mtime=0)
+    return zstd().ZstdFile(sink, "wb", level=LEVEL)
+
+
+def _unpacker(packed: BinaryIO, ending: str) -> Any:
+    if ending == ".tar.gz":
+        return gzip.GzipFile(fileobj=packed, mode="rb")
+    library = zstd()
+    bound = {library.DecompressionParameter.window_log_max: _LARGEST_WINDOW}
+    return library.ZstdFile(packed, "rb", options=bound)
+
+
+def _info(manifest: BackupManifest, name: str, size: int, mode: int) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode, info.mtime = size, mode, int(manifest.created.timestamp())
+    return info
+
+
+def _pad(packer: IO[bytes], size: int) -> None:
+    while size > 0:
+        size -= packer.write(os.urandom(min(size, CHUNK)))
+
+
+def _header(block: bytes) -> tarfile.TarInfo:
+    try:
+        return tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
+    except tarfile.TarError as fault:
+        raise StoreCorrupt(f"a header in it cannot be read: {fault}") from None
+
+
+def _text(name: bytes) -> str:
+    return name.split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
+
+
+def _rounded(size: int) -> int:
+    return -(-size // _BLOCK) * _BLOCK
+
+
+def _exactly(stream: Readable, size: int) -> bytes:
+    parts = b""
+    while len(parts) < size:
+        part = stream.read(size - len(parts))
+        if not part:
+            raise StoreCorrupt("it ends too soon")
+        parts += part
+    return parts
