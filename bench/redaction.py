@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.redact import redact, redact_document
-from claude_memory.redact.engine import find
-from claude_memory.redact.rules import RULES
+from claude_memory.redact.engine import RULES, find
 
 SUFFIXES = {".py", ".pyi", ".md", ".txt", ".rst", ".toml", ".json", ".js", ".ts", ".h", ".c", ".sh", ".cfg"}
 SUFFIXES |= {".yml", ".yaml", ".html", ".css", ".xml", ".ini", ".go", ".rs", ".jsonl"}

@@ -16,7 +16,7 @@ from claude_memory.capture.spool import Spool
 from claude_memory.errors import MemoryFault
 from claude_memory.memory import Memory
 from claude_memory.notes import buffer
-from claude_memory.redact import redact, redact_short
+from claude_memory.redact import kept, redact
 from claude_memory.surfaces.hooks import write_ahead
 from claude_memory.surfaces.hooks.answers import Moment, respond
 
@@ -181,8 +181,8 @@ def test_private_parts_and_secrets_never_reach_the_buffer(home: Path, project: P
     ],
 )
 def test_what_a_hook_writes_is_cut_by_the_rules_of_the_store(text: str, secret: str) -> None:
-    assert secret not in redact_short(text)
-    assert redact_short(text) == redact(text).text
+    assert secret not in kept(text)
+    assert kept(text) == redact(text).text
 
 
 @pytest.mark.parametrize("known", [True, False])

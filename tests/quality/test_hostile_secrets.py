@@ -80,8 +80,8 @@ def test_both_engines_cut_the_same() -> None:
 
 def test_a_short_text_is_cut_without_re2() -> None:
     program = (
-        "import sys; from claude_memory.redact import redact_short; "
-        "print(redact_short('docker login -u ci -p k7Yq2mZp9w'), 're2' in sys.modules)"
+        "import sys; from claude_memory.redact import kept; "
+        "print(kept('docker login -u ci -p k7Yq2mZp9w'), 're2' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "docker login -u ci -p [secret:login-password] False\n"

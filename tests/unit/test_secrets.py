@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from claude_memory.redact import redact, redact_document
 from claude_memory.redact.checks import CHECKS
-from claude_memory.redact.rules import RULES
+from claude_memory.redact.engine import RULES
 
 RNG = random.Random(7)
 VALUE = "7" + "".join(RNG.choices(string.ascii_letters + string.digits, k=22)) + "q"

@@ -12,8 +12,9 @@ import operator
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -58,68 +59,51 @@ def drain(
     home: Path, store: Store, settings: Settings, *, now: datetime, budget_seconds: float | None = None
 ) -> Drained:
     """Ingest what waits, oldest first, until nothing is left or the budget is spent."""
-    run = _Drain(
-        Spool(home),
-        store,
-        settings,
-        deadline(budget_seconds),
-        hurried=budget_seconds is not None,
-        # The rest is for what was found: to look through a full spool may take longer than all of it.
-        looked_enough=deadline(budget_seconds and budget_seconds / 2),
-    )
-    at_once = budget_seconds is None or budget_seconds >= UNDERSTAND_FROM_SECONDS
+    run = _Drain(Spool(home), store, settings, budget_seconds)
     if not run.spool.new.is_dir():  # no hook ever wrote here, but a history may have been imported
-        run.understand(at_once=at_once)
+        run.understand()
     while run.spool.new.is_dir():
         try:
             with run.spool.lock() as mine:
-                if not mine:
-                    run.done = replace(run.done, busy=True)
-                    break
-                run.sweep(now)
-                run.all()
-                run.understand(at_once=at_once)
+                run.busy = not mine
+                if mine:
+                    run.all(now)
         except StoreBusy:
-            run.done = replace(run.done, busy=True)
-            break
+            run.busy = True
         except OSError as fault:  # a home that may only be read, a full disk: all stays where it is
             logs.logger("drain").warning("the spool cannot be drained: %s", fault.strerror)
-            run.done = replace(run.done, busy=True)
-            break
+            run.busy = True
         # Look once more: whoever found the lock taken while we finished relies on us.
-        if run.out_of_time() or not any(run.waiting(1)):
+        if run.busy or run.out_of_time() or not any(run.waiting(1)):
             break
-    return replace(run.done, remaining=run.spool.count(REMAINING_COUNTED))
+    return Drained(**run.counts, remaining=run.spool.count(REMAINING_COUNTED), busy=run.busy)
 
 
-@dataclass(slots=True)
 class _Drain:
     """One drain's state: what it did, what it will not try again, which projects it knows."""
 
-    spool: Spool
-    store: Store
-    settings: Settings
-    out_of_time: Callable[[], bool]
-    hurried: bool = False
-    looked_enough: Callable[[], bool] = lambda: False
-    done: Drained = field(default_factory=Drained)
-    seen: set[str] = field(default_factory=set)
-    projects: dict[str, ProjectId] = field(default_factory=dict)
-    branches: dict[str, str] = field(default_factory=dict)  # by folder, as they are now
-    exclude_of: Callable[[str], tuple[str, ...]] = field(
-        default_factory=lambda: functools.cache(project.exclusions)
-    )  # what the event's own project excludes, whoever drains it
+    def __init__(self, spool: Spool, store: Store, settings: Settings, budget: float | None) -> None:
+        self.spool, self.store, self.settings, self.budget = spool, store, settings, budget
+        self.out_of_time = deadline(budget)
+        # The rest is for what was found: to look through a full spool may take longer than all of it.
+        self.looked_enough = deadline(budget and budget / 2)
+        self.counts: Counter[str] = Counter()
+        self.busy = False
+        self.seen: set[str] = set()
+        self.project_of = functools.cache(self._project_of)
+        # What the event's own project excludes, whoever drains it.
+        self.exclude_of = functools.cache(project.exclusions)
+        self.branch_of = functools.cache(current_branch)
 
-    def sweep(self, now: datetime) -> None:
+    def all(self, now: datetime) -> None:
         for size in self.spool.sweep(now):
             logs.logger("drain").warning("removed an unfinished capture of %d bytes from the spool", size)
-
-    def all(self) -> None:
-        while batch := self.waiting(None):
-            files = iter(batch)
-            while self.batch(files):
-                if self.out_of_time():
-                    return
+        late = False
+        while not late and (waiting := self.waiting(None)):
+            files = iter(waiting)
+            while not late and self.batch(files):
+                late = self.out_of_time()
+        self.understand()
 
     def waiting(self, limit: int | None) -> list[SpooledFile]:
         """What is left to try; a file that could not be moved away is tried once."""
@@ -162,17 +146,13 @@ class _Drain:
         try:
             if not file.ours:
                 raise Unreadable("not a name that a hook gives")
-            found = parse(
-                Captured(raw, file.event, file.agent, file.moment),
-                self.settings,
-                self.project_of,
-                self.exclude_of,
-            )
+            captured = Captured(raw, file.event, file.agent, file.moment)
+            found = parse(captured, self.settings, self.project_of, self.exclude_of)
         except Unreadable as fault:
             self.reject(file, str(fault), raw)
             return False
         if found is None:
-            self.count(ignored=1)
+            self.counts["ignored"] += 1
         else:
             events.append(found)
         return True
@@ -184,45 +164,35 @@ class _Drain:
         except OSError as fault:
             log.warning("a spooled file cannot be moved to rejected/: %s", fault.strerror)
             return
-        self.count(rejected=1)
+        self.counts["rejected"] += 1
         log.warning("rejected a spooled file: %s", reason)
 
     def commit(self, events: list[Event]) -> None:
         once: dict[EventId, Event] = {}
         for event in events:
             once.setdefault(event.id, event)
-        told = list(once.values())
-        messages = [message for event in told for message in messages_of(event, self.branch(event))]
-        projects = {event.cwd: event.project for event in told}
-        added = self.store.archive.add(messages, projects, events=told)
-        self.count(events=added.events, duplicates=len(events) - added.events)
+        messages = [message for event in once.values() for message in messages_of(event, self.branch(event))]
+        projects = {event.cwd: event.project for event in once.values()}
+        added = self.store.archive.add(messages, projects, events=list(once.values()))
+        self.counts.update(events=added.events, duplicates=len(events) - added.events)
 
     def branch(self, event: Event) -> str:
         """The branch that something just now was done on: what is checked out there."""
-        if not event.cwd or abs(datetime.now(UTC) - event.timestamp) > JUST_NOW:
-            return ""
-        return self.branches.setdefault(event.cwd, current_branch(Path(event.cwd)))
+        recent = abs(datetime.now(UTC) - event.timestamp) <= JUST_NOW
+        return self.branch_of(Path(event.cwd)) if event.cwd and recent else ""
 
-    def count(self, **more: int) -> None:
-        self.done = replace(self.done, **{name: getattr(self.done, name) + n for name, n in more.items()})
-
-    def understand(self, *, at_once: bool) -> None:
+    def understand(self) -> None:
         """Make exchanges and memories of what went on, or leave it to a drain that has the time."""
-        if not at_once:
-            left = len(self.store.archive.waiting(1))
-            self.done = replace(self.done, waiting=left)
+        if self.budget is not None and self.budget < UNDERSTAND_FROM_SECONDS:
+            self.counts["waiting"] = len(self.store.archive.waiting(1))
             return
         from claude_memory.capture.understanding import understand_waiting
 
-        new, left = understand_waiting(self.store, self.out_of_time)
-        self.count(memories=new)
-        self.done = replace(self.done, waiting=left)
+        new, self.counts["waiting"] = understand_waiting(self.store, self.out_of_time)
+        self.counts["memories"] += new
 
-    def project_of(self, cwd: str) -> ProjectId:
-        if cwd not in self.projects:
-            found = project.resolve_noted(cwd, self.store.project_for, thorough=not self.hurried)
-            self.projects[cwd] = found.id
-        return self.projects[cwd]
+    def _project_of(self, cwd: str) -> ProjectId:
+        return project.resolve_noted(cwd, self.store.project_for, thorough=self.budget is None).id
 
 
 def _read_bytes(path: Path) -> bytes:

@@ -13,13 +13,13 @@ from typing import Any
 
 from claude_memory.capture.parse import bound_text, event_kind, identity
 from claude_memory.capture.withhold import WITHHELD, withhold
+from claude_memory.hook.claude_memory_hook import DEFAULT_AGENT
 from claude_memory.model import Event, EventKind, ProjectId, SessionId
 from claude_memory.redact import is_plain, redact, redact_document
 from claude_memory.settings import Settings
 from claude_memory.store.archive_model import NewMessage
 from claude_memory.store.packing import packed
 from claude_memory.text.quotation import clean
-from claude_memory.transcripts.claude import AGENT as CLAUDE
 from claude_memory.transcripts.model import Role, Turn, text_of
 from claude_memory.understand.speaker import MANNER, SPEAKER, Manner, Speaker, Verdict, of_hook, of_result
 from claude_memory.understand.tools import rendered
@@ -31,6 +31,7 @@ _MARGIN = 8 << 10  # longer than any secret that a cut could halve
 _SLIM = {"command": 1000, "file_path": 500, "notebook_path": 500, "path": 500, "description": 200}
 _ID_CHARACTERS = 200
 _OWN_ID = 12  # a shorter id of a tool use may come again in another session
+_KNOWN_AS = {"gemini-cli": "gemini"}  # the name by which homes of 0.1.0 know an agent's messages
 _TEXT_KEYS = {
     "UserPromptSubmit": "prompt",
     "Stop": "last_assistant_message",
@@ -156,7 +157,7 @@ class Preparer:
             return "PostCompact"
         # A compaction's note stands for its report, but for Claude Code, whose summary always follows.
         noted = turn.role is Role.NOTE and turn.text.startswith("compacted")
-        return "PreCompact" if noted and self._agent != CLAUDE else ""
+        return "PreCompact" if noted and self._agent != DEFAULT_AGENT else ""
 
 
 def cut_clean(text: str, limit: int) -> str:
@@ -292,6 +293,7 @@ def keys(agent: str, anchors: Sequence[str], text: str, event: str = "") -> tupl
     probability 1e-5.
     """
     said = hashlib.blake2b(text.strip().encode("utf-8", "replace"), digest_size=16).digest()
+    agent = _KNOWN_AS.get(agent, agent)
     seeds = [
         f"{agent}\0{anchor}\0".encode("utf-8", "replace") + (b"" if _is_tool_use(anchor) else said)
         for anchor in anchors

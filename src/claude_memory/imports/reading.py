@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Any
 
 from claude_memory.capture.messages import Preparer
 from claude_memory.errors import StoreFault
+from claude_memory.hook.claude_memory_hook import DEFAULT_AGENT
 from claude_memory.model import Event
 from claude_memory.platform import project
 from claude_memory.redact import redact_document
 from claude_memory.settings import Settings
 from claude_memory.store.archive_model import ImportFile, NewMessage
 from claude_memory.transcripts import sources
-from claude_memory.transcripts.claude import AGENT as CLAUDE
 from claude_memory.transcripts.model import Role, SourceFile, Turn
 from claude_memory.transcripts.readers import READERS, is_bookkeeping
 
@@ -122,7 +122,7 @@ class _Reading:
         self.unread: Counter[str] = Counter()
         self.compressed = False
         # Whether our own summariser was asked here: the first prompt tells.
-        self.ours = start.state.get("ours", None if agent == CLAUDE and not start.offset else False)
+        self.ours = start.state.get("ours", None if agent == DEFAULT_AGENT and not start.offset else False)
         self.reader = READERS[agent](self.source, start.state.get("reader", {}))
         self.preparer = Preparer(
             agent,

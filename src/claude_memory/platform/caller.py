@@ -15,39 +15,13 @@ from pathlib import Path
 
 from claude_memory.errors import Conflict
 from claude_memory.model import Trust
+from claude_memory.platform.agents import AGENTS, OTHERS
 
-# Each agent's name; what it sets for the commands, hooks and servers that it starts; its program's names;
-# and, where these say nothing (a script run by an interpreter, a versioned binary), parts of its path.
 # Left out on purpose: what an editor sets in a person's own terminal (CURSOR_TRACE_ID, CLAUDE_CODE_SSE_PORT,
 # OPENCODE_CALLER).
-_AGENTS = (
-    (
-        "Claude Code",
-        "CLAUDECODE CLAUDE_CODE CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ID",
-        "claude",
-        "/@anthropic-ai/claude-code/ /claude/versions/",
-    ),
-    ("an agent's session", "CLAUDE_MEMORY_SESSION", "", ""),
-    (
-        "Codex",
-        "CODEX_THREAD_ID CODEX_SANDBOX CODEX_SANDBOX_NETWORK_DISABLED CODEX_CI",
-        "codex",
-        "/@openai/codex/",
-    ),
-    ("Gemini CLI", "GEMINI_CLI", "gemini", "/@google/gemini-cli/"),
-    ("Antigravity", "ANTIGRAVITY_AGENT", "", ""),
-    ("OpenCode", "OPENCODE OPENCODE_CLIENT", "opencode", "/opencode-ai/"),
-    ("Cursor", "CURSOR_AGENT", "cursor-agent", "/cursor-agent/"),
-    ("Copilot CLI", "COPILOT_CLI COPILOT_AGENT_SESSION_ID", "copilot", "/@github/copilot/"),
-    ("Factory", "FACTORY_PROJECT_DIR DROID_PLUGIN_ROOT", "droid", ""),
-    ("Augment", "AUGMENT_AGENT", "auggie", ""),
-    ("Amp", "", "amp", ""),
-    ("Aider", "", "aider", ""),
-    ("Qwen Code", "", "qwen", ""),
-    ("an agent", "AI_AGENT", "", ""),
-)
 MARKERS, _PROGRAMS, _PACKAGES = (
-    {word: row[0] for row in _AGENTS for word in row[column].split()} for column in (1, 2, 3)
+    {word: agent.title for agent in (*AGENTS, *OTHERS) for word in getattr(agent, column).split()}
+    for column in ("markers", "program", "packages")
 )
 _INTERPRETERS = ("node", "bun", "deno", "python", "pypy", "npx", "npm", "tsx")
 _MOST_ANCESTORS = 40
@@ -104,11 +78,8 @@ def agent_among(ancestors: Iterable[tuple[str, Sequence[str]]]) -> str:
 
 
 def _by_arguments(arguments: Sequence[str]) -> str:
-    if not arguments:
-        return ""
-    first = _program(arguments[0])
-    programs = [arguments[0]]
-    if first.startswith(_INTERPRETERS):
+    programs = list(arguments[:1])
+    if programs and _program(programs[0]).startswith(_INTERPRETERS):
         programs += [word for word in arguments[1:4] if not word.startswith("-")][:1]
     for program in programs:
         path = program.replace("\\", "/")

@@ -16,21 +16,9 @@ if TYPE_CHECKING:
         kept_mapping,
         redact,
         redact_document,
-        redact_short,
     )
-    from claude_memory.redact.engine import Redacted
 
-__all__ = [
-    "Redacted",
-    "is_plain",
-    "kept",
-    "kept_change",
-    "kept_document",
-    "kept_mapping",
-    "redact",
-    "redact_document",
-    "redact_short",
-]
+__all__ = ["is_plain", "kept", "kept_change", "kept_document", "kept_mapping", "redact", "redact_document"]
 
 
 def __getattr__(name: str) -> Any:

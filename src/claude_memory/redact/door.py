@@ -104,11 +104,6 @@ def redact(text: str, *, using: Engine = RE2) -> Redacted:
     return Redacted(result.text, _counted(Counter(result.found), spans))
 
 
-def redact_short(text: str) -> str:
-    """The same for a text of a few thousand characters, where loading re2 costs more than the text does."""
-    return redact(text, using=lightest()).text
-
-
 def redact_document(value: Any) -> tuple[Any, Mapping[str, int]]:
     """A JSON value without its private spans and secrets, of the same structure.
 
@@ -234,14 +229,14 @@ def _unused(key: Any, target: dict[Any, Any]) -> Any:
 
 
 _SHORT = 300  # characters of a name, a path or an id, which are remembered
-_BY_HAND = 4_000  # characters that the standard library's engine is given
+_BY_HAND = 8_000  # characters that the standard library's engine is given
 _FIRST = 32  # texts: who keeps more than these is no hook, and re2 pays for its loading
 _seen = 0
 
 
 def kept(text: str) -> str:
     """The text without secrets and private parts: what leaves here may be stored."""
-    return _remembered(text) if len(text) <= _SHORT else _cut(text)
+    return _remembered(text) if len(text) <= _SHORT else redact(text, using=_engine(text)).text
 
 
 def kept_document(value: Any) -> Any:
@@ -282,10 +277,6 @@ def kept_change(before: str, after: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _remembered(text: str) -> str:
-    return _cut(text)
-
-
-def _cut(text: str) -> str:
     return redact(text, using=_engine(text)).text
 
 

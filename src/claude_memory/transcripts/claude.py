@@ -30,7 +30,6 @@ from claude_memory.transcripts.model import (
 from claude_memory.understand import speaker
 from claude_memory.understand.speaker import Manner, Speaker, Verdict
 
-AGENT = "claude-code"
 # Bookkeeping repeats prompts and dominates the size. These lines begin with their type, so most of a
 # file is passed over without being parsed.
 _TYPE_FIRST = re.compile(

@@ -279,4 +279,4 @@ READERS: Mapping[str, type[Reader]] = {
 
 def is_bookkeeping(agent: str) -> Callable[[bytes], bool]:
     """What tells, from a line's first bytes, that it is no conversation."""
-    return claude.is_bookkeeping if agent == claude.AGENT else lambda _: False
+    return claude.is_bookkeeping if agent == "claude-code" else lambda _: False

@@ -48,6 +48,6 @@ def _question(prompt: str) -> str:
 
     Cut to length last: half a secret would not be known as one.
     """
-    from claude_memory.redact import redact_short
+    from claude_memory.redact import kept
 
-    return redact_short(prompt[: 2 * MAX_QUESTION_CHARACTERS])[:MAX_QUESTION_CHARACTERS]
+    return kept(prompt[: 2 * MAX_QUESTION_CHARACTERS])[:MAX_QUESTION_CHARACTERS]

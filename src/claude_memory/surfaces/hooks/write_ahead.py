@@ -14,8 +14,6 @@ from claude_memory.notes import buffer
 from claude_memory.notes.places import ProjectFiles, noted_project, project_files
 from claude_memory.understand.speaker import Speaker, of_hook
 
-SHORT = 8_000  # characters
-
 if TYPE_CHECKING:
     from claude_memory.surfaces.hooks.answers import Moment
 
@@ -36,9 +34,9 @@ def note(moment: Moment) -> None:
 
 def _clean(prompt: str) -> str:
     """By the rules that guard the store; a long prompt pays for loading what is quick with long texts."""
-    from claude_memory.redact import redact, redact_short
+    from claude_memory.redact import kept
 
-    return redact_short(prompt) if len(prompt) <= SHORT else redact(prompt).text
+    return kept(prompt)
 
 
 def _files(moment: Moment) -> ProjectFiles:
