@@ -6,7 +6,6 @@ import os
 import stat
 import subprocess
 import sys
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -112,13 +111,11 @@ def test_durable_private_and_checked_by_default(store):
 
 
 def test_everything_is_read_while_another_process_holds_the_write_lock(home, store, held):
-    began = time.monotonic()
-    other = open_store(home, Settings())
+    other = open_store(home, Settings(), patience_ms=3_600_000)  # whoever waits for the lock never ends
     project = other.project_for(ProjectIdentity(("path:/never/seen",), "seen", "/never/seen"))
     assert other.memories.find(SearchScope((project.id,)), MemoryFilter()) == []
     assert other.memories.text_candidates(SearchScope((project.id,)), MemoryFilter(), {"x": 1.0}, 5) == []
     assert other.stats().events == 0
-    assert time.monotonic() - began < 4
     other.close()
 
 
