@@ -22,7 +22,7 @@ class SampleEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SampleQuestion:
     """A question, and words of the memory that answers it."""
 
     text: str
@@ -30,9 +30,9 @@ class Question:
 
 
 QUESTIONS = (
-    Question("How do we block staff who quit?", "revoke somebody's session"),
-    Question("Which timezone bug did we hit?", "naive one, so the comparison raised"),
-    Question("Did any client get billed double?", "paid the same invoice twice"),
+    SampleQuestion("How do we block staff who quit?", "revoke somebody's session"),
+    SampleQuestion("Which timezone bug did we hit?", "naive one, so the comparison raised"),
+    SampleQuestion("Did any client get billed double?", "paid the same invoice twice"),
 )
 
 

@@ -25,7 +25,7 @@ from claude_memory.surfaces.cli.rendering import hit_lines
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
     from claude_memory.model import Hit
-    from claude_memory.sample import Question
+    from claude_memory.sample import SampleQuestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +144,13 @@ def _store(memory: Memory, steps: _Steps) -> None:
         result.append(f"{made} vectors; the model is unpacked on first use")
 
 
-def _questions() -> tuple[Question, ...]:
+def _questions() -> tuple[SampleQuestion, ...]:
     from claude_memory.sample import QUESTIONS
 
     return QUESTIONS
 
 
-def _ask(memory: Memory, question: Question) -> Answered:
+def _ask(memory: Memory, question: SampleQuestion) -> Answered:
     from claude_memory.text.words import index_terms, query_terms
 
     begun = time.perf_counter()
