@@ -31,7 +31,7 @@ from claude_memory.surfaces.cli.command import (
     time_option,
 )
 from claude_memory.surfaces.cli.output import Line
-from claude_memory.surfaces.cli.rendering import day, one_line
+from claude_memory.surfaces.cli.rendering import day, head, one_line
 from claude_memory.text import times
 
 if TYPE_CHECKING:
@@ -124,14 +124,13 @@ def _recalled_lines(recalled: Sequence[Recalled], now: datetime, columns: int | 
     """Each conversation with its head line and its best passages."""
     for item in recalled:
         talk = item.conversation
-        when = f"  {day(talk.last)}, {times.ago(talk.last, now=now)}  "
-        yield [(talk.session, "cyan"), (when, "dim"), (one_line(talk.name), "bold")]
+        yield head(talk.session, f"{day(talk.last)}, {times.ago(talk.last, now=now)}", talk.name)
         branch = f" on {talk.branch}" if talk.branch else ""
         yield [(f"    {talk.agent}, {output.counted(talk.messages, 'message')}, {talk.cwd}{branch}", "dim")]
         for quote in item.quotes:
-            head, text = f"    {quote.ordinal or '·':>5} {quote.role:<9} ", one_line(quote.text)
-            room = len(text) if columns is None else max(columns - len(head), 20)
-            yield [(head, "dim"), (text if len(text) <= room else text[: room - 1] + "…", "")]
+            place, text = f"    {quote.ordinal or '·':>5} {quote.role:<9} ", one_line(quote.text)
+            room = len(text) if columns is None else max(columns - len(place), 20)
+            yield [(place, "dim"), (text if len(text) <= room else text[: room - 1] + "…", "")]
 
 
 def go_on(chosen: Conversation, resume: Resume | None, *, only_print: bool) -> int:

@@ -25,13 +25,12 @@ from claude_memory.surfaces.cli.command import (
     reading,
 )
 from claude_memory.surfaces.cli.output import Line
-from claude_memory.surfaces.cli.rendering import day, one_line
+from claude_memory.surfaces.cli.rendering import day, head, one_line
 from claude_memory.text import times
 
 if TYPE_CHECKING:
     from claude_memory.graph.knowledge import Knowledge
     from claude_memory.memory import Memory
-    from claude_memory.model import StoredMemory
     from claude_memory.summaries.model import KeptSummary
 
 _FORMATS = {".svg": "svg", ".mmd": "mermaid", ".md": "mermaid", ".graphml": "graphml", ".xml": "graphml"}
@@ -104,7 +103,7 @@ def _recurring(known: Knowledge, kind: str) -> Iterator[Line]:
 
 def _decisions(known: Knowledge) -> Iterator[Line]:
     for decision in known.decisions:
-        yield _head(decision.memory, day(decision.memory.created_at))
+        yield head(f"  {decision.memory.id}", day(decision.memory.created_at), decision.memory.title)
         if decision.reason:
             yield [(f"    why: {one_line(decision.reason)}", "dim")]
         if decision.replaced:
@@ -115,12 +114,9 @@ def _decisions(known: Knowledge) -> Iterator[Line]:
 def _rules(known: Knowledge) -> Iterator[Line]:
     for rule in known.rules:
         sessions = output.counted(rule.sessions, "session")
-        yield _head(rule.memory, f"{rule.memory.kind}, {sessions} since {day(rule.since)}")
+        facts = f"{rule.memory.kind}, {sessions} since {day(rule.since)}"
+        yield head(f"  {rule.memory.id}", facts, rule.memory.title)
         yield from _contradictions(rule.contradicted_by)
-
-
-def _head(memory: StoredMemory, facts: str) -> Line:
-    return [(f"  {memory.id}", "cyan"), (f"  {facts}  ", "dim"), (one_line(memory.title), "")]
 
 
 def _contradictions(ids: Sequence[str]) -> Iterator[Line]:

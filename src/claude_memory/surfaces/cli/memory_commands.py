@@ -24,7 +24,7 @@ from claude_memory.surfaces.cli.command import (
     option,
     whole_text,
 )
-from claude_memory.surfaces.cli.rendering import day, memory_lines, one_line
+from claude_memory.surfaces.cli.rendering import day, head, memory_lines
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
@@ -183,14 +183,7 @@ def inbox(
     """List proposals, newest first."""
     proposed = memory.inbox(all_projects=all_projects)
     shown = proposed[:limit]
-    lines = [
-        [
-            (item.id, "cyan"),
-            (f"  {day(item.created_at)}  {item.kind:<10} ", "dim"),
-            (one_line(item.title), ""),
-        ]
-        for item in shown
-    ]
+    lines = [head(item.id, f"{day(item.created_at)}  {item.kind:<10}", item.title) for item in shown]
     rest = len(proposed) - len(shown)
     more = f"{rest} more: --limit {len(proposed)}" if rest else ""
     how = "accept ID… · edit ID TEXT · reject ID…" if proposed else "nothing is proposed here"
@@ -251,9 +244,4 @@ def _note_proposal(stored: StoredMemory) -> None:
 
 
 def _line(done: str, item: StoredMemory) -> output.Line:
-    return [
-        (f"{done} ", ""),
-        (item.id, "cyan"),
-        (f"  {item.kind}  ", "dim"),
-        (one_line(item.title), "bold"),
-    ]
+    return [(f"{done} ", ""), *head(item.id, item.kind, item.title)]

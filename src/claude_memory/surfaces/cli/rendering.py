@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from claude_memory.model import Hit, Status, StoredMemory
-from claude_memory.surfaces.cli.output import Line, clean
+from claude_memory.surfaces.cli.output import Line, Piece, clean
 from claude_memory.text import times
 
 if TYPE_CHECKING:
@@ -22,6 +22,11 @@ _DETAIL_WIDTH = 12
 def day(moment: datetime) -> str:
     """The day in the reader's own zone."""
     return f"{moment.astimezone():%Y-%m-%d}"
+
+
+def head(id_: str, facts: str, title: str, *more: Piece) -> Line:
+    """The line that a thing is listed by: its id, facts, its title."""
+    return [(id_, "cyan"), (f"  {facts}  ", "dim"), (one_line(title), "bold"), *more]
 
 
 def hit_lines(found: Sequence[Hit], columns: int | None) -> Iterator[Line]:
@@ -45,12 +50,7 @@ def hit_lines(found: Sequence[Hit], columns: int | None) -> Iterator[Line]:
 
 def memory_lines(stored: StoredMemory, columns: int | None, stale: str = "") -> Iterator[Line]:
     """One memory in full; `stale` is what the working tree no longer bears out."""
-    yield [
-        (stored.id, "cyan"),
-        (f"  {stored.kind}  ", "dim"),
-        (one_line(stored.title), "bold"),
-        *_standing(stored.status, stored.superseded_by),
-    ]
+    yield head(stored.id, stored.kind, stored.title, *_standing(stored.status, stored.superseded_by))
     for name, value in {**_details(stored), "stale": stale}.items():
         if value:
             yield [(f"  {name:<{_DETAIL_WIDTH}}", "dim"), (one_line(value), "")]

@@ -30,6 +30,7 @@ from claude_memory.surfaces.cli.rendering import (
     day,
     explanation_lines,
     given_lines,
+    head,
     hit_lines,
     one_line,
     timeline_lines,
@@ -196,7 +197,7 @@ def _relative(file: str, root: Path) -> str:
 def _shaped(exchanges: Sequence[Shaped]) -> Iterator[Line]:
     for exchange in exchanges:
         edits = output.counted(exchange.edits, "edit") + (", this line" if exchange.line else "")
-        yield _head(exchange.id, day(exchange.timestamp), exchange.title, f"  {edits}")
+        yield head(exchange.id, day(exchange.timestamp), exchange.title, (f"  {edits}", "dim"))
         yield from _detail("asked", exchange.why)
         yield from _detail("ended", exchange.ended)
         for commit in exchange.commits:
@@ -220,7 +221,8 @@ def fix(
 def _fixed(fixes: Sequence[Fixed]) -> Iterator[Line]:
     for item in fixes:
         back = f", came back {times.minute(item.came_back)}" if item.came_back else ""
-        yield _head(item.id, times.minute(item.timestamp), item.title, f"  {_OUTCOMES[item.outcome]}{back}")
+        outcome = f"  {_OUTCOMES[item.outcome]}{back}"
+        yield head(item.id, times.minute(item.timestamp), item.title, (outcome, "dim"))
         yield from _detail("error", item.error)
         yield from _detail("command", item.command)
         for step in item.after:
@@ -248,10 +250,6 @@ def _worked(commands: Sequence[Worked]) -> Iterator[Line]:
         facts = f"  worked {item.worked}×{failed}, last {times.minute(item.last)}  "
         yield [(one_line(item.command), "bold"), (facts, "dim"), (item.id, "cyan")]
         yield from _detail("failed with", item.error)
-
-
-def _head(id_: str, when: str, title: str, end: str) -> Line:
-    return [(id_, "cyan"), (f"  {when}  ", "dim"), (one_line(title), "bold"), (end, "dim")]
 
 
 def _detail(name: str, text: str) -> Iterator[Line]:
