@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from claude_memory.search.conversation_book import ConversationBook
     from claude_memory.search.conversations import Recalled
     from claude_memory.search.explain import Explanation
+    from claude_memory.search.past_work import WorkBook
     from claude_memory.search.timeline import TimelineEntry
-    from claude_memory.search.work import WorkBook
     from claude_memory.store.model import Erased, StoreStats
     from claude_memory.store.project_book import ProjectBook
     from claude_memory.summaries.summary_book import SummaryBook
@@ -335,7 +335,7 @@ class Memory(Opened):
 
     def work(self, *, all_projects: bool = False) -> WorkBook:
         """What was done: who shaped a file, what followed an error, which commands worked."""
-        from claude_memory.search.work import WorkBook
+        from claude_memory.search.past_work import WorkBook
 
         return WorkBook(self.store, self.archive, self.scope(all_projects=all_projects))
 

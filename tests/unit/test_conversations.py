@@ -13,7 +13,7 @@ from claude_memory.model import ProjectId, SessionId
 from claude_memory.search import excerpts
 from claude_memory.search.conversation_book import resume
 from claude_memory.search.conversations import Quote, Recalled, together
-from claude_memory.search.excerpts import Question, match, quote, spans
+from claude_memory.search.excerpts import Wording, match, quote, spans
 from claude_memory.store.archive_model import Conversation, Message
 from claude_memory.surfaces.tui import drawing
 from claude_memory.text.times import ago
@@ -22,7 +22,7 @@ NOW = datetime(2026, 11, 15, 14, 30, tzinfo=timezone(timedelta(hours=2)))
 COUNTS = {"connection": 50, "refused": 20, "error": 400, "the": 900, "in": 900, "pool": 10, "test": 300}
 
 
-def asked(text: str) -> Question:
+def asked(text: str) -> Wording:
     return excerpts.question(text, 1000, COUNTS)
 
 

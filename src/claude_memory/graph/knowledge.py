@@ -58,7 +58,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ConventionInUse:
     """A pattern, convention, preference or lesson: in how many sessions it came up, how often, since when."""
 
     memory: StoredMemory
@@ -82,7 +82,7 @@ class Knowledge:
     """All of it."""
 
     decisions: tuple[Decision, ...]
-    rules: tuple[Rule, ...]
+    rules: tuple[ConventionInUse, ...]
     things: tuple[tuple[Entity, int], ...]
     recurring: tuple[Recurring, ...] = ()
 
@@ -169,13 +169,15 @@ def _decision(memory: StoredMemory, related: Sequence[Relation]) -> Decision:
     )
 
 
-def _rule(store: Store, scope: SearchScope, memory: StoredMemory, related: Sequence[Relation]) -> Rule:
+def _rule(
+    store: Store, scope: SearchScope, memory: StoredMemory, related: Sequence[Relation]
+) -> ConventionInUse:
     again = [item.source for item in related if item.kind == "repeats" and item.target == memory.id]
     repeats = store.memories.find(scope, MemoryFilter(statuses=tuple(Status)), ids=again) if again else []
     sessions = {item.session or item.id for item in (memory, *repeats)} | _shown_in(memory)
     since = min(item.created_at for item in (memory, *repeats))
     times = max(1 + len(repeats), len(sessions))
-    return Rule(memory, len(sessions), times, since, _against(memory.id, related))
+    return ConventionInUse(memory, len(sessions), times, since, _against(memory.id, related))
 
 
 def _shown_in(memory: StoredMemory) -> set[str]:
@@ -244,7 +246,7 @@ def _recurring_record(item: Recurring) -> dict[str, Any]:
     }
 
 
-def _rule_record(rule: Rule) -> dict[str, Any]:
+def _rule_record(rule: ConventionInUse) -> dict[str, Any]:
     return {
         "id": rule.memory.id,
         "kind": rule.memory.kind.value,

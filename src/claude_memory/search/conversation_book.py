@@ -12,7 +12,7 @@ from claude_memory.errors import InvalidInput
 from claude_memory.model import SearchScope, SessionId
 from claude_memory.platform.agents import BY_NAME, canonical
 from claude_memory.search.conversations import asked_of
-from claude_memory.search.excerpts import Question, one_line
+from claude_memory.search.excerpts import Wording, one_line
 from claude_memory.store.archive_model import Conversation, Message
 from claude_memory.store.protocol import Archive
 from claude_memory.text.quotation import meant
@@ -142,9 +142,9 @@ class ConversationBook:
         """Whose there are."""
         return self.archive.agents()
 
-    def asked(self, query: str) -> Question:
+    def asked(self, query: str) -> Wording:
         """A question taken apart, to mark in messages what answers it."""
-        return asked_of(self.archive, query) if query.strip() else Question("", {}, {}, {})
+        return asked_of(self.archive, query) if query.strip() else Wording("", {}, {}, {})
 
     def resume(self, conversation: Conversation) -> Resume | None:
         """How a person goes on with it; None where its agent has no command for that."""

@@ -14,7 +14,7 @@ from datetime import datetime
 from claude_memory.embed.protocol import Embedder
 from claude_memory.model import Hit, MemoryFilter, ProjectId, SearchScope, SessionId
 from claude_memory.search import excerpts
-from claude_memory.search.excerpts import Question, quote
+from claude_memory.search.excerpts import Wording, quote
 from claude_memory.search.search import recency, search
 from claude_memory.store.archive_model import ANY_CONVERSATION, Conversation, ConversationFilter, Message
 from claude_memory.store.protocol import Archive, Store
@@ -121,7 +121,7 @@ def recall(
     return [replace(item, quotes=_quotes(asked, heaps[item.conversation.number])) for item in best]
 
 
-def asked_of(archive: Archive, query: str) -> Question:
+def asked_of(archive: Archive, query: str) -> Wording:
     """The question taken apart; a word that nobody said stands for words that begin like it."""
     words = list(dict.fromkeys(excerpts.words_of(query)))[: excerpts.QUESTION_WORDS]
     messages, counts = archive.word_counts(words)
@@ -149,7 +149,7 @@ def _newest(archive: Archive, scope: SearchScope, within: ConversationFilter, li
 
 
 def _messages(
-    archive: Archive, scope: SearchScope, asked: Question, within: ConversationFilter, *, thorough: bool
+    archive: Archive, scope: SearchScope, asked: Wording, within: ConversationFilter, *, thorough: bool
 ) -> Iterable[Message]:
     known = _in_the_archive(asked)
     found = {message.number: message for message in archive.candidates(scope, known, CANDIDATES, within)}
@@ -167,7 +167,7 @@ def _messages(
     return found.values()
 
 
-def _in_the_archive(asked: Question) -> list[str]:
+def _in_the_archive(asked: Wording) -> list[str]:
     """The question's words, each unknown one replaced by the most common word it may stand for."""
     replaced: dict[str, str] = {}
     for alike, word in asked.meant.items():
@@ -176,7 +176,7 @@ def _in_the_archive(asked: Question) -> list[str]:
     return [replaced.get(word, word) for word in asked.words]
 
 
-def _worth(asked: Question, word: str) -> float:
+def _worth(asked: Wording, word: str) -> float:
     return asked.weights.get(asked.meant.get(word, word), 0.0)
 
 
@@ -243,7 +243,7 @@ def _recalled(item: Conversation, heap: _Heap, now: datetime, own: ProjectId | N
     return Recalled(item, round(together(heap.scores()) + SHARPNESS * bonus, 4), (), tuple(places))
 
 
-def _quotes(asked: Question, heap: _Heap) -> tuple[Quote, ...]:
+def _quotes(asked: Wording, heap: _Heap) -> tuple[Quote, ...]:
     told = [
         Quote(message.ordinal, message.role, message.at, message.text, score, message.tool, message.failed)
         for score, message in heap.messages.values()

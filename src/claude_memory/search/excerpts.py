@@ -41,7 +41,7 @@ _PROMPT = "$ "  # before a command, where it was typed, copied or kept
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Wording:
     """A question taken apart; `meant` leads from a message's word to the question's word it stands for."""
 
     phrase: str
@@ -75,7 +75,7 @@ def _lowered(text: str) -> str:
 
 def question(
     text: str, messages: int, counts: Mapping[str, int], meant: Mapping[str, str] | None = None
-) -> Question:
+) -> Wording:
     """Take a question apart; `counts` says in how many of all messages each word stands."""
     said = words_of(text)[:QUESTION_WORDS]
     weights = {
@@ -84,7 +84,7 @@ def question(
     }
     pairs = {pair: weights[pair[0]] + weights[pair[1]] for pair in pairwise(said) if pair[0] != pair[1]}
     own = {word: word for word in weights}
-    return Question(plain(text).removeprefix(_PROMPT), weights, pairs, {**(meant or {}), **own})
+    return Wording(plain(text).removeprefix(_PROMPT), weights, pairs, {**(meant or {}), **own})
 
 
 def plain(text: str) -> str:
@@ -92,7 +92,7 @@ def plain(text: str) -> str:
     return " ".join(text[:_READ].translate(_QUOTING).lower().split())
 
 
-def match(asked: Question, text: str, role: str = "user") -> float:
+def match(asked: Wording, text: str, role: str = "user") -> float:
     """From 0, nothing in common, to 1, the very line."""
     exact = phrase(asked, text)
     if exact and len(asked.weights) > 1:  # one word is no phrase
@@ -104,7 +104,7 @@ def match(asked: Question, text: str, role: str = "user") -> float:
     return WORDS_AT_MOST * by_words * ROLE_FACTOR.get(role, 1.0)
 
 
-def phrase(asked: Question, text: str) -> float:
+def phrase(asked: Wording, text: str) -> float:
     """How exactly a text holds the question as it stands; 0 if it does not."""
     whole = plain(text)
     if not asked.phrase or not _contains(whole, asked.phrase):
@@ -116,13 +116,13 @@ def phrase(asked: Question, text: str) -> float:
     return PHRASE if within else WHOLE_LINE  # over several lines it is no chance either
 
 
-def holds_phrase(asked: Question) -> Callable[[str], bool]:
+def holds_phrase(asked: Wording) -> Callable[[str], bool]:
     """A quick test for texts that hold the question as it stands."""
     longest = max(asked.phrase.split(), key=len, default="")
     return lambda text: longest in text.translate(_QUOTING).lower() and phrase(asked, text) > 0
 
 
-def quote(asked: Question, text: str, width: int = QUOTE_WIDTH) -> str:
+def quote(asked: Wording, text: str, width: int = QUOTE_WIDTH) -> str:
     """The line of a text that shares most with the question, cut around what they share."""
     lines = [line for line in (one_line(part) for part in text[:_READ].splitlines()) if line]
     if not lines:
@@ -134,7 +134,7 @@ def quote(asked: Question, text: str, width: int = QUOTE_WIDTH) -> str:
     return ("…" if begin else "") + shorten(best[begin:], width - 1)
 
 
-def spans(asked: Question, line: str) -> list[tuple[int, int]]:
+def spans(asked: Wording, line: str) -> list[tuple[int, int]]:
     """Where a line holds the question: as it stands, else each of its telling words."""
     place = line.lower().find(asked.phrase) if len(asked.weights) > 1 else -1
     if place >= 0 and len(line.lower()) == len(line):
@@ -162,13 +162,13 @@ def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def _heard(asked: Question, text: str) -> list[str]:
+def _heard(asked: Wording, text: str) -> list[str]:
     """The text's words as the question means them; all others are empty."""
     meant = asked.meant
     return [meant.get(word, "") for word in words_of(text[:_READ])]
 
 
-def _line_worth(asked: Question, line: str) -> float:
+def _line_worth(asked: Wording, line: str) -> float:
     heard = _heard(asked, line)
     exact = sum(asked.weights.values()) if asked.phrase and asked.phrase in plain(line) else 0.0
     return exact + _told(asked.weights, heard) + _told(asked.pairs, pairwise(heard))

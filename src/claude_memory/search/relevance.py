@@ -25,7 +25,7 @@ SMALL_STORE, USUAL_STORE = 0.55, 1000
 WORDS_INTERCEPT, WORDS_COVERAGE, WORDS_BEHIND = -4.2, 5.5, -6.0
 # At and above it a memory may be offered unasked: at most 1.5% of foreign questions pass (4,170 in the public
 # sets, 332 in real repositories).
-INJECTION_THRESHOLD = 0.4
+INJECTION_THRESHOLD = 0.48
 LIKELY, POSSIBLE = 0.6, 0.2
 # Rarity is judged as if a hundred other passages stood beside the store's own: in a store of one
 # memory every word is "common", and still a shared word says as much as it does elsewhere.

@@ -39,7 +39,7 @@ from claude_memory.text import times
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
-    from claude_memory.search.work import Fixed, Shaped, Worked
+    from claude_memory.search.past_work import CommandRuns, Fixed, Shaped
 
 _WHEN = "a date (2026-11-15), `today`, `yesterday`, `3d`, `2 weeks ago`"
 _LINE = re.compile(r"(?P<file>.+):(?P<line>[1-9]\d*)")
@@ -244,7 +244,7 @@ def how(
     return Result(commands, _worked(commands))
 
 
-def _worked(commands: Sequence[Worked]) -> Iterator[Line]:
+def _worked(commands: Sequence[CommandRuns]) -> Iterator[Line]:
     for item in commands:
         failed = f", failed {item.failed}×" if item.failed else ""
         facts = f"  worked {item.worked}×{failed}, last {times.minute(item.last)}  "

@@ -19,7 +19,7 @@ from claude_memory.text import times
 
 if TYPE_CHECKING:
     from claude_memory.search.conversations import Recalled
-    from claude_memory.search.excerpts import Question
+    from claude_memory.search.excerpts import Wording
     from claude_memory.store.archive_model import Conversation, Message
 
 MARK = "▸ "
@@ -56,7 +56,7 @@ class Drawn:
 
 
 def result(
-    item: Recalled, asked: Question, width: int, now: datetime, styles: Styles, *, chosen: bool = False
+    item: Recalled, asked: Wording, width: int, now: datetime, styles: Styles, *, chosen: bool = False
 ) -> Text:
     """One conversation in three lines: title; when, who and where; its best passage."""
     talk = item.conversation
@@ -80,7 +80,7 @@ def result(
 def conversation(
     talk: Conversation,
     messages: Sequence[Message],
-    asked: Question,
+    asked: Wording,
     places: Collection[int],
     width: int,
     console: Console,
@@ -103,7 +103,7 @@ def conversation(
     return Drawn(lines, found, first, last)
 
 
-def marked(line: str, asked: Question, styles: Styles) -> Text:
+def marked(line: str, asked: Wording, styles: Styles) -> Text:
     """The line with what the question asks for standing out."""
     text = Text(line)
     for start, end in asked.spans(line):
@@ -111,7 +111,7 @@ def marked(line: str, asked: Question, styles: Styles) -> Text:
     return text
 
 
-def _within(line: str, asked: Question, width: int) -> str:
+def _within(line: str, asked: Wording, width: int) -> str:
     """The line, begun so late that what was found can be seen."""
     start, end = next(iter(asked.spans(line)), (0, 0))
     begin = start if end > width - 1 else 0
@@ -128,7 +128,7 @@ def _head(talk: Conversation, styles: Styles) -> Iterator[Text]:
 
 
 def _message(
-    message: Message, asked: Question, at_hand: bool, width: int, console: Console, styles: Styles
+    message: Message, asked: Wording, at_hand: bool, width: int, console: Console, styles: Styles
 ) -> Iterator[Text]:
     name = one_line(f"{message.role} {message.tool}") + (" failed" if message.failed else "")
     style = styles.failed if message.failed else styles.roles.get(message.role, "bold")
@@ -144,7 +144,7 @@ def _message(
             yield Text.assemble((MARK if hit else _GUTTER, "bold"), wrapped)
 
 
-def _holds(asked: Question, line: str) -> bool:
+def _holds(asked: Wording, line: str) -> bool:
     """Whether a line alone tells what was asked: the phrase, or the most telling of its words."""
     if asked.holds_phrase(line):
         return True
@@ -153,7 +153,7 @@ def _holds(asked: Question, line: str) -> bool:
     return told * 2 > sum(asked.weights.values())
 
 
-def _shown(message: Message, asked: Question, at_hand: bool) -> Iterator[str]:
+def _shown(message: Message, asked: Wording, at_hand: bool) -> Iterator[str]:
     """A message's lines, long ones cut to what can be read; around what was found, if something was."""
     lines = [clean(line)[:_LINE_CHARACTERS].rstrip() for line in message.text.splitlines()]
     most = _LINES.get(message.role, _TOOL_LINES)

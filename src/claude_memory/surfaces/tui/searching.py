@@ -13,7 +13,7 @@ from claude_memory.memory import ConversationFilter, Memory
 
 if TYPE_CHECKING:
     from claude_memory.search.conversations import Recalled
-    from claude_memory.search.excerpts import Question
+    from claude_memory.search.excerpts import Wording
 
 _PATIENCE_SECONDS = 2.0
 
@@ -36,7 +36,7 @@ class ScreenAnswer:
 
     wanted: Wanted
     found: tuple[Recalled, ...] = ()
-    asked: Question | None = None
+    asked: Wording | None = None
     final: bool = True
     fault: str = ""
 

@@ -70,7 +70,7 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True)
-class Worked:
+class CommandRuns:
     """A command that was run here, and how it went."""
 
     command: str
@@ -161,7 +161,7 @@ def fix(archive: Archive, scope: SearchScope, error: str, limit: int) -> list[Fi
 
 
 def _fixed(
-    id_: MemoryId, exchange: Exchange, message: Message, asked: excerpts.Question, share: float
+    id_: MemoryId, exchange: Exchange, message: Message, asked: excerpts.Wording, share: float
 ) -> Fixed:
     failed = _command_before(exchange.commands, message.ordinal)
     later = [one for one in exchange.commands if one.ordinal > message.ordinal]
@@ -211,12 +211,12 @@ def _came_back(one: Fixed, moments: Iterable[tuple[datetime, MemoryId]]) -> date
 # --- commands that worked
 
 
-def how(archive: Archive, scope: SearchScope, words: str, limit: int) -> list[Worked]:
+def how(archive: Archive, scope: SearchScope, words: str, limit: int) -> list[CommandRuns]:
     """Commands with these words, in themselves or in what they were said to do; what worked comes first."""
     wanted = {term for term in index_terms(words) if term not in STOP_WORDS} or set(index_terms(words))
     asked = asked_of(archive, words)
     found = _calls(archive, scope, asked.words)
-    runs: dict[str, Worked] = {}
+    runs: dict[str, CommandRuns] = {}
     for message, held in zip(found, archive.exchanges_at(_places(found)), strict=True):
         ran = _command_at(held[4], message.ordinal) if held is not None else None
         if held is None or ran is None:
@@ -262,15 +262,15 @@ def _telling_segments(command: str, wanted: set[str]) -> list[str]:
 
 
 def _counted(
-    known: Worked | None,
+    known: CommandRuns | None,
     segment: str,
     ran: Command,
     at: datetime,
     held: tuple[MemoryId, int, int, int, Mapping[str, Any]],
     match: float,
-) -> Worked:
+) -> CommandRuns:
     if known is None:
-        known = Worked(segment, 0, 0, at, held[0], title(from_json(held[4])), _line(ran.error), match)
+        known = CommandRuns(segment, 0, 0, at, held[0], title(from_json(held[4])), _line(ran.error), match)
     elif at > known.last:
         known = replace(known, last=at, id=held[0], error=_line(ran.error))
     return replace(
@@ -345,7 +345,7 @@ class WorkBook:
         """What was done after this error before, and whether it held."""
         return fix(self.archive, self.scope, error, limit)
 
-    def how(self, words: str, *, limit: int = 10) -> list[Worked]:
+    def how(self, words: str, *, limit: int = 10) -> list[CommandRuns]:
         """The commands that worked here for what the words say."""
         return how(self.archive, self.scope, words, limit)
 
