@@ -29,7 +29,7 @@ JUMP_SECONDS = 35 * DAY  # who was away for longer loses nothing but a day
 SET_BACK_SECONDS = 3_600.0  # clocks are corrected by seconds all the time
 GRACE_SECONDS = DAY
 _BYTES_IN_MB = 1 << 20
-_ROOM = "room.json"
+_ROOM, _STATE = "room.json", "retention.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +138,13 @@ def told(gone: MadeRoom) -> str:
 def load(home: Path) -> Retention | None:
     """The state of the last look; None if there was none, or it cannot be read: then time starts anew."""
     try:
-        found: Any = json.loads(_path(home).read_bytes())
-        jumped = found.get("jumped_from")
-        before = found.get("events_before")
+        found: Any = json.loads((home / "cache" / _STATE).read_bytes())
+        moments = {name: found.get(name) for name in ("events_before", "jumped_from")}
         return Retention(
             wall=float(found["wall"]),
             steady=float(found["steady"]),
-            events_before=float(before) if before is not None else None,
             forgotten={str(id_): float(since) for id_, since in found["forgotten"].items()},
-            jumped_from=float(jumped) if jumped is not None else None,
+            **{name: float(at) if at is not None else None for name, at in moments.items()},
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
@@ -154,9 +152,4 @@ def load(home: Path) -> Retention | None:
 
 def save(home: Path, state: Retention) -> None:
     """Keep the state for the next look."""
-    private_folder(home / "cache")
-    write_atomically(_path(home), json.dumps(asdict(state)).encode())
-
-
-def _path(home: Path) -> Path:
-    return home / "cache" / "retention.json"
+    write_atomically(private_folder(home / "cache") / _STATE, json.dumps(asdict(state)).encode())

@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from claude_memory.model import Kind
 from claude_memory.text.sentences import sentences
 from claude_memory.text.words import is_stop_term, query_terms, shorten
-from claude_memory.understand.model import Commit, Exchange, Outcome, Utterance
+from claude_memory.understand.model import Commit, Exchange, Outcome
 from claude_memory.understand.titles import outside_fences, plan_title, title
 
 REQUEST_CHARACTERS = 500
@@ -120,11 +121,11 @@ class Statement:
 
 
 def _statement(
-    kind: Kind, source: str, subject: str, body: str, at: datetime, ordinals: tuple[int, ...]
+    kind: Kind, source: str, subject: str, body: str, at: datetime, ordinal: int, **more: Any
 ) -> Statement:
-    """A statement that nothing settled yet, titled and known by its subject."""
+    """A statement, titled and known by its subject; nothing settled it unless `more` says so."""
     key = f"{_KEYS.get(source, source)}:{_normal(subject)}"
-    return Statement(kind, shorten(subject, 80), body, key, source, at, ordinals=ordinals)
+    return Statement(kind, shorten(subject, 80), body, key, source, at, ordinals=(ordinal,), **more)
 
 
 def of_session(exchanges: Sequence[Exchange], fresh: Collection[str]) -> list[Statement]:
@@ -154,7 +155,7 @@ def of_summary(feedback: Iterable[str], at: datetime, ordinal: int) -> list[Stat
     """
     lines = [_line(told) for told in feedback]
     return [
-        _statement(Kind.CORRECTION, "feedback", line, line, at, ordinals=(ordinal,))
+        _statement(Kind.CORRECTION, "feedback", line, line, at, ordinal)
         for line in lines
         if len(query_terms(line)) >= _FEWEST_TERMS and _SET_RIGHT.search(line) and not _HOUR.search(line)
     ]
@@ -188,11 +189,9 @@ def _commits(exchange: Exchange, work: Sequence[Exchange]) -> Iterator[Statement
         fixing = type_ == "fix" or _FIXING.match(subject) is not None
         branch = f" on {commit.branch}" if commit.branch else ""
         lines = [subject, *asked, *(f"- {point}" for point in done), f"Commit {commit.hash}{branch}"]
-        kind = Kind.FIX if fixing else Kind.DECISION
-        made = _statement(
-            kind, "commit", subject, "\n".join(lines), exchange.ended, ordinals=(commit.ordinal,)
-        )
-        yield replace(made, settled=True, files=files)
+        kind, body = Kind.FIX if fixing else Kind.DECISION, "\n".join(lines)
+        settled = {"settled": True, "files": files}
+        yield _statement(kind, "commit", subject, body, exchange.ended, commit.ordinal, **settled)
 
 
 def _is_reverted(statement: Statement, later: Exchange) -> bool:
@@ -258,8 +257,8 @@ def _plan(exchange: Exchange) -> Iterator[Statement]:
     steps = [line.lstrip("#*-0123456789. ").rstrip(":*") for line in lines if _STEP.match(line)]
     steps = [step for step in steps if len(query_terms(step)) >= _FEWEST_TERMS][:12]
     body = "\n".join([title, *(f"- {shorten(step, 160)}" for step in steps)])
-    made = _statement(Kind.DECISION, "plan", title, body, exchange.ended, ordinals=(exchange.first,))
-    yield replace(made, settled=True, files=_files(exchange))
+    settled = {"settled": True, "files": _files(exchange)}
+    yield _statement(Kind.DECISION, "plan", title, body, exchange.ended, exchange.first, **settled)
 
 
 def _told(exchange: Exchange) -> Iterator[Statement]:
@@ -269,8 +268,8 @@ def _told(exchange: Exchange) -> Iterator[Statement]:
         return
     subject = title(exchange)
     body = "\n".join([subject, *(f"- {point}" for point in points)])
-    made = _statement(Kind.FACT, "closing", subject, body, exchange.ended, ordinals=(exchange.last,))
-    yield replace(made, title=subject, files=_files(exchange))
+    files = _files(exchange)
+    yield _statement(Kind.FACT, "closing", subject, body, exchange.ended, exchange.last, files=files)
 
 
 def _answers(exchange: Exchange) -> Iterator[Statement]:
@@ -284,40 +283,26 @@ def _answers(exchange: Exchange) -> Iterator[Statement]:
         if len(query_terms(question)) < _QUESTION_TERMS:
             continue
         body = f"{question} — {answer}" if question else answer
-        made = _statement(Kind.DECISION, "answer", body, body, said.at, ordinals=(said.ordinal,))
-        yield replace(made, by_person=not question)
+        by = not question
+        yield _statement(Kind.DECISION, "answer", body, body, said.at, said.ordinal, by_person=by)
 
 
 def _rules(exchange: Exchange) -> Iterator[Statement]:
+    """Sentences said as a rule: worth asking the person about, and settled if they say so."""
     for said in exchange.asked:
         if said.manner == "answer":
             continue
-        for sentence in sentences(said.words):
-            statement = _rule(sentence.said, said, exchange)
-            if statement is not None:
-                yield statement
-
-
-def _rule(sentence: str, said: Utterance, exchange: Exchange) -> Statement | None:
-    """A sentence that is said as a rule: worth asking the person about, and settled if they say so."""
-    words = sentence.split()
-    asked = _REMEMBER.match(sentence)
-    kind = Kind.CONVENTION if asked else _kind_of(sentence)
-    if kind is None or len(words) not in _WORDS_OF_A_RULE or (_MOMENTARY.search(sentence) and not asked):
-        return None
-    if _ANSWERING.match(sentence):
-        return None
-    line = _line(sentence)
-    source = "remembered" if asked else "rule"
-    files = _files(exchange) if kind is Kind.DECISION else ()
-    made = _statement(kind, source, line, line, said.at, ordinals=(said.ordinal,))
-    return replace(made, settled=asked is not None, by_person=True, files=files)
-
-
-def _kind_of(sentence: str) -> Kind | None:
-    if _CHOICE.search(sentence):
-        return Kind.DECISION
-    return Kind.CONVENTION if _RULE.search(sentence) else None
+        for sentence in (item.said for item in sentences(said.words)):
+            asked, chosen = _REMEMBER.match(sentence), _CHOICE.search(sentence)
+            if not (asked or ((chosen or _RULE.search(sentence)) and not _MOMENTARY.search(sentence))):
+                continue
+            if len(sentence.split()) not in _WORDS_OF_A_RULE or _ANSWERING.match(sentence):
+                continue
+            line, source = _line(sentence), "remembered" if asked else "rule"
+            kind = Kind.DECISION if chosen and not asked else Kind.CONVENTION
+            told = {"settled": bool(asked), "by_person": True}
+            files = _files(exchange) if kind is Kind.DECISION else ()
+            yield _statement(kind, source, line, line, said.at, said.ordinal, files=files, **told)
 
 
 def _files(*exchanges: Exchange) -> tuple[str, ...]:

@@ -103,7 +103,6 @@ def _titles(exchange: Exchange) -> Iterator[str]:
     yield from _telling(lines, 3)
     yield _first_telling(exchange.closing)
     yield from subjects
-    yield from _telling(lines, 2)
     yield _first_line(exchange.handed)
     yield from _telling(lines, 1)
     yield from (_first_telling(text) for text in reversed(exchange.said))
