@@ -353,6 +353,7 @@ def test_what_a_session_did_stands_in_every_file_while_it_goes_on(
     decisions = files.memory.read_text("utf-8")
     assert "| Retry payments of s1 with backoff | “Add retries with backoff" in decisions
     assert "## Active Workstreams\n- main (" in decisions, "the commit names the branch"
+    assert decisions.count("Retry payments of s1 with backoff") == 2, "as a workstream, and as settled"
     assert "- [ ] write docs\n- [x] add retries" in files.todo.read_text("utf-8")
     assert "`pytest tests/pay` failed with “TypeError: retry()" in files.lessons.read_text("utf-8")
     assert "- add a metric" in files.buffer.read_text("utf-8")
@@ -427,6 +428,23 @@ def test_a_check_that_still_fails_is_a_lesson_until_it_goes_through(
     text = lessons.read_text("utf-8")
     assert "not solved yet" not in text
     assert "it worked after a change to importer.py" in text
+
+
+@pytest.mark.parametrize("error", ["--- FAIL: TestImport (0.12s)", "FAIL"])
+def test_a_check_that_still_fails_is_told_even_if_its_report_says_little(
+    home: Path, project: Path, memory: Memory, error: str
+) -> None:
+    put(home, project, "UserPromptSubmit", prompt_id="p", prompt="Make the importer read dates of the vendor")
+    edit = {"file_path": str(project / "importer.go")}
+    put(home, project, "PostToolUse", tool_use_id="e", tool_name="Edit", tool_input=edit)
+    run = {"tool_name": "Bash", "tool_input": {"command": "go test ./importer"}}
+    put(home, project, "PostToolUseFailure", tool_use_id="f", **run, error=error)
+    said = "See [importer.go](src/importer.go:12): the vendor's date format is still unknown."
+    put(home, project, "Stop", prompt_id="p", last_assistant_message=said)
+    memory.drain()
+    assert f"`go test ./importer` failed with “{error}”" in memory.notes.files.lessons.read_text("utf-8")
+    [line] = lines_of(home)
+    assert line["summary"].startswith("See importer.go: the vendor's"), "a link is what it says"
 
 
 def test_a_session_that_said_nothing_gets_no_line(home: Path, project: Path, memory: Memory) -> None:

@@ -42,6 +42,7 @@ _EMPTY = re.compile(
     r"(?:=== |--- |\[[\w:.-]+\] |FAIL|ok\b|exit |error: (?:task|script|process) |.*task failed)",
     re.IGNORECASE,
 )
+_LINK = re.compile(r"\[([^\]\n]{1,200})\]\([^)\s]{1,400}\)")
 _REASON = re.compile(r"^(?:Asked|Why|Plan): (.+)$", re.MULTILINE)
 
 
@@ -194,7 +195,8 @@ def _summary(record: SessionRecord, exchanges: Sequence[Exchange]) -> str:
     worked = [exchange for exchange in exchanges if exchange.files_edited or exchange.commits]
     for exchange in (*reversed(worked), *reversed(exchanges)):
         if points := closing_points(exchange.closing):
-            return shorten("; ".join(point.rstrip(".;") for point in points), SUMMARY_CHARACTERS)
+            told = "; ".join(_LINK.sub(r"\1", point).rstrip(".;") for point in points)
+            return shorten(told, SUMMARY_CHARACTERS)
     subjects = "; ".join(commit.subject for commit in record.commits)
     return shorten(subjects or record.first_request or record.title, SUMMARY_CHARACTERS)
 
@@ -244,7 +246,7 @@ def unsolved(records: Sequence[SessionRecord]) -> Iterator[str]:
         branch = f" on {name}" if (name := _branch(record)) else ""
         for command in record.failing:
             for name, _ in commands.checks_of(command.command)[:1]:
-                if name not in ran and (failure := _failure(command, name)):
+                if name not in ran and (failure := _failure(command, name, is_open=True)):
                     yield f"{record.ended.astimezone():%Y-%m-%d}: {failure}{branch}"
         ran |= {
             *record.checks,
@@ -252,13 +254,14 @@ def unsolved(records: Sequence[SessionRecord]) -> Iterator[str]:
         }
 
 
-def _failure(command: Command, name: str) -> str:
-    """What failed and how; nothing for style, and nothing where the report says only that it failed."""
-    error = _error(command)
-    if not error or _STYLE.search(name):
+def _failure(command: Command, name: str, *, is_open: bool = False) -> str:
+    """What failed and how; nothing for style. What is still open is told even if its report says little."""
+    error = _error(command) or (" ".join(command.error.split()) if is_open else "")
+    if _STYLE.search(name) or not (error or is_open):
         return ""
     parts = [part for part in commands.segments(command.command) if commands.checks_of(part)]
-    return f"`{shorten(parts[0] if parts else name, 120)}` failed with “{shorten(error, 160)}”"
+    how = f" with “{shorten(error, 160)}”" if error else ""
+    return f"`{shorten(parts[0] if parts else name, 120)}` failed{how}"
 
 
 def _error(command: Command) -> str:
@@ -277,7 +280,8 @@ def workstreams(records: Sequence[SessionRecord]) -> Iterator[str]:
     for branch, found in list(by_branch.items())[:MOST_STREAMS]:
         last = found[0]
         parts = [f"{branch or 'no branch'} ({last.ended.astimezone():%Y-%m-%d}): {last.title}"]
-        parts += [f"last commit: {one.subject}" for record in found for one in record.commits[-1:]][:1]
+        subject = next((one.subject for record in found for one in record.commits[-1:]), last.title)
+        parts += [f"last commit: {subject}"] if subject != last.title else []
         parts += [link for record in found for link in record.pull_requests[-1:]][:1]
         parts += [f"not committed: {', '.join(last.uncommitted[:4])}"] if last.uncommitted else []
         parts += [f"open: {'; '.join(task.title for task in last.open_tasks[:4])}"] if last.open_tasks else []
