@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from claude_memory.errors import ConfigFault
-from claude_memory.install import entries, installer, record
-from claude_memory.install.edits import INSTALLABLE, Place, edits
+from claude_memory.install import installer, record, settings_text
+from claude_memory.install.edits import INSTALLABLE, InstallPlace, edits
 from claude_memory.install.installer import install, uninstall
 from claude_memory.install.plugin import HOOK_FILE
 
@@ -87,7 +87,9 @@ def everything(*roots: Path) -> dict[str, bytes | str]:
     return found
 
 
-def without_client(home: Path, agent: str, scope: str, project: Path, **more: bool) -> list[installer.Step]:
+def without_client(
+    home: Path, agent: str, scope: str, project: Path, **more: bool
+) -> list[installer.InstallStep]:
     return install(home, agent, scope, project, client="", **more)
 
 
@@ -107,7 +109,7 @@ def test_settings_found_in_the_wild_come_back_byte_for_byte(
     without_client(home, "claude", "user", project)
     installed = settings.read_bytes()
     _others_are_untouched(content, installed)
-    assert entries.has_hooks(installed)
+    assert settings_text.has_hooks(installed)
     again = without_client(home, "claude", "user", project)
     assert not any(step.changed for step in again), "twice is once"
     assert settings.read_bytes() == installed
@@ -153,7 +155,7 @@ def test_when_somebody_edits_meanwhile_only_ours_goes(
 def test_every_agent_gets_its_entries_and_loses_them_again(
     agent: str, scope: str, home: Path, project: Path, scratch_home: Path
 ) -> None:
-    place = Place(scope, scratch_home, project, str(home / "hooks" / HOOK_FILE), home)
+    place = InstallPlace(scope, scratch_home, project, str(home / "hooks" / HOOK_FILE), home)
     paths = {edit.path for edit in edits(agent, place) if not edit.whole}
     for path in paths:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -228,7 +230,7 @@ def test_a_link_stays_a_link(home: Path, project: Path, settings: Path, tmp_path
     settings.symlink_to(target)
     without_client(home, "claude", "user", project)
     assert settings.is_symlink()
-    assert entries.has_hooks(target.read_bytes())
+    assert settings_text.has_hooks(target.read_bytes())
     uninstall(home, None, project, client="")
     assert settings.is_symlink()
     assert target.read_bytes() == b'{"theme": "dark"}'
@@ -362,7 +364,7 @@ def test_killed_at_any_step_a_file_is_old_or_new(
         done = subprocess.run(command, capture_output=True)
         for path in (settings, servers):
             now = path.read_bytes()
-            assert now in (original, new[path]) or entries.has_hooks(now) or b"claude_memory" in now
+            assert now in (original, new[path]) or settings_text.has_hooks(now) or b"claude_memory" in now
             json.loads(now)
         uninstall(home, None, project, client="")
         assert settings.read_bytes() == original

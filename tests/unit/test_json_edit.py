@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from claude_memory.errors import InvalidInput
-from claude_memory.install.entries import add_item, add_member, remove, scan
+from claude_memory.install.settings_text import add_item, add_member, remove, scan
 
 KEYS = st.text(max_size=8).filter(lambda key: key != "ours")
 VALUES = st.recursive(

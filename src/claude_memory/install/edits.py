@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.errors import InvalidInput
-from claude_memory.install import entries
+from claude_memory.install import settings_text
 from claude_memory.install.plugin import hook_command, hooks_with_paths, server_command, texts_for_agents
 from claude_memory.platform.agents import BY_NAME, canonical
 
@@ -35,7 +35,7 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class InstallPlace:
     """Where an installation goes: the person's settings, or those of one project."""
 
     scope: str
@@ -65,7 +65,7 @@ class Place:
         return {"command": command, "args": arguments}
 
 
-def edits(agent: str, place: Place) -> list[Edit]:
+def edits(agent: str, place: InstallPlace) -> list[Edit]:
     """The files an agent reads, with our entries for each."""
     if canonical(agent) not in INSTALLABLE:
         raise InvalidInput(f"unknown agent {agent!r}: one of {', '.join(INSTALLABLE)}")
@@ -90,7 +90,7 @@ def _both(first: Edit, second: Edit) -> Edit:
     )
 
 
-def _claude(place: Place) -> list[Edit]:
+def _claude(place: InstallPlace) -> list[Edit]:
     folder = Path(os.environ.get("CLAUDE_CONFIG_DIR") or place.home_folder / ".claude")
     settings = place.project_root / ".claude" if place.in_project else folder
     servers = place.project_root / ".mcp.json" if place.in_project else place.home_folder / ".claude.json"
@@ -108,19 +108,19 @@ def _text(path: Path, text: bytes) -> Edit:
     )
 
 
-def _codex(place: Place) -> list[Edit]:
+def _codex(place: InstallPlace) -> list[Edit]:
     folder, server = place.base / ".codex", place.server()
     lines = [f"{name} = {json.dumps(value)}" for name, value in server.items()]
-    table = "\n".join([f"[mcp_servers.{entries.SERVER_NAME}]", *lines])
-    put_in = partial(entries.put_toml, table=table)
+    table = "\n".join([f"[mcp_servers.{settings_text.SERVER_NAME}]", *lines])
+    put_in = partial(settings_text.put_toml, table=table)
     groups = _groups("codex", lambda event: {"hooks": [_command(place.shell(event, "codex"), timeout=10)]})
     return [
-        Edit(folder / "config.toml", "MCP server", put_in, entries.take_toml),
+        Edit(folder / "config.toml", "MCP server", put_in, settings_text.take_toml),
         _hooks(folder / "hooks.json", groups),
     ]
 
 
-def _gemini(place: Place) -> list[Edit]:
+def _gemini(place: InstallPlace) -> list[Edit]:
     path = place.base / ".gemini" / "settings.json"
 
     def group(event: str) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def _gemini(place: Place) -> list[Edit]:
     return [_hooks(path, _groups("gemini-cli", group)), _server(path, "mcpServers", place.server())]
 
 
-def _cursor(place: Place) -> list[Edit]:
+def _cursor(place: InstallPlace) -> list[Edit]:
     folder = place.base / ".cursor"
     groups = _groups("cursor", lambda event: {"command": place.shell(event, "cursor")})
     return [
@@ -139,13 +139,13 @@ def _cursor(place: Place) -> list[Edit]:
     ]
 
 
-def _opencode(place: Place) -> list[Edit]:
+def _opencode(place: InstallPlace) -> list[Edit]:
     folder = place.project_root if place.in_project else place.home_folder / ".config" / "opencode"
     entry = {"type": "local", "command": server_command(place.memory_home), "enabled": True}
     return [_server(folder / "opencode.json", "mcp", entry)]
 
 
-def _copilot(place: Place) -> list[Edit]:
+def _copilot(place: InstallPlace) -> list[Edit]:
     folder = place.project_root / ".github" if place.in_project else place.home_folder / ".copilot"
 
     def group(event: str) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def _copilot(place: Place) -> list[Edit]:
     return wanted
 
 
-INSTALLABLE: Mapping[str, Callable[[Place], list[Edit]]] = {
+INSTALLABLE: Mapping[str, Callable[[InstallPlace], list[Edit]]] = {
     "claude-code": _claude,
     "codex": _codex,
     "gemini-cli": _gemini,
@@ -182,8 +182,8 @@ def _hooks(path: Path, groups: Mapping[str, list[dict[str, Any]]], seed: bytes |
     return Edit(
         path,
         f"hooks for {len(groups)} events",
-        lambda raw: entries.put_hooks(raw if raw is not None else seed, groups),
-        entries.take_hooks,
+        lambda raw: settings_text.put_hooks(raw if raw is not None else seed, groups),
+        settings_text.take_hooks,
     )
 
 
@@ -191,6 +191,6 @@ def _server(path: Path, key: str, entry: Mapping[str, Any]) -> Edit:
     return Edit(
         path,
         "MCP server",
-        lambda raw: entries.put_server(raw, key, dict(entry)),
-        partial(entries.take_server, key=key),
+        lambda raw: settings_text.put_server(raw, key, dict(entry)),
+        partial(settings_text.take_server, key=key),
     )

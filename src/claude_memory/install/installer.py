@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.errors import ConfigFault, InvalidInput
-from claude_memory.install import entries
-from claude_memory.install.edits import INSTALLABLE, Edit, Place, edits, per_file
+from claude_memory.install import settings_text
+from claude_memory.install.edits import INSTALLABLE, Edit, InstallPlace, edits, per_file
 from claude_memory.install.plugin import (
     HOOK_FILE,
     MARKETPLACE,
@@ -36,7 +36,7 @@ _CLIENT_SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class InstallStep:
     """One thing done, or to be done, in words."""
 
     path: str
@@ -53,9 +53,9 @@ def install(
     *,
     dry_run: bool = False,
     client: str | None = None,
-) -> list[Step]:
+) -> list[InstallStep]:
     """Give an agent the memory; returns what was changed."""
-    place = Place(scope, Path.home(), project_root, str(home / "hooks" / HOOK_FILE), home)
+    place = InstallPlace(scope, Path.home(), project_root, str(home / "hooks" / HOOK_FILE), home)
     if not dry_run:
         private_folder((home / HOOK_GONE).parent)  # a shell that finds nothing else there can still leave it
         (home / HOOK_GONE).unlink(missing_ok=True)
@@ -70,21 +70,25 @@ def install(
     _put_hook_program(place)
     origin = {"scope": scope, "root": str(project_root)}
     return [
-        Step(str(edit.path), edit.what, record.change(agent, edit.path, edit.put_in, edit.take_out, **origin))
+        InstallStep(
+            str(edit.path), edit.what, record.change(agent, edit.path, edit.put_in, edit.take_out, **origin)
+        )
         for edit in wanted
     ]
 
 
-def uninstall(home: Path, agent: str | None, project_root: Path, *, client: str | None = None) -> list[Step]:
+def uninstall(
+    home: Path, agent: str | None, project_root: Path, *, client: str | None = None
+) -> list[InstallStep]:
     """Take the memory out of one agent, or of all; every file comes back as it was."""
     client = client if client is not None else shutil.which("claude")
-    steps: list[Step] = []
+    steps: list[InstallStep] = []
     record = Record(home)
     # Backwards: a folder made for the first file is empty only when the last one is gone.
     agent = canonical(agent) if agent else None
     for entry in [item for item in reversed(record.entries) if agent in (None, canonical(item["agent"]))]:
         record.undo(entry, _cleaner(entry, project_root, home))
-        steps.append(Step(entry["path"], "our entries", True))
+        steps.append(InstallStep(entry["path"], "our entries", True))
     steps += _sweep([agent] if agent else list(INSTALLABLE), project_root)
     if agent in (None, "claude-code") and client and marketplace_folder(home).exists():
         steps += _uninstall_plugin(home, client)
@@ -95,19 +99,19 @@ def installed(project_root: Path) -> list[tuple[str, Path]]:
     """Where hooks of ours are registered in settings files: (agent, file)."""
     found = []
     for scope in ("user", "project"):
-        place = Place(scope, Path.home(), project_root, "", Path())
+        place = InstallPlace(scope, Path.home(), project_root, "", Path())
         for agent in INSTALLABLE:
             for edit in edits(agent, place):
                 try:
                     raw = read_or_none(edit.path)
                 except ConfigFault:
                     continue
-                if raw and edit.what.startswith("hooks") and entries.has_hooks(raw):
+                if raw and edit.what.startswith("hooks") and settings_text.has_hooks(raw):
                     found.append((agent, edit.path))
     return found
 
 
-def _install_plugin(home: Path, place: Place, client: str, *, dry_run: bool) -> list[Step]:
+def _install_plugin(home: Path, place: InstallPlace, client: str, *, dry_run: bool) -> list[InstallStep]:
     folder = marketplace_folder(home)
     scope = place.scope
     what = f"plugin {PLUGIN}@{MARKETPLACE}, scope {scope}"
@@ -117,7 +121,9 @@ def _install_plugin(home: Path, place: Place, client: str, *, dry_run: bool) -> 
     )
     if dry_run:
         return [
-            Step(str(folder), what, True, "\n".join(f"$ {shlex.join([client, *step])}" for step in steps))
+            InstallStep(
+                str(folder), what, True, "\n".join(f"$ {shlex.join([client, *step])}" for step in steps)
+            )
         ]
     # The same hook in settings and plugin would run twice.
     record = Record(home)
@@ -128,10 +134,10 @@ def _install_plugin(home: Path, place: Place, client: str, *, dry_run: bool) -> 
     _keep_originals(home, {path: read_or_none(path) for path in settings})
     for step in steps:
         _run(client, place.project_root, *step)
-    return [Step(str(folder), what, True)]
+    return [InstallStep(str(folder), what, True)]
 
 
-def _uninstall_plugin(home: Path, client: str) -> list[Step]:
+def _uninstall_plugin(home: Path, client: str) -> list[InstallStep]:
     kept = _kept_originals(home)
     user = str(config_folder() / "settings.json")
     projects = [Path(name).parent.parent for name in kept if name != user]
@@ -142,10 +148,10 @@ def _uninstall_plugin(home: Path, client: str) -> list[Step]:
         _give_back(Path(name), original)
     shutil.rmtree(marketplace_folder(home), ignore_errors=True)
     _originals_file(home).unlink(missing_ok=True)
-    return [Step(str(marketplace_folder(home)), f"plugin {PLUGIN}@{MARKETPLACE}", True)]
+    return [InstallStep(str(marketplace_folder(home)), f"plugin {PLUGIN}@{MARKETPLACE}", True)]
 
 
-def _client_settings(place: Place) -> list[Path]:
+def _client_settings(place: InstallPlace) -> list[Path]:
     user = config_folder() / "settings.json"
     return [user, place.project_root / ".claude" / "settings.json"] if place.scope == "project" else [user]
 
@@ -217,14 +223,14 @@ def _run(client: str, folder: Path, *arguments: str, check: bool = True) -> None
         )
 
 
-def _put_hook_program(place: Place) -> None:
+def _put_hook_program(place: InstallPlace) -> None:
     """Copy the hook program into the home: settings must not point into a folder that pip may move."""
     target = Path(place.hook_program)
     private_folder(target.parent)
     write_atomically(target, hook_program().read_bytes())
 
 
-def _would(record: Record, edit: Edit) -> Step:
+def _would(record: Record, edit: Edit) -> InstallStep:
     raw = read_or_none(edit.path)
     try:
         after = edit.put_in(record.clean(edit.path, raw, edit.take_out))
@@ -232,7 +238,7 @@ def _would(record: Record, edit: Edit) -> Step:
         raise ConfigFault(f"{edit.path}: {fault}; nothing was changed") from None
     if after != raw:
         check_writable(Path(os.path.realpath(edit.path)))
-    return Step(str(edit.path), edit.what, after != raw, _difference(raw or b"", after))
+    return InstallStep(str(edit.path), edit.what, after != raw, _difference(raw or b"", after))
 
 
 def _difference(before: bytes, after: bytes) -> str:
@@ -244,10 +250,10 @@ def _difference(before: bytes, after: bytes) -> str:
     return "\n".join(line for line in lines if not line.startswith("@@"))
 
 
-def _sweep(agents: list[str], project_root: Path) -> list[Step]:
+def _sweep(agents: list[str], project_root: Path) -> list[InstallStep]:
     """Take out what no record speaks of: entries of ours whose home was deleted or moved."""
-    found: list[Step] = []
-    places = [Place(scope, Path.home(), project_root, "", Path()) for scope in ("user", "project")]
+    found: list[InstallStep] = []
+    places = [InstallPlace(scope, Path.home(), project_root, "", Path()) for scope in ("user", "project")]
     for edit in [edit for place in places for agent in agents for edit in edits(agent, place)]:
         target = Path(os.path.realpath(edit.path))
         try:
@@ -260,7 +266,7 @@ def _sweep(agents: list[str], project_root: Path) -> list[Step]:
                 target.unlink()
             else:
                 write_through(target, cleaned)
-            found.append(Step(str(edit.path), "our entries", True))
+            found.append(InstallStep(str(edit.path), "our entries", True))
     return found
 
 
@@ -268,7 +274,7 @@ def _cleaner(entry: dict[str, Any], project_root: Path, home: Path) -> Callable[
     """What takes every entry of ours out of one file; an agent may have several there."""
     root, program = Path(entry.get("root", project_root)), str(home / "hooks" / HOOK_FILE)
     for scope in ("user", "project"):
-        for edit in per_file(edits(entry["agent"], Place(scope, Path.home(), root, program, home))):
+        for edit in per_file(edits(entry["agent"], InstallPlace(scope, Path.home(), root, program, home))):
             if os.path.realpath(edit.path) == entry["path"]:
                 return edit.take_out
     return lambda raw: raw

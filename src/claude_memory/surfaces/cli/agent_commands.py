@@ -20,7 +20,7 @@ from claude_memory.surfaces.cli.command import (
 )
 
 if TYPE_CHECKING:
-    from claude_memory.install.installer import Step
+    from claude_memory.install.installer import InstallStep
     from claude_memory.memory import Memory
 
 
@@ -64,7 +64,7 @@ def install(
     return Result(steps, lines, [] if dry_run else [done])
 
 
-def _step_lines(step: Step, *, dry_run: bool) -> Iterator[output.Line]:
+def _step_lines(step: InstallStep, *, dry_run: bool) -> Iterator[output.Line]:
     done = ("would change" if dry_run else "changed") if step.changed else "up to date"
     yield [(f"{done}: ", ""), (step.what, "bold"), (f"  {step.path}", "dim")]
     if dry_run and step.changed:

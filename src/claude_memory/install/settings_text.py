@@ -19,35 +19,35 @@ from claude_memory.install.plugin import HOOK_FILE
 SERVER_NAME = "claude-memory"
 Steps = Sequence[str | int]  # names of members and numbers of items, from the top
 _BOM = "\ufeff"
+_HOOKS = "hooks"
 _TOML_START = "# >>> claude-memory"
 _TOML_END = "# <<< claude-memory"
 _SPACE = re.compile(r"[ \t\r\n]*")
-_SCALAR = re.compile(r"[^\s,\]\}]+")
+_CLOSING = {"{": "}", "[": "]"}
 _DECODER = json.JSONDecoder()
 
 
-def put_hooks(raw: bytes | None, hooks: Mapping[str, list[dict[str, Any]]], key: str = "hooks") -> bytes:
+def put_hooks(raw: bytes | None, hooks: Mapping[str, list[dict[str, Any]]]) -> bytes:
     """A settings text with our hook groups appended under each event."""
     text, encode = _opened(raw)
-    if scan(text).child(key) is None:
-        return encode(add_member(text, [], key, dict(hooks)))
+    if scan(text).child(_HOOKS) is None:
+        return encode(add_member(text, [], _HOOKS, dict(hooks)))
     for event, groups in hooks.items():
-        table = scan(text).child(key)
-        if table is None or table.child(event) is None:
-            text = add_member(text, [key], event, groups)
+        if _at(text, [_HOOKS]).child(event) is None:
+            text = add_member(text, [_HOOKS], event, groups)
         else:
             for group in groups:
-                text = add_item(text, [key, event], group)
+                text = add_item(text, [_HOOKS, event], group)
     return encode(text)
 
 
-def take_hooks(raw: bytes, key: str = "hooks") -> bytes:
+def take_hooks(raw: bytes) -> bytes:
     """The settings text without hook groups of ours; an event or table they alone filled goes too."""
     text, encode = _opened(raw)
-    table = scan(text).child(key)
+    table = scan(text).child(_HOOKS)
     cleaned = text
     for event in [name for name, _, _ in table.children] if table else []:
-        cleaned = _without_groups(cleaned, key, event)
+        cleaned = _without_groups(cleaned, event)
     return encode(cleaned) if cleaned != text else raw
 
 
@@ -91,12 +91,10 @@ def take_toml(raw: bytes) -> bytes:
     return raw[:start] + raw[end + len(_TOML_END) :].removeprefix(b"\n")
 
 
-def has_hooks(raw: bytes | None, key: str = "hooks") -> bool:
+def has_hooks(raw: bytes) -> bool:
     """Whether hooks of ours are registered in a settings text."""
-    if not raw:
-        return False
     try:
-        return take_hooks(raw, key) != raw
+        return take_hooks(raw) != raw
     except (ConfigFault, InvalidInput):
         return False
 
@@ -114,37 +112,30 @@ def is_our_server(entry: Any) -> bool:
     return "claude_memory" in json.dumps(entry)
 
 
-def _without_groups(text: str, key: str, event: str) -> str:
-    groups = json.loads(text)[key][event]
+def _without_groups(text: str, event: str) -> str:
+    path = [_HOOKS, event]
+    groups = json.loads(text)[_HOOKS][event]
     if not isinstance(groups, list):
         return text
     for number, group in enumerate(groups):  # somebody may have put their own hook beside ours
         hooks = group.get("hooks") if isinstance(group, dict) else None
         if isinstance(hooks, list) and not is_ours(group):
             for place in reversed([n for n, hook in enumerate(hooks) if is_ours(hook)]):
-                text = remove(text, [key, event, number, "hooks"], place)
-    groups = json.loads(text)[key][event]
+                text = remove(text, [*path, number, "hooks"], place)
+    groups = json.loads(text)[_HOOKS][event]
     ours = [number for number, group in enumerate(groups) if is_ours(group)]
-    if not ours:
-        return text
-    if len(ours) < len(groups):
+    if not ours or len(ours) < len(groups):
         for number in reversed(ours):
-            text = remove(text, [key, event], number)
+            text = remove(text, path, number)
         return text
-    if len(json.loads(text)[key]) == 1:
-        return _without_member(text, [], key)
-    return _without_member(text, [key], event)
+    if len(json.loads(text)[_HOOKS]) == 1:
+        return _without_member(text, [], _HOOKS)
+    return _without_member(text, [_HOOKS], event)
 
 
 def _without_member(text: str, path: list[str], name: str) -> str:
-    place = scan(text)
-    for key in path:
-        found = place.child(key)
-        if found is None:
-            return text
-        place = found
-    numbers = [number for number, (member, _, _) in enumerate(place.children) if member == name]
-    for number in reversed(numbers):
+    members = enumerate(_at(text, path).children)
+    for number in reversed([number for number, (member, _, _) in members if member == name]):
         text = remove(text, path, number)
     return text
 
@@ -154,34 +145,32 @@ def _opened(raw: bytes | None) -> tuple[str, Callable[[str], bytes]]:
         text = (raw or b"").decode("utf-8")
     except UnicodeDecodeError:
         raise ConfigFault("the settings file is not UTF-8: nothing was changed") from None
-    mark = _BOM if text.startswith(_BOM) else ""
     body = text.removeprefix(_BOM)
-    empty = not body.strip()
-    return ("{}\n" if empty else body), lambda changed: (mark + changed).encode()
+    mark = text[: len(text) - len(body)]
+    return body if body.strip() else "{}\n", lambda changed: (mark + changed).encode()
 
 
 # --- splicing a JSON text
 
 
 @dataclass(slots=True)
-class Span:
+class JsonSpan:
     """Where a value stands: `start` to `stop` in the text; children of objects and arrays in order."""
 
     start: int
     stop: int
-    kind: str
-    children: list[tuple[str, int, Span]] = field(default_factory=list)
+    children: list[tuple[str, int, JsonSpan]] = field(default_factory=list)
 
-    def child(self, key: str) -> Span | None:
+    def child(self, key: str) -> JsonSpan | None:
         """The member of that name; the last one counts, as it does for every JSON reader."""
         return next((place for name, _, place in reversed(self.children) if name == key), None)
 
 
-def scan(text: str) -> Span:
+def scan(text: str) -> JsonSpan:
     """The places of all values of a JSON text whose top is an object."""
     try:
         top = json.loads(text)
-        place = _value(text, _skip(text, 0))
+        place = _span(text, _skip(text, 0))
     except (ValueError, RecursionError, IndexError) as fault:
         raise InvalidInput(f"not valid JSON: {fault}") from None
     if not isinstance(top, dict):
@@ -210,8 +199,8 @@ def remove(text: str, path: Steps, index: int) -> str:
     return text[: parent.children[index - 1][2].stop] + text[place.stop :]
 
 
-def _at(text: str, path: Steps) -> Span:
-    place: Span | None = scan(text)
+def _at(text: str, path: Steps) -> JsonSpan:
+    place: JsonSpan | None = scan(text)
     for key in path:
         if place is not None:
             place = place.child(key) if isinstance(key, str) else place.children[key][2]
@@ -220,8 +209,8 @@ def _at(text: str, path: Steps) -> Span:
     return place
 
 
-def _add(text: str, parent: Span, prefix: str, value: Any) -> str:
-    if parent.kind not in ("object", "array"):
+def _add(text: str, parent: JsonSpan, prefix: str, value: Any) -> str:
+    if text[parent.start] not in _CLOSING:
         raise InvalidInput("an entry of ours would replace a value that is neither object nor array")
     newline = "\r\n" if "\r\n" in text else "\n"
     own, unit = _indents(text, parent)
@@ -237,7 +226,7 @@ def _add(text: str, parent: Span, prefix: str, value: Any) -> str:
     return f"{text[: parent.start + 1]}{newline}{inner}{entry}{newline}{own}{text[parent.stop - 1 :]}"
 
 
-def _indents(text: str, parent: Span) -> tuple[str, str]:
+def _indents(text: str, parent: JsonSpan) -> tuple[str, str]:
     """The indent of the line the parent starts on, and one step of indentation as this file has it."""
     own = _indent_at(text, parent.start)
     if parent.children and "\n" in text[parent.start : parent.children[0][1]]:
@@ -260,35 +249,21 @@ def _skip(text: str, place: int) -> int:
     return found.end() if found else place
 
 
-def _value(text: str, start: int) -> Span:
-    opening = text[start]
-    if opening == "{":
-        return _container(text, start, "object", "}")
-    if opening == "[":
-        return _container(text, start, "array", "]")
-    if opening == '"':
-        return Span(start, _string_end(text, start), "string")
-    found = _SCALAR.match(text, start)
-    return Span(start, found.end() if found else start + 1, "scalar")
-
-
-def _container(text: str, start: int, kind: str, closing: str) -> Span:
-    place = Span(start, start, kind)
+def _span(text: str, start: int) -> JsonSpan:
+    if text[start] not in _CLOSING:
+        return JsonSpan(start, _DECODER.raw_decode(text, start)[1])
+    closing = _CLOSING[text[start]]
+    place = JsonSpan(start, start)
     cursor = _skip(text, start + 1)
     while text[cursor] != closing:
         if text[cursor] == ",":
             cursor = _skip(text, cursor + 1)
         begin, name = cursor, ""
-        if kind == "object":
-            end = _string_end(text, cursor)
-            name = json.loads(text[cursor:end])
+        if closing == "}":
+            name, end = _DECODER.raw_decode(text, cursor)
             cursor = _skip(text, _skip(text, end) + 1)  # past the colon
-        value = _value(text, cursor)
+        value = _span(text, cursor)
         place.children.append((name, begin, value))
         cursor = _skip(text, value.stop)
     place.stop = cursor + 1
     return place
-
-
-def _string_end(text: str, start: int) -> int:
-    return _DECODER.raw_decode(text, start)[1]
