@@ -18,7 +18,8 @@ import pytest
 from claude_memory import doctor
 from claude_memory.backup import backup, mirror
 from claude_memory.capture.spool import Spool
-from claude_memory.doctor import Check, surroundings, vectors
+from claude_memory.doctor import Check, surroundings
+from claude_memory.doctor import contents as doctor_contents
 from claude_memory.model import Kind, ProjectIdentity, StoredMemory, memory_id
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
@@ -341,7 +342,7 @@ def test_words_only_is_told_with_its_reason(home: Path, monkeypatch: pytest.Monk
     (home / "config.toml").write_text('embedder = "nonsense"\n')
     assert found(home, "search").level == "fail"
     (home / "config.toml").unlink()
-    monkeypatch.setattr(vectors, "find_spec", lambda name: None if name == "onnxruntime" else True)
+    monkeypatch.setattr(doctor_contents, "find_spec", lambda name: None if name == "onnxruntime" else True)
     assert "onnxruntime not installed" in found(home, "search").message
 
 
@@ -352,7 +353,7 @@ def test_missing_vectors_and_those_of_another_model_are_told(
     assert found(home, "vectors").message.startswith(
         "0 of 4 passages have a vector; the rest is found by words"
     )
-    monkeypatch.setattr(vectors, "_FEW", 1)
+    monkeypatch.setattr(doctor_contents, "_FEW", 1)
     assert found(home, "vectors").level == "warn"
     waiting = store.memories.unembedded("another", 10)
     store.memories.add_vectors("another", [(passage.id, bytes(384)) for passage in waiting])

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from claude_memory import settings as settings_module
-from claude_memory.doctor import capture, database, histories, installation, surroundings, vectors
+from claude_memory.doctor import capture, contents, installation, surroundings
 from claude_memory.doctor.report import Check, Level, fail, ok, probed, warn
 from claude_memory.errors import ConfigFault
 from claude_memory.lifecycle import retention
@@ -31,17 +31,17 @@ def check(home: Path, project_root: Path | None = None, *, deep: bool = False) -
         *found,
     ]
     if home.is_dir():
-        stored, view = database.look(home, settings, deep=deep)
+        stored, view = contents.look(home, settings, deep=deep)
         findings += [
             *probed("locks", partial(surroundings.locking, home)),
             *stored,
             *probed("spool", partial(capture.spool, home, settings)),
             *probed("mirror", partial(capture.mirror_files, home, view, deep=deep)),
-            *probed("search", partial(vectors.search, home, settings, view, deep=deep)),
+            *probed("search", partial(contents.search, home, settings, view, deep=deep)),
             *probed("backups", partial(surroundings.backups, home, deep=deep)),
             *probed("backup_to", partial(surroundings.place, home, settings)),
             *probed("logs", partial(surroundings.logs, home, settings)),
-            *probed("conversations", partial(histories.histories, home, settings)),
+            *probed("conversations", partial(installation.histories, home, settings)),
             *probed("tasks", partial(surroundings.tasks, home, project_root)),
         ]
     if project_root is not None:

@@ -1,10 +1,13 @@
-"""Whether agents are tied to this memory, once each, with a program that exists. Reads only."""
+"""Whether agents are tied to this memory, once each, with a program that exists, and whether the histories
+that they delete by themselves are archived before they go. Reads only.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import shlex
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +23,13 @@ from claude_memory.install.plugin import (
     hook_program,
     plugin_installed,
 )
+from claude_memory.settings import Settings
+from claude_memory.store import files_read
+from claude_memory.transcripts import sources
 
+DEFAULT_DAYS = 30  # Claude Code's cleanupPeriodDays
+WARNED_DAYS = 7
+_IMPORT = "`claude-memory import` keeps them"
 _RENEW = "`claude-memory install` renews it"
 
 
@@ -31,7 +40,8 @@ def agents(project_root: Path, home: Path) -> Iterator[Check]:
     yield ok(
         "agents", f"installed in {titles}" if places else "installed in no agent", "`claude-memory install`"
     )
-    for agent in doubled(places):
+    names = [place.agent for place in places]
+    for agent in sorted({name for name in names if names.count(name) > 1}):
         where = " and ".join(str(place.path) for place in places if place.agent == agent)
         yield warn(
             "double registration",
@@ -45,14 +55,22 @@ def agents(project_root: Path, home: Path) -> Iterator[Check]:
             f"{titles} keeps memories in {other}, this command in {home}",
             f"choose one: `claude-memory --home {home} install`, or CLAUDE_MEMORY_HOME={other}",
         )
-    for place in missing_interpreters(places):
+    for place in places:
+        yield from _broken(place)
+
+
+def _broken(place: Registration) -> Iterator[Check]:
+    """What of one registration is gone, so that nothing is captured or answered there, or old."""
+    program = _bytes(place.program) if place.program else b""
+    sites = [Path(site, "claude_memory") for site in place.site.split(os.pathsep)]
+    if place.interpreter and not Path(place.interpreter).exists():
         yield fail("interpreter", f"{place.title} runs {place.interpreter}, which is gone", _RENEW)
-    for place in missing_programs(places):
+    if program is None:
         yield fail("hook program", f"{place.title} runs {place.program}, which is gone", _RENEW)
-    for place in missing_packages(places):
-        yield fail("package", f"{place.title} looks for the package in {place.site}, which is gone", _RENEW)
-    for place in outdated(places):
+    elif program not in (b"", hook_program().read_bytes()):
         yield warn("hook program", f"{place.title} runs the hook program of another release", _RENEW)
+    if place.site and not any(package.is_dir() for package in sites):
+        yield fail("package", f"{place.title} looks for the package in {place.site}, which is gone", _RENEW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,38 +101,6 @@ def registrations(project_root: Path) -> list[Registration]:
     for agent, path in installed(project_root):
         found.append(Registration(agent, path, *_command(path)))
     return found
-
-
-def doubled(places: list[Registration]) -> list[str]:
-    """Agents that would run our hooks more than once for each event."""
-    agents = [place.agent for place in places]
-    return sorted({agent for agent in agents if agents.count(agent) > 1})
-
-
-def missing_interpreters(places: list[Registration]) -> list[Registration]:
-    """Places whose interpreter is gone: nothing is captured there any more."""
-    return [place for place in places if place.interpreter and not Path(place.interpreter).exists()]
-
-
-def outdated(places: list[Registration]) -> list[Registration]:
-    """Places that run another hook program than this package's; it works, but lacks what is new."""
-    shipped = hook_program().read_bytes()
-    return [place for place in places if place.program and _bytes(place.program) not in (shipped, None)]
-
-
-def missing_programs(places: list[Registration]) -> list[Registration]:
-    """Places whose hook program is gone."""
-    return [place for place in places if place.program and _bytes(place.program) is None]
-
-
-def missing_packages(places: list[Registration]) -> list[Registration]:
-    """Places that capture, but find no package to store and answer with."""
-    return [
-        place
-        for place in places
-        if place.site
-        and not any(Path(site, "claude_memory").is_dir() for site in place.site.split(os.pathsep))
-    ]
 
 
 def _plugin_hook(project_root: Path) -> Path | None:
@@ -176,3 +162,35 @@ def _bytes(path: str) -> bytes | None:
         return Path(path).read_bytes()
     except OSError:
         return None
+
+
+# --- histories
+
+
+def histories(home: Path, settings: Settings, *, user_home: Path | None = None) -> Iterator[Check]:
+    """How many conversations of agents are archived, and which are about to be deleted before they are."""
+    found = list(sources.discover(user_home or Path.home()))
+    if not found:
+        yield ok("conversations", "no agent keeps any here")
+        return
+    kept = files_read(home, settings)
+    waiting = [item for item in found if kept.get(str(item.path)) != (item.size, item.modified_ns)]
+    days = cleanup_days()
+    since = time.time() - (days - WARNED_DAYS) * 86_400
+    ending = [
+        source for source in waiting if source.agent == "claude-code" and source.modified_ns < since * 1e9
+    ]
+    archived = f"{len(found) - len(waiting)} of {len(found)} files of agents are archived"
+    if ending:
+        text = (
+            f"{len(ending)} are deleted by Claude Code within {WARNED_DAYS} days (it keeps them for {days})"
+        )
+        yield warn("conversations", f"{archived}; of the others {text}", _IMPORT)
+    else:
+        yield ok("conversations", archived, _IMPORT if waiting else "")
+
+
+def cleanup_days() -> int:
+    """After how many days Claude Code deletes a transcript, by the person's own settings of it."""
+    days = _document(config_folder() / "settings.json").get("cleanupPeriodDays")
+    return days if isinstance(days, int) and days > 0 else DEFAULT_DAYS

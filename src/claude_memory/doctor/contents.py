@@ -1,20 +1,31 @@
-"""What the doctor says of the store, after a look at it as it is: never made, never migrated."""
+"""What the doctor says of the store, after a look at it as it is, and of what a search works with.
+
+The store is never made and never migrated here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 from claude_memory.backup import mirror
 from claude_memory.doctor.report import Check, fail, ok, warn
-from claude_memory.errors import MemoryFault, SchemaTooNew, StoreCorrupt
+from claude_memory.embed import open_embedder
+from claude_memory.embed.protocol import Embedder
+from claude_memory.errors import ConfigFault, EmbedderUnavailable, MemoryFault, SchemaTooNew, StoreCorrupt
 from claude_memory.settings import Settings
 from claude_memory.store import database_path, inspect
 from claude_memory.store.model import Inspection
+from claude_memory.vector_work import noted
 
 NOTHING_SEEN = Inspection(0, 0, 0, "")
 _MB = 1 << 20
 _REBUILD = "restore a backup, or `claude-memory reindex --from-files`"
+_NEEDED = ("numpy", "onnxruntime", "tokenizers")  # asked for by name only: loading them takes a second
+_FEW = 100
+_SHARE = 0.05
+_EMBED = "`claude-memory reindex` makes them now"
 
 
 def look(home: Path, settings: Settings, *, deep: bool) -> tuple[list[Check], Inspection]:
@@ -85,3 +96,58 @@ def _pages(seen: Inspection, *, deep: bool) -> Check:
     if seen.problems:
         return fail("integrity", "; ".join(seen.problems)[:300], _REBUILD)
     return ok("integrity", "every page and link is sound" if deep else "sound")
+
+
+def search(home: Path, settings: Settings, view: Inspection, *, deep: bool) -> Iterator[Check]:
+    """The model in use, and passages that it has not seen."""
+    try:
+        embedder = open_embedder(settings, home / "cache" / "models")
+        model = embedder.model if embedder else None
+    except ConfigFault as fault:
+        yield fail("search", str(fault), "`claude-memory config set embedder bundled`")
+        return
+    except EmbedderUnavailable as fault:
+        yield warn("search", f"words only: {fault}", "see the setting `embedder`")
+        return
+    if embedder is None or model is None:
+        yield warn(
+            "search",
+            "words only: the setting `embedder` is `none`",
+            "`claude-memory config set embedder bundled`",
+        )
+        return
+    missing = (
+        [] if settings.embedder.startswith("endpoint:") else [name for name in _NEEDED if not find_spec(name)]
+    )
+    if missing:
+        yield warn(
+            "search", f"words only: {', '.join(missing)} not installed", f"pip install {' '.join(missing)}"
+        )
+        return
+    yield from _tried(embedder, model) if deep else [ok("search", f"words and meaning ({model})")]
+    yield from _coverage(home, model, view)
+
+
+def _tried(embedder: Embedder, model: str) -> Iterator[Check]:
+    try:
+        [vector] = embedder.embed(["is the model well?"], query=True)
+    except EmbedderUnavailable as fault:
+        yield warn("search", f"words only: {fault}", "see the setting `embedder`")
+    else:
+        yield ok("search", f"words and meaning ({model}, tried now, {len(vector)} dimensions)")
+
+
+def _coverage(home: Path, model: str, view: Inspection) -> Iterator[Check]:
+    if view.passages is None:
+        return
+    others = {name: count for name, count in view.vectors.items() if name != model}
+    progress = noted(home, view.passages, view.passages - view.vectors.get(model, 0))
+    if others:
+        name, count = max(others.items(), key=lambda item: item[1])
+        yield warn(
+            "vectors", f"{count} vectors of another model ({name})", "`claude-memory reindex` drops them"
+        )
+    if progress.missing > max(_FEW, view.passages * _SHARE) and (progress.stopped or not progress.working):
+        yield warn("vectors", progress.words, _EMBED)
+    elif not others or progress.missing:
+        yield ok("vectors", progress.words)
