@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NewType
+from typing import Any, NamedTuple, NewType
 
 EventId = NewType("EventId", str)
 MemoryId = NewType("MemoryId", str)
@@ -125,6 +125,24 @@ class Event:
     cwd: str
     timestamp: datetime
     payload: Mapping[str, Any]
+
+
+class Message(NamedTuple):
+    """One archived message; `ordinal` counts from 1 within its conversation."""
+
+    number: int
+    conversation: int
+    ordinal: int
+    role: str
+    at: datetime
+    text: str
+    tool: str = ""
+    call: str = ""
+    failed: bool = False
+    event: str = ""
+    speaker: str = ""  # person, agent, tool, harness
+    manner: str = ""  # how it came about: typed, queued, answer, rejection, closing, …
+    branch: str = ""
 
 
 @dataclass(frozen=True, slots=True)

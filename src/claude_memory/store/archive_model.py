@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from claude_memory.model import Event, EventId, EventKind, ProjectId, SessionId, StoredMemory
-from claude_memory.understand.model import Message as Message  # noqa: PLC0414  stored as it is understood
+from claude_memory.model import Message as Message  # noqa: PLC0414  one of the words of the archive
 
 
 class NewMessage(NamedTuple):

@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from claude_memory.model import Message
 from claude_memory.understand import commands, tools
-from claude_memory.understand.model import Command, Commit, Message, TaskItem
+from claude_memory.understand.model import Command, Commit, TaskItem
 
 COMMAND_CHARACTERS = 300
 FILES = 80

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from claude_memory.model import SessionId
+from claude_memory.model import Message, SessionId
 from claude_memory.redact.erasure import ERASED
 from claude_memory.understand import tools
 from claude_memory.understand.calls import FILES, Tasks, Work, clip, pull_requests_in
-from claude_memory.understand.model import Exchange, Message, Outcome, Utterance
+from claude_memory.understand.model import Exchange, Outcome, Utterance
 from claude_memory.understand.typed import typed_words
 
 SAME_WORK = timedelta(minutes=10)  # of 38 prompts after an interruption 37 came sooner, 32 on the same work

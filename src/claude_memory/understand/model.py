@@ -10,27 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
 
 from claude_memory.model import SessionId, StoredMemory
-
-
-class Message(NamedTuple):
-    """One archived message; `ordinal` counts from 1 within its conversation."""
-
-    number: int
-    conversation: int
-    ordinal: int
-    role: str
-    at: datetime
-    text: str
-    tool: str = ""
-    call: str = ""
-    failed: bool = False
-    event: str = ""
-    speaker: str = ""  # person, agent, tool, harness
-    manner: str = ""  # how it came about: typed, queued, answer, rejection, closing, …
-    branch: str = ""
 
 
 class Outcome(StrEnum):
