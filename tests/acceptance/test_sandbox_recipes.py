@@ -197,3 +197,17 @@ def test_a_worker_that_is_switched_off_does_nothing(tools: Path, tmp_path: Path)
     inside = sandbox(tools, tmp_path / "sandbox", tmp_path, CLAUDE_MEMORY_DISABLE="1")
     run('claude -p "remember the secret plan"', inside, tmp_path)
     assert not (tmp_path / "sandbox" / ".claude" / "memory" / "spool").exists()
+
+
+def test_two_machines_become_one_memory(tools: Path, tmp_path: Path) -> None:
+    (tools / "ssh").write_text('#!/bin/sh\nHOME="$3" exec sh -c "$4"\n')
+    (tools / "ssh").chmod(stat.S_IRWXU)
+    other = sandbox(tools, tmp_path / "workstation", tmp_path)
+    run('claude-memory remember "okapi is the tariff"', other, tmp_path)
+    own = {"OTHER_MACHINE": other["HOME"], "MEMORY_PLACE": str(tmp_path / "volume")}
+    laptop = sandbox(tools, tmp_path / "laptop", tmp_path, **own)
+    run('claude-memory remember "quagga is the harbour"', laptop, tmp_path)
+    run("\n".join(commands("Two machines, one memory")), laptop, tmp_path)
+    for machine in (laptop, other):
+        assert "okapi" in run("claude-memory search okapi", machine, tmp_path)
+        assert "quagga" in run("claude-memory search quagga", machine, tmp_path)

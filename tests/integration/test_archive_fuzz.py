@@ -57,7 +57,7 @@ def made() -> Iterator[tuple[Path, bytes]]:
     shutil.rmtree(folder)
 
 
-RestoreChange = Callable[[bytes, random.Random], bytes]
+Change = Callable[[bytes, random.Random], bytes]
 KINDS = (
     tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.GNUTYPE_SPARSE,
     tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.CONTTYPE,
@@ -154,7 +154,7 @@ def as_tar(content: bytes, chance: random.Random) -> bytes:
     return mutated(packed, chance) if chance.random() < 0.3 else packed
 
 
-def tar_of(change: RestoreChange, content: bytes, chance: random.Random) -> bytes:
+def tar_of(change: Change, content: bytes, chance: random.Random) -> bytes:
     """A changed zip as a tar; where the zip itself is beyond reading, a sound one."""
     changed_zip = change(content, chance)
     try:
@@ -177,7 +177,7 @@ def fuzz(folder: Path, content: bytes, count: int, seed: int) -> tuple[int, int]
     place, path = folder / "place", folder / "mutated.zip"
     for _ in range(count):
         with warnings.catch_warnings(action="ignore"):  # members that stand twice
-            change: RestoreChange = chance.choice((rebuilt, forged, mutated))
+            change: Change = chance.choice((rebuilt, forged, mutated))
             is_tar = chance.random() < 0.5
             path.write_bytes(tar_of(change, content, chance) if is_tar else change(content, chance))
         place.mkdir()
