@@ -106,7 +106,7 @@ class Memory(Opened):
         """The plain files of the person, the project and the knowledge base."""
         from claude_memory.notes.notes_book import NotesBook
 
-        return NotesBook(self.upkeep.keeper, self.project, self.project_root, self.upkeep.sync_files)
+        return NotesBook(self.home, self.store, self.settings, clean, self.project, self.project_root)
 
     @property
     def lifecycle(self) -> Life:

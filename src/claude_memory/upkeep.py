@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from claude_memory.lifecycle.consolidate import Consolidated
     from claude_memory.model import MemoryId, StoredMemory
     from claude_memory.notes.index import Synced
-    from claude_memory.notes.keeping import Keeper
+    from claude_memory.notes.notes_book import Keeper
     from claude_memory.store.model import Erased, MadeRoom, Pruned
 
 FILES_SECONDS = 0.5  # a drain in more of a hurry leaves the plain files to the next
@@ -60,7 +60,7 @@ class Upkeep:
     @property
     def keeper(self) -> Keeper:
         """What keeps store and plain files together."""
-        from claude_memory.notes.keeping import Keeper
+        from claude_memory.notes.notes_book import Keeper
 
         return Keeper(self._opened.home, self._opened.store, self._opened.settings, clean)
 
@@ -123,7 +123,7 @@ class Upkeep:
         root = self._opened.project_root
         # A drain that runs for nobody in particular is opened on the home itself, which is no project.
         project = None if root == self._opened.home else self._opened.project
-        return self.keeper.sync(project, root, now=datetime.now(UTC), budget_seconds=budget_seconds)
+        return self.keeper.read_files(project, root, now=datetime.now(UTC), budget_seconds=budget_seconds)
 
     def _index_tasks(self) -> None:
         """Let search find what stands in this project's task files; texts that changed are revised."""

@@ -1,31 +1,192 @@
-"""The plain files of the person and of one project, as `memory.notes` gives them.
+"""The plain files of the person, of projects and of the knowledge base: which are read, what is written.
 
-What is written here is cleaned of secrets first, and read into the store at once; a busy store leaves that to
-the next drain.
+`Keeper` keeps store and files together for a whole home; `NotesBook` is what `memory.notes` gives for one
+project. What is written there is cleaned of secrets first, and read into the store at once; a busy store
+leaves that to the next drain.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from claude_memory.errors import StoreFault
-from claude_memory.notes import buffer, person_files, places
-from claude_memory.notes.index import Synced
-from claude_memory.notes.keeping import Keeper, notes_in
-from claude_memory.notes.text_files import Lines, Problem, one_line, read_lines
+from claude_memory.errors import InvalidInput, StoreFault
+from claude_memory.model import Project, ProjectId, ProjectIdentity, Scope, Trust
+from claude_memory.notes import blocks, buffer, danger_zone, index, journal, person_files, pieces, places
+from claude_memory.notes.index import FileSource
+from claude_memory.notes.places import ON_DEMAND, PersonFiles, ProjectFiles, project_files
+from claude_memory.notes.project_documents import ProjectDocuments, Proposal
+from claude_memory.notes.text_files import MAX_BYTES, Lines, Problem, edit, one_line, read_lines
 from claude_memory.platform import project as projects
+from claude_memory.platform.project import FOLDER
+from claude_memory.settings import Settings
+from claude_memory.store.protocol import Store
 
-if TYPE_CHECKING:
-    from claude_memory.model import Project
-    from claude_memory.notes.project_documents import ProjectDocuments, Proposal
-
+NOTES = (".md", ".markdown", ".mdx")
 SYNC_SECONDS = 2.0
+_SKIPPED = ("node_modules", "__pycache__")
+
+
+@dataclass(frozen=True, slots=True)
+class Keeper:
+    """The plain files of one home, and the store that knows them."""
+
+    home: Path
+    store: Store
+    settings: Settings
+    clean: Callable[[str], str]
+
+    def read_files(
+        self, project: Project | None, root: Path, *, now: datetime, budget_seconds: float | None = None
+    ) -> index.Synced:
+        """Bring the store up to what the files of the person, this project and the knowledge base say."""
+        sources = self._sources(project, root)
+        if not sources and not self.index.known:
+            return index.Synced()
+        return index.sync(
+            self.home,
+            self.store,
+            sources,
+            clean=self.clean,
+            now=now,
+            store_setting=self.settings.store,
+            budget_seconds=budget_seconds,
+        )
+
+    @property
+    def index(self) -> index.FileIndex:
+        """Which files the store knows."""
+        return index.FileIndex(self.home, self.settings.store)
+
+    def keep_up(self, *, now: datetime, on_command: bool = False) -> list[person_files.SessionLine]:
+        """Write down what sessions did; condense those whose window is nearly full; mark what was said."""
+        written = journal.keep_up(self.home, self.store, now=now, on_command=on_command)
+        danger_zone.watch(self.home, self.store, self.settings, now=now)
+        for project, root in self._at_work():
+            self.documents_of(project.id, root).fold_buffer()
+        return written
+
+    def files_of(self, project: ProjectId, root: Path) -> ProjectFiles:
+        """The plain files of a project."""
+        return project_files(self.home, project, root)
+
+    def documents_of(self, project: ProjectId, root: Path) -> ProjectDocuments:
+        """The documents of a project, to be written."""
+        return ProjectDocuments(self.files_of(project, root), self.home)
+
+    def knowledge_folders(self) -> list[Path]:
+        """The folders of notes, as set; those that are there or not."""
+        return [Path(name).expanduser().absolute() for name in self.settings.knowledge]
+
+    def add_note(self, name: str, text: str, *, by_agent: bool) -> Path:
+        """Add to a note of the knowledge base, or begin it; what agents add is marked as theirs."""
+        folders = self.knowledge_folders()
+        title, addition = one_line(self.clean(name)), self.clean(text).strip()
+        stem = "-".join("".join(c if c.isalnum() else " " for c in title.lower()).split())[:80]
+        if not folders or not stem or not addition:
+            raise InvalidInput("a note needs a name, a text and a knowledge folder (setting `knowledge`)")
+
+        def change(before: str) -> str:
+            body = before or f"# {title}\n"
+            if not by_agent:
+                return f"{body.rstrip()}\n\n{addition}\n"
+            present = blocks.content(body, blocks.AGENT_NOTES)
+            return blocks.updated(body, blocks.AGENT_NOTES, [*present, f"- {one_line(addition)}"])
+
+        path = folders[0] / f"{stem}.md"
+        edit(path, change, home=self.home)
+        return path
+
+    def _at_work(self) -> Iterator[tuple[Project, Path]]:
+        """Every project that has files."""
+        for project in self.store.projects():
+            root = Path(project.path)
+            if (self.home / "projects" / project.id).is_dir() or (root / FOLDER).is_dir():
+                yield project, root
+
+    # --- which files are read, and whose word they are
+
+    def _sources(self, project: Project | None, root: Path) -> list[FileSource]:
+        sources: list[FileSource] = []
+        # What runs for nobody in particular is opened on the home itself, which is no project.
+        for each, place in [(project, root)] if project and root != self.home else self._at_work():
+            files = self.files_of(each.id, place)
+            if files.all():
+                sources.append(_of_project(files, files.base, each.id, Trust.USER, place))
+                # Those that came with a clone are nobody's word yet.
+                sources += [
+                    _of_project(files, base, each.id, Trust.IMPORTED, place) for base in files.imported
+                ]
+        folders = [folder for folder in self.knowledge_folders() if folder.is_dir()]
+        person = PersonFiles(self.home)
+        if folders or person.memory.is_file() or person.reflections.is_file() or person.session_logs():
+            # What belongs to the person and no project still needs one to stand under.
+            path = str(self.home)
+            identity = ProjectIdentity((f"path:{path}",), self.home.name, path)
+            own = self.store.project_for(identity).id
+            sources += self._of_person(person, own)
+            sources += [_of_knowledge(folder, own) for folder in folders]
+        return sources
+
+    def _of_person(self, files: PersonFiles, own: ProjectId) -> Iterator[FileSource]:
+        """MEMORY.md, reflections and logs go with the person; a line that names its project belongs there."""
+        projects = self.store.projects()
+        names = Counter(project.name for project in projects)
+        named = {project.name: project.id for project in projects if names[project.name] == 1}
+        named |= {project.id: project.id for project in projects}
+        for path, read in (
+            (files.memory, pieces.of_memory_file),
+            (files.reflections, pieces.of_reflections),
+            (files.sessions, pieces.of_session_log),
+        ):
+            single = path != files.sessions
+            paths = [path] if single and path.is_file() else [] if single else files.session_logs()
+            prefix = str(path) if single else f"{path}{os.sep}"
+            yield FileSource(paths, read, own, Trust.USER, Scope.USER, (prefix,), projects=named)
+
+
+def _of_project(files: ProjectFiles, base: Path, project: ProjectId, trust: Trust, root: Path) -> FileSource:
+    single = ProjectFiles(base, files.kept)
+    return FileSource(
+        [path for path in single.all() if single.inside(path)],
+        pieces.of_project_file,
+        project,
+        trust,
+        Scope.PROJECT,
+        tuple(str(base / name) for name in ("MEMORY.md", "memory" + os.sep, "tasks" + os.sep)),
+        root=base,
+        shown_from=root,
+    )
+
+
+def _of_knowledge(folder: Path, project: ProjectId) -> FileSource:
+    """A folder of notes that the person keeps for everything they do."""
+    return FileSource(
+        notes_in(folder),
+        pieces.of_knowledge,
+        project,
+        Trust.USER,
+        Scope.USER,
+        (str(folder) + os.sep,),
+        root=folder,
+        shown_from=folder.parent,
+    )
+
+
+def notes_in(folder: Path) -> Iterable[Path]:
+    """Every note below a folder: no hidden folders, no links, nothing huge."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name[0] != "." and name not in _SKIPPED)
+        for name in sorted(names):
+            path = Path(place, name)
+            is_note = name.lower().endswith(NOTES) and name[0] != "." and name not in ON_DEMAND
+            if is_note and not path.is_symlink() and path.stat().st_size <= MAX_BYTES:
+                yield path
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,30 +201,28 @@ class KnowledgeFolder:
 
 
 @dataclass(frozen=True, slots=True)
-class NotesBook:
+class NotesBook(Keeper):
     """Files that people and agents write, of the person and of one project."""
 
-    keeper: Keeper
     project: Project
     root: Path
-    read: Callable[..., Synced]  # brings the store up to what the files say
 
     @property
     def documents(self) -> ProjectDocuments:
         """The project's documents, to be written."""
-        return self.keeper.documents_of(self.project.id, self.root)
+        return self.documents_of(self.project.id, self.root)
 
     @property
-    def files(self) -> places.ProjectFiles:
+    def files(self) -> ProjectFiles:
         """Where the project's files stand."""
-        return self.keeper.files_of(self.project.id, self.root)
+        return self.files_of(self.project.id, self.root)
 
     def sessions(
         self, days: int, *, all_projects: bool = False
     ) -> tuple[Sequence[person_files.SessionLine], Sequence[Problem]]:
         """The last days of the session log, and lines of it that cannot be read."""
         wanted = None if all_projects else self.project.id
-        return person_files.recent_sessions(self.keeper.home, today=_today(), days=days, project=wanted)
+        return person_files.recent_sessions(self.home, today=_today(), days=days, project=wanted)
 
     def add_session(
         self,
@@ -75,8 +234,8 @@ class NotesBook:
         open_threads: Sequence[str] = (),
     ) -> tuple[Path, person_files.SessionLine]:
         """Add a line to today's session log."""
-        clean, now = self.keeper.clean, datetime.now().astimezone()
-        summary = one_line(self.keeper.clean(text))
+        clean, now = self.clean, datetime.now().astimezone()
+        summary = one_line(self.clean(text))
         line = person_files.SessionLine(
             date=f"{now:%Y-%m-%d}",
             session=clean(title) if title else summary[:80],
@@ -88,25 +247,25 @@ class NotesBook:
             project=self.project.id,
             session_id=os.environ.get("CLAUDE_MEMORY_SESSION", ""),
         )
-        return self._written(person_files.append_session(self.keeper.home, line)), line
+        return self._written(person_files.append_session(self.home, line)), line
 
     def reflect(self, type_: str, text: str, *, by_agent: bool) -> tuple[Path, person_files.Reflection]:
         """Write down a pattern, a reflection or an idea."""
-        home, now = self.keeper.home, datetime.now().astimezone()
+        home, now = self.home, datetime.now().astimezone()
         made = person_files.add_reflection(
-            home, type_, self.keeper.clean(text), project=self.project.id, by_agent=by_agent, now=now
+            home, type_, self.clean(text), project=self.project.id, by_agent=by_agent, now=now
         )
         return self._written(home / "reflections.jsonl"), made
 
     def add_lesson(self, text: str, *, by_agent: bool) -> tuple[Path, str]:
         """Add a lesson to tasks/lessons.md."""
-        content = self.keeper.clean(text)
+        content = self.clean(text)
         self.documents.add_lesson(content, day=_today(), by_agent=by_agent)
         return self._written(self.files.lessons), content
 
     def decide(self, text: str, why: str, *, by_agent: bool) -> tuple[Path, str, str]:
         """Add a decision and its reason to the table in the project's MEMORY.md."""
-        what, reason = self.keeper.clean(text), self.keeper.clean(why)
+        what, reason = self.clean(text), self.clean(why)
         self.documents.add_decision(what, reason, day=_today(), by_agent=by_agent)
         return self._written(self.files.memory), what, reason
 
@@ -116,7 +275,7 @@ class NotesBook:
 
     def add_to_buffer(self, text: str, *, by_agent: bool) -> tuple[Path, str]:
         """Add an entry to the working buffer."""
-        content = one_line(self.keeper.clean(text))
+        content = one_line(self.clean(text))
         session = buffer.session_name(os.environ.get("CLAUDE_MEMORY_SESSION", ""))
         entry = buffer.BufferEntry(datetime.now(UTC), buffer.NOTE, content, session)
         self.documents.add_to_buffer(entry, by_agent=by_agent)
@@ -138,27 +297,27 @@ class NotesBook:
 
     def add_note(self, name: str, text: str, *, by_agent: bool) -> Path:
         """Add to a note of the knowledge base, or begin one."""
-        return self._written(self.keeper.add_note(name, text, by_agent=by_agent))
+        return self._written(Keeper.add_note(self, name, text, by_agent=by_agent))
 
-    def sync(self) -> Synced:
+    def sync(self) -> index.Synced:
         """Bring the files up to the last sessions and the store up to the files, whatever time it takes."""
-        self.keeper.keep_up(now=datetime.now(UTC), on_command=True)
-        return self.read()
+        self.keep_up(now=datetime.now(UTC), on_command=True)
+        return self.read_files(self.project, self.root, now=datetime.now(UTC))
 
     def knowledge(self) -> list[KnowledgeFolder]:
         """The folders of the knowledge base."""
-        known = self.keeper.index.known
+        known = self.index.known
         rows = []
-        for folder in self.keeper.knowledge_folders():
+        for folder in self.knowledge_folders():
             there = [str(path) for path in notes_in(folder)] if folder.is_dir() else []
             indexed = [path for path in there if path in known]
-            pieces = sum(len(known[path].memories) for path in indexed)
-            rows.append(KnowledgeFolder(folder, folder.is_dir(), len(there), len(indexed), pieces))
+            count = sum(len(known[path].memories) for path in indexed)
+            rows.append(KnowledgeFolder(folder, folder.is_dir(), len(there), len(indexed), count))
         return rows
 
     def unapproved(self, *, repo: bool) -> list[Path]:
         """Files of the project's folder that came with a clone, and that the person never took over."""
-        return places.unapproved(self.keeper.home, self.project.id, self.root, repo=repo)
+        return places.unapproved(self.home, self.project.id, self.root, repo=repo)
 
     def prepare(self, layout: str | None) -> tuple[projects.Prepared, list[Path]]:
         """Give the project its own folder; what stands there is the person's word from now on.
@@ -166,13 +325,14 @@ class NotesBook:
         Returns the folder, and files that were brought back into it from their copies in the home.
         """
         done = projects.prepare(self.root, layout)
-        places.approve(self.keeper.home, self.project.id, self.root)
+        places.approve(self.home, self.project.id, self.root)
         return done, places.bring_back(self.files)
 
     def _written(self, path: Path) -> Path:
         """Read what was just written; if the store is busy, the next drain does."""
         with contextlib.suppress(StoreFault):
-            self.read(budget_seconds=SYNC_SECONDS)
+            now = datetime.now(UTC)
+            self.read_files(self.project, self.root, now=now, budget_seconds=SYNC_SECONDS)
         return path
 
 
