@@ -26,7 +26,6 @@ _NAMES = {
     "current work": "current",
     "next": "next",
 }
-PARTS = tuple(_NAMES.values())
 _HEADING = re.compile(r"(?m)^(?:#{1,4} *)?(?:\*\*)?([1-9])\. *(?:\*\*)?([A-Za-z][^\n:*]{2,60})[:* ]*")
 _TAGGED = re.compile(r"(?s)<summary>(.*?)(?:</summary>|\Z)")
 _PREFACE = re.compile(r"(?s)\A.*?^Summary:[ \t]*$", re.MULTILINE)

@@ -208,11 +208,11 @@ def _utterances(message: Message) -> list[Utterance]:
     if message.manner != "answer":
         words, pasted = typed_words(text)
         shown = clip("\n".join(pasted), PASTED_CHARACTERS)
-        return [Utterance(message.ordinal, message.at, words, message.manner, shown, event=message.event)]
+        return [Utterance(message.ordinal, message.at, words, message.manner, shown)]
     pairs = [part.partition("\n→ ")[::2] for part in text.split("\n\n")] if "\n→ " in text else []
     pairs = [pair for pair in pairs if pair[1]] or _ANSWERS.findall(text) or [("", text)]
     return [
-        Utterance(message.ordinal, message.at, answer.strip(), "answer", "", question.strip(), message.event)
+        Utterance(message.ordinal, message.at, answer.strip(), "answer", "", question.strip())
         for question, answer in pairs
     ]
 

@@ -7,7 +7,7 @@ from archived messages, which are redacted already; ordinals count messages with
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
@@ -33,7 +33,6 @@ class Utterance:
     manner: str = "typed"
     pasted: str = ""  # what they pasted, cut to its first lines
     question: str = ""  # what they answered, where that is known
-    event: str = ""
     file: str = ""  # whose edit they refused
 
 
@@ -121,7 +120,6 @@ class SessionRecord:
     failing: tuple[Command, ...] = ()
     checks: tuple[str, ...] = ()  # commands that check the work, by how often they were run
     closing: str = ""
-    agents: tuple[str, ...] = field(default=())  # sub-agents that worked for it
 
 
 def places_of(memory: StoredMemory) -> list[tuple[str, int, int]]:

@@ -30,13 +30,8 @@ CLOSING_CHARACTERS = 2_000
 OPEN_STATES = ("pending", "in_progress")
 
 
-def record(
-    session: SessionId, exchanges: Sequence[Exchange], title: str = "", agents: Sequence[str] = ()
-) -> SessionRecord:
-    """The session as its exchanges show it, oldest first.
-
-    `title` is the one that the agent's program gave it; `agents` are the sub-agents that worked for it.
-    """
+def record(session: SessionId, exchanges: Sequence[Exchange], title: str = "") -> SessionRecord:
+    """The session as its exchanges show it, oldest first; `title` is what its program calls it."""
     if not exchanges:
         raise ValueError("a session without exchanges has no record")
     requests = [exchange for exchange in exchanges if exchange.asked] or list(exchanges)
@@ -63,7 +58,6 @@ def record(
         failing=_failing(exchanges),
         checks=_checks(exchanges),
         closing=answered[-1].closing[:CLOSING_CHARACTERS] if answered else "",
-        agents=tuple(agents),
     )
 
 
