@@ -178,7 +178,6 @@ def test_a_hook_needs_no_command_line_library() -> None:
 SHARED_NAMES = {"model", "protocol", "__init__"}
 
 
-@pytest.mark.skip(reason="rooms are still being renamed")
 def test_no_two_modules_share_a_name() -> None:
     names: dict[str, list[str]] = {}
     for path in modules():
@@ -188,7 +187,6 @@ def test_no_two_modules_share_a_name() -> None:
     assert not shared, f"a newcomer opens the wrong one: {shared}"
 
 
-@pytest.mark.skip(reason="rooms are still being renamed")
 def test_no_two_classes_share_a_name() -> None:
     homes: dict[str, list[str]] = {}
     for path in modules():

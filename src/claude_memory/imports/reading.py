@@ -161,7 +161,7 @@ class _Reading:
         if self.reader.settled:
             yield self.batch(last=False)
 
-    def _line(self, line: sources.Line, passed_over: Callable[[bytes], bool]) -> bool:
+    def _line(self, line: sources.SourceLine, passed_over: Callable[[bytes], bool]) -> bool:
         """Take one line; false for the last one if its writer is still at it."""
         if line.raw is None:
             self.unread[TOO_LONG] += 1

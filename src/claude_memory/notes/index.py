@@ -29,7 +29,7 @@ from claude_memory.model import (
     memory_id,
 )
 from claude_memory.notes.pieces import Piece
-from claude_memory.notes.text_files import Lines, Problem, parse_lines, read_bytes
+from claude_memory.notes.text_files import FileProblem, Lines, parse_lines, read_bytes
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
 from claude_memory.store.protocol import Store
@@ -94,7 +94,7 @@ class Synced:
     hidden: int = 0
     renamed: int = 0
     busy: bool = False
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[FileProblem] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from claude_memory.notes import blocks, buffer, danger_zone, index, journal, per
 from claude_memory.notes.index import FileSource
 from claude_memory.notes.places import ON_DEMAND, PersonFiles, ProjectFiles, project_files
 from claude_memory.notes.project_documents import ProjectDocuments, Proposal
-from claude_memory.notes.text_files import MAX_BYTES, Lines, Problem, edit, one_line, read_lines
+from claude_memory.notes.text_files import MAX_BYTES, FileProblem, Lines, edit, one_line, read_lines
 from claude_memory.platform import project as projects
 from claude_memory.platform.project import FOLDER
 from claude_memory.settings import Settings
@@ -219,7 +219,7 @@ class NotesBook(Keeper):
 
     def sessions(
         self, days: int, *, all_projects: bool = False
-    ) -> tuple[Sequence[person_files.SessionLine], Sequence[Problem]]:
+    ) -> tuple[Sequence[person_files.SessionLine], Sequence[FileProblem]]:
         """The last days of the session log, and lines of it that cannot be read."""
         wanted = None if all_projects else self.project.id
         return person_files.recent_sessions(self.home, today=_today(), days=days, project=wanted)

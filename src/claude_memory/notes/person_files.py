@@ -17,7 +17,7 @@ from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind, MemoryId, Scope, StoredMemory, Trust, memory_id
 from claude_memory.notes.blocks import short
 from claude_memory.notes.places import PersonFiles
-from claude_memory.notes.text_files import Problem, append_record, edit, json_line, read_lines, records_of
+from claude_memory.notes.text_files import FileProblem, append_record, edit, json_line, read_lines, records_of
 
 KINDS = {"pattern": Kind.PATTERN, "reflection": Kind.REFLECTION, "idea": Kind.IDEA}
 BY_AGENT = "agent"  # a record that says nothing is a person's
@@ -106,10 +106,10 @@ def _is_ours(raw: str, session: str) -> bool:
 
 def recent_sessions(
     home: Path, *, today: date, days: int = 3, project: str | None = None
-) -> tuple[list[SessionLine], list[Problem]]:
+) -> tuple[list[SessionLine], list[FileProblem]]:
     """The lines of the last days, newest first; of one project, if named, and of no project."""
     lines: list[SessionLine] = []
-    problems: list[Problem] = []
+    problems: list[FileProblem] = []
     for back in range(-1, days):  # a session logged in a zone ahead of this one is from tomorrow
         path = PersonFiles(home).session_log(str(today - timedelta(days=back)))
         records, faults = records_of(read_lines(path))

@@ -35,7 +35,7 @@ _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _CONFLICT = re.compile(r"^(<{7}|={7}|>{7}|\|{7})( |$)")
 
 
-class Problem(NamedTuple):
+class FileProblem(NamedTuple):
     """A line that could not be used, and why."""
 
     path: Path
@@ -48,7 +48,7 @@ class Lines(NamedTuple):
 
     path: Path
     lines: tuple[tuple[int, str], ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[FileProblem, ...] = ()
 
     @property
     def text(self) -> str:
@@ -77,21 +77,21 @@ def read_lines(path: Path) -> Lines:
 def parse_lines(path: Path, content: bytes) -> Lines:
     """The lines in these bytes."""
     lines: list[tuple[int, str]] = []
-    problems: list[Problem] = []
+    problems: list[FileProblem] = []
     raw_lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     for number, line in enumerate(raw_lines[:-1] if raw_lines[-1] == b"" else raw_lines, 1):
         raw = line.removesuffix(b"\r")
         text = raw.decode("utf-8", "replace")
         if text.encode() != raw:
-            problems.append(Problem(path, number, "not UTF-8: read as far as possible"))
+            problems.append(FileProblem(path, number, "not UTF-8: read as far as possible"))
         if _CONFLICT.match(text):
-            problems.append(Problem(path, number, "a merge conflict was not resolved: both sides are read"))
+            problems.append(FileProblem(path, number, "an unresolved merge conflict: both sides are read"))
         else:
             lines.append((number, text))
     return Lines(path, tuple(lines), tuple(problems))
 
 
-def records_of(lines: Lines) -> tuple[list[tuple[int, dict[str, Any]]], list[Problem]]:
+def records_of(lines: Lines) -> tuple[list[tuple[int, dict[str, Any]]], list[FileProblem]]:
     """The JSON objects of a file of lines, each with its line, and the lines that are none."""
     records: list[tuple[int, dict[str, Any]]] = []
     problems = [problem for problem in lines.problems if "conflict" in problem.reason]
@@ -103,7 +103,7 @@ def records_of(lines: Lines) -> tuple[list[tuple[int, dict[str, Any]]], list[Pro
         if isinstance(value, dict):
             records.append((number, value))
         elif text.strip():
-            problems.append(Problem(lines.path, number, "not a JSON object: this line is passed over"))
+            problems.append(FileProblem(lines.path, number, "not a JSON object: this line is passed over"))
     return records, problems
 
 

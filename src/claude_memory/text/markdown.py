@@ -18,7 +18,7 @@ Numbered = tuple[int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class TextSection:
     """One piece of a note: the headings above it, its text and its first line."""
 
     path: tuple[str, ...]
@@ -31,7 +31,7 @@ class Note:
     """What a note says of itself, and its sections."""
 
     title: str
-    sections: tuple[Section, ...] = ()
+    sections: tuple[TextSection, ...] = ()
     id: str = ""
     tags: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ def parse(lines: Sequence[Numbered], name: str) -> Note:
         sections = []  # headings alone, such as a form nobody has filled in, say nothing yet
     elif len(text) <= SECTION_CHARACTERS:
         shown = (f"{part.path[-1]}\n{part.text}" if part.path else part.text for part in sections)
-        sections = [Section((), "\n".join(shown).strip(), sections[0].line)]
+        sections = [TextSection((), "\n".join(shown).strip(), sections[0].line)]
     tags = [*meta.get("tags", ()), *meta.get("tag", ()), *_TAG.findall(text)]
     return Note(
         title=title,
@@ -101,8 +101,8 @@ def _unquoted(text: str) -> str:
         return text.strip("\"'").strip()
 
 
-def _sections(lines: Sequence[Numbered]) -> list[Section]:
-    sections: list[Section] = []
+def _sections(lines: Sequence[Numbered]) -> list[TextSection]:
+    sections: list[TextSection] = []
     path: list[Numbered] = []
     current: list[str] = []
     start = lines[0][0] if lines else 1
@@ -111,7 +111,7 @@ def _sections(lines: Sequence[Numbered]) -> list[Section]:
         fenced = fenced != bool(_FENCE.match(line))
         heading = _HEADING.match(line) if number == 0 or not fenced else None
         if heading:
-            sections.append(Section(tuple(name for _, name in path), "\n".join(current).strip(), start))
+            sections.append(TextSection(tuple(name for _, name in path), "\n".join(current).strip(), start))
             depth = len(heading[1])
             path = [item for item in path if item[0] < depth] + [(depth, heading[2])]
             current, start = [], number

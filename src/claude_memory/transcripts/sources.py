@@ -103,7 +103,7 @@ def _sniffed(path: Path) -> str | None:
 # --- lines
 
 
-class Line(NamedTuple):
+class SourceLine(NamedTuple):
     """One line: where it ends, and its bytes; None for one that is too long to be read."""
 
     end: int
@@ -138,7 +138,7 @@ def is_compressed(path: Path) -> bool:
         return handle.read(4) == _ZSTANDARD
 
 
-def lines(handle: IO[bytes], start: int = 0, *, cap: int = LINE_BYTES) -> Iterator[Line]:
+def lines(handle: IO[bytes], start: int = 0, *, cap: int = LINE_BYTES) -> Iterator[SourceLine]:
     """Every line from `start` on; the last one may be incomplete, because its writer is still at it."""
     handle.seek(start)
     end = start
@@ -148,7 +148,7 @@ def lines(handle: IO[bytes], start: int = 0, *, cap: int = LINE_BYTES) -> Iterat
         while len(last) > cap and not last.endswith(b"\n"):
             last = handle.readline(cap + 1)
             end += len(last)
-        yield Line(end, raw.removesuffix(b"\n") if last is raw else None, last.endswith(b"\n"))
+        yield SourceLine(end, raw.removesuffix(b"\n") if last is raw else None, last.endswith(b"\n"))
 
 
 def json_object(raw: bytes) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 from claude_memory.errors import Conflict, InvalidInput
 from claude_memory.store.postgres import migrations
 from claude_memory.store.postgres.migrations import MEMBERS, SCHEMA
-from claude_memory.store.postgres.server import address, conninfo, translated
+from claude_memory.store.postgres.team_server import address, conninfo, translated
 
 _NAME = re.compile(r"[\w .@-]{1,60}")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import MemoryFilter, PassageId, SearchScope
 from claude_memory.store.model import TermStatistics, VectorScan
-from claude_memory.store.postgres.server import key
+from claude_memory.store.postgres.team_server import key
 from claude_memory.store.sql import rows
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from claude_memory.model import MemoryFilter, PassageId, ProjectId, SearchScope
 from claude_memory.store.model import Integrity
 from claude_memory.store.postgres import finding, migrations
-from claude_memory.store.postgres.server import LOCK_MS, Server
+from claude_memory.store.postgres.team_server import LOCK_MS, TeamServer
 from claude_memory.store.sql.base import SqlStore, counted
 from claude_memory.store.sql.memories import SqlMemories
 
@@ -79,7 +79,7 @@ class PostgresMemories(SqlMemories):
 class PostgresStore(SqlStore):
     """One person's view of a team's store."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: TeamServer) -> None:
         self._server = server
         self.memories = PostgresMemories(server)
         super().__init__(server, self.memories)
@@ -87,7 +87,7 @@ class PostgresStore(SqlStore):
     @classmethod
     def open(cls, url: str, *, patience_ms: int | None = None) -> PostgresStore:
         """Open the store that a URL names; it must have been made by `team create`."""
-        return cls(Server(url, patience_ms=patience_ms or LOCK_MS))
+        return cls(TeamServer(url, patience_ms=patience_ms or LOCK_MS))
 
     def check(self) -> Integrity:
         with self._server.reading() as db:

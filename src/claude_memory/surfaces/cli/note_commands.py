@@ -25,7 +25,7 @@ from claude_memory.surfaces.cli.command import (
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
     from claude_memory.notes.person_files import SessionLine
-    from claude_memory.notes.text_files import Problem
+    from claude_memory.notes.text_files import FileProblem
 
 
 class Reflecting(StrEnum):
@@ -201,7 +201,7 @@ def _written(path: Path, document: dict[str, Any]) -> Result:
     return Result({**document, "file": path}, [[("written to ", ""), (str(path), "bold")]])
 
 
-def _report(problems: Iterable[Problem]) -> None:
+def _report(problems: Iterable[FileProblem]) -> None:
     for problem in problems:
         output.note(f"{problem.path}:{problem.line}: {problem.reason}")
 

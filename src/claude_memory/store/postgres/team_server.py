@@ -91,7 +91,7 @@ class _TextLoader(TextLoader):
         return str(super().load(data)).replace(_NUL, "\0")
 
 
-class Answer:
+class Rows:
     """The rows of one statement, as the shared parts read them."""
 
     def __init__(self, rows: list[tuple[Any, ...]]) -> None:
@@ -127,12 +127,12 @@ class PostgresDatabase:
         self._changed = 0
         self.user_space = -person
 
-    def execute(self, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> Answer:
+    def execute(self, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> Rows:
         text = _translated(statement)
         with self._connection.cursor() as cursor:
             cursor.execute(text, _bound(text, values))
             self._changed = max(cursor.rowcount, 0)
-            return Answer(cursor.fetchall() if cursor.description else [])
+            return Rows(cursor.fetchall() if cursor.description else [])
 
     def executemany(self, statement: str, values: Iterable[Sequence[Any] | Mapping[str, Any]]) -> None:
         """All of them on one way to the server and back."""
@@ -341,7 +341,7 @@ def _line(fault: object) -> str:
     return (lines[-1] if lines else "no answer")[:200]
 
 
-class Server:
+class TeamServer:
     """All connections of this process to one team's store."""
 
     def __init__(self, url: str, *, patience_ms: int = LOCK_MS) -> None:
