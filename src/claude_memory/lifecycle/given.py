@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from pathlib import PurePosixPath
 from typing import Any
 
 from claude_memory.model import (
@@ -25,6 +24,7 @@ from claude_memory.store.archive_model import EventFilter
 from claude_memory.store.lifecycle_model import Review
 from claude_memory.store.protocol import Store
 from claude_memory.text.words import query_terms, strings_in
+from claude_memory.understand.tools import same_file
 
 _LEDGER_EVENTS, _MOST_EVENTS = 100_000, 2_000
 # A reply that shares this many of a memory's words, and half of them, was made with it in mind.
@@ -179,12 +179,7 @@ def _how_used(event: Event, id_: str, files: Sequence[str], command: str = "") -
         return f"opened {id_}"
     touched, ran = inputs.get("file_path") or inputs.get("notebook_path"), inputs.get("command")
     if isinstance(touched, str) and event.payload.get("tool_name") not in _READERS:
-        return next((f"edited {file}" for file in files if _same_file(touched, file)), "")
+        return next((f"edited {file}" for file in files if same_file(touched, file)), "")
     if command and isinstance(ran, str) and " ".join(command.split()) in " ".join(ran.split()):
         return f"ran {command}"
     return ""
-
-
-def _same_file(one: str, other: str) -> bool:
-    short, long = sorted((PurePosixPath(path.replace("\\", "/")).parts for path in (one, other)), key=len)
-    return bool(short) and long[-len(short) :] == short

@@ -21,7 +21,7 @@ from claude_memory.understand.commands import checks_of, error_lines, segments
 from claude_memory.understand.model import Command, Exchange
 from claude_memory.understand.sessions import from_json
 from claude_memory.understand.titles import title
-from claude_memory.understand.tools import command_of, relative
+from claude_memory.understand.tools import command_of, relative, same_file
 
 CALLS = ConversationFilter(roles=("call",))
 FAILURES = ConversationFilter(roles=("result",), failed=True)
@@ -103,7 +103,7 @@ def blame(
 
 
 def _shaped(id_: MemoryId, exchange: Exchange, file: str, writers: set[MemoryId]) -> Shaped | None:
-    edits = sum(count for name, count in exchange.files_edited if _same_file(name, file))
+    edits = sum(count for name, count in exchange.files_edited if same_file(name, file))
     if not edits:
         return None
     return Shaped(
@@ -132,11 +132,6 @@ def _writers(archive: Archive, scope: SearchScope, file: str, line: str) -> set[
 
     found = archive.matching(scope, [text], CALLS, holds, limit=CANDIDATES, depth=NARROWED)
     return {held[0] for held in archive.exchanges_at(_places(found)) if held is not None}
-
-
-def _same_file(name: str, wanted: str) -> bool:
-    one, other = sorted((relative(name, ""), relative(wanted, "")), key=len)
-    return one == other or other.endswith(f"/{one}")
 
 
 # --- what was done after an error

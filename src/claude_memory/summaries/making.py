@@ -204,7 +204,7 @@ def _files(
         moved |= _moved(each)
     said = {section.path: section.text for section in written.sections()}
     for named, text in reversed(said.items()):
-        purposes |= {path: text for path in counts if _same_file(named, path) and text}
+        purposes |= {path: text for path in counts if tools.same_file(named, path) and text}
     before = {name: old for old, name in moved.items() if name}
     created = {tools.relative(path, each.cwd) for each in exchanges[:1] for path in new}
     loose = uncommitted(exchanges)
@@ -233,12 +233,6 @@ def _moved(exchange: Exchange) -> dict[str, str]:
         elif words[:1] == ["rm"]:
             moved |= {word: "" for word in words[1:] if "." in word and "*" not in word}
     return moved
-
-
-def _same_file(left: str, right: str) -> bool:
-    """Whether two paths name one file: the agent's summary may name more or less of the path."""
-    left, right = (path.replace("\\", "/").lstrip("./") for path in (left, right))
-    return left == right or left.endswith("/" + right) or right.endswith("/" + left)
 
 
 def _snippets(written: AgentSummary) -> Iterator[Entry]:

@@ -118,6 +118,12 @@ def relative(name: str, cwd: str) -> str:
     return name.removeprefix("./")
 
 
+def same_file(one: str, other: str) -> bool:
+    """Whether two paths name one file: either may name more of the way to it."""
+    one, other = (path.replace("\\", "/").lstrip("./") for path in (one, other))
+    return bool(one and other) and (one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}"))
+
+
 _SCRATCH = re.compile(r"(?:^|/)(?:tmp|temp|scratchpad|var/folders)/|/\.claude/|/dev/", re.IGNORECASE)
 
 
