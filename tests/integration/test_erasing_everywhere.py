@@ -228,7 +228,8 @@ def test_what_stands_beside_it_stays(world: World) -> None:
     assert sum(all(line in text for line in FILLER) for text in messages) == 2  # a reply and a tool's output
     assert any(OTHER in text for text in messages)
     titles = [talk.title for talk in world.memory.archive.conversations(EVERYTHING)]
-    assert titles == [ERASED, ERASED]  # of what was captured and of what was imported
+    assert len(titles) == 2  # of what was captured and of what was imported
+    assert not any(SENTENCE in title for title in titles), "named after what is left"
     assert json.loads((world.home / "sessions/2026-11-01.jsonl").read_text())["decisions"] == [OTHER]
     assert OTHER in (world.home / "reflections.jsonl").read_text()
     assert "another line" in (world.home / "logs/claude-memory.log").read_text()
