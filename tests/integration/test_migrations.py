@@ -9,10 +9,20 @@ from datetime import UTC, datetime
 import apsw
 import pytest
 
+from claude_memory.capture.messages import keys
 from claude_memory.errors import StoreFault
-from claude_memory.model import Kind, MemoryFilter, MemoryId, ProjectIdentity, SearchScope, StoredMemory
+from claude_memory.model import (
+    Kind,
+    MemoryFilter,
+    MemoryId,
+    ProjectIdentity,
+    SearchScope,
+    SessionId,
+    StoredMemory,
+)
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
+from claude_memory.store.archive_model import NewMessage
 from claude_memory.store.sqlite import schema
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -106,6 +116,29 @@ def test_without_a_backup_there_is_no_migration(home, newer):
     db = apsw.Connection(str(home / "memory.db"))
     assert db.pragma("user_version") == schema.CURRENT - 1
     db.close()
+
+
+def test_histories_of_gemini_cli_are_found_under_its_one_name(tmp_path, monkeypatch):
+    """As 0.1.0 kept them; what is read again is known by the same keys."""
+    told = NewMessage(
+        SessionId("g1"), "gemini", "user", NOW, "zebra", keys("gemini", ("message:1",), "zebra")
+    )
+    before = schema.MIGRATIONS[: schema.MIGRATIONS.index(schema._AGENT_NAMES)]
+    with monkeypatch.context() as older:
+        older.setattr(schema, "MIGRATIONS", before)
+        older.setattr(schema, "CURRENT", len(before))
+        store = open_store(tmp_path, Settings())
+        project = store.project_for(ProjectIdentity(("path:/a",), "a", "/a")).id
+        store.archive.add([told], {"": project})
+        store.close()
+    store = open_store(tmp_path, Settings())
+    [conversation] = store.archive.conversations(SearchScope(None))
+    again = told._replace(agent="gemini-cli", keys=keys("gemini-cli", ("message:1",), "zebra"))
+    added = store.archive.add([again], {"": project})
+    assert (conversation.agent, store.archive.agents()) == ("gemini-cli", ["gemini-cli"])
+    assert (added.messages, added.duplicates) == (0, 1)
+    assert store.check().problems == ()
+    store.close()
 
 
 def test_many_processes_make_one_store(tmp_path):

@@ -503,6 +503,16 @@ _FEEDING = "".join(
     )
 )
 
+# Histories of Gemini CLI were kept under another name than what its hooks said.
+_AGENT_NAMES = """
+UPDATE OR IGNORE conversations SET agent = 'gemini-cli' WHERE agent = 'gemini';
+UPDATE events SET agent = 'gemini-cli' WHERE agent = 'gemini';
+UPDATE import_files SET agent = 'gemini-cli' WHERE agent = 'gemini';
+UPDATE OR IGNORE feed SET name = json_array('gemini-cli', name ->> '$[1]')
+    WHERE kind = 'conversation' AND name ->> '$[0]' = 'gemini' AND NOT EXISTS
+        (SELECT 1 FROM conversations c WHERE c.agent = 'gemini' AND c.session = feed.name ->> '$[1]');
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _FIRST,
     _CONVERSATIONS,
@@ -514,6 +524,7 @@ MIGRATIONS: tuple[str, ...] = (
     _FAILURES,
     _OWNERS,
     _SYNC + _FEEDING,
+    _AGENT_NAMES,
 )
 CURRENT = len(MIGRATIONS)
 _ACTIVE = """SELECT type, name, sql FROM sqlite_master
