@@ -71,23 +71,6 @@ class ManifestFacts:
         return name in self.dependencies or bool(self.text and re.search(word, self.text))
 
 
-@dataclass(frozen=True, slots=True)
-class Ecosystem:
-    """One ecosystem met in one folder."""
-
-    folder: str
-    rules: Mapping[str, Any]
-    manifests: Mapping[str, ManifestFacts]
-    manager: str
-
-    def needs(self, name: str) -> bool:
-        return any(manifest.needs(name) for manifest in self.manifests.values())
-
-    @property
-    def name(self) -> str:
-        return next((manifest.name for manifest in self.manifests.values() if manifest.name), "")
-
-
 @cache
 def described() -> Mapping[str, Any]:
     """The ecosystems and what to look for."""
@@ -99,11 +82,12 @@ def detect(root: Path) -> Facts:
     """Look at a project's files."""
     rules, tree = described(), Tree(root)
     met = list(_ecosystems(tree))
-    languages = [name for each in met for name in _languages(tree, each)]
+    languages = [name for each in met for name in each.languages()]
     composed = [path for pattern in rules["compose"] for path in tree.glob(pattern)]
     images = [path for pattern in rules["containers"] for path in tree.glob(f"**/{pattern}")]
     marks = [name for pattern, name in rules["workspaces"].items() if tree.glob(pattern)]
     tops = [each for each in met if not each.folder]
+    shared = [each for each in tops if any(manifest.workspace for manifest in each.manifests.values())]
     inner = {each.folder: each for each in reversed(met) if each.folder}
     return Facts(
         name=next((each.name for each in tops if each.name), root.name),
@@ -114,15 +98,15 @@ def detect(root: Path) -> Facts:
         package_managers=_unique(each.manager for each in met),
         commands=_commands(tree, met),
         structure={name: rules["structure"].get(name, "") for name in tree.top_folders},
-        entry_points=_unique(entry for each in met for entry in _entry_points(tree, each))[:20],
+        entry_points=_unique(entry for each in met for entry in each.entry_points())[:20],
         ci=_unique(name for pattern, name in rules["ci"].items() if tree.glob(pattern)),
         services=_unique(
             [name for path in composed for name in _services(tree.text(path))]
             + [f"container image ({path})" for path in images]
         ),
-        workspace=_unique([*marks, *(f"{each.manager} workspace" for each in tops if _is_workspace(each))]),
+        workspace=_unique([*marks, *(f"{each.manager} workspace" for each in shared)]),
         packages=tuple(
-            Package(path, each.name or path.rpartition("/")[2], next(_languages(tree, each)))
+            Package(path, each.name or path.rpartition("/")[2], next(each.languages()))
             for path, each in sorted(inner.items())
         )[:MAX_PACKAGES],
         manifests=_unique(path for each in met for path in each.manifests),
@@ -189,6 +173,56 @@ class Tree:
         return [name for name, _ in counts.most_common() if name][:3]
 
 
+@dataclass(frozen=True, slots=True)
+class Ecosystem:
+    """One ecosystem met in one folder."""
+
+    tree: Tree
+    folder: str
+    rules: Mapping[str, Any]
+    manifests: Mapping[str, ManifestFacts]
+    manager: str
+
+    @property
+    def name(self) -> str:
+        return next((manifest.name for manifest in self.manifests.values() if manifest.name), "")
+
+    def needs(self, name: str) -> bool:
+        return any(manifest.needs(name) for manifest in self.manifests.values())
+
+    def languages(self) -> Iterator[str]:
+        """TypeScript before the JavaScript it is made of."""
+        for pattern, language in self.rules.get("languages_by_file", {}).items():
+            yield from [language] if self.tree.glob(pattern, self.folder) else []
+        for name, language in self.rules.get("languages_by_dependency", {}).items():
+            yield from [language] if self.needs(name) else []
+        yield self.rules["language"]
+
+    def commands(self) -> Iterator[tuple[str, str]]:
+        if template := self.rules.get("script_commands", {}).get(self.manager):
+            yield from _by_words(
+                [name for each in self.manifests.values() for name in each.scripts], template
+            )
+        runner = self.rules.get("runners", {}).get(self.manager, "")
+        taken: set[str] = set()
+        for rule in self.rules["commands"]:
+            if (
+                ("needs" in rule and self.needs(rule["needs"]))
+                or ("manager" in rule and rule["manager"] == self.manager)
+                or ("file" in rule and self.tree.glob(rule["file"], self.folder))
+            ):
+                for kind in COMMANDS:
+                    if kind in rule and (kind == "lint" or kind not in taken):
+                        taken.add(kind)
+                        yield kind, rule[kind].format(runner=runner)
+
+    def entry_points(self) -> Iterator[str]:
+        prefix = f"{self.folder}: " if self.folder else ""
+        yield from (prefix + entry for each in self.manifests.values() for entry in each.entry_points)
+        for pattern in self.rules["entry_points"]:
+            yield from self.tree.glob(pattern, self.folder)
+
+
 def _ecosystems(tree: Tree) -> Iterator[Ecosystem]:
     at_top: dict[int, str] = {}
     for folder in tree.folders:
@@ -201,20 +235,7 @@ def _ecosystems(tree: Tree) -> Iterator[Ecosystem]:
                 if not folder:
                     at_top[number] = manager
                 manifests = {path: read(PurePosixPath(path).name, tree.text(path)) for path in paths}
-                yield Ecosystem(folder, rules, manifests, manager)
-
-
-def _languages(tree: Tree, met: Ecosystem) -> Iterator[str]:
-    by_file = met.rules.get("languages_by_file", {})
-    by_need = met.rules.get("languages_by_dependency", {})
-    # TypeScript before the JavaScript it is made of
-    yield from (language for pattern, language in by_file.items() if tree.glob(pattern, met.folder))
-    yield from (language for name, language in by_need.items() if met.needs(name))
-    yield met.rules["language"]
-
-
-def _is_workspace(met: Ecosystem) -> bool:
-    return any(manifest.workspace for manifest in met.manifests.values())
+                yield Ecosystem(tree, folder, rules, manifests, manager)
 
 
 def _commands(tree: Tree, met: list[Ecosystem]) -> dict[str, tuple[str, ...]]:
@@ -222,11 +243,11 @@ def _commands(tree: Tree, met: list[Ecosystem]) -> dict[str, tuple[str, ...]]:
     for runner in described()["task_runners"]:
         for path in tree.glob(runner["file"]):
             made += _by_words(_TARGET.findall(tree.text(path)), runner["command"])
-    depths = [len(PurePosixPath(each.folder).parts) for each in met]
-    for each, depth in zip(met, depths, strict=True):
-        if depth == min(depths):  # a monorepo's members have their own; the top's are the project's
-            for kind, command in _ecosystem_commands(tree, each):
-                made.append((kind, f"(cd {each.folder} && {command})" if each.folder else command))
+    top = min((each.folder.count("/") + bool(each.folder) for each in met), default=0)
+    for each in met:
+        if each.folder.count("/") + bool(each.folder) == top:  # of a monorepo the top's are the project's
+            lead, end = (f"(cd {each.folder} && ", ")") if each.folder else ("", "")
+            made += [(kind, f"{lead}{command}{end}") for kind, command in each.commands()]
     by_kind = {kind: _unique(command for own, command in made if own == kind) for kind in COMMANDS}
     return {kind: commands for kind, commands in by_kind.items() if commands}
 
@@ -234,35 +255,8 @@ def _commands(tree: Tree, met: list[Ecosystem]) -> dict[str, tuple[str, ...]]:
 def _by_words(scripts: Iterable[str], command: str) -> Iterator[tuple[str, str]]:
     present = set(scripts)
     for kind, words in described()["script_words"].items():
-        named = next((word for word in words if word in present), None)
-        if named:
+        if named := next((word for word in words if word in present), None):
             yield kind, command.format(script=named)
-
-
-def _ecosystem_commands(tree: Tree, met: Ecosystem) -> Iterator[tuple[str, str]]:
-    template = met.rules.get("script_commands", {}).get(met.manager)
-    if template:
-        scripts = [script for manifest in met.manifests.values() for script in manifest.scripts]
-        yield from _by_words(scripts, template)
-    runner = met.rules.get("runners", {}).get(met.manager, "")
-    taken: set[str] = set()
-    for rule in met.rules["commands"]:
-        if (
-            ("needs" in rule and met.needs(rule["needs"]))
-            or ("manager" in rule and rule["manager"] == met.manager)
-            or ("file" in rule and tree.glob(rule["file"], met.folder))
-        ):
-            for kind in COMMANDS:
-                if kind in rule and (kind == "lint" or kind not in taken):
-                    taken.add(kind)
-                    yield kind, rule[kind].format(runner=runner)
-
-
-def _entry_points(tree: Tree, met: Ecosystem) -> Iterator[str]:
-    prefix = f"{met.folder}: " if met.folder else ""
-    yield from (prefix + entry for manifest in met.manifests.values() for entry in manifest.entry_points)
-    for pattern in met.rules["entry_points"]:
-        yield from tree.glob(pattern, met.folder)
 
 
 def _services(text: str) -> list[str]:
