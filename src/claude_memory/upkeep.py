@@ -19,8 +19,7 @@ from claude_memory.lifecycle.drafting import clean, drafted
 from claude_memory.model import Trust
 from claude_memory.opening import WHATEVER, Opened
 from claude_memory.platform import leftovers
-from claude_memory.platform.files import FILE_MODE, private_folder
-from claude_memory.platform.project import FOLDER
+from claude_memory.platform.files import FILE_MODE, FOLDER, private_folder
 from claude_memory.text import times
 from claude_memory.vector_work import VectorWork, Watch, is_working, stop
 

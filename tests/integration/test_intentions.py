@@ -11,7 +11,7 @@ import pytest
 
 from claude_memory import Memory
 from claude_memory.context.builder import Situation, build
-from claude_memory.context.reminders import due_now
+from claude_memory.context.memory_lines import due_now
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.context.session_state import SessionState
 from claude_memory.errors import Conflict, InvalidInput, NotFound

@@ -17,7 +17,7 @@ from claude_memory.errors import MemoryFault
 from claude_memory.memory import Memory
 from claude_memory.notes import buffer
 from claude_memory.redact import kept, redact
-from claude_memory.surfaces.hooks import write_ahead
+from claude_memory.surfaces.hooks import answers
 from claude_memory.surfaces.hooks.answers import Moment, respond
 
 # Written after the rules, in the tone of prompts that people typed at work.
@@ -206,7 +206,7 @@ def test_lines_of_any_hour_and_any_clock_are_kept_up(project: Path, memory: Memo
         payload = {"prompt": f"let's go with option {number}", "session_id": "s1"}
         moment = Moment("UserPromptSubmit", payload, memory.home, memory)
         moment.now = now
-        write_ahead.note(moment)
+        answers.write_ahead(moment)
     memory.drain()
     assert labels(memory) == {f"let's go with option {number}": "decision" for number in range(len(clocks))}
 

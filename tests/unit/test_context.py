@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 
-from claude_memory.context.builder import Line, Section, Situation, build
+from claude_memory.context.builder import Context, Line, Section, Situation, build
 from claude_memory.context.for_action import MAX_TOKENS as FILE_TOKENS
 from claude_memory.context.for_prompt import MAX_HINTS
 from claude_memory.context.for_prompt import MAX_TOKENS as PROMPT_TOKENS
-from claude_memory.context.lines import Context
-from claude_memory.context.moments import Offer, Place, at_file, at_prompt
-from claude_memory.context.quoting import line_for
+from claude_memory.context.memory_lines import line_for
+from claude_memory.context.moments import Offer, Scene, at_file, at_prompt
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.context.session_state import SessionState
 from claude_memory.model import (
@@ -166,14 +165,14 @@ def _check(dice: random.Random, home: Path) -> None:
     store.close()
 
 
-def place(home: Path, here: Project, given: Collection[str] = ()) -> Place:
+def place(home: Path, here: Project, given: Collection[str] = ()) -> Scene:
     """A moment of a new session in `work`; no rule here may need more than a quick look."""
 
     def opened() -> Any:
         raise AssertionError("the whole memory was opened")
 
     glance = Glance(str(home / "memory.db"), here.id)
-    return Place(str(home), str(home / "work"), glance, opened, session="now", given=given, now=NOW)
+    return Scene(str(home), str(home / "work"), glance, opened, session="now", given=given, now=NOW)
 
 
 def _fits(context: Context | Offer, budget: int) -> None:

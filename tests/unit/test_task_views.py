@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from claude_memory import MemoryAPI
-from claude_memory.context.task_section import task_lines
+from claude_memory.context.memory_lines import task_lines
 from claude_memory.core import WorkflowEnforcer
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.model import Trust

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory.context.builder import Situation, build
-from claude_memory.context.lines import Context
+from claude_memory.context.builder import Context, Situation, build
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.context.work_section import closing_words
 from claude_memory.model import Project, ProjectIdentity, SessionId

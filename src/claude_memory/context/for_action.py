@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from claude_memory.context.hints import Hint, day, of_memory
+from claude_memory.context.moments import Hint, day, of_memory
 from claude_memory.text.quotation import quoted
 from claude_memory.text.words import is_stop_term, query_terms
 from claude_memory.understand.commands import checks_of, failed_family, families, segments

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 
-from claude_memory.context.hints import ASKED_CHARACTERS, QUOTED_CHARACTERS, Hint, day, of_memory, refusals
+from claude_memory.context.moments import ASKED_CHARACTERS, QUOTED_CHARACTERS, Hint, day, of_memory, refusals
 from claude_memory.text.quotation import clipped, named, plain, quoted
 from claude_memory.text.words import is_stop_term, query_terms
 

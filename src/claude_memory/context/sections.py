@@ -8,11 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from claude_memory.context import file_sections
-from claude_memory.context.builder import Section, Situation
+from claude_memory.context.builder import Line, Section, Situation
 from claude_memory.context.compaction_section import compactions
-from claude_memory.context.lines import Line
-from claude_memory.context.quoting import DUE_HEADING, intention_line, line_for
-from claude_memory.context.task_section import tasks
+from claude_memory.context.memory_lines import DUE_HEADING, intention_line, line_for, task_lines
+from claude_memory.context.moments import uses_tasks
 from claude_memory.context.work_section import work
 from claude_memory.model import Kind, MemoryFilter, MemoryId, SearchScope, Status, StoredMemory, Trust
 
@@ -22,6 +21,7 @@ ON_PURPOSE = ("remember", "mcp")  # else it was understood from what was said an
 _LOOKED_AT = 150  # most are what agents committed, which the sessions tell
 _TOLD, _NOTED = 8, 5
 _CHARACTERS = 220
+TASK_TOKENS = 200
 
 
 def due(situation: Situation) -> list[Line]:
@@ -72,6 +72,14 @@ def _memory(situation: Situation, memory: StoredMemory, reason: str) -> Line:
     return Line(text, memory.id, reason)
 
 
+def tasks(situation: Situation) -> list[Line]:
+    """A line for each task that was worked on last, with its phase."""
+    root, home = situation.project_root, situation.home
+    if not uses_tasks(str(root), str(home)):
+        return []
+    return [Line(text) for text in task_lines(root, home, session=situation.session, max_tokens=TASK_TOKENS)]
+
+
 def further(situation: Situation) -> list[Line]:
     """How to find more, and what an agent can leave for later."""
     # Kept ready for ranking; counting memories would read them all.
@@ -98,7 +106,7 @@ START_SECTIONS: tuple[Section, ...] = (
     Section("buffer", "Working buffer:", 200, file_sections.buffer, _NEW),
     Section("intentions", DUE_HEADING, 200, due, states=False),
     Section("told", "", 500, told),
-    Section("tasks", "", 200, tasks, states=False),
+    Section("tasks", "", TASK_TOKENS, tasks, states=False),
     Section("todo", "To do (tasks/todo.md):", 300, file_sections.todo, in_full=True),
     Section("reflections", "Reflections:", 1_500, file_sections.insights, (*_NEW, *_GOING_ON), in_full=True),
     Section("lessons", "Lessons:", 400, file_sections.lessons, (*_NEW, *_GOING_ON), in_full=True),

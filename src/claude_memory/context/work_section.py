@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, NamedTuple
 
-from claude_memory.context.builder import Situation
-from claude_memory.context.lines import Line
+from claude_memory.context.builder import Line, Situation
 from claude_memory.model import SearchScope
 from claude_memory.notes.person_files import SessionLine, recent_sessions
 from claude_memory.notes.places import PersonFiles
@@ -32,7 +31,7 @@ _MINOR = ("wip", "WIP", "fixup!", "squash!", "amend!", "Merge branch", "Merge re
 _COMMITTING = frozenset("commit push merge rebase pr".split())
 
 
-class Worked(NamedTuple):
+class SessionWork(NamedTuple):
     """One session: its record, and the branch it belongs to."""
 
     session: str
@@ -64,7 +63,7 @@ def work(situation: Situation) -> list[Line]:
     return [*lines, *(_brief(one, situation) for one in brief[:BRIEFLY]), *logged]
 
 
-def _checks(sessions: Sequence[Worked]) -> list[Line]:
+def _checks(sessions: Sequence[SessionWork]) -> list[Line]:
     """The commands that check the work here, by the number of sessions that ran them."""
     counted = Counter(str(name) for one in sessions for name in one.record.get("checks", ()))
     names = [plain(name) for name, count in counted.most_common(CHECKS) if count >= CHECKED_IN]
@@ -102,7 +101,7 @@ def _logged(line: SessionLine) -> str:
     )
 
 
-def _sessions(situation: Situation) -> list[Worked]:
+def _sessions(situation: Situation) -> list[SessionWork]:
     """The latest sessions of the project in which something was asked or done, newest first."""
     scope = SearchScope((situation.project.id,))
     found = situation.store.archive.session_records(scope, RECORDS)
@@ -114,20 +113,20 @@ def _sessions(situation: Situation) -> list[Worked]:
     return [one for one in sessions if one.record.get("files") or _request(one.record)[1]]
 
 
-def _worked(record: Mapping[str, Any], current: str) -> Worked:
+def _worked(record: Mapping[str, Any], current: str) -> SessionWork:
     """The session under the branch that its commits, and what was edited after them, belong to."""
     branches = [str(one["branch"]) for one in record.get("commits", ()) if one.get("branch")]
     if not branches or record.get("uncommitted"):
         branches += record.get("branches") or [""]
     branch = current if current in branches else branches[-1]
     ended = datetime.fromisoformat(record["ended"]).astimezone()
-    return Worked(str(record["session"]), branch, ended, record)
+    return SessionWork(str(record["session"]), branch, ended, record)
 
 
 # --- lines
 
 
-def _overview(situation: Situation, lately: Sequence[Worked]) -> Line:
+def _overview(situation: Situation, lately: Sequence[SessionWork]) -> Line:
     """When somebody worked last, for who is where nobody did."""
     today = situation.now.astimezone().date()
     counts = Counter(one.ended.date() for one in lately)
@@ -139,7 +138,7 @@ def _overview(situation: Situation, lately: Sequence[Worked]) -> Line:
     return Line(f"Last worked on: {', '.join(told)}.{where}", reason="the last working days")
 
 
-def _block(one: Worked, situation: Situation, *, is_latest: bool) -> Iterator[Line]:
+def _block(one: SessionWork, situation: Situation, *, is_latest: bool) -> Iterator[Line]:
     record, why = one.record, f"session of {one.ended:%Y-%m-%d} on {one.branch or 'no branch'}"
 
     def line(text: str) -> Line:
@@ -163,7 +162,7 @@ def _block(one: Worked, situation: Situation, *, is_latest: bool) -> Iterator[Li
         yield from map(line, _open(record))
 
 
-def _brief(one: Worked, situation: Situation) -> Line:
+def _brief(one: SessionWork, situation: Situation) -> Line:
     commits = _commits(one, most=2)
     label, request = _request(one.record)
     answered = ", answered" if one.record.get("answered", True) else ", not answered"
@@ -175,7 +174,7 @@ def _brief(one: Worked, situation: Situation) -> Line:
     )
 
 
-def _place(one: Worked, situation: Situation) -> str:
+def _place(one: SessionWork, situation: Situation) -> str:
     today = situation.now.astimezone().date()
     branch = named(one.branch, 80) if one.branch not in _NO_BRANCH else "no branch"
     return f"{branch} ({_day(one.ended.date(), today, short=True)} {one.ended:%H:%M})"
@@ -223,7 +222,7 @@ def _request(record: Mapping[str, Any]) -> tuple[str, str]:
     return ("about", title) if title and title != first else ("asked", first)
 
 
-def _commits(one: Worked, most: int = COMMITS) -> str:
+def _commits(one: SessionWork, most: int = COMMITS) -> str:
     """The branch's commits, newest last; those that say next to nothing only where there is nothing else."""
     found = [
         commit
@@ -246,7 +245,7 @@ def _subject(text: str) -> str:
     return clipped(plain(inner(text)), SUBJECT)
 
 
-def _edited(one: Worked, situation: Situation, ended: str) -> str:
+def _edited(one: SessionWork, situation: Situation, ended: str) -> str:
     """Files of the session that are still uncommitted; where nothing was committed, those it worked on."""
     counts = dict(one.record.get("files", ()))
     if loose := _loose(one, situation):
@@ -256,7 +255,7 @@ def _edited(one: Worked, situation: Situation, ended: str) -> str:
     return f"Files: {_listed(list(counts), counts)}"
 
 
-def _loose(one: Worked, situation: Situation) -> list[str]:
+def _loose(one: SessionWork, situation: Situation) -> list[str]:
     return [name for name in one.record.get("uncommitted", ()) if name in situation.changed_files]
 
 

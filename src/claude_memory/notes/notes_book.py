@@ -23,7 +23,7 @@ from claude_memory.notes.places import ON_DEMAND, PersonFiles, ProjectFiles, pro
 from claude_memory.notes.project_documents import ProjectDocuments, Proposal
 from claude_memory.notes.text_files import MAX_BYTES, FileProblem, Lines, edit, one_line, read_lines
 from claude_memory.platform import project as projects
-from claude_memory.platform.project import FOLDER
+from claude_memory.platform.files import FOLDER
 from claude_memory.settings import Settings
 from claude_memory.store.protocol import Store
 

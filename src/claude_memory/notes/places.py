@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from claude_memory.notes.blocks import short
-from claude_memory.platform.files import private_folder, write_atomically
-from claude_memory.platform.project import FOLDER, stays_inside
+from claude_memory.platform.files import FOLDER, private_folder, stays_inside, write_atomically
 
 # What we say ourselves at the top of a file that we begin: for people, so no agent is given it.
 INVITATIONS = {

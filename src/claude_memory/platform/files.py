@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 from typing import IO
 
+FOLDER = ".claude-memories"  # of a project, in its repository
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 REPLACES_OPEN_FILES = os.name != "nt"  # whether a file that somebody has open can be replaced
@@ -60,3 +61,8 @@ def write_atomically(path: Path, content: bytes, *, mode: int = FILE_MODE) -> No
             temporary.unlink()
         raise
     sync_folder(path.parent)
+
+
+def stays_inside(path: Path, base: Path) -> bool:
+    """Whether a path really lies in a folder: a link on the way may lead anywhere."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(base))

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from claude_memory.errors import ConfigFault, InvalidInput, NotFound
 from claude_memory.model import Project, ProjectIdentity
 from claude_memory.platform import repository as repositories
-from claude_memory.platform.files import private_folder, write_atomically
+from claude_memory.platform.files import FOLDER, private_folder, write_atomically
 from claude_memory.platform.repository import Repository
 from claude_memory.settings import of_project
 
@@ -190,7 +190,6 @@ def _roots(repository: Repository, birth: str) -> tuple[str, ...]:  # noqa: ARG0
 
 # --- the project's own folder
 
-FOLDER = ".claude-memories"
 LAYOUTS = ("private", "repo")
 _IGNORE_ALL = b"# Made by claude-memory: nothing in this folder belongs into version control.\n*\n"
 
@@ -202,11 +201,6 @@ class Prepared(NamedTuple):
     layout: str
     created: bool
     changed: bool
-
-
-def stays_inside(path: Path, base: Path) -> bool:
-    """Whether a path really lies in a folder: a link on the way may lead anywhere."""
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(base))
 
 
 def prepare(project_root: Path, layout: str | None = None) -> Prepared:

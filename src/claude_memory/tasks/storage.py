@@ -18,7 +18,8 @@ from pathlib import Path
 from claude_memory import settings
 from claude_memory.errors import InvalidInput, StoreFault
 from claude_memory.platform import files, locks, project
-from claude_memory.platform.project import FOLDER, prepare, stays_inside
+from claude_memory.platform.files import FOLDER, stays_inside
+from claude_memory.platform.project import prepare
 from claude_memory.tasks import documents
 
 WAIT_SECONDS = 30.0

@@ -145,7 +145,7 @@ def context_(
 
 
 def _preview(memory: Memory, moment: str, text: str) -> Result:
-    from claude_memory.surfaces.hooks.preview import preview
+    from claude_memory.surfaces.hooks.start import preview
 
     memory.catch_up()
     offer = preview(memory, moment, text, now=datetime.now(UTC))

@@ -11,17 +11,19 @@ import json
 import os
 from datetime import UTC, datetime
 
-from claude_memory.context.session_state import SessionState
+from claude_memory.context.session_state import SessionState, SubagentStarts
 
 TYPE_CHECKING = False  # the real one is an import, too
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from claude_memory.context.moments import Offer, Place
+    from claude_memory.context.moments import Offer, Scene
+    from claude_memory.notes.places import ProjectFiles
     from claude_memory.opening import Opened
 
 MAX_QUESTION_CHARACTERS = 4_000
+SHORT_PROMPT = 8_000  # characters
 PATIENCE_MS = 50  # with a writer; all that a hook writes can be written by the next one, too
 EDITING_TOOLS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
 RUNNING_TOOLS = ("Bash", "shell", "exec_command", "run_shell_command")
@@ -101,13 +103,13 @@ class Moment:
         """Whether the settings switch off what is given at this kind of moment."""
         return kind in self.card()["off"]
 
-    def place(self) -> Place:
+    def scene(self) -> Scene:
         """What the rules of a moment need to know."""
-        from claude_memory.context.moments import Place
+        from claude_memory.context.moments import Scene
         from claude_memory.store.sqlite.glance import Glance
 
         card = self.card()
-        return Place(
+        return Scene(
             self.home,
             card["root"],
             Glance(card["store"], card["project"]),
@@ -185,8 +187,7 @@ def _account(moment: Moment, offer: Offer) -> None:
 
 
 def _session_start(moment: Moment) -> Answer | None:
-    from claude_memory.context.hints import Hint
-    from claude_memory.context.moments import Offer
+    from claude_memory.context.moments import Hint, Offer
     from claude_memory.surfaces.hooks.start import start_context
 
     context = start_context(moment)
@@ -197,22 +198,18 @@ def _session_start(moment: Moment) -> Answer | None:
 
 
 def _prompt(moment: Moment) -> Answer | None:
-    from claude_memory.surfaces.hooks import write_ahead
-
-    write_ahead.note(moment)  # first: what was settled must outlive whatever comes after
+    write_ahead(moment)  # first: what was settled must outlive whatever comes after
     if moment.is_off("prompt"):
         return None
     from claude_memory.context.moments import at_prompt
 
-    return Answer(at_prompt(moment.place(), moment.text("prompt")[:MAX_QUESTION_CHARACTERS]))
+    return Answer(at_prompt(moment.scene(), moment.text("prompt")[:MAX_QUESTION_CHARACTERS]))
 
 
 def _tool(moment: Moment) -> Answer | None:
     tool = moment.text("tool_name")
     if tool in AGENT_TOOLS:
-        from claude_memory.surfaces.hooks.subagent import before_agent
-
-        return before_agent(moment)
+        return _before_agent(moment)
     path = moment.tool_input("file_path") or moment.tool_input("notebook_path")
     if tool in EDITING_TOOLS and path:
         return _before_edit(moment, path)
@@ -225,7 +222,7 @@ def _before_edit(moment: Moment, path: str) -> Answer | None:
         return None
     from claude_memory.context.moments import at_file
 
-    return Answer(at_file(moment.place(), path, _edit_of(moment.payload["tool_input"])))
+    return Answer(at_file(moment.scene(), path, _edit_of(moment.payload["tool_input"])))
 
 
 def _edit_of(inputs: Mapping[str, Any]) -> str:
@@ -247,7 +244,7 @@ def _before_command(moment: Moment, command: str) -> Answer | None:
         return None
     from claude_memory.context.moments import at_command
 
-    return Answer(at_command(moment.place(), command))
+    return Answer(at_command(moment.scene(), command))
 
 
 def _failed(moment: Moment) -> Answer | None:
@@ -258,13 +255,110 @@ def _failed(moment: Moment) -> Answer | None:
     from claude_memory.context.moments import at_failure
     from claude_memory.understand.commands import error_lines
 
-    return Answer(at_failure(moment.place(), command, error_lines(error)))
+    return Answer(at_failure(moment.scene(), command, error_lines(error)))
 
 
-def _subagent(moment: Moment) -> Answer | None:
-    from claude_memory.surfaces.hooks.subagent import at_start
+# --- the write-ahead of a prompt
 
-    return at_start(moment) if moment.text("agent_type") else None
+
+def write_ahead(moment: Moment) -> None:
+    """Append what a person typed to the working buffer, secrets cut; nobody else's words.
+
+    The whole prompt is on disk before the model reads it, without a lock and without the database. A fault
+    here costs one entry of the buffer, never the prompt: the prompt itself is in the spool.
+    """
+    from claude_memory.errors import MemoryFault
+    from claude_memory.notes import buffer
+    from claude_memory.understand.speaker import Speaker, of_hook
+
+    heard = of_hook({**moment.payload, "hook_event_name": moment.event})
+    if heard.speaker is not Speaker.PERSON or not heard.words.strip():
+        return
+    try:
+        entry = buffer.BufferEntry(
+            moment.now, buffer.SAID, _clean(heard.words), buffer.session_name(moment.session)
+        )
+        buffer.write_ahead(_files(moment), entry)
+    except (MemoryFault, OSError):  # a full disk, a link where a file should be
+        return
+
+
+def _clean(prompt: str) -> str:
+    """By the rules that guard the store; a long prompt pays for loading what is quick with long texts."""
+    from claude_memory.redact import kept
+
+    return kept(prompt)
+
+
+def _files(moment: Moment) -> ProjectFiles:
+    """The project's files; without a store to ask, those of the project that was noted for the folder."""
+    from pathlib import Path
+
+    from claude_memory.errors import MemoryFault
+    from claude_memory.notes.places import noted_project, project_files
+
+    home = Path(moment.home)
+    try:
+        card = moment.card()
+        return project_files(home, card["project"], Path(card["root"]))
+    except MemoryFault:
+        from claude_memory.platform.project import identify, root_of
+        from claude_memory.store.sql.projects import provisional
+
+        root = root_of(folder_of(moment.payload) or ".")
+        return project_files(home, noted_project(home, root) or provisional(identify(root)).id, root)
+
+
+# --- sub-agents
+
+
+def _before_agent(moment: Moment) -> Answer | None:
+    """Leave the prompt for SubagentStart, which carries none, or extend it where there is no such event.
+
+    Clients older than SubagentStart call their tool `Task` and take the context through its prompt. One that
+    names it `Agent` has SubagentStart; one that says `Task` may have it or not, so its prompt is extended
+    unless SubagentStart was seen in this home lately. If that comes after all, it finds the marker of a
+    sub-agent that was told already. When several start at once and nobody can tell which prompt is whose,
+    only the common part is given.
+    """
+    from claude_memory.context.moments import at_subagent
+    from claude_memory.text.quotation import marked
+
+    prompt, kind = moment.tool_input("prompt"), moment.tool_input("subagent_type")
+    told = moment.text("tool_name") == "Task" and not SubagentStarts(moment.home).seen()
+    moment.state.expect_agent(moment.text("tool_use_id"), kind, _question(prompt), told=told)
+    if not told or not prompt or moment.is_off("subagent"):
+        return None
+    offer = at_subagent(moment.scene(), prompt[:MAX_QUESTION_CHARACTERS])
+    inputs = {**moment.payload["tool_input"], "prompt": f"{prompt}\n\n{marked(offer.text)}"}
+    return Answer(offer, {"updatedInput": inputs})
+
+
+def _agent_starts(moment: Moment) -> Answer | None:
+    """The context of a sub-agent that starts now, unless its prompt holds it already."""
+    from claude_memory.context.moments import at_subagent
+
+    if not moment.text("agent_type"):
+        return None
+    SubagentStarts(moment.home).note()
+    started = moment.state.started_agent(moment.text("agent_type"), moment.text("agent_id"))
+    prompt, told = started or ("", False)
+    if told or moment.is_off("subagent"):
+        return None
+    return Answer(at_subagent(moment.scene(), prompt))
+
+
+def _question(prompt: str) -> str:
+    """What is looked for later: as much as a search reads, without secrets, for it waits on the disk.
+
+    Cut to length last: half a secret would not be known as one.
+    """
+    from claude_memory.redact import kept
+
+    return kept(prompt[: 2 * MAX_QUESTION_CHARACTERS])[:MAX_QUESTION_CHARACTERS]
+
+
+# --- where a session is
 
 
 def _looked_up(memory: Opened) -> dict[str, Any]:
@@ -293,5 +387,5 @@ _HANDLERS: dict[str, Callable[[Moment], Answer | None]] = {
     "UserPromptSubmit": _prompt,
     "PreToolUse": _tool,
     "PostToolUseFailure": _failed,
-    "SubagentStart": _subagent,
+    "SubagentStart": _agent_starts,
 }

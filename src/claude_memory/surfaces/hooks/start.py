@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from claude_memory.context.builder import Situation, build
-from claude_memory.context.lines import Context
+from claude_memory.context import moments
+from claude_memory.context.builder import Context, Situation, build
+from claude_memory.context.moments import Hint, Offer, Scene
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.errors import StoreBusy
 from claude_memory.model import SessionId
@@ -123,3 +125,47 @@ def _tie_shell(session: str, home: Path) -> None:
                 handle.write("unset CLAUDE_MEMORY_STORE\n")
     except OSError:
         return
+
+
+# --- what would be given
+
+
+def preview(memory: Opened, moment: str, text: str, *, now: datetime) -> Offer:
+    """What a new session would be given at a moment, by the functions that hooks use; nothing is given.
+
+    `text` is the prompt, file or command.
+    """
+    if moment == "start":
+        return _previewed_start(memory, now)
+    from claude_memory.store import database_path
+    from claude_memory.store.sqlite.glance import Glance
+    from claude_memory.surfaces.hooks.answers import MAX_QUESTION_CHARACTERS
+
+    project = memory.project.id  # opens the store, which is made or migrated if need be
+    store = database_path(memory.home, memory.settings.store)
+    with closing(Glance(str(store), project)) as glance:
+        scene = Scene(
+            str(memory.home),
+            str(memory.project_root),
+            glance,
+            lambda: memory,
+            session="",
+            given=(),
+            now=now,
+        )
+        if moment == "prompt":
+            return moments.at_prompt(scene, text[:MAX_QUESTION_CHARACTERS])
+        if moment == "file":
+            return moments.at_file(scene, str(memory.project_root / text))
+        if moment == "command":
+            return moments.at_command(scene, text)
+        return moments.at_subagent(scene, text[:MAX_QUESTION_CHARACTERS])
+
+
+def _previewed_start(memory: Opened, now: datetime) -> Offer:
+    context = at_start(memory, now=now)
+    return Offer(
+        context.text,
+        [Hint(line.text, line.memory or line.source, line.reason) for line in context.lines],
+        context.sections,
+    )

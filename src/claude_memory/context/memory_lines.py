@@ -1,18 +1,25 @@
-"""Memories and intentions as lines of an agent's context.
+"""Memories, intentions and tasks as lines of an agent's context.
 
 Only a person's own words are handed on plainly. Everything else is quoted as data, with its source.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from claude_memory.context.hints import doubt
+from claude_memory.context.moments import Hint, Offer, doubt
+from claude_memory.errors import MemoryFault
 from claude_memory.model import Scope, StoredMemory, Trust
 from claude_memory.text.quotation import clipped, named, plain, quoted
 
 if TYPE_CHECKING:
     from claude_memory.lifecycle.intentions import Due
+    from claude_memory.opening import Opened
+
+DUE_AT_ONCE = 5
 
 _READ_CHARACTERS = 4_000  # a memory may be huge; its line never is
 _REASON_CHARACTERS = 120
@@ -64,3 +71,41 @@ def _statement(memory: StoredMemory) -> str:
     if not title or plain(body).startswith(plain(title)):
         return body
     return f"{memory.title}. {body}"
+
+
+def due_now(
+    memory: Opened,
+    *,
+    words: str = "",
+    files: tuple[str, ...] = (),
+    given: Collection[str],
+    now: datetime,
+) -> Offer:
+    """Those that were not given yet."""
+    from claude_memory.lifecycle.intentions import Occasion, due
+
+    in_prompt = (*files, *(word for word in words.split() if "/" in word or "." in word[1:-1]))
+    occasion = Occasion(memory.project, now, in_prompt, words)
+    waiting = due(memory.store.lifecycle.intentions(memory.project), occasion, given=given)
+    hints = [Hint(intention_line(one), one.intention.id, one.reason) for one in waiting[:DUE_AT_ONCE]]
+    text = "\n".join([DUE_HEADING, *(hint.text for hint in hints)]) if hints else ""
+    return Offer(text, hints, ("intentions",) if hints else ())
+
+
+def task_lines(
+    root: Path, home: Path, *, session: str | None, max_tokens: int, commands: bool = False
+) -> list[str]:
+    """The section's lines; none where there is no task, or its files cannot be read."""
+    from claude_memory.tasks.storage import storage_for
+
+    try:
+        storage = storage_for(root, home=home)
+        if not any((folder / "sessions").is_dir() for folder in storage.folders):
+            return []
+        from claude_memory.tasks.book import TaskBook
+        from claude_memory.tasks.views import section_of
+
+        text = section_of(TaskBook(storage, session), max_tokens=max_tokens, commands=commands)
+    except (MemoryFault, OSError):
+        return []
+    return [line for line in map(plain, text.splitlines()) if line]
