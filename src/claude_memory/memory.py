@@ -44,6 +44,7 @@ from claude_memory.store.archive_model import ANY_CONVERSATION, ConversationFilt
 if TYPE_CHECKING:
     from claude_memory.backup.backups import Backups
     from claude_memory.backup.sync import Homes
+    from claude_memory.backup.team import Team
     from claude_memory.capture.drain import Drained
     from claude_memory.graph.knowledge import Knowledge
     from claude_memory.graph.walk import ProjectGraph
@@ -155,6 +156,13 @@ class Memory(Opened):
         from claude_memory.backup.sync import Homes
 
         return Homes(LocalHome(self.home, self.store, str(self.home)), self.settings)
+
+    @property
+    def team(self) -> Team:
+        """A team's server: make it, join it, leave it."""
+        from claude_memory.backup.team import Team
+
+        return Team(self.home, self.settings)
 
     @property
     def projects(self) -> ProjectBook:

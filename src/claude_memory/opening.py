@@ -72,11 +72,13 @@ class Opened:
         flags: Mapping[str, Any] | None = None,
         progress: Callable[[str], None] | None = None,
         patience_ms: int | None = None,
+        for_hook: bool = False,
     ) -> Self:
         """Open the memory of a project folder (default: the current one). Makes the home if needed.
 
         `progress` is told, in a line, of what takes long, such as the model's first conversion.
-        `patience_ms` is how long to wait for another process that writes, where not for seconds.
+        `patience_ms` is how long to wait for another process that writes, where not for seconds. `for_hook`
+        looks at the local copy where the store is a server's.
         """
         root = Path(home).expanduser() if home is not None else settings_module.home()
         folder = Path(project).expanduser() if project is not None else Path.cwd()
@@ -87,6 +89,10 @@ class Opened:
         settings = settings_module.load(
             root, project_root=Path(identify(folder, quick=True).path), flags=flags
         )
+        if for_hook:
+            from claude_memory.store import for_hooks
+
+            settings = for_hooks(settings)
         return cls(root, folder, settings, progress, patience_ms)
 
     def __enter__(self) -> Self:
@@ -229,6 +235,12 @@ class Opened:
     def ids_beginning(self, start: str) -> list[str]:
         """The ids of this project's memories that begin so."""
         return list(self.store.memories.complete_id(self.scope(), start)) if start else []
+
+    def refresh_copy(self) -> None:
+        """Bring the copy that hooks look at up to date, where the store is a server's."""
+        from claude_memory.store import refresh_copy
+
+        refresh_copy(self.home, self.settings, self.store)
 
     def mirror(self) -> None:
         """Bring memories.jsonl up to date. What cannot be written now waits in the store; doctor says so.

@@ -48,7 +48,12 @@ def _setting(default: Any, doc: str, *, project: bool = False) -> Any:
 class Settings:
     """One value per key; build with `load`, never by hand outside tests."""
 
-    store: str = _setting("", "where memories are kept: empty for memory.db in the home, or `sqlite:///PATH`")
+    store: str = _setting(
+        "",
+        "where memories are kept: empty for memory.db in the home, `sqlite:///PATH`, or a team's server, "
+        "`postgresql://…` (docs/team.md)",
+    )
+    hub: str = _setting("", "a team's server, `postgresql://…`, that an own store exchanges memories with")
     embedder: str = _setting(
         "bundled",
         "what makes vectors: `bundled`, `none` (text search only), `folder:PATH` (an ONNX model and its "

@@ -16,7 +16,7 @@ from claude_memory import Memory, NewMemory
 from claude_memory.capture.spool import Spool
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Kind, MemoryFilter, ProjectId, SearchScope, SessionId
-from claude_memory.store.sql.archive import SqlArchive
+from claude_memory.store.sql.archive_read import SqlArchive
 from claude_memory.summaries import summary_book
 from claude_memory.summaries.model import KeptSummary, Stretch, faults
 from claude_memory.summaries.shelf import Shelf

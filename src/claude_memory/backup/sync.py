@@ -32,10 +32,11 @@ from claude_memory.backup.peers import (
     home_at,
     serve,
 )
+from claude_memory.backup.team import hub_at
 from claude_memory.errors import Conflict, InvalidInput, StoreCorrupt
 from claude_memory.platform import leftovers
 from claude_memory.settings import Settings
-from claude_memory.store import check_file, open_store
+from claude_memory.store import check_file, is_server, open_store
 from claude_memory.store.feed_model import STREAMS, FeedBatch, Taken, batch_from
 from claude_memory.store.packing import zstd
 
@@ -99,7 +100,9 @@ class Homes:
             return self._over_ssh(list(where[1:]), dry_run=dry_run)
         if len(where) > 1:
             raise InvalidInput("name one place, one path, or `ssh HOST`")
-        named = where[0] if where else self.settings.backup_to
+        named = where[0] if where else self.settings.hub or self.settings.backup_to
+        if is_server(named):
+            return self._with_hub(named, dry_run=dry_run)
         if named and (Path(named).expanduser() / DATABASE).is_file():
             return self._with_path(Path(named).expanduser(), dry_run=dry_run)
         return self._through_place(named, dry_run=dry_run)
@@ -156,6 +159,20 @@ class Homes:
                 return self._both_ways(other, str(path))
             with other.rehearsed() as rehearsed:
                 return self._both_ways(rehearsed, str(path), dry_run=True)
+
+    def _with_hub(self, url: str, *, dry_run: bool) -> Exchanged:
+        """With a team's server: whoever has a login there wants what its members say."""
+        if is_server(self.settings.store):
+            raise InvalidInput("the store is a team's server itself: there is nothing to exchange with one")
+        with hub_at(url) as hub:
+            if dry_run:
+                with self.own.rehearsed() as own:
+                    own.pair(hub.introduction(), hub.name)
+                    received = carry(hub, own, self.progress)
+                met = Met(hub.name, hub.introduction().home, True, received)
+                return Exchanged(hub.name, (met,), dry_run=True)
+            self.own.pair(hub.introduction(), hub.name)
+            return self._both_ways(hub, hub.name)
 
     def _over_ssh(self, words: list[str], *, dry_run: bool) -> Exchanged:
         if len(words) != 1 or not words[0] or words[0].startswith("-"):

@@ -15,7 +15,7 @@ from claude_memory.embed import open_embedder
 from claude_memory.embed.protocol import Embedder
 from claude_memory.errors import ConfigFault, EmbedderUnavailable, MemoryFault, SchemaTooNew, StoreCorrupt
 from claude_memory.settings import Settings
-from claude_memory.store import database_path, inspect
+from claude_memory.store import database_path, inspect, is_server, server_findings
 from claude_memory.store.model import Inspection
 from claude_memory.vector_work import noted
 
@@ -30,6 +30,20 @@ _EMBED = "`claude-memory reindex` makes them now"
 
 def look(home: Path, settings: Settings, *, deep: bool) -> tuple[list[Check], Inspection]:
     """How the store stands, and what was seen of it, for other probes."""
+    return (
+        (_server(settings), NOTHING_SEEN) if is_server(settings.store) else _file(home, settings, deep=deep)
+    )
+
+
+def _server(settings: Settings) -> list[Check]:
+    try:
+        made = {"ok": ok, "warn": warn, "fail": fail}
+        return [made[level](name, text, hint) for name, level, text, hint in server_findings(settings)]
+    except MemoryFault as fault:
+        return [fail("store", str(fault), "capture goes on; what waits is brought in later")]
+
+
+def _file(home: Path, settings: Settings, *, deep: bool) -> tuple[list[Check], Inspection]:
     try:
         path = database_path(home, settings.store)
         if not path.exists():
@@ -41,6 +55,10 @@ def look(home: Path, settings: Settings, *, deep: bool) -> tuple[list[Check], In
     except StoreCorrupt as fault:
         return [fail("store", str(fault), _REBUILD)], NOTHING_SEEN
     except (MemoryFault, OSError, ValueError) as fault:
+        if is_server(settings.store):
+            return [
+                fail("store", str(fault), "capture goes on; what waits is brought in later")
+            ], NOTHING_SEEN
         return [fail("store", str(fault), "end the process that holds it, if there is one")], NOTHING_SEEN
     return list(_judged(seen, path, settings, deep=deep)), seen
 

@@ -136,7 +136,7 @@ class FileIndex:
 def _store_key(home: Path, setting: str) -> str:
     """Names the very store that the state belongs to: a new database knows nothing of the files yet."""
     if setting and not setting.startswith("sqlite:"):
-        return setting
+        return hashlib.blake2b(setting.encode(), digest_size=16).hexdigest()  # it may hold a password
     path = Path(setting.removeprefix("sqlite:///")) if setting else home / "memory.db"
     try:
         status = path.stat()

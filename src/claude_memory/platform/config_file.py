@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -36,10 +37,19 @@ def resolved(home: Path, project_root: Path | None) -> dict[str, Resolved]:
     defaults = settings.Settings()
     return {
         key: Resolved(
-            getattr(values, key), origins.get(key, "default"), getattr(defaults, key), item.metadata["doc"]
+            _shown(getattr(values, key)),
+            origins.get(key, "default"),
+            getattr(defaults, key),
+            item.metadata["doc"],
         )
         for key, item in settings.KEYS.items()
     }
+
+
+def _shown(value: Any) -> Any:
+    """A value as it may be seen: a server's address without its password."""
+    is_address = isinstance(value, str) and "://" in value
+    return re.sub(r"://([^:/@]*):[^@]*@", r"://\1:…@", value) if is_address else value
 
 
 def known(key: str) -> str:

@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 
     from claude_memory.settings import Settings
     from claude_memory.store.model import Inspection
+    from claude_memory.store.postgres.team_store import PostgresStore
     from claude_memory.store.protocol import Store
 
 _SQLITE = "sqlite:///"
 _SERVER = ("postgresql://", "postgres://")
+_COPY = "cache/team.db"  # what hooks look at instead of a server
+_COPY_SECONDS = 600
 
 
 def open_store(home: Path, settings: Settings, *, patience_ms: int | None = None) -> Store:
@@ -35,7 +38,42 @@ def is_server(named: str) -> bool:
     return named.startswith(_SERVER)
 
 
-def _open_server(url: str, patience_ms: int | None) -> Store:
+def for_hooks(settings: Settings) -> Settings:
+    """The settings of a hook: it looks at the local copy of a server's store, never over a network."""
+    if not is_server(settings.store):
+        return settings
+    from dataclasses import replace
+
+    return replace(settings, store=f"{_SQLITE}{_COPY}")
+
+
+def refresh_copy(home: Path, settings: Settings, store: Store) -> bool:
+    """Bring the copy that hooks look at up to date, where the store is a server's and some time went by."""
+    import time
+
+    target = home / _COPY
+    if not is_server(settings.store):
+        return False
+    if target.exists() and time.time() - target.stat().st_mtime < _COPY_SECONDS:
+        return False
+    from claude_memory.store.postgres.team_store import PostgresStore
+
+    if isinstance(store, PostgresStore):
+        store.copy_for_hooks(target)
+    return True
+
+
+def server_findings(settings: Settings) -> list[tuple[str, str, str, str]]:
+    """How a server stands: name, `ok`, `warn` or `fail`, what is so, and what to do."""
+    import contextlib
+
+    with contextlib.closing(_open_server(settings.store, None)) as store:
+        from claude_memory.store.postgres import health
+
+        return [(one.name, one.level, one.text, one.hint) for one in health.look(store.transactions)]
+
+
+def _open_server(url: str, patience_ms: int | None) -> PostgresStore:
     try:
         from claude_memory.store.postgres.team_store import PostgresStore
     except ImportError as fault:
@@ -55,6 +93,11 @@ def files_read(home: Path, settings: Settings) -> dict[str, tuple[int, int]]:
     """Size and time of each source when it was last read to its end; nothing where there is no store."""
     from claude_memory.store.sqlite import inspection
 
+    if is_server(settings.store):
+        import contextlib
+
+        with contextlib.closing(open_store(home, settings)) as store:
+            return {file.path: (file.size, file.modified_ns) for file in store.archive.files()}
     path = database_path(home, settings.store)
     return inspection.files_read(path) if path.exists() else {}
 
@@ -95,11 +138,13 @@ def library() -> tuple[str, bool]:
 
 
 def database_path(home: Path, named: str) -> Path:
-    """The SQLite file that the setting `store` names; `sqlite:///x` is relative to the home."""
+    """The SQLite file that the setting `store` names; of a server its local copy."""
+    if is_server(named):
+        return home / _COPY
     if not named.strip():
         return home / "memory.db"
     if not named.startswith(_SQLITE) or not named[len(_SQLITE) :].strip("/"):
-        raise ConfigFault(f"setting store wants `sqlite:///PATH` or nothing, not {_scheme(named)!r}")
+        raise ConfigFault(f"setting store wants `sqlite:///PATH` or `postgresql://…`, not {_scheme(named)!r}")
     from pathlib import Path
 
     return home / Path(named[len(_SQLITE) :]).expanduser()

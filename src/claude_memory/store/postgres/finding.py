@@ -17,7 +17,7 @@ from claude_memory.store.postgres.team_server import key
 from claude_memory.store.sql import rows
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.database import Database
+    from claude_memory.store.sql.backend import Database
 
 # Postings that are scored for one question; the rarest terms first, which decide a ranking anyway.
 POSTINGS_BUDGET = 20_000

@@ -25,6 +25,11 @@ PERSONAL = frozenset(
     "meta events conversations messages message_keys import_files summed_up changes cursors peers "
     "project_paths project_aliases intentions".split()
 )
+# The same, in an order in which they can be emptied.
+OWN_TABLES = (
+    "messages message_keys conversations events import_files summed_up changes cursors peers intentions "
+    "project_paths project_aliases meta"
+).split()
 # Tables whose rows hang on a memory, and are seen by whoever sees it; the column that names it.
 _BESIDE_MEMORIES = {
     "memory_topics": "memory",
@@ -59,6 +64,7 @@ CREATE TABLE people (
 );
 CREATE TABLE teams (
     number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id {_T} NOT NULL DEFAULT replace(gen_random_uuid()::text, '-', ''),
     name {_T} NOT NULL UNIQUE
 );
 CREATE TABLE members (
@@ -285,8 +291,11 @@ CREATE FUNCTION author_stays() RETURNS trigger LANGUAGE plpgsql SET search_path 
     IF TG_OP = 'INSERT' THEN
         SELECT number, name INTO NEW.author, NEW.member FROM people WHERE role = current_user; RETURN NEW;
     END IF;
+    IF OLD.author = memory_person() THEN NULL;
+    ELSIF (NEW.title, NEW.body) IS DISTINCT FROM (OLD.title, OLD.body) THEN  -- whose words they are by now
+        SELECT number, name INTO NEW.author, NEW.member FROM people WHERE role = current_user; RETURN NEW;
+    ELSE NEW.trust := OLD.trust; END IF;
     NEW.author := OLD.author; NEW.member := OLD.member;
-    IF OLD.author IS DISTINCT FROM memory_person() THEN NEW.trust := OLD.trust; END IF;
     RETURN NEW; END $$;
 CREATE TRIGGER author_stays BEFORE INSERT OR UPDATE ON memories FOR EACH ROW EXECUTE FUNCTION author_stays();
 CREATE FUNCTION memory_tick(at_least bigint) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
@@ -365,16 +374,22 @@ def _security() -> str:
 # What a member may do beyond their rows: see who else is in the team, make the index of a model's vectors.
 _DOORS = f"""
 GRANT SELECT ON spaces TO {MEMBERS};
+CREATE FUNCTION session_team() RETURNS integer STABLE LANGUAGE sql SECURITY DEFINER
+    SET search_path = {SCHEMA} AS $$
+    SELECT m.team FROM members m JOIN teams t ON t.number = m.team WHERE m.role = session_user
+        AND coalesce(current_setting('claude_memory.team', true), '') IN ('', t.name)
+    ORDER BY m.joined, m.team LIMIT 1 $$;
 CREATE FUNCTION team_members() RETURNS TABLE (person text, name text, leads boolean, joined timestamptz)
     STABLE LANGUAGE sql SECURITY DEFINER SET search_path = {SCHEMA} AS $$
     SELECT p.id, p.name, o.leads, o.joined FROM members o JOIN people p ON p.number = o.person
-    WHERE o.team IN (SELECT team FROM members WHERE role = session_user) ORDER BY o.joined, p.name $$;
+    WHERE o.team = session_team() ORDER BY o.joined, p.name $$;
+CREATE FUNCTION team_leave() RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = {SCHEMA} AS $$
+    DELETE FROM members WHERE role = session_user AND team = session_team() $$;
 CREATE FUNCTION memory_vector_index(model_ bigint, length_ integer) RETURNS void LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = {SCHEMA}, public, extensions AS $$
 DECLARE of_team integer; BEGIN
-    SELECT m.team INTO of_team FROM members o JOIN models m ON m.team = o.team AND m.number = model_
-        WHERE o.role = session_user LIMIT 1;
-    IF of_team IS NULL OR length_ NOT BETWEEN 1 AND 4000 THEN RETURN; END IF;
+    of_team := session_team();
+    IF of_team IS NULL OR model_ < 1 OR length_ NOT BETWEEN 1 AND 4000 THEN RETURN; END IF;
     EXECUTE format('CREATE INDEX IF NOT EXISTS vectors_near_%s_%s ON vectors USING hnsw
         ((vector::halfvec(%s)) halfvec_cosine_ops) WHERE team = %s AND model = %s',
         of_team, model_, length_, of_team, model_);

@@ -23,7 +23,7 @@ from claude_memory.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from claude_memory.store.postgres.team_store import PostgresStore
-    from claude_memory.store.sql.database import Database
+    from claude_memory.store.sql.backend import Database
 
 # In the order of who refers to whom.
 _TABLES = (
@@ -37,7 +37,13 @@ _PERSONAL = "(SELECT number FROM memories WHERE space < 0)"  # another person's,
 _BATCH = 500
 
 
-def to_file(store: PostgresStore, target: Path) -> int:
+_NOT_FOR_HOOKS = frozenset(
+    "events messages message_keys import_files summed_up models vectors changes cursors reviews entities "
+    "mentions graphed consolidations consolidation_steps".split()
+)
+
+
+def to_file(store: PostgresStore, target: Path, *, whole: bool = True) -> int:
     """Write what a person sees of a team's store as a SQLite store; it appears only when it is whole."""
     with tempfile.TemporaryDirectory(dir=_made(target.parent), prefix=".export-") as folder:
         made = Path(folder) / target.name
@@ -47,7 +53,13 @@ def to_file(store: PostgresStore, target: Path) -> int:
                 goal.execute("UPDATE people SET id = ?", (person,))
                 rows.note(goal, "person", person)
                 number = goal.execute("SELECT number FROM people").get
-                _copy(source, goal, lambda name, value: _for_file(name, value, source.user_space, number))
+                tables = [table for table in _TABLES if whole or table not in _NOT_FOR_HOOKS]
+                _copy(
+                    source,
+                    goal,
+                    lambda name, value: _for_file(name, value, source.user_space, number),
+                    tables,
+                )
             copy.memories.rebuild_index()
             version = copy.stats().schema_version
         _one_file(made)
@@ -85,11 +97,16 @@ _NUMBERED = {
 }
 
 
-def _copy(source: Database, goal: Database, changed: Callable[[str, Any], Any]) -> dict[str, int]:
-    """Copy all tables; `changed` gives a column's value as the other side has it."""
+def _copy(
+    source: Database,
+    goal: Database,
+    changed: Callable[[str, Any], Any],
+    tables: Sequence[str] = _TABLES,
+) -> dict[str, int]:
+    """Copy tables; `changed` gives a column's value as the other side has it."""
     file = goal if goal.user_space == 0 else source
     moved = {}
-    for table in _TABLES:
+    for table in tables:
         known: Any = file.execute(f"SELECT name FROM pragma_table_info('{table}')")
         columns = [name for (name,) in known if (table, name) != ("vectors", "seq")]
         names = ", ".join(f'"{name}"' for name in columns)
@@ -174,7 +191,7 @@ def _for_file(name: str, value: Any, space: int, person: int) -> Any:
 def _messages(
     batch: Sequence[Sequence[Any]], columns: Sequence[str], goal: Database
 ) -> tuple[list[list[Any]], list[tuple[int, str]]]:
-    from claude_memory.store.sql.archive import indexed
+    from claude_memory.store.sql.archive_read import indexed
 
     number, tool, body, failed = (columns.index(name) for name in ("number", "tool", "body", "failed"))
     made, texts = [], []

@@ -17,9 +17,9 @@ from urllib.parse import parse_qs, urlsplit
 import psycopg
 from psycopg.adapt import Buffer, Dumper
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import TransactionStatus
 from psycopg.types.numeric import FloatLoader
 from psycopg.types.string import TextLoader
-from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from claude_memory.errors import ConfigFault, StoreBusy, StoreFault
 from claude_memory.settings import reads_only
@@ -113,7 +113,7 @@ class Rows:
 
 
 class PostgresDatabase:
-    """A connection within a transaction; see `store.sql.database`."""
+    """A connection within a transaction; see `store.sql.backend`."""
 
     # A transaction that is still open may have numbers below those that are committed: they come first.
     settled = "xid < pg_snapshot_xmin(pg_current_snapshot())"
@@ -174,7 +174,7 @@ class PostgresDatabase:
         self.execute("UPDATE messages SET words = ? WHERE number = ?", (self._words(after), message))
 
     def _words(self, text: str) -> list[str]:
-        from claude_memory.store.sql.archive import words_of
+        from claude_memory.store.sql.archive_read import words_of
 
         return self.question(words_of(text))
 
@@ -298,10 +298,6 @@ def translated(where: str) -> Iterator[None]:
     """Turn the server's errors into the package's."""
     try:
         yield
-    except PoolClosed:
-        raise StoreFault("the store is closed") from None
-    except PoolTimeout:
-        raise StoreBusy(f"no connection to {where} became free in time; try again in a moment") from None
     except (
         psycopg.errors.LockNotAvailable,
         psycopg.errors.DeadlockDetected,
@@ -350,21 +346,23 @@ class TeamServer:
         self._patience_ms = patience_ms
         self._local = threading.local()
         self._team = team_in(url)
-        self._pool = ConnectionPool(
-            conninfo(url),
-            min_size=0,
-            max_size=CONNECTIONS,
-            max_idle=60,
-            open=False,
-            timeout=CONNECT_SECONDS + 5,
-            configure=self._configure,
-            check=ConnectionPool.check_connection,
-            kwargs={"cursor_factory": psycopg.ClientCursor},
-            name="claude-memory",
-        )
-        with translated(self.where), psycopg.connect(conninfo(url)) as first:
+        self._conninfo = conninfo(url)
+        self._idle: list[psycopg.Connection[Any]] = []
+        self._room = threading.BoundedSemaphore(CONNECTIONS)
+        self._closed = False
+        with translated(self.where), self._connected() as first:
             self.person = self._welcome(first)
-        self._pool.open()
+
+    def _connected(self) -> psycopg.Connection[Any]:
+        connection: psycopg.Connection[Any] = psycopg.connect(
+            self._conninfo, autocommit=True, cursor_factory=psycopg.ClientCursor
+        )
+        try:
+            self._configure(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _configure(self, connection: psycopg.Connection[Any]) -> None:
         connection.adapters.register_dumper(str, _TextDumper)
@@ -377,14 +375,12 @@ class TeamServer:
                 set_config('claude_memory.team', %s, false), set_config('jit', 'off', false)""",
             (self._team,),
         )
-        connection.commit()
 
     def _welcome(self, connection: psycopg.Connection[Any]) -> int:
         """Who this login is here. The schema is the owner's to make and to migrate."""
         if connection.info.server_version < migrations.OLDEST_SERVER:
             release = connection.info.server_version // 10_000
             raise StoreFault(f"{self.where} is PostgreSQL {release}: 15 or later is needed")
-        self._configure(connection)
         number = migrations.version(connection)
         if number == 0:
             raise StoreFault(f"{self.where} has no store yet: make one by `claude-memory team create`")
@@ -415,8 +411,7 @@ class TeamServer:
     @contextlib.contextmanager
     def reading(self) -> Iterator[PostgresDatabase]:
         """One consistent view of the store, whoever writes meanwhile."""
-        with translated(self.where), self._pool.connection() as connection:
-            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as connection:
             yield PostgresDatabase(connection, self.person)
 
     @contextlib.contextmanager
@@ -424,13 +419,55 @@ class TeamServer:
         """One transaction that is committed as a whole or not at all."""
         if reads_only():
             raise StoreFault(f"{self.where} cannot be written: CLAUDE_MEMORY_READONLY is set")
-        with translated(self.where), self._pool.connection() as connection:
-            hurried = getattr(self._local, "patience_ms", None)
-            if hurried is not None:
-                connection.execute(f"SET LOCAL lock_timeout = {max(1, int(hurried)):d}")
+        hurried = getattr(self._local, "patience_ms", None)
+        wait = f"; SET LOCAL lock_timeout = {max(1, int(hurried)):d}" if hurried is not None else ""
+        with self._transaction(f"BEGIN{wait}") as connection:
             yield PostgresDatabase(connection, self.person)
         if self.after_write is not None:
             self.after_write()
+
+    @contextlib.contextmanager
+    def _transaction(self, begin: str) -> Iterator[psycopg.Connection[Any]]:
+        if self._closed:
+            raise StoreFault("the store is closed")
+        if not self._room.acquire(timeout=CONNECT_SECONDS):
+            raise StoreBusy(f"no connection to {self.where} became free in time; try again in a moment")
+        try:
+            with translated(self.where):
+                connection = self._begun(begin)
+                try:
+                    yield connection
+                    connection.execute("COMMIT")
+                except BaseException:
+                    with contextlib.suppress(psycopg.Error):
+                        connection.execute("ROLLBACK")
+                    raise
+                finally:
+                    self._give_back(connection)
+        finally:
+            self._room.release()
+
+    def _begun(self, begin: str) -> psycopg.Connection[Any]:
+        """A connection in a new transaction; one that broke meanwhile shows now, and another is made."""
+        while True:
+            try:
+                known = self._idle.pop()
+            except IndexError:
+                break
+            try:
+                known.execute(begin)
+                return known
+            except psycopg.OperationalError:
+                known.close()
+        made = self._connected()
+        made.execute(begin)
+        return made
+
+    def _give_back(self, connection: psycopg.Connection[Any]) -> None:
+        if self._closed or connection.broken or connection.info.transaction_status != TransactionStatus.IDLE:
+            connection.close()
+        else:
+            self._idle.append(connection)
 
     @contextlib.contextmanager
     def hurried(self, patience_ms: int) -> Iterator[None]:
@@ -443,5 +480,7 @@ class TeamServer:
             self._local.patience_ms = before
 
     def close(self) -> None:
-        """Close the connections of all threads."""
-        self._pool.close()
+        """Close the connections of all threads; one that is in use is closed when it is given back."""
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +106,48 @@ class PostgresStore(SqlStore):
         from claude_memory.store.postgres.moving import to_file
 
         return to_file(self, target)
+
+    @property
+    def where(self) -> str:
+        """The server as it may be shown."""
+        return self._server.where
+
+    @property
+    def team(self) -> str:
+        """The team's name."""
+        with self._server.reading() as db:
+            return str(db.execute("SELECT name FROM teams WHERE number = memory_team()").get)
+
+    @property
+    def team_id(self) -> str:
+        """What tells this team from all others."""
+        with self._server.reading() as db:
+            return str(db.execute("SELECT id FROM teams WHERE number = memory_team()").get)
+
+    def members(self) -> list[tuple[str, str, bool, datetime]]:
+        """Who is in the team: person, name, whether they made it, since when."""
+        with self._server.reading() as db:
+            return db.execute("SELECT person, name, leads, joined FROM team_members()").fetchall()
+
+    def leave(self) -> None:
+        """Delete what is the person's own, and be no member any more."""
+        with self._server.writing() as db:
+            own = f"space = {db.user_space:d}"
+            for statement in (
+                f"DELETE FROM vectors WHERE {own}",
+                f"DELETE FROM passages WHERE {own}",
+                f"DELETE FROM memories WHERE {own}",
+                *(f"DELETE FROM {table} WHERE person = memory_person()" for table in migrations.OWN_TABLES),
+                "DELETE FROM feed WHERE person = memory_person()",
+                "SELECT team_leave()",
+            ):
+                db.execute(statement)
+
+    def copy_for_hooks(self, target: Path) -> None:
+        """Write what a hook may ask for as a SQLite store: memories, without conversations and vectors."""
+        from claude_memory.store.postgres.moving import to_file
+
+        to_file(self, target, whole=False)
 
     def close(self) -> None:
         self._server.close()

@@ -13,13 +13,13 @@ from claude_memory.store.archive_model import Archived, ImportFile, NewMessage
 from claude_memory.store.packing import unpacked
 from claude_memory.store.records import kept, to_json
 from claude_memory.store.sql import rows, write
-from claude_memory.store.sql.archive import FILE_COLUMNS, indexed
+from claude_memory.store.sql.archive_read import FILE_COLUMNS, indexed
 from claude_memory.text.quotation import clean
 from claude_memory.text.words import shorten
 from claude_memory.understand.speaker import Speaker
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.database import Database
+    from claude_memory.store.sql.backend import Database
 
 TITLE_CHARACTERS = 80
 

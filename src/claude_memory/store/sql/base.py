@@ -19,8 +19,8 @@ from claude_memory.store.sql import projects, rows
 
 if TYPE_CHECKING:
     from claude_memory.store.model import Added, Change, StoreStats
-    from claude_memory.store.sql.archive import SqlArchive
-    from claude_memory.store.sql.database import Database, Transactions
+    from claude_memory.store.sql.archive_read import SqlArchive
+    from claude_memory.store.sql.backend import Database, Transactions
     from claude_memory.store.sql.feed import SqlFeed
     from claude_memory.store.sql.graph import SqlGraph
     from claude_memory.store.sql.lifecycle import SqlLifecycle
@@ -48,7 +48,7 @@ class SqlStore:
 
     @cached_property
     def archive(self) -> SqlArchive:
-        from claude_memory.store.sql.archive import SqlArchive
+        from claude_memory.store.sql.archive_read import SqlArchive
 
         return SqlArchive(self._pool, self._memories.scrub)
 

@@ -17,7 +17,7 @@ from claude_memory.store.sql import projects, rows
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.database import Database
+    from claude_memory.store.sql.backend import Database
 
 _INSERT = "INSERT INTO changes (record, home, clock) VALUES (?, ?, ?)"
 _SINCE = """SELECT sequence, record, home, clock FROM changes WHERE {settled} AND sequence

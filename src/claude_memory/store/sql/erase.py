@@ -18,13 +18,13 @@ from claude_memory.store import tombstones
 from claude_memory.store.model import Erased
 from claude_memory.store.packing import unpacked
 from claude_memory.store.records import to_json
-from claude_memory.store.sql import changes, entries, rows, sweep
+from claude_memory.store.sql import changes, rows, sweep, text_entries
 from claude_memory.store.sql.archive_write import unpacked_keys
 from claude_memory.text.words import strings_in
 from claude_memory.understand.model import places_of
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.database import Database
+    from claude_memory.store.sql.backend import Database
 
 _FIRST_REAL_MOMENT = datetime(2020, 1, 1, tzinfo=UTC)  # an earlier event tells of a clock that was not set
 _AHEAD = timedelta(days=1)
@@ -276,7 +276,7 @@ def remove(db: Database, numbers: Sequence[int]) -> tuple[int, int]:
         session, created_at, space = next(
             db.execute("SELECT session, created_at, space FROM memories WHERE number = ?", (number,))
         )
-        dropped = entries.drop_passages(db, writer, number)
+        dropped = text_entries.drop_passages(db, writer, number)
         passages += dropped.passages
         vectors += dropped.vectors
         db.execute("DELETE FROM memories WHERE number = ?", (number,))
@@ -284,7 +284,7 @@ def remove(db: Database, numbers: Sequence[int]) -> tuple[int, int]:
         if session is not None:
             gaps[session].append((created_at, number))
     for session, places in gaps.items():
-        entries.refresh_session(db, writer, session, sorted(places), set())
+        text_entries.refresh_session(db, writer, session, sorted(places), set())
     writer.flush()
     return passages, vectors
 

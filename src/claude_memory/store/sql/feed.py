@@ -37,7 +37,7 @@ from claude_memory.store.sql.archive_write import Addition, packed_keys, unpacke
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.database import Database, Transactions
+    from claude_memory.store.sql.backend import Database, Transactions
 
 BATCH_BYTES = 2 << 20
 _SINCE = """SELECT sequence, kind, name FROM feed WHERE sequence > ? AND {settled}

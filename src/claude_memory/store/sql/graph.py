@@ -12,7 +12,7 @@ from claude_memory.store.sql import rows
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.database import Database, Transactions
+    from claude_memory.store.sql.backend import Database, Transactions
 
 _ENTITY = """INSERT INTO entities (project, kind, name)
     SELECT m.project, ?2, ?3 FROM memories m WHERE m.id = ?1 AND m.space >= 0

@@ -18,7 +18,7 @@ from claude_memory.store.sql import rows
 
 if TYPE_CHECKING:
     from claude_memory.store.lifecycle_model import FileState, Intention, Relation, Review, Step, Strength
-    from claude_memory.store.sql.database import Database, Transactions
+    from claude_memory.store.sql.backend import Database, Transactions
 
 _BATCH = 1_000
 _LISTED = "SELECT value FROM json_each(?)"

@@ -28,7 +28,7 @@ from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
     from claude_memory.redact.erasure import Holder
-    from claude_memory.store.sql.database import Database, Transactions
+    from claude_memory.store.sql.backend import Database, Transactions
 
 _MOST_WALKS = 50  # of more spaces than that, all rows are sorted
 _BY_IDS = f"""SELECT {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES}
@@ -187,10 +187,10 @@ class SqlMemories:
         return dropped
 
     def rebuild_index(self) -> int:
-        from claude_memory.store.sql import entries
+        from claude_memory.store.sql import text_entries
 
         with self._connections.writing() as db:
-            return entries.rebuild(db)
+            return text_entries.rebuild(db)
 
 
 def _now() -> str:

@@ -18,7 +18,7 @@ from claude_memory.store.sql import rows
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.database import Database
+    from claude_memory.store.sql.backend import Database
 
 _ID_NAME = "id:"  # a name that says which project was merged into this one
 _REPOSITORY = ("remote:", "repo:")

@@ -15,7 +15,7 @@ from claude_memory.store.records import to_json
 from claude_memory.store.sql import changes, erase, rows, sweep
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.database import Database
+    from claude_memory.store.sql.backend import Database
 
 BATCH = 2000
 _TOOL_KINDS = "('tool_call', 'tool_use', 'tool_failure')"

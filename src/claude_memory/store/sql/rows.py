@@ -28,7 +28,7 @@ from claude_memory.store.records import to_json
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.database import Database
+    from claude_memory.store.sql.backend import Database
     from claude_memory.store.tombstones import Tombstones
 
 # Projects count from 1. What travels with a person stands in a space that is not above zero: 0 for the person

@@ -17,11 +17,11 @@ from claude_memory.store.feed_model import is_derived
 from claude_memory.store.packing import unpacked
 from claude_memory.store.records import to_json
 from claude_memory.store.sql import changes, rows, write
-from claude_memory.store.sql.archive import indexed
+from claude_memory.store.sql.archive_read import indexed
 from claude_memory.store.tombstones import memory_without
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.database import Database
+    from claude_memory.store.sql.backend import Database
 
 Of = Callable[[ProjectId | None], Holder]
 SWEPT = {

@@ -18,7 +18,7 @@ from claude_memory.text.quotation import clean
 from claude_memory.understand import commands
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.database import Database
+    from claude_memory.store.sql.backend import Database
 
 _PLACES = ("places", "messages")
 _GUESSED = "('distilled', 'compaction')"

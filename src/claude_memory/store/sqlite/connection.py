@@ -45,7 +45,7 @@ _DROP_WORDS = "INSERT INTO message_index (message_index, rowid, body) VALUES ('d
 
 
 class SqliteDatabase(apsw.Connection):
-    """A connection, with what the shared parts of a store ask of a backend (`store.sql.database`)."""
+    """A connection, with what the shared parts of a store ask of a backend (`store.sql.backend`)."""
 
     user_space = 0
     is_shared = False

@@ -29,7 +29,7 @@ from claude_memory.store.sql import rows
 from claude_memory.store.sqlite.cosine import Floats, Rows, Vectors, cosines, row_type, rows_of
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.database import Database
+    from claude_memory.store.sql.backend import Database
 
 _FORMAT = 2
 _APPEND_FROM = 256  # fewer rows are cheaper to read from the table than to write to a file

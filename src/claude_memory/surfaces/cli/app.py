@@ -47,12 +47,14 @@ PARTS: dict[str, tuple[str, ...]] = {
         *("backup create", "backup verify", "backup restore", "backup push", "backup pull", "backup merge"),
         *("backup list", "sync"),
     ),
+    "team_commands": ("team create", "team invite", "team join", "team members", "team leave"),
     "intention_commands": (
         *("intend set", "intend check", "intend list", "intend complete", "intend snooze", "intend cancel"),
     ),
     "knowledge_commands": ("graph", "knowledge", "summaries", "summary", "summarize"),
 }
 GROUPS = {
+    "team": "A team's store at a PostgreSQL server: make it, join it, leave it.",
     "projects": "List projects; say which belong together.",
     "inbox": "What was proposed and nobody has confirmed: list it, accept, edit or reject.",
     "log": "Show what the last sessions were, or add one.",

@@ -50,7 +50,9 @@ class Moment:
         if self._memory is None:
             from claude_memory.opening import Opened
 
-            self._memory = Opened.open(self.home, folder_of(self.payload), patience_ms=PATIENCE_MS)
+            self._memory = Opened.open(
+                self.home, folder_of(self.payload), patience_ms=PATIENCE_MS, for_hook=True
+            )
         return self._memory
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -30,6 +31,8 @@ def drain_all(home: str) -> None:
         with Memory.open(root, root) as memory:
             logs.configure(root, memory.settings)
             memory.drain()
+            memory.refresh_copy()
+            _exchange(memory)
             _summaries(memory)
             memory.upkeep.import_in_slack()
             memory.upkeep.vectors.rest(budget_seconds=EMBED_SECONDS)
@@ -44,6 +47,15 @@ def drain_all(home: str) -> None:
             memory.upkeep.vectors.rest()
     except (MemoryFault, OSError):
         return
+
+
+def _exchange(memory: Memory) -> None:
+    """With the team's server, where there is one beside the own store; out of reach, it is tried again."""
+    from claude_memory.errors import MemoryFault
+
+    if memory.settings.hub:
+        with contextlib.suppress(MemoryFault):
+            memory.homes.sync([memory.settings.hub])
 
 
 def _lower_priority(by: int) -> None:

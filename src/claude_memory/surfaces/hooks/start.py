@@ -88,9 +88,12 @@ def _drain(moment: Moment) -> bool:
     left = len(waiting) > 1  # this session's own start can wait for the next drain
     if not set(waiting) <= LATER:
         from claude_memory.memory import Memory
+        from claude_memory.store import is_server
 
         try:
             with Memory.open(home, moment.memory.project_root, patience_ms=PATIENCE_MS) as memory:
+                if is_server(memory.settings.store):
+                    return True  # only a process of its own may wait for a network
                 done = memory.drain(budget_seconds=DRAIN_SECONDS)
                 left = bool(done.remaining or done.waiting)
         except StoreBusy:

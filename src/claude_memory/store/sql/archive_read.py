@@ -32,7 +32,7 @@ from claude_memory.store.sql import rows
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.database import Database, Transactions
+    from claude_memory.store.sql.backend import Database, Transactions
 
 MAX_WORDS = 24
 _TRIES = 6

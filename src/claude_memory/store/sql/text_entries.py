@@ -15,7 +15,7 @@ from claude_memory.store.passages import Place, Terms
 from claude_memory.store.sql import rows
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.database import Database, Entries
+    from claude_memory.store.sql.backend import Database, Entries
 
 _REBUILT = 2_000  # memories whose entries are made anew at once
 _INSERT_PASSAGE = """INSERT INTO passages (memory, space, ordinal, start, stop, own, near, far, dates)

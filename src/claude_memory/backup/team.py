@@ -1,0 +1,184 @@
+"""`memory.team`: a team's server, made, joined and left; and as one end of an exchange with an own store.
+
+A store of one's own exchanges what is a project's with the server: memories, projects, what was erased or
+rejected. Conversations, reminders and what travels with the person stay at home.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from claude_memory.backup.peers import BATCH, Introduction
+from claude_memory.errors import ConfigFault, Conflict, InvalidInput
+from claude_memory.model import Scope
+from claude_memory.platform import config_file
+from claude_memory.settings import Settings
+from claude_memory.store import database_path, is_server, open_store
+from claude_memory.store.feed_model import ITEMS, FeedBatch, Sender, Taken
+
+if TYPE_CHECKING:
+    from claude_memory.store.postgres.team_store import PostgresStore
+
+SHARED_KINDS = ("memory", "project", "tombstone", "rejected")
+_COPY = "hub"  # the server is one copy for all
+
+
+class Member(NamedTuple):
+    """Somebody in the team."""
+
+    person: str
+    name: str
+    leads: bool
+    joined: datetime
+
+
+class Invitation(NamedTuple):
+    """A login, told once: whoever has it is that member."""
+
+    team: str
+    name: str
+    url: str
+
+
+class Left(NamedTuple):
+    """Where what is the person's own lies now."""
+
+    team: str
+    file: Path
+
+
+@dataclass(slots=True)
+class TeamHub:
+    """A team's server as the other end of an exchange; see `peers.End`."""
+
+    store: PostgresStore
+    name: str
+
+    def introduction(self) -> Introduction:
+        replica = self.store.feed.replica(_COPY)
+        return Introduction(f"team-{self.store.team_id}", replica, self.store.person)
+
+    def through(self, replica: str, stream: str) -> int:
+        return self.store.feed.through(replica, stream)
+
+    def changes(self, stream: str, since: int) -> FeedBatch:
+        if stream != ITEMS:
+            return FeedBatch(stream, since)
+        return shared(self.store.feed.changes(stream, since, BATCH))
+
+    def apply(self, batch: FeedBatch, sender: Introduction) -> Taken:
+        if batch.stream != ITEMS:
+            return Taken()
+        return self.store.feed.apply(shared(batch), Sender(sender.replica, sender.person))
+
+    def pair(self, other: Introduction, name: str) -> None:
+        """Whoever has a member's login is that member."""
+
+    def finish(self) -> None:
+        """Carry out erasures that came."""
+        if self.store.feed.is_unswept():
+            self.store.memories.apply_tombstones()
+            self.store.feed.swept()
+
+
+def shared(batch: FeedBatch) -> FeedBatch:
+    """What of a batch is a team's to know."""
+    kept = [
+        record
+        for record in batch.records
+        if record["kind"] in SHARED_KINDS
+        and (record["kind"] != "memory" or record["memory"].get("scope") != Scope.USER)
+    ]
+    return FeedBatch(batch.stream, batch.through, kept)
+
+
+@contextlib.contextmanager
+def hub_at(url: str) -> Iterator[TeamHub]:
+    """The server behind a URL, with this person's login."""
+    with contextlib.closing(_opened(url)) as store:
+        yield TeamHub(store, store.where)
+
+
+def _opened(url: str) -> PostgresStore:
+    store: Any = open_store(Path(), Settings(store=url))
+    opened: PostgresStore = store
+    return opened
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """What a person does about the team of this home."""
+
+    home: Path
+    settings: Settings
+
+    @property
+    def url(self) -> str:
+        """The server in use, as the store or as the hub."""
+        named = self.settings.store if is_server(self.settings.store) else self.settings.hub
+        if not named:
+            raise ConfigFault("this home is in no team: `claude-memory team join URL`")
+        return named
+
+    def create(self, url: str, team: str, name: str) -> Invitation | None:
+        """Make the store at a server, as its owner, and the first login; None if the team was there."""
+        from claude_memory.store.postgres import directory
+
+        login = directory.create_team(_server(url), team, name)
+        return Invitation(team, name, directory.login_url(url, login)) if login else None
+
+    def invite(self, url: str, team: str, name: str) -> Invitation:
+        """A login for one more member, made by the owner of the store."""
+        from claude_memory.store.postgres import directory
+
+        return Invitation(team, name, directory.login_url(url, directory.invite(_server(url), team, name)))
+
+    def join(self, url: str, *, hub: bool, bring: bool = False) -> list[Member]:
+        """Use a login from now on: as the store itself, or as a hub beside the own one.
+
+        `bring` moves the own store there, whole, into a team that holds nothing yet.
+        """
+        with contextlib.closing(_opened(_server(url))) as store:
+            members = [Member(*row) for row in store.members()]
+            if bring:
+                from claude_memory.store.postgres.moving import from_file
+                from claude_memory.store.sqlite.store import SqliteStore
+
+                path = database_path(self.home, "" if is_server(self.settings.store) else self.settings.store)
+                with contextlib.closing(SqliteStore.open(path, self.home)) as own:
+                    from_file(own, store)
+        config_file.assign(self.home, "hub" if hub else "store", url)
+        return members
+
+    def members(self) -> list[Member]:
+        """Who is in the team."""
+        with contextlib.closing(_opened(self.url)) as store:
+            return [Member(*row) for row in store.members()]
+
+    def leave(self) -> Left:
+        """Take along what is the person's own, and be no member any more; what is the projects' stays."""
+        target = self.home / "memory.db"
+        shares = is_server(self.settings.store)
+        if shares and target.exists():
+            target = self.home / "team.db"
+            if target.exists():
+                raise Conflict(f"{target} is from a team that was left before: move it away first")
+        with contextlib.closing(_opened(self.url)) as store:
+            team = store.team
+            if shares:
+                store.export(target)
+            store.leave()
+        config_file.assign(self.home, "store" if shares else "hub", "")
+        (self.home / "cache" / "team.db").unlink(missing_ok=True)
+        return Left(team, target)
+
+
+def _server(url: str) -> str:
+    if not is_server(url):
+        raise InvalidInput("name a server: postgresql://NAME:PASSWORD@HOST/DATABASE")
+    return url

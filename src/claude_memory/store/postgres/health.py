@@ -1,0 +1,65 @@
+"""How a team's server stands, for the doctor; asked with a member's own login."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from claude_memory.store.postgres.migrations import CURRENT, SCHEMA
+
+if TYPE_CHECKING:
+    from claude_memory.store.sql.backend import Database, Transactions
+
+_SLOW_MS = 250
+_CLOCK_SECONDS = 30
+_OPEN = """SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = ? AND c.relkind = 'r' AND c.relname <> 'schema_version'
+      AND NOT (c.relrowsecurity AND c.relforcerowsecurity)"""
+_BROKEN = """SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+    JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ? AND NOT i.indisvalid"""
+_DEAD = """SELECT relname, n_dead_tup, n_live_tup FROM pg_stat_user_tables WHERE schemaname = ?
+    AND n_dead_tup > 10000 AND n_dead_tup > n_live_tup / 2 ORDER BY n_dead_tup DESC LIMIT 3"""
+
+
+class ServerFinding(NamedTuple):
+    """One thing that was looked at: `ok`, `warn` or `fail`, and what to do."""
+
+    name: str
+    level: str
+    text: str
+    hint: str = ""
+
+
+def look(server: Transactions) -> Iterator[ServerFinding]:
+    """Version and way there, extension, row security, indexes, bloat, clock."""
+    with server.reading() as db:
+        yield from _looked(db)
+
+
+def _looked(db: Database) -> Iterator[ServerFinding]:
+    began = time.perf_counter()
+    release = db.execute("SELECT current_setting('server_version')").get
+    took = 1000 * (time.perf_counter() - began)
+    text = f"PostgreSQL {str(release).split()[0]}, schema {CURRENT}, {took:.0f} ms there and back"
+    slow = "a server nearby, or own files with `claude-memory sync`, answer sooner"
+    yield ServerFinding("store", "warn" if took > _SLOW_MS else "ok", text, slow if took > _SLOW_MS else "")
+    vector = db.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").get
+    yield ServerFinding("pgvector", "ok" if vector else "fail", str(vector or "the extension is missing"))
+    unguarded = [name for (name,) in db.execute(_OPEN, (SCHEMA,))]
+    hint = "`claude-memory team create` by its owner puts it on again"
+    said = f"off for {', '.join(unguarded)}" if unguarded else "forced on every table"
+    yield ServerFinding("row security", "fail" if unguarded else "ok", said, hint if unguarded else "")
+    broken = [name for (name,) in db.execute(_BROKEN, (SCHEMA,))]
+    said = f"broken: {', '.join(broken)}" if broken else "all valid"
+    yield ServerFinding(
+        "indexes", "warn" if broken else "ok", said, "`REINDEX INDEX` by the owner" if broken else ""
+    )
+    dead = [f"{name} ({gone:,} dead rows)" for name, gone, _ in db.execute(_DEAD, (SCHEMA,))]
+    if dead:
+        yield ServerFinding(
+            "bloat", "warn", ", ".join(dead), "see why the server's autovacuum does not keep up"
+        )
+    ahead = float(db.execute("SELECT extract(epoch FROM clock_timestamp())").get) - time.time()
+    if abs(ahead) > _CLOCK_SECONDS:
+        yield ServerFinding("clock", "warn", f"the server's differs by {ahead:+.0f} s", "set one of the two")

@@ -1,0 +1,426 @@
+"""A team's server: who sees what, by the program and by raw SQL; joining, exchanging, moving, leaving, failing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from tests.postgres_server import Server
+
+from claude_memory import Memory, NewMemory
+from claude_memory.errors import ConfigFault, SchemaTooNew, StoreFault
+from claude_memory.model import (
+    Kind,
+    MemoryFilter,
+    MemoryId,
+    PersonId,
+    ProjectId,
+    ProjectIdentity,
+    Scope,
+    SearchScope,
+    SessionId,
+    Status,
+    StoredMemory,
+    Trust,
+)
+from claude_memory.settings import Settings
+from claude_memory.store import open_store
+from claude_memory.store.lifecycle_model import Review, Strength
+from claude_memory.store.postgres import directory, migrations
+from claude_memory.store.postgres.moving import from_file
+from claude_memory.store.postgres.team_server import conninfo
+from claude_memory.store.postgres.team_store import PostgresStore
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+EVERY = MemoryFilter(statuses=tuple(Status))
+EVERYWHERE = SearchScope(None)
+REPOSITORY = ProjectIdentity(
+    (f"remote:git.example/app#{'a' * 40}",), "app", "/srv/app", remote="git.example/app"
+)
+
+
+def login(server: Server, team: str, name: str) -> str:
+    """A new member's URL; the team is made if it is not there."""
+    made = directory.create_team(server.url(), team, name) or directory.invite(server.url(), team, name)
+    return directory.login_url(server.url(), made)
+
+
+@pytest.fixture
+def team(postgres: Server) -> Iterator[Callable[[str], PostgresStore]]:
+    """Opens the store of a new team as one of its members."""
+    name, urls = f"team {random.random()}", dict[str, str]()
+    with contextlib.ExitStack() as opened:
+
+        def member(who: str) -> PostgresStore:
+            urls[who] = urls.get(who) or login(postgres, name, who)
+            return opened.enter_context(contextlib.closing(PostgresStore.open(urls[who])))
+
+        member.url = urls  # type: ignore[attr-defined]
+        yield member
+
+
+def memory(project: str, body: str, **changed: Any) -> StoredMemory:
+    values: dict[str, Any] = {"id": MemoryId(f"m{random.getrandbits(60):x}"), "kind": Kind.NOTE, "title": ""}
+    at = {"created_at": NOW, "updated_at": NOW}
+    return StoredMemory(body=body, project=ProjectId(project), **{**values, **at, **changed})
+
+
+def bodies(store: Any) -> set[str]:
+    return {found.body for found in store.memories.find(EVERYWHERE, EVERY)}
+
+
+# --- who sees what
+
+
+def test_a_project_is_the_members_and_a_preference_the_persons(team):
+    ann, bob = team("ann"), team("bob")
+    project = ann.project_for(REPOSITORY).id
+    ann.memories.add([memory(project, "we use tabs"), memory(project, "I like tea", scope=Scope.USER)])
+    assert bodies(bob) == {"we use tabs"}
+    assert bodies(ann) == {"we use tabs", "I like tea"}
+    assert bob.project_for(REPOSITORY).id == project
+
+
+def test_another_members_word_is_theirs_by_name_and_never_the_persons_own(team):
+    ann, bob = team("ann"), team("bob")
+    project = ann.project_for(REPOSITORY).id
+    ann.memories.add([memory(project, "we use tabs", id="m1", trust=Trust.USER)])
+    [seen] = bob.memories.find(EVERYWHERE, EVERY)
+    assert (seen.trust, seen.provenance["member"]) == (Trust.IMPORTED, "ann")
+    bob.memories.update(replace(seen, pinned=True, trust=Trust.USER))
+    [own] = ann.memories.find(EVERYWHERE, EVERY)
+    assert (own.trust, own.pinned) == (Trust.USER, True)
+    bob.memories.update(replace(seen, body="we use spaces", trust=Trust.USER))
+    [changed] = ann.memories.find(EVERYWHERE, EVERY)
+    assert (changed.trust, changed.provenance["member"]) == (Trust.IMPORTED, "bob")
+
+
+def test_conversations_and_reminders_are_the_persons_alone(team):
+    ann, bob = team("ann"), team("bob")
+    project = ann.project_for(REPOSITORY).id
+    with psycopg.connect(conninfo(team.url["ann"]), options="-c search_path=claude_memory,public") as own:
+        own.execute(
+            "INSERT INTO events (id, kind, agent, project, cwd, timestamp, payload) SELECT 'e1', 'prompt', 'a', "
+            "number, '/x', 1, '{\"prompt\": \"secret\"}' FROM projects"
+        )
+    assert ann.stats().events == 1
+    assert bob.stats().events == 0
+    assert bob.project_for(REPOSITORY).id == project
+
+
+def test_erasing_reaches_the_other_members(team):
+    ann, bob = team("ann"), team("bob")
+    project = ann.project_for(REPOSITORY).id
+    said = memory(project, "the launch code is zanzibar")
+    ann.memories.add([said])
+    bob.memories.erase([said.id])
+    assert bodies(ann) == set()
+    assert ann.memories.add([said]).tombstoned == 1
+
+
+def test_ten_thousand_operations_of_six_people_in_three_teams_cross_nothing(postgres):
+    """Against a model; most go by raw SQL with a member's own login, forged ids among them."""
+    chance, names = random.Random(7), [f"iso {random.random()} {number}" for number in range(3)]
+    people = [(team, login(postgres, team, f"p{number}")) for number, team in enumerate([*names, *names])]
+    stores = [PostgresStore.open(url) for _, url in people]
+    projects = [store.project_for(REPOSITORY).id for store in stores]
+    numbers = [store._server.person for store in stores]
+    shared: dict[str, set[str]] = {team: set() for team in names}
+    own: list[set[str]] = [set() for _ in people]
+    raw = [
+        psycopg.connect(conninfo(url), autocommit=True, options="-c search_path=claude_memory,public")
+        for _, url in people
+    ]
+    columns = "id, project, space, kind, title, body, created_at, updated_at, trust, status, topics, files, provenance, pinned"
+    insert = (
+        f"INSERT INTO memories ({columns}, person) SELECT %(id)s, number, coalesce(%(space)s, number), 'note', '', "
+        "%(body)s, 1, 1, 'user', 'active', '[]', '[]', '{}', false, %(person)s FROM projects LIMIT 1"
+    )
+    with contextlib.ExitStack() as opened:
+        for thing in (*stores, *raw):
+            opened.enter_context(contextlib.closing(thing))
+        for turn in range(10_000):
+            who = chance.randrange(6)
+            team, body, act = people[who][0], f"word{turn}", chance.random()
+            if act < 0.02:
+                stores[who].memories.add([memory(projects[who], body)])
+                shared[team].add(body)
+            elif act < 0.03:
+                stores[who].memories.add([memory(projects[who], body, scope=Scope.USER)])
+                own[who].add(body)
+            elif act < 0.04:  # in another person's name, by the program
+                forged = memory(projects[who], body, scope=Scope.USER, person=PersonId("somebody"))
+                stores[who].memories.add([forged])
+            elif act < 0.3:
+                raw[who].execute(insert, {"id": body, "space": None, "body": body, "person": None})
+                shared[team].add(body)
+            elif act < 0.5:
+                private = {"id": body, "space": -numbers[who], "body": body, "person": numbers[who]}
+                raw[who].execute(insert, private)
+                own[who].add(body)
+            elif act < 0.7:  # forged: another person's space, another team
+                other = chance.choice([number for number in numbers if number != numbers[who]])
+                forged_row = {"id": body, "space": -other, "body": body, "person": other}
+                with pytest.raises(psycopg.Error):
+                    raw[who].execute(insert, forged_row)
+            elif act < 0.8:
+                moved = raw[who].execute("UPDATE memories SET team = team WHERE team <> memory_team()")
+                assert moved.rowcount == 0
+                if shared[team]:
+                    with pytest.raises(psycopg.Error):
+                        raw[who].execute("UPDATE memories SET team = team + 1")
+            elif act < 0.85:
+                raw[who].execute(
+                    "SELECT set_config('claude_memory.team', %s, false)", (chance.choice(names),)
+                )
+                seen = {body for (body,) in raw[who].execute("SELECT body FROM memories")}
+                assert seen <= shared[team] | own[who]
+                raw[who].execute("SELECT set_config('claude_memory.team', '', false)")
+            elif act < 0.9:
+                statement = chance.choice(
+                    [
+                        "INSERT INTO members SELECT 1, 1, current_user",
+                        "UPDATE people SET role = current_user",
+                        "ALTER TABLE memories DISABLE ROW LEVEL SECURITY",
+                        "DROP POLICY own ON memories",
+                        f'SET ROLE "{postgres.url().split("//")[1].split(":")[0]}"',
+                    ]
+                )
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    raw[who].execute(statement)
+            else:
+                seen = {body for (body,) in raw[who].execute("SELECT body FROM memories")}
+                assert seen == shared[team] | own[who]
+        for who, (team, _) in enumerate(people):
+            assert bodies(stores[who]) == shared[team] | own[who]
+            for table in ("messages", "events", "changes", "meta", "feed", "passages", "vectors"):
+                count = f"SELECT count(*) FROM {table} WHERE team <> memory_team()"
+                assert raw[who].execute(count).fetchone() == (0,)
+
+
+# --- moving and exchanging
+
+
+def filled(home: Path) -> None:
+    with contextlib.closing(open_store(home, Settings())) as store:
+        project = store.project_for(REPOSITORY).id
+        first = memory(
+            project, "we chose zebra striping", session=SessionId("s1"), topics=("tables",), id="m1"
+        )
+        store.memories.add([first, memory(project, "lions sleep", session=SessionId("s1"), id="m2")])
+        store.memories.add([memory(project, "I like tea", scope=Scope.USER, id="m3")])
+        store.memories.add([memory(project, "spoken and taken back", id="m4")])
+        state = Strength(12.5, 4.25, NOW, 3, 1, False)
+        store.lifecycle.put_strengths({first.id: state}, [Review(first.id, NOW, "shown")])
+        passages = store.memories.unembedded("model", 99)
+        store.memories.add_vectors("model", [(one.id, bytes([one.id, 5, 200, 7])) for one in passages])
+        store.memories.erase([MemoryId("m4")])
+
+
+def answers(store: Any) -> Any:
+    found = store.memories.find(EVERYWHERE, EVERY)
+    words = store.memories.text_candidates(EVERYWHERE, EVERY, {"zebra": 1.0, "tea": 1.0, "lion": 0.5}, 9)
+    near = store.memories.vector_candidates(EVERYWHERE, EVERY, bytes([3, 5, 200, 7]), "model", 9)
+    return (
+        [replace(one, person=None) for one in found],
+        words,
+        [(id_, round(score, 5)) for id_, score in near.candidates],
+        store.lifecycle.strengths([one.id for one in found]),
+        store.lifecycle.reviews(MemoryId("m1")),
+        store.feed.erasures(),
+        store.projects(),
+        store.memories.add([memory(store.projects()[0].id, "spoken and taken back")]).tombstoned,
+    )
+
+
+def test_a_store_moves_to_a_server_and_back_with_the_same_answers(team, tmp_path):
+    filled(tmp_path)
+    server = team("ann")
+    with contextlib.closing(open_store(tmp_path, Settings())) as own:
+        before = answers(own)
+        from_file(own, server)  # type: ignore[arg-type]
+    assert answers(server) == before
+    server.memories.add([memory(server.projects()[0].id, "numbers go on", id="m9")])
+    server.memories.erase([MemoryId("m9")])
+    server.export(tmp_path / "back" / "memory.db")
+    with contextlib.closing(open_store(tmp_path / "back", Settings())) as back:
+        after = answers(back)
+        assert back.check().problems == ()
+    assert (*after[:5], *after[6:]) == (*before[:5], *before[6:])
+
+
+def test_two_people_with_stores_of_their_own_exchange_what_is_the_projects(team, tmp_path):
+    team("ann"), team("bob")
+    homes = {name: tmp_path / name for name in ("ann", "bob")}
+    for name, home in homes.items():
+        folder = tmp_path / f"{name} app"
+        folder.mkdir()
+        with Memory.open(home, folder) as memory_:
+            memory_.store.project_for(REPOSITORY)
+            project = memory_.store.project_for(REPOSITORY).id
+            memory_.store.memories.add(
+                [
+                    memory(project, f"{name} says tabs", trust=Trust.USER),
+                    memory(project, f"{name} likes tea", scope=Scope.USER),
+                ]
+            )
+    for name in ("ann", "bob", "ann"):
+        with Memory.open(homes[name], tmp_path / f"{name} app") as memory_:
+            memory_.homes.sync([team.url[name]])
+    with Memory.open(homes["ann"], tmp_path / "ann app") as memory_:
+        found = {one.body: one for one in memory_.store.memories.find(EVERYWHERE, EVERY)}
+        assert set(found) == {"ann says tabs", "ann likes tea", "bob says tabs"}
+        assert found["bob says tabs"].trust is Trust.IMPORTED
+        assert found["bob says tabs"].provenance["member"] == "bob"
+        assert found["ann says tabs"].trust is Trust.USER
+
+
+def test_who_leaves_takes_along_what_is_theirs(team, tmp_path):
+    ann = team("ann")
+    url = team.url["ann"]
+    bob = team("bob")
+    with Memory.open(tmp_path / "home", tmp_path) as memory_:
+        memory_.team.join(url, hub=False)
+    with Memory.open(tmp_path / "home", tmp_path) as memory_:
+        memory_.remember(NewMemory(body="we use tabs"))
+        memory_.remember(NewMemory(body="I like tea", scope=Scope.USER))
+        assert [one.name for one in memory_.team.members()] == ["ann", "bob"]
+    with Memory.open(tmp_path / "home", tmp_path) as memory_:
+        memory_.team.leave()
+    with Memory.open(tmp_path / "home", tmp_path) as memory_:
+        assert memory_.settings.store == ""
+        assert bodies(memory_.store) == {"we use tabs", "I like tea"}
+    assert bodies(bob) == {"we use tabs"}
+    with pytest.raises(StoreFault, match="no member"):
+        PostgresStore.open(url)
+    ann.close()
+
+
+# --- what can go wrong
+
+
+def test_what_is_wrong_with_a_server_is_said_in_a_line(postgres, team):
+    team("ann")
+    good = team.url["ann"]
+    wrong = {
+        "postgresql://a b": "no PostgreSQL URL",
+        good.replace("cm_ann", "cm_nobody"): "refuses this name or password",
+        good.replace("/postgres?", "/nothing?"): "no such database",
+        good.replace(str(postgres.port), "1"): "cannot be reached",
+        good.replace("127.0.0.1", "db.example") + "&sslmode=prefer": "unencrypted",
+        postgres.url(): "passes row security by",
+        good.replace("team=team", "team=other"): "no member of a team",
+        "mysql://x": "sqlite:///PATH",
+    }
+    for url, said in wrong.items():
+        with pytest.raises((StoreFault, ConfigFault), match=said) as told:
+            open_store(Path("/nowhere"), Settings(store=url))
+        assert "\n" not in str(told.value)
+        assert good.split(":")[2].split("@")[0] not in str(told.value)
+
+
+def test_an_old_a_missing_and_a_newer_schema_are_refused(postgres, team, monkeypatch):
+    team("ann")
+    url = team.url["ann"]
+    monkeypatch.setattr(migrations, "OLDEST_SERVER", 990_000)
+    with pytest.raises(StoreFault, match="15 or later"):
+        PostgresStore.open(url)
+    monkeypatch.undo()
+    monkeypatch.setattr(migrations, "CURRENT", 0)
+    with pytest.raises(SchemaTooNew, match="upgrade"):
+        PostgresStore.open(url)
+    monkeypatch.setattr(migrations, "CURRENT", 99)
+    with pytest.raises(StoreFault, match="team create"):
+        PostgresStore.open(url)
+    monkeypatch.undo()
+    with psycopg.connect(conninfo(postgres.url()), autocommit=True) as owner:
+        owner.execute("DROP DATABASE IF EXISTS empty")
+        owner.execute("CREATE DATABASE empty")
+    with pytest.raises(StoreFault, match="no store yet"):
+        PostgresStore.open(postgres.url("empty"))
+
+
+def test_a_server_that_dies_loses_nothing_that_was_told_as_kept(tmp_path):
+    """Killed in the middle of writes, again and again: what was acknowledged is there, once."""
+    server = Server("fsync=on", "full_page_writes=on")
+    server.start()
+    try:
+        url = login(server, "killed", "ann")
+        kept: list[str] = []
+        store = PostgresStore.open(url)
+        project = store.project_for(REPOSITORY).id
+        for turn in range(3):
+            for number in range(12):
+                body = f"kept {turn} {number}"
+                if number == 8:
+                    server.kill()
+                with contextlib.suppress(StoreFault):
+                    store.memories.add([memory(project, body)])
+                    kept.append(body)
+            server.start()
+        store.close()
+        with contextlib.closing(PostgresStore.open(url)) as again:
+            found = [one.body for one in again.memories.find(EVERYWHERE, EVERY)]
+            assert set(kept) <= set(found)
+            assert len(found) == len(set(found))
+            assert again.check().problems == ()
+        assert len(kept) == 24
+    finally:
+        server.remove()
+
+
+def test_a_hook_never_waits_for_the_server(tmp_path, team):
+    """The address is one where nothing answers: whoever asked it would wait for the network's timeout."""
+    from claude_memory.surfaces.hooks.answers import respond
+
+    team("ann")
+    home, url = tmp_path / "home", team.url["ann"]
+    home.mkdir()
+    (home / "config.toml").write_text(f'store = "{url.replace("127.0.0.1", "192.0.2.1")}"\n')
+    told = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": str(tmp_path)}
+    respond("UserPromptSubmit", json.dumps({**told, "prompt": "why zebra striping"}).encode(), home)
+    assert "claude_memory.store.postgres.team_server" not in loaded_by_hook(home, told)
+
+
+def test_hooks_look_at_a_copy_that_the_drain_makes(tmp_path, team):
+    team("ann")
+    home = tmp_path / "home"
+    with Memory.open(home, tmp_path) as memory_:
+        memory_.team.join(team.url["ann"], hub=False)
+    with Memory.open(home, tmp_path) as memory_:
+        memory_.remember(NewMemory(body="we chose zebra striping"))
+        memory_.refresh_copy()
+    with Memory.open(home, tmp_path, for_hook=True) as seen:
+        assert bodies(seen.store) == {"we chose zebra striping"}
+        assert seen.settings.store == "sqlite:///cache/team.db"
+
+
+def test_a_password_is_not_shown(tmp_path, team):
+    from claude_memory.platform import config_file
+
+    team("ann")
+    with Memory.open(tmp_path / "home", tmp_path) as memory_:
+        memory_.team.join(team.url["ann"], hub=True)
+    shown = config_file.resolved(tmp_path / "home", None)["hub"].value
+    assert shown.startswith("postgresql://cm_ann")
+    assert team.url["ann"].split(":")[2].split("@")[0] not in shown
+
+
+def loaded_by_hook(home: Path, told: dict[str, str]) -> str:
+    code = (
+        "import sys, json; from claude_memory.surfaces.hooks.answers import respond;"
+        "respond('UserPromptSubmit', json.dumps({**json.loads(sys.argv[2]), 'prompt': 'why zebra'}).encode(),"
+        " sys.argv[1]); print(*sys.modules)"
+    )
+    command = [sys.executable, "-c", code, str(home), json.dumps(told)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
