@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import inspect
+import os
+import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 # A memory is a thought, not a file: what is longer would bury every other answer, and takes long to embed.
 TEXT_CHARACTERS = 200_000
+DOCUMENT_BYTES = 16 * 1024 * 1024  # of a task's text
 _GIVEN = ("memory", "place")  # parameters that no option stands for
 
 
@@ -225,6 +228,61 @@ def whole_text(words: list[str]) -> str:
             "keep the file, and remember what matters in it and where it is"
         )
     return text
+
+
+def given_text(content: str | None, file: Path | None, *, stdin: bool = True) -> str | None:
+    """The text as it was handed in: as an argument, in a file, or piped; None when it was not."""
+    one_at_most(("a text", content), ("--file", file))
+    if content == "-" or file == Path("-"):
+        return _from_stdin()
+    if content is not None:
+        return content
+    if file is not None:
+        return _bounded(file.read_bytes())
+    # Only what is surely meant as input: an agent's shell may leave a silent socket open there.
+    return _from_stdin() if stdin and _piped() else None
+
+
+def edited(text: str) -> str:
+    """The text after the person's editor closed; InvalidInput when it failed or nothing was written."""
+    import shlex
+    import subprocess
+    import tempfile
+
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor and not sys.stdin.isatty():
+        raise InvalidInput("there is no terminal to edit on: give the text with --content or --file")
+    editor = editor or ("notepad" if os.name == "nt" else "vi")
+    with tempfile.TemporaryDirectory(prefix="claude-memory-") as folder:
+        path = Path(folder) / "text.md"
+        path.write_text(text, "utf-8")
+        try:
+            code = subprocess.run([*shlex.split(editor), str(path)], check=False).returncode
+        except (OSError, ValueError) as fault:  # the latter for a quote that is never closed
+            reason = getattr(fault, "strerror", None) or fault
+            raise InvalidInput(f"cannot start the editor {editor!r}: {reason}; set EDITOR") from None
+        if code:
+            raise InvalidInput(f"the editor {editor!r} ended with code {code}; nothing was saved")
+        return _bounded(path.read_bytes())
+
+
+def _piped() -> bool:
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (OSError, ValueError, AttributeError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
+
+
+def _from_stdin() -> str | None:
+    text = _bounded(sys.stdin.buffer.read(DOCUMENT_BYTES + 1))
+    return text if text.strip() else None
+
+
+def _bounded(content: bytes) -> str:
+    if len(content) > DOCUMENT_BYTES:
+        raise InvalidInput(f"a task's text may have {DOCUMENT_BYTES // 1024 // 1024} MB at most")
+    return content.decode("utf-8", "replace")
 
 
 # Parameters that several commands share.

@@ -6,9 +6,6 @@ Each is one call of `memory.tasks` and its rendering; a step out of order is ref
 from __future__ import annotations
 
 import json
-import os
-import stat
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +20,9 @@ from claude_memory.surfaces.cli.command import (
     Result,
     Yes,
     argument,
+    edited,
     flag,
+    given_text,
     one_at_most,
     one_of,
     option,
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from claude_memory.memory import Memory
     from claude_memory.tasks.api import MemoryAPI
     from claude_memory.tasks.model import Problem, Session, TaskStatus, TaskSummary
-
-TEXT_BYTES = 16 * 1024 * 1024
 
 Task = Annotated[str, argument("TASK", "The task's name.")]
 File = Annotated[Path | None, path_option("FILE", "Take the text from a file; `-` is stdin.", "--file")]
@@ -69,7 +66,7 @@ def scratchpad(
         return Result(versions, [[(row, "")] for row in rows], [] if versions else ["no earlier texts"])
     if restore is not None:
         return _written(tasks.restore_scratchpad(task, restore, session=session), "restored")
-    text = _edited(_present(tasks, task, session)) if edit else _given_text(content, file)
+    text = edited(_present(tasks, task, session)) if edit else given_text(content, file)
     if text is None:
         return _text(task, tasks.get_scratchpad(task, session=session))
     return _written(tasks.update_scratchpad(task, text, session=session), "saved")
@@ -94,10 +91,10 @@ def plan(
     one_at_most(("--content", content), ("--file", file), ("--from-scratchpad", from_scratchpad))
     tasks = _signed(memory, by)
     if amend is not None:
-        more = _given_text(content, file, stdin=False) or ""
+        more = given_text(content, file, stdin=False) or ""
         return _written(tasks.amend_plan(task, amend, more, session=session), "amended")
     draft = _present(tasks, task, session) if from_scratchpad or edit else ""
-    text = _edited(draft) if edit else (draft if from_scratchpad else _given_text(content, file))
+    text = edited(draft) if edit else (draft if from_scratchpad else given_text(content, file))
     if text is None:
         return _text(task, tasks.get_plan(task, session=session))
     marks = tasks.order.require(task, "plan", force=force)
@@ -115,7 +112,7 @@ def append(
 ) -> Result:
     """Record progress: one dated entry, added to the end."""
     tasks = _signed(memory, by)
-    entry = _given_text(" ".join(text) if text else None, file)
+    entry = given_text(" ".join(text) if text else None, file)
     if entry is None:
         raise typer.BadParameter("an entry needs some text: give it, or --file, or `-` for standard input")
     marks = tasks.order.require(task, "progress", force=force)
@@ -400,65 +397,7 @@ def _time(moment: datetime | None) -> str:
     return times.minute(moment) if moment else "undated"
 
 
-# --- where a task's text comes from
-
-
 def _present(tasks: MemoryAPI, task: str, session: str | None) -> str:
     if not tasks.memory_manager.parts(task, session):
         return ""
     return tasks.get_scratchpad(task, session=session) or ""
-
-
-def _given_text(content: str | None, file: Path | None, *, stdin: bool = True) -> str | None:
-    """The text as it was handed in: as an argument, in a file, or piped; None when it was not."""
-    one_at_most(("a text", content), ("--file", file))
-    if content == "-" or file == Path("-"):
-        return _from_stdin()
-    if content is not None:
-        return content
-    if file is not None:
-        return _bounded(file.read_bytes())
-    # Only what is surely meant as input: an agent's shell may leave a silent socket open there.
-    return _from_stdin() if stdin and _piped() else None
-
-
-def _edited(text: str) -> str:
-    """The text after the person's editor closed; InvalidInput when it failed or nothing was written."""
-    import shlex
-    import subprocess
-    import tempfile
-
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if not editor and not sys.stdin.isatty():
-        raise InvalidInput("there is no terminal to edit on: give the text with --content or --file")
-    editor = editor or ("notepad" if os.name == "nt" else "vi")
-    with tempfile.TemporaryDirectory(prefix="claude-memory-") as folder:
-        path = Path(folder) / "text.md"
-        path.write_text(text, "utf-8")
-        try:
-            code = subprocess.run([*shlex.split(editor), str(path)], check=False).returncode
-        except (OSError, ValueError) as fault:  # the latter for a quote that is never closed
-            reason = getattr(fault, "strerror", None) or fault
-            raise InvalidInput(f"cannot start the editor {editor!r}: {reason}; set EDITOR") from None
-        if code:
-            raise InvalidInput(f"the editor {editor!r} ended with code {code}; nothing was saved")
-        return _bounded(path.read_bytes())
-
-
-def _piped() -> bool:
-    try:
-        mode = os.fstat(sys.stdin.fileno()).st_mode
-    except (OSError, ValueError, AttributeError):
-        return False
-    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
-
-
-def _from_stdin() -> str | None:
-    text = _bounded(sys.stdin.buffer.read(TEXT_BYTES + 1))
-    return text if text.strip() else None
-
-
-def _bounded(content: bytes) -> str:
-    if len(content) > TEXT_BYTES:
-        raise InvalidInput(f"a task's text may have {TEXT_BYTES // 1024 // 1024} MB at most")
-    return content.decode("utf-8", "replace")
