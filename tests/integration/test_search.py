@@ -387,10 +387,10 @@ def test_a_newer_statement_about_something_else_stays_behind(meaning: Memory) ->
 
 
 def test_words_alone_are_never_sure(words: Memory) -> None:
-    words.remember_many([NewMemory(body=f"note {number} about the harbour crane") for number in range(300)])
-    words.remember_many([NewMemory(body="ok, let's do this")])
-    for query in ("ok, let's do this", "note 17 about the harbour crane"):
-        assert max(hit.relevance for hit in words.search(query)) < 0.8
+    noted = [f"note {number} about the harbour crane" + ", ok" * (number % 10 == 0) for number in range(300)]
+    words.remember_many([NewMemory(body=body) for body in noted])
+    assert max(hit.relevance for hit in words.search("note 17 about the harbour crane")) < 0.8
+    assert max(hit.relevance for hit in words.search("ok, let's do this")) < 0.3  # its words tell little
 
 
 def test_one_slice_may_hold_the_words_and_another_the_meaning(meaning: Memory) -> None:

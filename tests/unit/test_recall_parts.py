@@ -181,3 +181,9 @@ class TestSnippet:
         assert len(line) <= WIDTH
         assert "\n" not in line
         line.encode("utf-8")
+
+
+def test_a_snippet_tells_something_rather_than_list_commands() -> None:
+    body = "The gradient is sampled once a cell.\nRan: cd src && go build ./... 2>&1 | tail; go test gradient gradient"
+    assert snippet(body, {"gradient": 1.0, "go": 1.0, "build": 1.0}) == "The gradient is sampled once a cell."
+    assert snippet("Ran: go build", {"go": 1.0}) == "Ran: go build"

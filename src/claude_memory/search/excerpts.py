@@ -210,13 +210,11 @@ def snippet(text: str, weights: Mapping[str, float], *, width: int = WIDTH, titl
 
     What the title says already, questions and lists of names come after sentences that tell something.
     """
-    sentences = [one_line(part) for part in _SENTENCE.split(text[:_LONGEST_READ])]
-    sentences = [part for part in sentences if part]
+    lines = text[:_LONGEST_READ].splitlines()
+    telling = "\n".join(line for line in lines if not _NAMES.match(line))
+    sentences = _sentences(telling) or _sentences(text[:_LONGEST_READ])
     said = one_line(title).rstrip("…").casefold()
-    telling = [
-        part for part in sentences if not (said and said in part.casefold()) and not _NAMES.match(part)
-    ]
-    sentences = telling or sentences
+    sentences = [part for part in sentences if not (said and said in part.casefold())] or sentences
     if not sentences:
         return ""
     best = (
@@ -227,6 +225,10 @@ def snippet(text: str, weights: Mapping[str, float], *, width: int = WIDTH, titl
     if len(best) > width:
         return _window(best, weights, width)
     return _grown(sentences, sentences.index(best), width)
+
+
+def _sentences(text: str) -> list[str]:
+    return [part for part in map(one_line, _SENTENCE.split(text)) if part]
 
 
 def _sentence_worth(sentence: str, weights: Mapping[str, float]) -> float:

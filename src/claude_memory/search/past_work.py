@@ -249,11 +249,12 @@ def _covered(wanted: set[str], text: str) -> float:
 
 def _telling_segments(command: str, wanted: set[str]) -> list[str]:
     """The parts of a command line that hold the words; else the first that does something."""
-    parts = [
-        part for part in segments(command) if not part.startswith(("cd ", "tail", "head", "echo", "sleep"))
-    ]
+    parts = [part for part in segments(command) if part.split()[0] not in _BESIDE]
     named = [part for part in parts if wanted.intersection(index_terms(part))]
-    return [shorten(one_line(part), LINE_WIDTH) for part in named or parts[:1]]
+    telling = [
+        part for part in parts if len(part.split()) > 1
+    ]  # a bare `cat` fed by a document tells nothing
+    return [shorten(one_line(part), LINE_WIDTH) for part in named or telling[:1]]
 
 
 def _counted(

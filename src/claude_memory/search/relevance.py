@@ -7,7 +7,6 @@ words alone make nobody sure. A filter changes nothing: the whole store is the m
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
 
 from claude_memory.search.ranking import Ranking, Scored
 from claude_memory.search.scoring import idf
@@ -27,6 +26,8 @@ WORDS_INTERCEPT, WORDS_COVERAGE, WORDS_BEHIND = -4.2, 5.5, -6.0
 # sets, 332 in real repositories).
 INJECTION_THRESHOLD = 0.48
 LIKELY, POSSIBLE = 0.6, 0.2
+# What one rare word tells in a store of a thousand: a question that tells less cannot be covered in full.
+TELLING = 7.0
 # Rarity is judged as if a hundred other passages stood beside the store's own: in a store of one
 # memory every word is "common", and still a shared word says as much as it does elsewhere.
 _BACKGROUND_PASSAGES = 100
@@ -51,9 +52,10 @@ def verdict(relevant: float) -> str:
 
 
 def coverage(ranking: Ranking, item: Scored) -> float:
-    """The share of what the question's words tell that the passage itself has."""
+    """The share of what the question's words tell that the passage has; "ok, do it" has little to cover."""
     told = information(ranking)
-    return _total(told, frozenset(item.passage.own)) / (sum(told.values()) or 1.0)
+    own = frozenset(item.passage.own)
+    return sum(weight for term, weight in told.items() if term in own) / max(sum(told.values()), TELLING)
 
 
 def information(ranking: Ranking) -> dict[str, float]:
@@ -62,7 +64,3 @@ def information(ranking: Ranking) -> dict[str, float]:
     passages = statistics.passages + _BACKGROUND_PASSAGES
     frequency = statistics.document_frequency
     return {term: idf(passages, frequency.get(term, 0)) for term in ranking.question.terms}
-
-
-def _total(told: Mapping[str, float], terms: Collection[str]) -> float:
-    return sum(weight for term, weight in told.items() if term in terms)

@@ -8,6 +8,7 @@ never raises.
 from __future__ import annotations
 
 import hashlib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -160,6 +161,21 @@ _SPEAKERS = {
 }
 
 
+_TIMESTAMP = re.compile(rb'"timestamp": ?"([^"]{10,40})"')
+_HEAD_BYTES = 1 << 16
+
+
+def _first_moment(source: SourceFile) -> datetime:
+    """What stands before the first time is from then: a title would else be from when the file was copied."""
+    try:
+        with source.path.open("rb") as handle:
+            match = _TIMESTAMP.search(handle.read(_HEAD_BYTES))
+    except OSError:
+        match = None
+    stated = moment_of(match[1].decode("ascii", "replace")) if match else None
+    return stated or datetime.fromtimestamp(source.modified_ns / 1e9, UTC)
+
+
 class Reader(ABC):
     """Turns one agent's documents into turns; a subclass says what a document holds."""
 
@@ -169,7 +185,7 @@ class Reader(ABC):
         self.cwd = text_of(state, "cwd")
         self.branch = text_of(state, "branch")
         self.parent = text_of(state, "parent")
-        self._at = moment_of(state.get("at")) or datetime.fromtimestamp(source.modified_ns / 1e9, UTC)
+        self._at = moment_of(state.get("at")) or _first_moment(source)
         self.chain = Chain(text_of(state, "chain"))
         self.stopped = state.get("stopped") is True  # the person interrupted the agent and said nothing since
         self._held: Turn | None = None  # the agent's text that may be its last word to a prompt
