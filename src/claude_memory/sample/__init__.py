@@ -32,7 +32,7 @@ class SampleQuestion:
 QUESTIONS = (
     SampleQuestion("How do we block staff who quit?", "revoke somebody's session"),
     SampleQuestion("Which timezone bug did we hit?", "naive one, so the comparison raised"),
-    SampleQuestion("Did any client get billed double?", "paid the same invoice twice"),
+    SampleQuestion("Did someone transfer money double?", "paid the same invoice twice"),
 )
 
 
