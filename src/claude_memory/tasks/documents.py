@@ -32,6 +32,7 @@ _SEAL = re.compile(rb"^<!-- entry (\d+) ([0-9a-f]{16}) -->\n", re.MULTILINE)
 _LOOKALIKE = re.compile(r"^(&(?:amp;)*lt;|<)(!-- entry \d)", re.MULTILINE)
 _ESCAPED = re.compile(r"^&((?:amp;)*)lt;(!-- entry \d)", re.MULTILINE)
 _HEADING = re.compile(r"^## (\d{4}-\d\d-\d\dT[\d:.]+Z) · ([^\n]*?)(?: \[([^\]\n]*)\])?$")
+_LONG_BYTES = 128 * 1024
 _TICK = timedelta(microseconds=1)
 
 
@@ -208,6 +209,17 @@ def moment(text: str | None) -> datetime | None:
 def read(path: Path, size: int = -1) -> Document:
     """Read a document, or its beginning; a link in its place is an error, not a detour."""
     return parse(_read_bytes(path, size))
+
+
+def read_tail(path: Path) -> Tail:
+    """The end of a document's chain; the last part of a long one is enough if two entries end there."""
+    if path.stat().st_size > _LONG_BYTES:
+        with os.fdopen(os.open(path, os.O_RDONLY | _NO_FOLLOW), "rb") as handle:
+            handle.seek(-_LONG_BYTES // 2, os.SEEK_END)
+            end = Document({}, b"", handle.read())
+        if len(end.sealed) > 1:
+            return end.tail
+    return read(path).tail
 
 
 def _read_bytes(path: Path, size: int = -1) -> bytes:
