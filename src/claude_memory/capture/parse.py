@@ -7,6 +7,7 @@ none of it.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -14,6 +15,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from claude_memory.capture.withhold import withhold
@@ -87,8 +89,7 @@ def parse(
     """
     heard = read(captured.raw)
     payload = familiar(heard)
-    name = text_of(payload, "hook_event_name")
-    kind = event_kind(name or captured.event)
+    kind = event_kind(text_of(payload, "hook_event_name") or captured.event)
     if kind is EventKind.OTHER and captured.agent != DEFAULT_AGENT:
         kind = event_kind(captured.event)  # another agent's name; the registration says which of ours it is
     if kind is EventKind.SUBAGENT_RESULT and payload.get("agent_type") == "":
@@ -233,13 +234,13 @@ def speaker(payload: Mapping[str, Any], registered: str) -> str:
     return next(speaking, canonical(registered))
 
 
-def _opened(text: str) -> Any:
+def _opened(text: str) -> dict[str, Any]:
     """A tool's input that came as a text of JSON."""
-    try:
+    with contextlib.suppress(ValueError, RecursionError):
         value = json.loads(text)
-    except (ValueError, RecursionError):
-        return {"text": text}
-    return value if isinstance(value, dict) else {"text": text}
+        if isinstance(value, dict):
+            return value
+    return {"text": text}
 
 
 MAX_ITEMS = 2000  # of one list or object; a listing's head and tail tell what it was
@@ -271,18 +272,14 @@ def _bounded(value: Any, limit: int) -> Any:
     if isinstance(value, str):
         return bound_text(value, limit)
     if isinstance(value, list):
-        return [_bounded(item, limit) for item in _ends(value)]
+        if len(value) > MAX_ITEMS:
+            half = MAX_ITEMS // 2
+            value = [*value[:half], f"[… {len(value) - 2 * half:,} items left out …]", *value[-half:]]
+        return [_bounded(item, limit) for item in value]
     if isinstance(value, dict):
-        kept = value.items() if len(value) <= MAX_ITEMS else list(value.items())[:MAX_ITEMS]
-        return {bound_text(key, limit): _bounded(item, limit) for key, item in kept}
+        members = islice(value.items(), MAX_ITEMS)
+        return {bound_text(key, limit): _bounded(item, limit) for key, item in members}
     return value
-
-
-def _ends(items: list[Any]) -> list[Any]:
-    if len(items) <= MAX_ITEMS:
-        return items
-    half = MAX_ITEMS // 2
-    return [*items[:half], f"[… {len(items) - 2 * half:,} items left out …]", *items[-half:]]
 
 
 def _characters(value: Any) -> int:

@@ -78,11 +78,8 @@ class Spool:
 
         Looking through a hundred thousand takes a while: when time is up, what was seen so far.
         """
-        waiting = (
-            found
-            for entry in _until(out_of_time, _entries(self.new))
-            if (found := _spooled(entry)) is not None
-        )
+        entries = _until(out_of_time, _entries(self.new))
+        waiting = (found for entry in entries if (found := _spooled(entry)) is not None)
         if limit is None:
             return sorted(waiting, key=_age)
         return heapq.nsmallest(limit, waiting, key=_age)
@@ -110,7 +107,9 @@ class Spool:
     def reject(self, file: SpooledFile, reason: str, *, kept: bytes = b"") -> None:
         """Take a file out of the way, with its reason beside it. `kept` must be redacted already."""
         files.private_folder(self.rejected)
-        name = file.path.name if file.ours else _safe_name(file)
+        # A foreign name may itself say something private, or be too long for a suffix.
+        foreign = f"foreign-{file.moment:%Y%m%dT%H%M%S%f}-{os.urandom(3).hex()}"
+        name = file.path.name if file.ours else foreign
         files.write_atomically(self.rejected / (name + _REASON), reason.encode("utf-8", "replace") + b"\n")
         files.write_atomically(self.rejected / name, kept)
         file.path.unlink(missing_ok=True)  # Last: a crash before this rejects it again, and loses nothing.
@@ -129,7 +128,9 @@ class Spool:
                 state = entry.stat(follow_symlinks=False)
                 if stat.S_ISDIR(state.st_mode) or now.timestamp() - state.st_mtime <= STALE_SECONDS:
                     continue
-                if not _is_being_written(entry.name):
+                named = _NAME.fullmatch(entry.name)
+                # The hook may still live: a clock that jumped makes every file look old.
+                if named is None or not locks.is_alive(int(named["process"])):
                     Path(entry.path).unlink()
                     swept.append(state.st_size)
         return swept
@@ -152,12 +153,6 @@ def _until(
             return
 
 
-def _is_being_written(name: str) -> bool:
-    """Whether the hook that began the file still lives: a clock that jumped makes every file look old."""
-    named = _NAME.fullmatch(name)
-    return named is not None and locks.is_alive(int(named["process"]))
-
-
 def _spooled(entry: os.DirEntry[str]) -> SpooledFile | None:
     match = _NAME.fullmatch(entry.name)
     if match:
@@ -170,9 +165,8 @@ def _spooled(entry: os.DirEntry[str]) -> SpooledFile | None:
         changed = entry.stat(follow_symlinks=False).st_mtime
     except OSError:
         return None
-    return SpooledFile(
-        Path(entry.path), "unknown", "unknown", datetime.fromtimestamp(changed, UTC), ours=False
-    )
+    moment = datetime.fromtimestamp(changed, UTC)
+    return SpooledFile(Path(entry.path), "unknown", "unknown", moment, ours=False)
 
 
 def _is_newer(name: str) -> bool:
@@ -182,8 +176,3 @@ def _is_newer(name: str) -> bool:
 
 def _age(file: SpooledFile) -> tuple[datetime, str]:
     return file.moment, file.path.name
-
-
-def _safe_name(file: SpooledFile) -> str:
-    # A foreign name may itself say something private, or be too long for a suffix.
-    return f"foreign-{file.moment:%Y%m%dT%H%M%S%f}-{os.urandom(3).hex()}"

@@ -268,20 +268,18 @@ def _trust(conversation: Conversation) -> Trust:
 
 def kin(store: Store, asked: Sequence[StoredMemory]) -> list[StoredMemory]:
     """What was understood from the same messages as these: it may say the same in other words."""
+    known = {memory.id for memory in asked}
     found: dict[str, StoredMemory] = {}
     for memory in asked:
-        wanted = replace(_ALL, session=memory.session)
         places = places_of(memory)
-        others = (
-            store.memories.find(SearchScope((memory.project,)), wanted) if places and memory.session else []
-        )
-        for other in others:
-            if other.kind is not Kind.SUMMARY and any(
-                _meet(one, two) for one in places for two in places_of(other)
-            ):
+        if not places or not memory.session:
+            continue
+        for other in store.memories.find(
+            SearchScope((memory.project,)), replace(_ALL, session=memory.session)
+        ):
+            meet = any(_meet(one, two) for one in places for two in places_of(other))
+            if meet and other.kind is not Kind.SUMMARY and other.id not in known:
                 found[other.id] = other
-    for memory in asked:
-        found.pop(memory.id, None)
     return list(found.values())
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import cache, partial
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from claude_memory.capture.messages import cut_clean
 from claude_memory.errors import InvalidInput, StoreFault
@@ -34,11 +34,11 @@ _KINDS = {
     "discovery": Kind.FACT,
 }
 _SUMMARY_PARTS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+_FILES = ("files_modified", "files_edited", "files_read")
 _OBSERVATION_PARTS = ("subtitle", "narrative", "text", "facts")
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(NamedTuple):
     """What was read of such a database."""
 
     sessions: int = 0
@@ -51,8 +51,7 @@ class Read:
 def import_databases(store: Store, paths: Sequence[Path]) -> Read:
     """Several databases, or the one in its usual place."""
     named = [path.expanduser() for path in paths] or [Path.home() / ".claude-mem" / "claude-mem.db"]
-    done = [import_database(store, path) for path in named]
-    return Read(*(sum(getattr(item, field.name) for item in done) for field in fields(Read)))
+    return Read(*map(sum, zip(*(import_database(store, path) for path in named), strict=True)))
 
 
 def import_database(store: Store, path: Path) -> Read:
@@ -73,16 +72,15 @@ def _read(store: Store, database: ForeignDatabase, path: Path) -> Read:
     sessions: set[str] = set()
     read = Read()
     found = _rows(database, tables, path, store)
-    while batch := [item for _, item in zip(range(BATCH), found, strict=False)]:
+    while batch := list(islice(found, BATCH)):
         good = [item for item in batch if item is not None]
         sessions.update(item.session for item in good if item.session)
         added = store.memories.add(good)
-        read = Read(
-            len(sessions),
-            0,
-            read.duplicates + added.duplicates + added.tombstoned,
-            read.skipped + len(batch) - len(good),
-            read.memories + added.memories,
+        read = read._replace(
+            sessions=len(sessions),
+            duplicates=read.duplicates + added.duplicates + added.tombstoned,
+            skipped=read.skipped + len(batch) - len(good),
+            memories=read.memories + added.memories,
         )
     return read
 
@@ -118,11 +116,9 @@ def _session_facts(database: ForeignDatabase) -> dict[str, dict[str, Any]]:
 def _project(store: Store, name: str) -> ProjectId:
     """claude-mem knows projects by name only; each becomes a project of that name."""
     known = [item for item in store.projects() if item.name == name]
-    # One project of that name is surely meant; with several, none of them is.
-    found = (
-        known[0] if len(known) == 1 else store.project_for(ProjectIdentity((f"claude-mem:{name}",), name, ""))
-    )
-    return found.id
+    if len(known) == 1:  # surely meant; with several, none of them is
+        return known[0].id
+    return store.project_for(ProjectIdentity((f"claude-mem:{name}",), name, "")).id
 
 
 def _memory(table: str, facts: Mapping[str, Any], path: Path, project: ProjectId) -> StoredMemory | None:
@@ -144,14 +140,9 @@ def _memory(table: str, facts: Mapping[str, Any], path: Path, project: ProjectId
         trust=Trust.IMPORTED,
         session=SessionId(session[:200]) if session else None,
         topics=tuple(_listed(facts.get("concepts")))[:20],
-        files=tuple(_files(facts))[:20],
+        files=tuple(dict.fromkeys(name for key in _FILES for name in _listed(facts.get(key))))[:20],
         provenance={"source": "claude-mem", "table": table, "row": number, "database": path.name},
     )
-
-
-def _files(facts: Mapping[str, Any]) -> list[str]:
-    columns = ("files_modified", "files_edited", "files_read")
-    return list(dict.fromkeys(name for column in columns for name in _listed(facts.get(column))))
 
 
 def _observation(facts: Mapping[str, Any]) -> tuple[Kind, str, str]:

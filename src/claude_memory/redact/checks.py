@@ -84,25 +84,22 @@ def is_token(value: str) -> bool:
     return len(set(body)) >= 6 and "xxxx" not in value.lower() and "..." not in value
 
 
+def _is_no_value(value: str) -> bool:
+    """A placeholder, an expression or a path."""
+    return is_placeholder(value) or bool(_CODE.search(value) or _PLACE.match(value))
+
+
 def is_random(value: str) -> bool:
     """Mixed letters and digits without the long words that names and sentences are made of."""
     value = value[:_ENOUGH]
-    if len(value) < 8 or is_placeholder(value) or _CODE.search(value) or _PLACE.match(value):
-        return False
-    return _is_scrambled(value)
+    return len(value) >= 8 and not _is_no_value(value) and _is_scrambled(value)
 
 
 def is_header_value(value: str) -> bool:
     """Behind a header that carries nothing but keys: any long value of letters and digits."""
-    if is_random(value):
-        return True
     value = value[:_ENOUGH]
     mixed = any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
-    return (
-        mixed
-        and len(value) >= 16
-        and not (is_placeholder(value) or _CODE.search(value) or _PLACE.match(value))
-    )
+    return is_random(value) or (mixed and len(value) >= 16 and not _is_no_value(value))
 
 
 def _is_scrambled(value: str) -> bool:
@@ -132,9 +129,7 @@ def is_password(value: str) -> bool:
 def is_env_password(value: str) -> bool:
     """The right side of an environment line: no code, no path, no plain words."""
     value = value[:_ENOUGH]
-    if len(value) < 6 or is_placeholder(value) or _CODE.search(value) or _WORDS.fullmatch(value):
-        return False
-    if _PLACE.match(value):
+    if len(value) < 6 or _is_no_value(value) or _WORDS.fullmatch(value):
         return False
     return not _PATH_OR_OPTION.match(value) or _is_scrambled(value)
 
@@ -142,9 +137,9 @@ def is_env_password(value: str) -> bool:
 def is_given_password(value: str) -> bool:
     """What a command takes as a password: anything but a placeholder, an option, a plain word or number."""
     value = value[:_ENOUGH].rstrip("\\")
-    if len(value) < 5 or is_placeholder(value) or _CODE.search(value) or _WORDS.fullmatch(value):
+    if len(value) < 5 or _is_no_value(value) or _WORDS.fullmatch(value):
         return False
-    return not (_PLACE.match(value) or value[0] in "-/$<{[.%*")
+    return value[0] not in "-/$<{[.%*"
 
 
 def is_spoken_password(value: str) -> bool:

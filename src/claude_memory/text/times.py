@@ -241,51 +241,45 @@ def _zone(text: str) -> tuple[str, tzinfo | None]:
 def _worded(words: str, now: datetime, wall: datetime, zone: tzinfo | None, *, end: bool) -> datetime | None:
     if words == "now":
         return now
-    day, rest = _day(words, wall)
+    day, rest = _day(words, wall.date())
     clock = _clock(rest)
     leftover = _CLOCK.sub("", _FILLER.sub("", rest))
     if re.sub(rf"[\s.]|{'|'.join(_NAMED)}|midnight", "", leftover) or (day is None and clock is None):
         return None
-    if clock is None:
-        clock = time(23, 59, 59) if end else MORNING
-    at_midnight = "midnight" in rest
+    clock = clock or (time(23, 59, 59) if end else MORNING)
     start = day or wall.date()
-    found = _located(datetime.combine(start, clock) + timedelta(days=at_midnight), zone)
-    if day is None and found <= now:
-        return _located(datetime.combine(start + timedelta(days=1), clock), zone)
-    if found <= now and day is not None:
-        return _already_past(words, day, clock, wall, zone, found)
-    return found
-
-
-def _already_past(
-    words: str, day: date, clock: time, wall: datetime, zone: tzinfo | None, found: datetime
-) -> datetime:
-    if any(name in words or name[:3] in words.split() for name in _WEEKDAYS):
-        return _located(datetime.combine(day + timedelta(days=7), clock), zone)
-    if day == wall.date():  # `today`, and nine o'clock has struck: as soon as may be
+    found = _located(datetime.combine(start, clock) + timedelta(days="midnight" in rest), zone)
+    if found > now:
         return found
-    if re.search(r"\d{4}", words):
+    if day is None:
+        start += timedelta(days=1)
+    elif any(name in words or name[:3] in words.split() for name in _WEEKDAYS):
+        start += timedelta(days=7)
+    elif day == wall.date():  # `today`, and nine o'clock has struck: as soon as may be
+        return found
+    elif re.search(r"\d{4}", words):
         raise InvalidInput(f"{words} lies in the past")
-    return _located(datetime.combine(day.replace(year=day.year + 1), clock), zone)
+    else:
+        start = day.replace(year=day.year + 1)
+    return _located(datetime.combine(start, clock), zone)
 
 
-def _day(words: str, wall: datetime) -> tuple[date | None, str]:
+def _day(words: str, today: date) -> tuple[date | None, str]:
     """The day meant and what is left of the words."""
-    today = wall.date()
-    fixed: tuple[tuple[str, date], ...] = (
-        ("day after tomorrow", today + timedelta(days=2)),
-        ("tomorrow", today + timedelta(days=1)),
-        ("end of the week", today + timedelta(days=(4 - today.weekday()) % 7)),
-        ("end of week", today + timedelta(days=(4 - today.weekday()) % 7)),
-        ("next week", today + timedelta(days=7 - today.weekday())),
-        ("next month", (today.replace(day=1) + timedelta(days=32)).replace(day=1)),
-        ("end of day", today),
-        ("today", today),
-    )
-    for name, day in fixed:
+    words = words.replace("end of the week", "end of week")
+    fixed = {
+        "day after tomorrow": 2,
+        "tomorrow": 1,
+        "end of week": (4 - today.weekday()) % 7,
+        "next week": 7 - today.weekday(),
+        "next month": ((today.replace(day=1) + timedelta(days=32)).replace(day=1) - today).days,
+        "end of day": 0,
+        "today": 0,
+    }
+    for name, ahead in fixed.items():
         if name in words:
-            return day, words.replace(name, "eod" if name.startswith("end") else "")
+            left = words.replace(name, "eod" if name.startswith("end") else "")
+            return today + timedelta(days=ahead), left
     if re.search(r"\b(tonight|eod|this (morning|afternoon|evening))\b", words):
         return today, words
     return _weekday(words, today) or _dated(words, today) or (None, words)
