@@ -58,7 +58,7 @@ class Revision:
             pinned=self.pinned if self.pinned is not None else old.pinned,
             trust=speaker if self.body is not None and speaker is Trust.USER else old.trust,
         )
-        if changed == old:
+        if changed == old and not self.reason:
             return old
         why = {"revised": clean(self.reason)} if self.reason else {}
         return replace(changed, provenance={**old.provenance, BY_HAND: True, **why})
