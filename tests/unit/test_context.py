@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from claude_memory.context.builder import Context, Line, Section, Situation, build
+from claude_memory.context.builder import Context, Line, Said, Section, Situation, build
 from claude_memory.context.for_action import MAX_TOKENS as FILE_TOKENS
 from claude_memory.context.for_prompt import MAX_HINTS
 from claude_memory.context.for_prompt import MAX_TOKENS as PROMPT_TOKENS
@@ -384,6 +384,20 @@ def test_a_persons_preferences_travel_with_the_person(store: Store, home: Path) 
     here, there = project(store, "ours"), project(store, "theirs")
     store.memories.add([memory(1, there, "Prefers tabs", kind=Kind.PREFERENCE, scope=Scope.USER)])
     assert "Prefers tabs" in build(START_SECTIONS, situation(store, home, here), max_tokens=2_000).text
+
+
+def test_what_was_said_whole_is_not_said_again_cut_or_under_another_label() -> None:
+    said = Said()
+    said.add("| 2026-02-07 | Keep the queue | Redis holds it. Sorted sets would lose the order of ties. |")
+    assert said.holds(
+        "- decision, 2026-02-07: Keep the queue Why: Redis holds it. Sorted sets would lose… [m1]"
+    )
+    assert not said.holds(
+        "- decision, 2026-02-07: Drop the queue Why: Redis holds it. Sorted sets would… [m1]"
+    )
+    said.add("  Asked: “From now on use pnpm, not npm”")
+    assert said.holds("“- 2026-11-18T11:32Z correction, architecture: From now on use pnpm, not npm”")
+    assert not said.holds("- From now on use pnpm, not yarn")
 
 
 def test_asking_twice_for_the_same_thing_gives_the_same_answer(home: Path) -> None:

@@ -99,6 +99,28 @@ def test_thirty_reflections_of_ordinary_length_are_all_there(situation: Situatio
     assert [f"No {number}:" in text for number in range(40)] == [False] * 10 + [True] * 30
 
 
+def test_a_long_memory_file_leaves_room_for_thirty_reflections(situation: Situation) -> None:
+    files = files_of(situation)
+    files.memory.parent.mkdir(parents=True, exist_ok=True)
+    rows = "".join(
+        f"| 2026-02-{day:02} | Keep queue {day} in PostgreSQL | It scores by age. Sorted sets lose the ties. |\n"
+        for day in range(1, 29)
+    )
+    state = "".join(f"- part {number} of the platform is built and its tests pass\n" for number in range(90))
+    text = (
+        f"# Memory\n## Project State\n{state}## Decisions\n| Date | Decision | Why |\n|---|---|---|\n{rows}"
+    )
+    files.memory.write_text(text, "utf-8")
+    said = "smaller steps of about ten lines were reviewed in half the time, so they were merged first"
+    lines = [json.dumps({"type": "pattern", "content": f"No {number}: {said}"}) for number in range(30)]
+    (situation.home / "reflections.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    given = started(situation).text
+    assert all(f"No {number}:" in given for number in range(30))
+    assert "## Project State" in given
+    assert "2026-02-28" in given
+    assert f"more lines of Project State, Decisions: {files.memory}" in given
+
+
 def test_todo_and_lessons_come_at_the_start_without_what_is_done(situation: Situation) -> None:
     files = files_of(situation)
     files.todo.parent.mkdir(parents=True)

@@ -131,8 +131,9 @@ SHORTEST = 12  # characters; less is a label or a heading, not a statement
 _LABELS = "|".join([*Kind, "architecture", "priority", "value", "said"])
 # What stands before a statement: bullets, boxes, a day and an hour, what kind of statement it is.
 _BEFORE = re.compile(
-    r"^[\s>*+•-]*(?:\[[ xX]\]\s+)?"
-    rf"(?:(?:(?:{_LABELS}), )?\d{{4}}-\d\d-\d\d(?:T[\d:]+Z?)?(?: \d\d:\d\d)?:?\s+)?(?:(?:{_LABELS}): )?"
+    r"^[\s>*+•“-]*(?:\[[ xX]\]\s+)?"
+    rf"(?:(?:(?:{_LABELS}), )?\d{{4}}-\d\d-\d\d(?:T[\d:]+Z?)?(?: \d\d:\d\d)?:?\s+)?"
+    rf"(?:(?:{_LABELS})(?:, (?:{_LABELS}))*: )?"
 )
 # ... and after it: whose words they are, a doubt, an id.
 _AFTER = re.compile(
@@ -154,16 +155,23 @@ class Said:
         self._pieces.update(_pieces(text))
 
     def holds(self, text: str) -> bool:
-        """Whether all that a line says was said; a heading, a row or a label says nothing."""
+        """Whether all that a line says was said; a heading, a row or a label says nothing.
+
+        What was cut in its middle counts as said where the whole of it was.
+        """
         pieces = [] if text.startswith("|") else _pieces(text)
-        return sum(map(len, pieces)) >= SHORTEST and self._pieces.issuperset(pieces)
+        if sum(map(len, pieces)) < SHORTEST:
+            return False
+        new = [piece for piece in pieces if piece not in self._pieces]
+        is_cut = new == pieces[-1:] and "…" in text and len(new[0]) >= SHORTEST
+        return not new or (is_cut and any(piece.startswith(new[0]) for piece in self._pieces))
 
 
 def _pieces(text: str) -> list[str]:
     if text.startswith(("#", "```")):
         return []
-    if text.startswith("|"):  # each cell of a row is a statement
-        return [words for cell in text.split("|") if (words := _words(cell))]
+    if text.startswith("|"):  # each cell of a row holds statements
+        return [words for cell in text.split("|") for part in _BETWEEN.split(cell) if (words := _words(part))]
     core = _AFTER.sub("", _BEFORE.sub("", text, count=1), count=1)
     return [words for part in _BETWEEN.split(core) if (words := _words(part))]
 

@@ -22,7 +22,7 @@ from claude_memory.text.quotation import clipped, named, plain, quoted, tokens
 
 MAX_REFLECTIONS = 30
 REFLECTION_CHARACTERS = 240
-PERSON_TOKENS, PROJECT_TOKENS, CLONED_TOKENS = 350, 700, 300
+PERSON_TOKENS, PROJECT_TOKENS, CLONED_TOKENS = 350, 600, 300
 _LINE_CHARACTERS = 400
 _PROMPT = re.compile(r"- (\S{16})Z said: ")  # it settled nothing
 _WHOSE = re.compile(r" \(session [\w-]+\)$")
@@ -70,7 +70,10 @@ def buffer(situation: Situation) -> list[Line]:
     lines = [one for one in _read(files.buffer) if not one.raw.startswith("# ")]
     if situation.source in ("startup", "clear"):
         ended = _last_record(situation)
-        lines = [one for one in lines if one.block != "exchanges"]
+        told = (
+            (blocks.EXCHANGES, blocks.NEXT) if ended else (blocks.EXCHANGES,)
+        )  # the section on work says it
+        lines = [one for one in lines if one.block not in told]
         lines = [one for one in lines if not (prompt := _PROMPT.match(one.raw)) or prompt[1] > ended]
     own = [one for one in lines if not one.raw.startswith("- 2")]
     said = [one for one in reversed(lines) if one.raw.startswith("- 2")]
