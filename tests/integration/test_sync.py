@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tests.integration.histories import ClaudeSession
 from tests.integration.test_sync_histories import SSH, state
+from tests.places import KINDS, spot
 
 from claude_memory import Memory, NewMemory
 
@@ -126,6 +127,27 @@ def test_three_homes_meet_at_a_place_and_no_word_of_an_encrypted_feed_can_be_rea
     assert not any(part in lying for part in parts)
     monkeypatch.setenv("MEMORY_KEY", "another passphrase")
     assert "another passphrase" in command(world, "a", "sync", "../place", code=1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_homes_meet_at_every_kind_of_place(
+    kind: str, world: Path, s3: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = spot(kind, world, s3)
+    for variable, value in place.environment.items():
+        monkeypatch.setenv(variable, value)
+    for name in "abab":
+        exchanged(world, name, place.name, "--pair")
+    assert trusts(world, "a") == trusts(world, "b") == {"a": ("user", 1), "b": ("user", 1)}
+    assert exchanged(world, "a", place.name)["written"] == 0
+    # The same place keeps backups: the one does not disturb the other.
+    command(world, "a", "backup", "push", place.name)
+    with opened(world, "b") as memory:
+        memory.forget([hit.id for hit in memory.search("okapia")])
+    for name in "ba":
+        exchanged(world, name, place.name)
+    assert {row["status"] for row in state(world / "a")["memories"].values()} == {"active", "forgotten"}
+    assert json.loads(command(world, "a", "backup", "verify", place.name, "--json"))["ok"]
 
 
 def test_an_erased_sentence_leaves_the_feed_at_the_place(world: Path) -> None:
