@@ -83,7 +83,7 @@ class Opened:
         root = Path(home).expanduser() if home is not None else settings_module.home()
         folder = Path(project).expanduser() if project is not None else Path.cwd()
         if not root.exists():
-            from claude_memory.backup.backup import recover
+            from claude_memory.backup.restore import recover
 
             recover(root)  # a restore that was killed between its two renames
         settings = settings_module.load(

@@ -27,6 +27,7 @@ import pytest
 
 from claude_memory import Memory, NewMemory
 from claude_memory.backup import backup
+from claude_memory.backup import restore as restoring
 from claude_memory.errors import MemoryFault
 from claude_memory.settings import Settings
 from claude_memory.store import open_store, packing
@@ -183,7 +184,7 @@ def fuzz(folder: Path, content: bytes, count: int, seed: int) -> tuple[int, int]
         place.mkdir()
         home = place / "home"
         try:
-            backup.restore(path, home)
+            restoring.restore(path, home)
         except MemoryFault as fault:
             told = str(fault)
             refused += 1

@@ -137,7 +137,7 @@ def packed(home: Path, store: Store, tmp_path: Path) -> Path:
 
 
 def test_a_home_goes_into_one_file_and_comes_back(packed: Path, home: Path, tmp_path: Path) -> None:
-    report = backup.restore(packed, tmp_path / "other" / "home", replace=False)
+    report = restoring.restore(packed, tmp_path / "other" / "home", replace=False)
     restored = tmp_path / "other" / "home"
     assert report.ok
     assert (report.home, report.previous) == (restored, None)
@@ -163,7 +163,7 @@ def test_the_manifest_comes_first_and_says_what_is_inside(packed: Path) -> None:
 def test_only_the_owner_can_read_backup_and_restored_home(packed: Path, tmp_path: Path) -> None:
     assert stat.S_IMODE(packed.stat().st_mode) == 0o600
     restored = tmp_path / "again"
-    backup.restore(packed, restored, replace=False)
+    restoring.restore(packed, restored, replace=False)
     for path in [restored, *restored.rglob("*")]:
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
 
@@ -230,7 +230,7 @@ def test_the_name_says_how_it_is_packed_and_the_content_how_it_is_read(
     assert stat.S_IMODE(made.stat().st_mode) == 0o600
     renamed = made.rename(tmp_path / "renamed")
     assert backup.verify(renamed).ok
-    backup.restore(renamed, tmp_path / "restored")
+    restoring.restore(renamed, tmp_path / "restored")
     assert bodies(tmp_path / "restored") == {"we chose WAL"}
     assert (tmp_path / "restored" / long_name).read_bytes() == b"deep"
     assert {
@@ -292,7 +292,7 @@ while not (home / "cache" / "stop").exists():
             made = backup.create(home, store, tmp_path / f"live{number}.zip")
             assert backup.verify(made).ok
             restored = tmp_path / f"restored{number}"
-            backup.restore(made, restored, replace=False)
+            restoring.restore(made, restored, replace=False)
             rebuilt = {record["memory"]["body"] for record in mirror.read(restored) if "memory" in record}
             opened = open_store(restored, Settings())
             waiting = {
@@ -339,7 +339,7 @@ def test_links_pipes_and_hostile_names_are_left_out_and_reported(
     }  # fmt: skip
     assert "link" in skipped["MEMORY.md"]
     assert b"PRIVATE" not in b"".join(zipfile.ZipFile(made).read(n) for n in zipfile.ZipFile(made).namelist())
-    backup.restore(made, tmp_path / "restored", replace=False)
+    restoring.restore(made, tmp_path / "restored", replace=False)
 
 
 def test_restoring_needs_leave_to_replace_and_keeps_the_old_home(
@@ -352,10 +352,10 @@ def test_restoring_needs_leave_to_replace_and_keeps_the_old_home(
     (home / "spool/new/9.json").write_bytes(b"later event")
     before = files_of(home)
     with pytest.raises(Conflict, match="not empty"):
-        backup.restore(packed, home, replace=False)
+        restoring.restore(packed, home, replace=False)
     assert files_of(home) == before
 
-    report = backup.restore(packed, home, replace=True)
+    report = restoring.restore(packed, home, replace=True)
 
     assert bodies(home) == {"we chose WAL"}
     assert report.previous is not None
@@ -374,7 +374,7 @@ def test_restoring_needs_leave_to_replace_and_keeps_the_old_home(
 def test_a_backup_in_the_home_itself_can_be_restored_over_it(home: Path, store: Store) -> None:
     made = backup.create(home, store, None)
     store.close()
-    backup.restore(made, home, replace=True)
+    restoring.restore(made, home, replace=True)
     assert made.exists()
     assert bodies(home) == {"we chose WAL"}
 
@@ -389,14 +389,14 @@ def test_what_was_erased_since_the_backup_stays_erased(home: Path, store: Store,
     mirror.flush(home, store)
     store.close()
 
-    report = backup.restore(made, home, replace=True)
+    report = restoring.restore(made, home, replace=True)
 
     assert any(note.startswith("1 memories") for note in report.notes)
     assert len(bodies(home)) == 701
     assert not any(b"zebra" in path.read_bytes() for path in home.rglob("*") if path.is_file())
-    again = backup.restore(made, home, replace=True)  # the tombstone came along
+    again = restoring.restore(made, home, replace=True)  # the tombstone came along
     assert any(note.startswith("1 memories") for note in again.notes)
-    assert backup.restore(made, tmp_path / "elsewhere", replace=False).notes == ()
+    assert restoring.restore(made, tmp_path / "elsewhere", replace=False).notes == ()
 
 
 def test_a_home_too_broken_to_read_can_still_be_replaced(packed: Path, home: Path, store: Store) -> None:
@@ -405,7 +405,7 @@ def test_a_home_too_broken_to_read_can_still_be_replaced(packed: Path, home: Pat
     (home / mirror.CURRENT).mkdir()
     (home / "memory.db").write_bytes(b"rubbish")
     (home / "config.toml").write_bytes(b"= = =")
-    assert backup.restore(packed, home, replace=True).ok
+    assert restoring.restore(packed, home, replace=True).ok
     assert bodies(home) == {"we chose WAL"}
 
 
@@ -417,7 +417,7 @@ def test_an_empty_home_is_filled_without_asking(packed: Path, tmp_path: Path, pr
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         if not name.endswith("/"):
             (target / name).write_bytes(b"x")
-    report = backup.restore(packed, target, replace=False)
+    report = restoring.restore(packed, target, replace=False)
     assert report.previous is None
     assert bodies(target) == {"we chose WAL"}
     assert [path.name for path in tmp_path.iterdir() if "before-restore" in path.name] == []
@@ -429,7 +429,7 @@ def test_a_linked_home_stays_a_link(packed: Path, tmp_path: Path) -> None:
     real.mkdir(parents=True)
     link = tmp_path / "link"
     link.symlink_to(real)
-    backup.restore(packed, link, replace=False)
+    restoring.restore(packed, link, replace=False)
     assert link.is_symlink()
     assert bodies(real) == {"we chose WAL"}
 
@@ -441,13 +441,13 @@ def test_a_backup_that_is_not_there_or_no_backup_says_so(tmp_path: Path) -> None
     with pytest.raises(NotFound):
         backup.verify(tmp_path / "nothing.zip")
     with pytest.raises(NotFound):
-        backup.restore(tmp_path / "nothing.zip", tmp_path / "home", replace=False)
+        restoring.restore(tmp_path / "nothing.zip", tmp_path / "home", replace=False)
     for content in (b"", b"hello", b"PK\x05\x06" + bytes(18)):
         fake = tmp_path / "fake.zip"
         fake.write_bytes(content)
         assert not backup.verify(fake).ok
         with pytest.raises(StoreCorrupt):
-            backup.restore(fake, tmp_path / "home", replace=False)
+            restoring.restore(fake, tmp_path / "home", replace=False)
     assert not (tmp_path / "home").exists()
 
 
@@ -473,9 +473,9 @@ def test_no_flipped_or_missing_byte_goes_unnoticed_or_crashes(packed: Path, tmp_
             assert {name: (again / name).read_bytes() for name in unpacked} == unpacked
             shutil.rmtree(again)
         else:
-            assert "\n" not in report.verdict
+            assert "\n" not in "".join(report.problems)
             with pytest.raises(MemoryFault):
-                backup.restore(path, tmp_path / "target", replace=False)
+                restoring.restore(path, tmp_path / "target", replace=False)
             assert not (tmp_path / "target").exists()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["damaged.zip", "home", "packed.zip"]
 
@@ -520,7 +520,7 @@ def test_no_name_escapes_the_home_or_plants_what_no_backup_holds(
     before = sorted(path for path in tmp_path.rglob("*"))
     assert not backup.verify(hostile).ok
     with pytest.raises(StoreCorrupt):
-        backup.restore(hostile, tmp_path / "target", replace=False)
+        restoring.restore(hostile, tmp_path / "target", replace=False)
     assert sorted(path for path in tmp_path.rglob("*")) == before
 
 
@@ -540,9 +540,9 @@ def test_names_that_collide_on_some_systems_are_refused(packed: Path, tmp_path: 
 
 def test_entries_beyond_the_manifest_or_missing_or_double_are_refused(packed: Path, tmp_path: Path) -> None:
     def check(hostile: Path, reason: str) -> None:
-        assert reason in backup.verify(hostile).verdict
+        assert reason in backup.verify(hostile).problems[0]
         with pytest.raises(StoreCorrupt, match=reason):
-            backup.restore(hostile, tmp_path / "target", replace=False)
+            restoring.restore(hostile, tmp_path / "target", replace=False)
 
     check(rewritten(packed, tmp_path / "1.zip", lambda c: c.update(extra=b"x"), fix=False), "does not know")
     check(rewritten(packed, tmp_path / "2.zip", lambda c: [c.pop("MEMORY.md")], fix=False), "missing")
@@ -578,7 +578,7 @@ def test_links_folders_and_strange_packing_are_refused(packed: Path, tmp_path: P
             info = zipfile.ZipInfo(name)
             info.external_attr = attributes << 16
             opened.writestr(info, "/etc/passwd")
-        assert "no regular file" in backup.verify(hostile).verdict
+        assert "no regular file" in backup.verify(hostile).problems[0]
     with zipfile.ZipFile(hostile, "w", zipfile.ZIP_LZMA) as opened:
         opened.writestr("manifest.json", "{}")
     assert not backup.verify(hostile).ok
@@ -589,9 +589,9 @@ def test_a_bomb_is_refused_before_it_unpacks(packed: Path, tmp_path: Path) -> No
         packed, tmp_path / "bomb.zip", lambda c: c.update({"sessions/zeros": bytes(200 * 2**20)})
     )
     assert bomb.stat().st_size < 2**20
-    assert "far more" in backup.verify(bomb).verdict
+    assert "far more" in backup.verify(bomb).problems[0]
     with pytest.raises(StoreCorrupt):
-        backup.restore(bomb, tmp_path / "target", replace=False)
+        restoring.restore(bomb, tmp_path / "target", replace=False)
 
     def lie(content: dict[str, bytes]) -> None:
         said = json.loads(content["manifest.json"])
@@ -606,7 +606,7 @@ def test_a_home_of_zeros_can_still_be_backed_up_and_restored(
 ) -> None:
     (home / "sessions" / "zeros").write_bytes(bytes(80 * 2**20))
     made = backup.create(home, store, tmp_path / "zeros.zip")
-    assert backup.restore(made, tmp_path / "restored", replace=False).ok
+    assert restoring.restore(made, tmp_path / "restored", replace=False).ok
 
 
 def test_a_newer_format_or_schema_is_named_as_such(packed: Path, tmp_path: Path) -> None:
@@ -623,8 +623,8 @@ def test_a_newer_format_or_schema_is_named_as_such(packed: Path, tmp_path: Path)
     for number, change in enumerate((newer_format, newer_schema)):
         newer = rewritten(packed, tmp_path / f"{number}.zip", change, fix=change is newer_schema)
         with pytest.raises(SchemaTooNew, match=r"upgrade"):
-            backup.restore(newer, tmp_path / "target", replace=False)
-        assert "upgrade" in backup.verify(newer).verdict
+            restoring.restore(newer, tmp_path / "target", replace=False)
+        assert "upgrade" in backup.verify(newer).problems[0]
     assert not (tmp_path / "target").exists()
 
 
@@ -647,9 +647,9 @@ def kill_points(home: Path, packed: Path, replace: bool) -> Iterator[tuple[int, 
     script = """
 import os, sys
 from pathlib import Path
-from claude_memory.backup import backup, restore
+from claude_memory.backup import restore as restoring
 if sys.argv[5] == "two":
-    restore.exchange = lambda one, other: False
+    restoring.exchange = lambda one, other: False
 left = int(sys.argv[1])
 def watch(event, arguments):
     global left
@@ -661,7 +661,7 @@ def watch(event, arguments):
             os._exit(9)
 import claude_memory.store.sqlite
 sys.addaudithook(watch)
-backup.restore(Path(sys.argv[2]), Path(sys.argv[3]), replace=sys.argv[4] == "True")
+restoring.restore(Path(sys.argv[2]), Path(sys.argv[3]), replace=sys.argv[4] == "True")
 """
     mode = "two" if os.environ.get("TWO_RENAMES") else "one"
     for step in range(200):
@@ -692,7 +692,7 @@ def test_killed_at_any_step_the_home_is_the_old_or_the_new(
     seen = set()
     for step, code in kill_points(home, small, replace=True):
         assert code in (0, 9)
-        backup.recover(home)
+        restoring.recover(home)
         is_old = (home / "MEMORY.md").read_bytes() == b"new identity"
         assert bodies(home) == ({"we chose WAL", "after the backup"} if is_old else {"we chose WAL"}), step
         assert (home / "memories.jsonl").exists()
@@ -732,7 +732,7 @@ def test_a_failing_step_leaves_the_home_and_nothing_beside_it(
         with monkeypatch.context() as patched:
             patched.setattr(place, name, fail)
             with pytest.raises((StoreFault, OSError)):
-                backup.restore(packed, home, replace=True)
+                restoring.restore(packed, home, replace=True)
         assert files_of(home) == before, name
         assert sorted(path.name for path in tmp_path.iterdir()) == beside, name
     assert bodies(home) == {"we chose WAL"}
@@ -752,7 +752,7 @@ def test_when_the_second_rename_fails_the_first_is_undone(
     monkeypatch.setattr(restoring, "exchange", lambda one, other: False)
     monkeypatch.setattr(Path, "rename", rename)
     with pytest.raises(StoreFault, match="Permission denied"):
-        backup.restore(packed, home, replace=True)
+        restoring.restore(packed, home, replace=True)
     assert bodies(home) == {"we chose WAL"}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "packed.zip"]
 
@@ -762,7 +762,7 @@ def test_what_a_killed_restore_left_goes_with_the_next(packed: Path, tmp_path: P
         left = tmp_path / f".target.restore-{name}.tmp"
         left.mkdir()
         os.utime(left, (time.time() - age,) * 2)
-    backup.restore(packed, tmp_path / "target", replace=False)
+    restoring.restore(packed, tmp_path / "target", replace=False)
     assert [path.name for path in tmp_path.glob(".target*")] == [".target.restore-running.tmp"]
 
 
@@ -772,7 +772,7 @@ def test_no_room_is_said_before_anything_is_written(
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=1000))
     with pytest.raises(StoreFault, match="no room"):
-        backup.restore(packed, tmp_path / "target", replace=False)
+        restoring.restore(packed, tmp_path / "target", replace=False)
     assert not (tmp_path / "target").exists()
 
 
@@ -804,14 +804,14 @@ def test_it_works_without_what_only_posix_has(
     made = backup.create(home, store, tmp_path / "made.zip")
     store.close()
     assert backup.verify(made).ok
-    assert backup.restore(made, home, replace=True).previous is not None
+    assert restoring.restore(made, home, replace=True).previous is not None
     assert bodies(home) == {"we chose WAL"}
 
 
 def test_settings_that_name_another_store_are_pointed_out(home: Path, store: Store, tmp_path: Path) -> None:
     (home / "config.toml").write_text('store = "sqlite:///elsewhere/secret.db"\n')
     made = backup.create(home, store, tmp_path / "made.zip")
-    report = backup.restore(made, tmp_path / "restored", replace=False, with_settings=True)
+    report = restoring.restore(made, tmp_path / "restored", replace=False, with_settings=True)
     assert any("another store" in note for note in report.notes)
 
 

@@ -20,6 +20,7 @@ from tests.integration.test_backup import rewritten
 from claude_memory import Memory, NewMemory
 from claude_memory import doctor as health
 from claude_memory.backup import backup, foreign
+from claude_memory.backup import restore as restoring
 from claude_memory.capture.spool import Spool
 from claude_memory.errors import StoreCorrupt
 from claude_memory.platform import leftovers
@@ -72,7 +73,7 @@ PROGRAMS = (
 def test_no_program_is_restored(packed: Path, tmp_path: Path, name: str) -> None:
     evil = rewritten(packed, tmp_path / "evil.zip", lambda inside: inside.update({name: EVIL}))
     target = tmp_path / "restored"
-    report = backup.restore(evil, target)
+    report = restoring.restore(evil, target)
     assert not (target / name).exists()
     assert [change.name for change in report.changes if change.what == "program"] == [name]
     assert [change.name for change in backup.verify(evil, target).changes if change.what == "program"] == [
@@ -97,7 +98,7 @@ def test_what_runs_is_told_by_its_first_bytes_and_gets_no_right_to_run(packed: P
         for name, data in content.items():
             opened.writestr(name, data)
     target = tmp_path / "restored"
-    backup.restore(evil, target)
+    restoring.restore(evil, target)
     assert not (target / "sessions/evil").exists()
     assert not (target / "evil.dat").exists()
     files = [path for path in target.rglob("*") if path.is_file()]
@@ -111,14 +112,14 @@ def test_the_installed_programs_stay(packed: Path, memory: Memory, tmp_path: Pat
     program.parent.mkdir()
     program.write_bytes(b"ours")
     memory.close()
-    assert backup.restore(evil, memory.home, replace=True).previous is not None
+    assert restoring.restore(evil, memory.home, replace=True).previous is not None
     assert program.read_bytes() == b"ours"
 
 
 def test_settings_are_left_out_without_a_yes(packed: Path, tmp_path: Path) -> None:
     evil = stranger(packed, tmp_path / "evil.zip", **{"config.toml": CONFIG.encode()})
     target = tmp_path / "restored"
-    report = backup.restore(evil, target)
+    report = restoring.restore(evil, target)
     assert tomllib.loads((target / "config.toml").read_text()) == {"search_limit": 7}
     assert "# a friend's settings" in (target / "config.toml").read_text()
     settings = {change.name: change for change in report.changes if change.what == "setting"}
@@ -129,7 +130,7 @@ def test_settings_are_left_out_without_a_yes(packed: Path, tmp_path: Path) -> No
 
 def test_settings_come_with_a_yes(packed: Path, tmp_path: Path) -> None:
     evil = stranger(packed, tmp_path / "evil.zip", **{"config.toml": CONFIG.encode()})
-    report = backup.restore(evil, tmp_path / "restored", with_settings=True)
+    report = restoring.restore(evil, tmp_path / "restored", with_settings=True)
     assert (tmp_path / "restored" / "config.toml").read_text() == CONFIG
     assert all(change.taken for change in report.changes if change.what == "setting")
 
@@ -141,7 +142,7 @@ def test_what_the_home_has_set_itself_stays(packed: Path, memory: Memory, tmp_pa
         'exclude = ["private/**"]\nembedder = "none"\nsearch_limit = 3\n'
     )
     memory.close()
-    report = backup.restore(evil, memory.home, replace=True)
+    report = restoring.restore(evil, memory.home, replace=True)
     kept = tomllib.loads((memory.home / "config.toml").read_text())
     assert kept == {"search_limit": 7, "exclude": ["private/**"], "embedder": "none"}
     assert {change.name for change in report.changes if change.what == "setting"} == {"exclude", "embedder"}
@@ -150,7 +151,7 @@ def test_what_the_home_has_set_itself_stays(packed: Path, memory: Memory, tmp_pa
 @pytest.mark.parametrize("content", [b"= = =", b"\xff\xfe", b"a = [" + b"[" * 5000])
 def test_settings_that_cannot_be_read_are_left_out(packed: Path, tmp_path: Path, content: bytes) -> None:
     evil = stranger(packed, tmp_path / "evil.zip", **{"config.toml": content})
-    report = backup.restore(evil, tmp_path / "restored", with_settings=True)
+    report = restoring.restore(evil, tmp_path / "restored", with_settings=True)
     assert not (tmp_path / "restored" / "config.toml").exists()
     assert [change.name for change in report.changes if change.what == "setting"] == ["config.toml"]
 
@@ -179,9 +180,9 @@ def test_a_database_that_acts_by_itself_is_refused(packed: Path, tmp_path: Path,
         inside["memory.db"] = path.read_bytes()
 
     evil = rewritten(packed, tmp_path / "evil.zip", planted)
-    assert "no store of ours" in backup.verify(evil).verdict
+    assert "no store of ours" in backup.verify(evil).problems[0]
     with pytest.raises(StoreCorrupt, match="no store of ours"):
-        backup.restore(evil, tmp_path / "restored")
+        restoring.restore(evil, tmp_path / "restored")
     assert not (tmp_path / "restored").exists()
 
 
@@ -261,7 +262,7 @@ def test_the_command_stores_what_waits_before_it_backs_up(tmp_path: Path) -> Non
     assert json.loads(done.stdout)["skipped"] == []
     assert TOKEN.encode() not in every_byte(tmp_path / "made.zip")
     restored = tmp_path / "restored"
-    backup.restore(tmp_path / "made.zip", restored)
+    restoring.restore(tmp_path / "made.zip", restored)
     with Memory.open(restored, home.parent, flags={"embedder": "none"}) as memory:
         assert memory.stats(all_projects=True).events == 1
 

@@ -13,6 +13,7 @@ import pytest
 from claude_memory import Memory, NewMemory
 from claude_memory import doctor as health
 from claude_memory.backup import backup
+from claude_memory.backup import restore as restoring
 from claude_memory.capture.spool import Spool
 
 
@@ -32,7 +33,7 @@ def test_a_healthy_home_is_healthy_also_after_restore_and_rebuild(memory: Memory
     memory.erase([doomed.id])
     memory.close()
     assert not {"lost changes", "texts"} & levels(memory.home).keys()
-    backup.restore(made, memory.home, replace=True)
+    restoring.restore(made, memory.home, replace=True)
     assert not {"lost changes", "texts"} & levels(memory.home).keys()
     for path in memory.home.glob("memory.db*"):
         path.unlink()

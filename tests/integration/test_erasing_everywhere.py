@@ -22,6 +22,7 @@ from tests.integration.histories import ClaudeSession
 
 from claude_memory import Memory, NewMemory
 from claude_memory.backup import backup
+from claude_memory.backup import restore as restoring
 from claude_memory.capture.spool import Spool
 from claude_memory.errors import Conflict
 from claude_memory.model import BY_HAND, Kind, MemoryFilter, SearchScope, Status, StoredMemory
@@ -393,7 +394,7 @@ def test_nor_a_backup_that_was_made_before(world: World, tmp_path: Path) -> None
     world.memory.close()
     before = len(said(world))
     world.memory.close()
-    backup.restore(made, world.home, replace=True)
+    restoring.restore(made, world.home, replace=True)
     world.memory.drain()
     assert len(said(world)) == before
     world.memory.close()

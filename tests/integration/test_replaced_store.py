@@ -14,6 +14,7 @@ import pytest
 
 from claude_memory import Memory, NewMemory
 from claude_memory.backup import backup
+from claude_memory.backup import restore as restoring
 from claude_memory.capture.spool import Spool
 from claude_memory.errors import StoreBusy
 from claude_memory.model import MemoryId
@@ -47,7 +48,7 @@ def test_events_after_a_restore_are_in_the_restored_store(memory: Memory, tmp_pa
     capture(memory.home, "before")
     memory.drain()
     made = backup.create(memory.home, memory.store, tmp_path / "made.zip")
-    assert backup.restore(made, memory.home, replace=True).previous is not None
+    assert restoring.restore(made, memory.home, replace=True).previous is not None
     capture(memory.home, "after")
     assert memory.drain().events == 1
     assert stored(memory.home) == {"before", "after"}
@@ -73,7 +74,7 @@ def test_a_log_that_another_process_made_meanwhile_is_left_alone(memory: Memory,
     capture(memory.home, "before")
     memory.drain()
     made = backup.create(memory.home, memory.store, tmp_path / "made.zip")
-    backup.restore(made, memory.home, replace=True)
+    restoring.restore(made, memory.home, replace=True)
     with Memory.open(memory.home, memory.project_root, flags={"embedder": "none"}) as other:
         capture(memory.home, "by another")
         assert other.drain().events == 1
@@ -107,7 +108,7 @@ def test_every_thread_notices(memory: Memory, tmp_path: Path) -> None:
     thread.start()
     ready.wait(10)
     memory.remember(NewMemory(body="second, lost by the restore"))
-    backup.restore(made, memory.home, replace=True)
+    restoring.restore(made, memory.home, replace=True)
     go.set()
     thread.join()
     assert seen == [1]
@@ -129,7 +130,7 @@ def test_a_commit_into_a_file_that_was_just_replaced_counts_for_nothing(
         if not times:
             times.append(1)
             waiting = memory.home / "spool" / "new"
-            backup.restore(made, memory.home, replace=True)
+            restoring.restore(made, memory.home, replace=True)
             [aside] = memory.home.parent.glob("home.before-restore-*")
             shutil.copytree(aside / "spool" / "new", waiting, dirs_exist_ok=True)
         return done

@@ -97,14 +97,6 @@ class BackupReport:
         """Whether nothing speaks against restoring it."""
         return not self.problems
 
-    @property
-    def verdict(self) -> str:
-        """One line for a person."""
-        if self.problems:
-            return self.problems[0]
-        made = f"{self.created:%Y-%m-%d %H:%M} UTC" if self.created else "an unknown time"
-        return f"{self.path.name} is whole: {self.files} files, {self.size_bytes / 1e6:.1f} MB, from {made}"
-
 
 class Readable(Protocol):
     """Something that gives its bytes in order."""
@@ -115,22 +107,20 @@ class Readable(Protocol):
 class BackupSource(Protocol):
     """Something that holds a backup: a file, or a place where its pieces lie."""
 
+    path: Path  # or its id at a place
     name: str
     manifest: BackupManifest
-
-    def report(self) -> BackupReport:
-        """What the manifest says."""
-        ...
 
     def unpack(self, folder: Path) -> None:
         """Write every file below a folder of ours; StoreCorrupt unless each is what the manifest says."""
         ...
 
 
-def reported(path: Path, manifest: BackupManifest) -> BackupReport:
-    """What a manifest says of the backup at a path."""
+def reported(source: BackupSource) -> BackupReport:
+    """What a backup's manifest says."""
+    manifest = source.manifest
     return BackupReport(
-        path=path,
+        path=source.path,
         created=manifest.created,
         package_version=manifest.package_version,
         schema=manifest.schema,
@@ -150,10 +140,6 @@ class BackupFile:
         with damage_named(self.name):
             self.manifest = self._read_manifest()
             _check_ratio(self.manifest.size_bytes, path.stat().st_size)
-
-    def report(self) -> BackupReport:
-        """What the manifest says."""
-        return reported(self.path, self.manifest)
 
     def unpack(self, folder: Path) -> None:
         """Write every file below a folder of ours; StoreCorrupt unless each is what the manifest says."""

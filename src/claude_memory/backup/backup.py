@@ -2,7 +2,7 @@
 
 A backup is a zip or a tar with its manifest first. Caches, logs, locks, programs and other backups are left
 out; links are not followed. Captured events that still wait are not redacted yet, so they stay out as well:
-drain first. Putting a backup back is the job of `restore`.
+drain first.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from typing import BinaryIO
 
 from claude_memory import __version__
 from claude_memory.backup import foreign, home_state, mirror
-from claude_memory.backup import restore as restoring
 from claude_memory.backup.archives import (
     CHUNK,
     BackupFile,
     BackupReport,
     BackupSource,
     damage_named,
+    reported,
     write_tar,
 )
 from claude_memory.backup.manifest import (
@@ -46,23 +46,12 @@ from claude_memory.backup.manifest import (
     is_program,
     unfit,
 )
-from claude_memory.backup.restore import recover
 from claude_memory.capture.spool import Spool
 from claude_memory.errors import Conflict, InvalidInput, MemoryFault, NotFound, StoreFault
 from claude_memory.platform import leftovers
 from claude_memory.platform.files import FILE_MODE, FOLDER_MODE, private_folder, sync_file, sync_folder
 from claude_memory.store import check_file
 from claude_memory.store.protocol import Store
-
-__all__ = [
-    "BackupReport",
-    "StoredBackup",
-    "create",
-    "list_backups",
-    "recover",
-    "restore",
-    "verify",
-]
 
 ENDINGS = (".zip", ".tar.gz", ".tar.zst")
 _PREFIX = "claude-memory-"
@@ -148,29 +137,18 @@ def staged(home: Path, store: Store) -> Iterator[tuple[BackupManifest, Path]]:
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def restore(
-    path: Path, home: Path, *, replace: bool = False, with_settings: foreign.Agreement = False
-) -> BackupReport:
-    """Put the backup in a file back; see `restore.restore`."""
-    return restoring.restore(BackupFile(path), home, replace=replace, with_settings=with_settings)
-
-
-def verify(path: Path, home: Path | None = None) -> BackupReport:
-    """Read every byte of a backup file and hold it against the manifest; problems are in the report.
+def verify(source: BackupSource | Path, home: Path | None = None) -> BackupReport:
+    """Read every byte of a backup and hold it against the manifest; problems are in the report.
 
     With a home, the report also names what restoring would change there.
     """
     try:
-        return verified(BackupFile(path), home)
+        source = BackupFile(source) if isinstance(source, Path) else source
+        report = reported(source)
     except NotFound:
         raise
     except MemoryFault as fault:
-        return BackupReport(path, problems=(str(fault),))
-
-
-def verified(source: BackupSource, home: Path | None = None) -> BackupReport:
-    """The same for any source."""
-    report = source.report()
+        return BackupReport(Path(str(source)), problems=(str(fault),))
     try:
         with tempfile.TemporaryDirectory(prefix=leftovers.VERIFYING) as folder:
             source.unpack(Path(folder))

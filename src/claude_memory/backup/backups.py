@@ -56,7 +56,7 @@ class Backups:
     def verify(self, named: str | None, given: BinaryIO, id_: str | None = None) -> BackupReport:
         """Check every byte of a backup in a file, from standard input or at a place."""
         if not _is_file(named):
-            return backup.verified(self._vault(named).source(id_), self.home)
+            return backup.verify(self._vault(named).source(id_), self.home)
         with _file(str(named), given) as path:
             return backup.verify(path, self.home)
 
@@ -65,7 +65,7 @@ class Backups:
     ) -> BackupReport:
         """Put the backup in a file, or from standard input, in the home's place."""
         with _file(named, given) as path:
-            return backup.restore(path, self.home, replace=replace, with_settings=with_settings)
+            return restoring.restore(path, self.home, replace=replace, with_settings=with_settings)
 
     def list(self, named: str | None = None) -> Sequence[backup.StoredBackup | chunks.PlacedBackup]:
         """Those in the home's own folder, or at a place, newest first."""

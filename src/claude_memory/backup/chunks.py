@@ -15,22 +15,20 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
-import json
 import os
-import re
-import secrets
 import struct
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-from claude_memory.backup.archives import LEVEL, BackupReport, damage_named, reported
+from claude_memory.backup.archives import LEVEL, damage_named
 from claude_memory.backup.backup import staged
+from claude_memory.backup.heads import ID, BackupHead, Pack, Run, decoded, next_id, time_of
 from claude_memory.backup.home_state import home_id
 from claude_memory.backup.locations import BackupPlace, place_at
-from claude_memory.backup.manifest import DATABASE, MAX_MANIFEST_BYTES, BackupEntry, BackupManifest, decode
+from claude_memory.backup.manifest import DATABASE, MAX_MANIFEST_BYTES, SHA256, BackupEntry, BackupManifest
 from claude_memory.backup.sealing import Seal, seal_for
 from claude_memory.errors import Conflict, NotFound, StoreCorrupt, StoreFault
 from claude_memory.platform.files import FILE_MODE, private_folder, sync_file
@@ -41,9 +39,6 @@ HEADS, PACKS, INDEX, KEY = "heads", "packs", "index", "key.age"
 PACK_BYTES = 4 << 20
 _DIGEST_BYTES = 16
 _RECORD = struct.Struct(f">{_DIGEST_BYTES}sI")
-_TIME = "%Y%m%dT%H%M%SZ"
-_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 # A page of the database, or a few: a conversation changes single pages all over it. Large databases and other
 # files, which grow at their end, get larger chunks: what a push holds in memory is an id for each.
@@ -51,41 +46,11 @@ _PAGES = ((512 << 20, 4 << 10), (2 << 30, 8 << 10))
 _LARGEST = 32 << 10
 _MOST_CHUNKS = PACK_BYTES  # of one pack: none is empty
 
-Run = tuple[int, int, int]  # number of the pack in its head, first chunk, how many
-
 
 def chunk_bytes(entry: BackupEntry) -> int:
     """How long the chunks of a file are."""
     pages = _PAGES if entry.path == DATABASE else ()
     return next((length for most, length in pages if entry.size <= most), _LARGEST)
-
-
-@dataclass(frozen=True, slots=True)
-class Pack:
-    """One pack as a head names it: its checksum, its size at the place, and its index."""
-
-    name: str
-    size: int
-    index: str
-
-
-@dataclass(slots=True)
-class Head:
-    """One backup at a place."""
-
-    id: str
-    manifest: BackupManifest
-    packs: list[Pack] = field(default_factory=list)
-    files: dict[str, list[Run]] = field(default_factory=dict)
-
-    def encode(self) -> bytes:
-        """The head as it lies at the place, before packing and sealing."""
-        document = {
-            "manifest": json.loads(self.manifest.encode()),
-            "packs": [[pack.name, pack.size, pack.index] for pack in self.packs],
-            "files": self.files,
-        }
-        return json.dumps(document, separators=(",", ":")).encode("ascii")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,17 +92,17 @@ class Vault:
     def ids(self) -> list[str]:
         """The backups there, newest first."""
         names = (item.key.rpartition("/")[2] for item in self.place.objects(HEADS))
-        return sorted((name for name in names if _ID.fullmatch(name)), reverse=True)
+        return sorted((name for name in names if ID.fullmatch(name)), reverse=True)
 
     def listed(self) -> list[PlacedBackup]:
         """The backups there with what they hold, newest first; one that cannot be read says why."""
         return [self._described(id_) for id_ in self.ids()]
 
-    def head(self, id_: str) -> Head:
+    def head(self, id_: str) -> BackupHead:
         """One backup; StoreCorrupt if it is not what we wrote."""
         with damage_named(f"the backup {id_}"):
             content = self.seal.open(self.place.read(f"{HEADS}/{id_}"))
-            return _decoded(id_, _unpacked(content, MAX_MANIFEST_BYTES * 2))
+            return decoded(id_, _unpacked(content, MAX_MANIFEST_BYTES * 2))
 
     def source(self, id_: str | None = None) -> PlaceSource:
         """One backup, the newest by default, to be restored or verified."""
@@ -199,10 +164,10 @@ class Vault:
             self.place.commit(f"{pushed.id}: {pushed.size_bytes} bytes")
         return pushed
 
-    def _push(self, manifest: BackupManifest, staging: Path, base: Head | None) -> Pushed:
+    def _push(self, manifest: BackupManifest, staging: Path, base: BackupHead | None) -> Pushed:
         if base and _content(base.manifest) == _content(manifest):
             return Pushed(base.id, False, manifest.size_bytes, 0)
-        head = Head(_next_id(self.ids()), manifest)
+        head = BackupHead(next_id(self.ids()), manifest)
         packer = _Packer(self, head, self._taken_over(base, staging, manifest) if base else {})
         for entry in manifest.files:
             with (staging / entry.path).open("rb") as source:
@@ -214,7 +179,7 @@ class Vault:
         return Pushed(head.id, True, manifest.size_bytes, packer.sent + len(content))
 
     def _taken_over(
-        self, base: Head, staging: Path, manifest: BackupManifest
+        self, base: BackupHead, staging: Path, manifest: BackupManifest
     ) -> dict[bytes, tuple[Pack, int]]:
         """Chunks that lie there whole, in packs of which at least half is still wanted."""
         there = {item.key: item.size for folder in (PACKS, INDEX) for item in self.place.objects(folder)}
@@ -245,11 +210,11 @@ class Vault:
             item.key
             for item in [*self.place.objects(PACKS), *self.place.objects(INDEX)]
             if item.key not in used
-            and _SHA256.fullmatch(item.key.rpartition("/")[2])
+            and SHA256.fullmatch(item.key.rpartition("/")[2])
             and newest - item.modified > self.place.orphan_seconds
         )
 
-    def _newest_sound(self) -> Head | None:
+    def _newest_sound(self) -> BackupHead | None:
         for id_ in self.ids():
             with contextlib.suppress(StoreCorrupt, NotFound):
                 return self.head(id_)
@@ -259,7 +224,7 @@ class Vault:
         try:
             manifest = self.head(id_).manifest
         except StoreFault as fault:
-            return PlacedBackup(id_, _time_of(id_), 0, 0, str(fault))
+            return PlacedBackup(id_, time_of(id_), 0, 0, str(fault))
         return PlacedBackup(id_, manifest.created, len(manifest.files), manifest.size_bytes)
 
     @property
@@ -286,14 +251,10 @@ def vault_at(named: str, home: Path, key_setting: str) -> Vault:
 class PlaceSource:
     """A backup at a place, to be unpacked like a file."""
 
-    def __init__(self, vault: Vault, head: Head) -> None:
-        self.manifest = head.manifest
+    def __init__(self, vault: Vault, head: BackupHead) -> None:
+        self.path, self.manifest = Path(head.id), head.manifest
         self.name = f"the backup {head.id}"
         self._vault, self._head = vault, head
-
-    def report(self) -> BackupReport:
-        """What the manifest says."""
-        return reported(Path(self._head.id), self.manifest)
 
     def unpack(self, folder: Path) -> None:
         """Write every file below a folder of ours; StoreCorrupt unless each is what the manifest says."""
@@ -333,7 +294,7 @@ class PlaceSource:
 class _Packer:
     """Says where each chunk of a backup lies, and writes those that a place lacks in packs."""
 
-    def __init__(self, vault: Vault, head: Head, known: dict[bytes, tuple[Pack, int]]) -> None:
+    def __init__(self, vault: Vault, head: BackupHead, known: dict[bytes, tuple[Pack, int]]) -> None:
         self.sent = 0
         self._vault, self._head, self._known = vault, head, known
         self._numbers: dict[Pack, int] = {}
@@ -427,44 +388,6 @@ def _unpacked(content: bytes, most: int) -> bytes:
     if not unpacker.eof or unpacker.unused_data:
         raise StoreCorrupt("it is cut short, or unpacks to more than it may")
     return made
-
-
-def _decoded(id_: str, content: bytes) -> Head:
-    try:
-        document = json.loads(content)
-        manifest = decode(json.dumps(document["manifest"]).encode())
-        packs = [Pack(str(name), int(size), str(index)) for name, size, index in document["packs"]]
-        files = {
-            str(name): [_run(run, len(packs)) for run in runs] for name, runs in document["files"].items()
-        }
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise StoreCorrupt("it cannot be read") from None
-    if not all(_SHA256.fullmatch(name) for pack in packs for name in (pack.name, pack.index)):
-        raise StoreCorrupt("it names packs that we never wrote")
-    if files.keys() != {entry.path for entry in manifest.files}:
-        raise StoreCorrupt("its files are not those of its manifest")
-    return Head(id_, manifest, packs, files)
-
-
-def _run(given: Any, packs: int) -> Run:
-    pack, first, count = (int(number) for number in given)
-    if not (0 <= pack < packs and first >= 0 and count > 0):
-        raise ValueError
-    return pack, first, count
-
-
-def _next_id(ids: list[str]) -> str:
-    """A name that sorts behind all others, even if the clock was set back."""
-    now = datetime.now(UTC)
-    if ids:
-        now = max(now, _time_of(ids[0]) + timedelta(seconds=1))
-    return f"{now:{_TIME}}-{secrets.token_hex(4)}"
-
-
-def _time_of(id_: str) -> datetime:
-    with contextlib.suppress(ValueError):
-        return datetime.strptime(id_[:16], _TIME).replace(tzinfo=UTC)
-    return datetime.fromtimestamp(0, UTC)
 
 
 def _make_empty(folder: Path, entry: BackupEntry) -> None:

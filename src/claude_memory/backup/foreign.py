@@ -11,16 +11,13 @@ import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from claude_memory import settings
 from claude_memory.backup.archives import RestoreChange
-from claude_memory.backup.manifest import DATABASE, BackupEntry, BackupManifest, is_program
+from claude_memory.backup.manifest import DATABASE, BackupManifest, is_program
 from claude_memory.errors import StoreCorrupt
 from claude_memory.store import own_words
-
-if TYPE_CHECKING:
-    from tomlkit import TOMLDocument
 
 CONFIG = "config.toml"
 # Whether the person wants the settings of a backup: said before, or asked once they are known.
@@ -50,7 +47,9 @@ def examine(folder: Path, manifest: BackupManifest, home: Path, *, with_settings
     """What an unpacked backup would change in a home; see `Agreement` for its settings."""
     names = {entry.path: entry for entry in manifest.files}
     programs = [name for name in names if _is_program(folder, name)]
-    content = _content(folder, names[CONFIG]) if CONFIG in names else b""
+    if CONFIG in names and names[CONFIG].size > _MOST_CONFIG_BYTES:
+        raise StoreCorrupt(f"it is no backup of ours: its settings take {names[CONFIG].size} bytes")
+    content = (folder / CONFIG).read_bytes() if CONFIG in names else b""
     changed, config = _settings(content, home, with_settings)
     changes = [
         *(
@@ -59,16 +58,12 @@ def examine(folder: Path, manifest: BackupManifest, home: Path, *, with_settings
         ),
         *changed,
         *_texts(names, home),
-        *of_database(folder / DATABASE),
     ]
+    own, everywhere = own_words(folder / DATABASE)
+    if own:
+        told = f"{own} count as the person's own words, {everywhere} of them in every project"
+        changes.append(RestoreChange("memories", DATABASE, after=told, taken=True))
     return Plan(tuple(changes), frozenset([*programs, CONFIG]), config)
-
-
-def of_database(path: Path) -> list[RestoreChange]:
-    """What the database of a backup holds that agents are told as the person's own words."""
-    own, everywhere = own_words(path)
-    told = f"{own} count as the person's own words, {everywhere} of them in every project"
-    return [RestoreChange("memories", "memory.db", after=told, taken=True)] if own else []
 
 
 def _is_program(folder: Path, name: str) -> bool:
@@ -78,12 +73,6 @@ def _is_program(folder: Path, name: str) -> bool:
         return False
     with (folder / name).open("rb") as content:
         return content.read(4).startswith(_HEADS)
-
-
-def _content(folder: Path, entry: BackupEntry) -> bytes:
-    if entry.size > _MOST_CONFIG_BYTES:
-        raise StoreCorrupt(f"it is no backup of ours: its settings take {entry.size} bytes")
-    return (folder / entry.path).read_bytes()
 
 
 def _texts(names: Collection[str], home: Path) -> list[RestoreChange]:
@@ -117,7 +106,11 @@ def _settings(
     changes = [replace(change, taken=agreed) for change in changes]
     if agreed or not differing:
         return changes, content or None
-    return changes, _merged(content, {key: present.get(key) for key in differing})
+    import tomlkit
+
+    own = {key: present[key] for key in differing if key in present}
+    merged = {key: value for key, value in wanted.items() if key not in differing} | own
+    return changes, tomlkit.dumps(merged).encode("utf-8")
 
 
 def _present(home: Path) -> bytes:
@@ -144,21 +137,3 @@ def _value(document: Mapping[str, Any], key: str) -> Any:
 
 def _shown(document: Mapping[str, Any], key: str) -> str:
     return repr(_value(document, key))[:_MOST_SHOWN]
-
-
-def _merged(content: bytes, kept: Mapping[str, Any]) -> bytes:
-    """The backup's settings, with what this home has in place of what nobody agreed to."""
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
-    try:
-        document: TOMLDocument = tomlkit.parse(content.decode("utf-8-sig"))
-        for key, value in kept.items():
-            document.pop(key, None)
-            if value is not None:
-                document[key] = value
-        return tomlkit.dumps(document).encode("utf-8")
-    except (TOMLKitError, ValueError, RecursionError):
-        harmless = {key: value for key, value in (_document(content) or {}).items() if key in HARMLESS}
-        wanted = harmless | {key: value for key, value in kept.items() if value is not None}
-        return tomlkit.dumps(wanted).encode("utf-8")

@@ -45,7 +45,7 @@ _DEVICES = frozenset(
     + [f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789¹²³"]
 )
 _HOME = re.compile(r"[0-9a-f]{16}")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def _home(value: object) -> str:
 
 def _entry(item: dict[str, Any]) -> BackupEntry:
     path, digest = item["path"], item["sha256"]
-    if not isinstance(path, str) or not isinstance(digest, str) or not _SHA256.fullmatch(digest):
+    if not isinstance(path, str) or not isinstance(digest, str) or not SHA256.fullmatch(digest):
         raise ValueError
     return BackupEntry(path, _number(item["size"], MAX_TOTAL_BYTES), digest, _number(item["mode"], 0o7777))
 

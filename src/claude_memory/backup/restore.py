@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.backup import foreign, home_state, mirror
-from claude_memory.backup.archives import BackupReport, BackupSource, damage_named
+from claude_memory.backup.archives import BackupFile, BackupReport, BackupSource, damage_named, reported
 from claude_memory.backup.manifest import DATABASE
 from claude_memory.errors import ConfigFault, Conflict, StoreFault
 from claude_memory.notes import erasing
@@ -42,13 +42,19 @@ _NOT_HERE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.
 
 
 def restore(
-    source: BackupSource, home: Path, *, replace: bool = False, with_settings: foreign.Agreement = False
+    source: BackupSource | Path,
+    home: Path,
+    *,
+    replace: bool = False,
+    with_settings: foreign.Agreement = False,
 ) -> BackupReport:
-    """Make a home of a backup. A home that holds something is replaced only on request, and kept aside.
+    """Make a home of a backup, in a file or at a place.
 
-    Programs in it are left out. So are settings that send text away, change trust or name commands, unless
-    `with_settings` says that a person saw them and agreed.
+    A home that holds something is replaced only on request, and kept aside. Programs in it are left out. So
+    are settings that send text away, change trust or name commands, unless `with_settings` says that a person
+    saw them and agreed.
     """
+    source = BackupFile(source) if isinstance(source, Path) else source
     home = Path(os.path.realpath(home))  # a linked home stays a link; what it points to changes
     try:
         recover(home)
@@ -61,7 +67,7 @@ def restore(
     except OSError as fault:
         raise StoreFault(f"cannot restore to {home}: {fault.strerror or fault}") from fault
     notes = _notes(home, aside, erased)
-    return dataclasses.replace(source.report(), home=home, previous=aside, notes=notes, changes=plan.changes)
+    return dataclasses.replace(reported(source), home=home, previous=aside, notes=notes, changes=plan.changes)
 
 
 def recover(home: Path) -> Path | None:

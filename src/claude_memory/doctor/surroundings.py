@@ -192,7 +192,7 @@ def backups(root: Path, *, deep: bool) -> Iterator[Check]:
     if deep:
         report = backup.verify(newest.path)
         if not report.ok:
-            yield fail("backups", report.verdict, "make a new one with `claude-memory backup create`")
+            yield fail("backups", report.problems[0], "make a new one with `claude-memory backup create`")
             return
         text += ", verified now"
     yield ok("backups", text)
