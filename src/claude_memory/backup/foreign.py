@@ -107,9 +107,16 @@ def _settings(
     if agreed or not differing:
         return changes, content or None
     import tomlkit
+    from tomlkit.exceptions import TOMLKitError
 
     own = {key: present[key] for key in differing if key in present}
-    merged = {key: value for key, value in wanted.items() if key not in differing} | own
+    try:
+        merged: dict[str, Any] = tomlkit.parse(content.decode("utf-8-sig"))  # with its comments
+        for key in differing:
+            merged.pop(key, None)
+    except (TOMLKitError, ValueError, RecursionError):
+        merged = {key: value for key, value in wanted.items() if key not in differing}
+    merged.update(own)
     return changes, tomlkit.dumps(merged).encode("utf-8")
 
 
