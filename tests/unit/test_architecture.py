@@ -145,11 +145,10 @@ def test_hooks_capture_with_the_standard_library_alone() -> None:
         assert f"\nfrom {ANSWER.rpartition('.')[0]}" not in program, "only inside the function that answers"
 
 
-def test_only_the_sqlite_store_knows_its_database_library() -> None:
-    users = {path for path in modules() if any(name.split(".")[0] == "apsw" for name in imported(path))}
-    outside = {
-        str(path.relative_to(PACKAGE)) for path in users if PACKAGE / "store/sqlite" not in path.parents
-    }
+@pytest.mark.parametrize(("library", "room"), [("apsw", "store/sqlite"), ("psycopg", "store/postgres")])
+def test_only_its_backend_knows_a_database_library(library: str, room: str) -> None:
+    users = {path for path in modules() if any(name.split(".")[0] == library for name in imported(path))}
+    outside = {str(path.relative_to(PACKAGE)) for path in users if PACKAGE / room not in path.parents}
     assert not outside, f"go through the store: {sorted(outside)}"
 
 
