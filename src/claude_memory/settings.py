@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from claude_memory.errors import ConfigFault, Conflict
+from claude_memory.errors import ConfigFault
 
 ENVIRONMENT = {
     "CLAUDE_MEMORY_HOME": "the folder everything is kept in (default ~/.claude/memory)",
@@ -168,17 +168,6 @@ def pin(root: str) -> None:
 def debugging() -> bool:
     """Whether tracebacks are wanted."""
     return os.environ.get("CLAUDE_MEMORY_DEBUG", "") not in ("", "0")
-
-
-def reads_only() -> bool:
-    """Whether nothing may be written from here: a worker that only looks things up."""
-    return os.environ.get("CLAUDE_MEMORY_READONLY", "") not in ("", "0")
-
-
-def require_writing(what: str) -> None:
-    """Refuse what changes the memory from where it may only be read."""
-    if reads_only():
-        raise Conflict(f"{what} is refused: CLAUDE_MEMORY_READONLY is set")
 
 
 def config_path(root: Path) -> Path:

@@ -25,9 +25,9 @@ from claude_memory.backup.foreign import Agreement
 from claude_memory.backup.manifest import DATABASE, Skipped, belongs
 from claude_memory.errors import MemoryFault
 from claude_memory.platform import leftovers, logs
-from claude_memory.platform.files import FILE_MODE, private_folder
+from claude_memory.platform.files import FILE_MODE, private_folder, reads_only, require_writing
 from claude_memory.platform.locks import try_lock
-from claude_memory.settings import Settings, reads_only, require_writing
+from claude_memory.settings import Settings
 from claude_memory.store.protocol import Store
 
 STANDARD_INPUT = "-"

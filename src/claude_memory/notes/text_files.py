@@ -22,10 +22,10 @@ from claude_memory.platform.files import (
     FILE_MODE,
     REPLACES_OPEN_FILES,
     private_folder,
+    require_writing,
     sync_file,
     write_atomically,
 )
-from claude_memory.settings import require_writing
 
 MAX_BYTES = 4 << 20
 WAIT_SECONDS = 10.0

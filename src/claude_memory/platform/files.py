@@ -11,6 +11,8 @@ import os
 from pathlib import Path
 from typing import IO
 
+from claude_memory.errors import Conflict
+
 FOLDER = ".claude-memories"  # of a project, in its repository
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
@@ -66,3 +68,14 @@ def write_atomically(path: Path, content: bytes, *, mode: int = FILE_MODE) -> No
 def stays_inside(path: Path, base: Path) -> bool:
     """Whether a path really lies in a folder: a link on the way may lead anywhere."""
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(base))
+
+
+def reads_only() -> bool:
+    """Whether nothing may be written from here: a worker that only looks things up."""
+    return os.environ.get("CLAUDE_MEMORY_READONLY", "") not in ("", "0")
+
+
+def require_writing(what: str) -> None:
+    """Refuse what changes the memory from where it may only be read."""
+    if reads_only():
+        raise Conflict(f"{what} is refused: CLAUDE_MEMORY_READONLY is set")

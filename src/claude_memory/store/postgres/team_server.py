@@ -22,7 +22,7 @@ from psycopg.types.numeric import FloatLoader
 from psycopg.types.string import TextLoader
 
 from claude_memory.errors import ConfigFault, StoreBusy, StoreFault
-from claude_memory.settings import reads_only
+from claude_memory.platform.files import reads_only
 from claude_memory.store.packing import packed
 from claude_memory.store.passages import Terms
 from claude_memory.store.postgres import migrations

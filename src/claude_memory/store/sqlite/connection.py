@@ -20,7 +20,7 @@ import apsw
 
 from claude_memory.errors import StoreBusy, StoreCorrupt, StoreFault
 from claude_memory.platform import files, locks
-from claude_memory.settings import reads_only
+from claude_memory.platform.files import reads_only
 from claude_memory.store.sqlite import schema
 
 T = TypeVar("T")

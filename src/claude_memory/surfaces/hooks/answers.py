@@ -164,7 +164,7 @@ def answer(moment: Moment, *, in_time: Callable[[], bool] = lambda: True) -> byt
 def _account(moment: Moment, offer: Offer) -> None:
     """Note what was given, for the ledger and so that it is not given again."""
     from claude_memory.hook.claude_memory_hook import DEFAULT_AGENT, spool
-    from claude_memory.settings import reads_only
+    from claude_memory.platform.files import reads_only
 
     memories = list(dict.fromkeys(hint.memory for hint in offer.hints if hint.memory))
     record = {
