@@ -17,6 +17,7 @@ from tests.integration.test_sync_histories import SSH, state
 from tests.places import KINDS, spot
 
 from claude_memory import Memory, NewMemory
+from claude_memory.store.packing import zstd
 
 SECRET = "the harbour master lives in the yellow house by the mole"
 
@@ -159,8 +160,6 @@ def test_an_erased_sentence_leaves_the_feed_at_the_place(world: Path) -> None:
         memory.erase([erased])
     for name in "bab":
         exchanged(world, name, "../place")
-    from claude_memory.store.packing import zstd
-
     pieces = [zstd().decompress(path.read_bytes()) for path in (world / "place" / "feeds").iterdir()]
     assert pieces
     assert not any(SECRET.encode() in piece for piece in pieces)
@@ -172,7 +171,17 @@ def test_damage_at_the_place_is_one_line_and_changes_nothing(world: Path) -> Non
     exchanged(world, "a", "../place")
     [piece] = (world / "place" / "feeds").iterdir()
     before = state(world / "b")
-    for content in (b"", b"nonsense", piece.read_bytes()[:-3]):
+    sound = piece.read_bytes()
+    document = json.loads(zstd().decompress(sound))
+    wrong = (
+        {},
+        [],
+        {"sender": [], "batch": 1},
+        {**document, "batch": None},
+        {**document, "sender": {"home": 1}},
+    )
+    forged = [zstd().compress(json.dumps(value).encode()) for value in wrong]
+    for content in (b"", b"nonsense", sound[:-3], *forged):
         piece.write_bytes(content)
         told = command(world, "b", "sync", "../place", code=1)
         assert len(told.splitlines()) == 1
@@ -183,6 +192,17 @@ def test_damage_at_the_place_is_one_line_and_changes_nothing(world: Path) -> Non
 def test_an_end_that_is_not_there_is_one_line(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUT", "20")
     assert "b: `claude-memory sync --stdio` there" in command(world, "a", "sync", "ssh", "b", code=1)
+    known = {"home": "h", "replica": "r", "person": "p", "format": 1}
+    for answers in (
+        ["Welcome!"],
+        ["[]"],
+        ['{"answer": null}'],
+        [json.dumps({"answer": known}), '{"answer": [1]}'],
+    ):
+        lines = "; ".join(f"read asked; echo '{answer}'" for answer in answers)
+        (world / "bin" / "ssh").write_text(f"#!/bin/sh\n{lines}\n")
+        told = command(world, "a", "sync", "ssh", "b", code=1).splitlines()[-1]
+        assert told.endswith("b: `claude-memory sync --stdio` there said something else"), told
     assert "name one host" in command(world, "a", "sync", "ssh", "--", "-oProxyCommand=x", code=1)
     assert "is this home itself" in command(world, "a", "sync", str(world / "a"), code=1)
 

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 from claude_memory.backup import home_state, mirror
 from claude_memory.capture.drain import drain
@@ -33,6 +33,7 @@ FORMAT = 1
 MOST_LINE_BYTES = 256 << 20
 
 Progress = Callable[[str], None]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,48 +191,53 @@ class PipedHome:
         self._process.wait()
 
     def introduction(self) -> Introduction:
-        told = self._ask("introduction")
-        try:
-            return Introduction(
-                str(told["home"]), str(told["replica"]), str(told["person"]), int(told["format"])
-            )
-        except (KeyError, TypeError, ValueError):
-            raise StoreCorrupt(f"{self.name} gave no answer that can be read") from None
+        return self._ask(introduced, "introduction")
 
     def through(self, replica: str, stream: str) -> int:
-        return int(self._ask("through", replica=replica, stream=stream))
+        return self._ask(int, "through", replica=replica, stream=stream)
 
     def changes(self, stream: str, since: int) -> FeedBatch:
-        return batch_from(self._ask("changes", stream=stream, since=since))
+        return self._ask(batch_from, "changes", stream=stream, since=since)
 
     def apply(self, batch: FeedBatch, sender: Introduction) -> Taken:
-        return Taken(**self._ask("apply", batch=batch.document(), sender=asdict(sender)))
+        return self._ask(
+            lambda told: Taken(**{name: int(count) for name, count in told.items()}),
+            "apply",
+            batch=batch.document(),
+            sender=asdict(sender),
+        )
 
     def pair(self, other: Introduction, name: str) -> None:
-        self._ask("pair", other=asdict(other), name=name)
+        self._ask(bool, "pair", other=asdict(other), name=name)
 
     def finish(self) -> None:
-        self._ask("finish")
+        self._ask(bool, "finish")
 
-    def _ask(self, verb: str, **given: Any) -> Any:
+    def _ask(self, read: Callable[[Any], T], verb: str, **given: Any) -> T:
+        """What `read` makes of the answer, which may be anything."""
         sink, source = self._process.stdin, self._process.stdout
-        try:
-            if sink is None or source is None:
-                raise OSError("no pipe")
-            sink.write(json.dumps({"do": verb, **given}).encode() + b"\n")
-            sink.flush()
-            line = source.readline(MOST_LINE_BYTES)
-        except OSError:
-            line = b""
+        line = b""
+        with contextlib.suppress(OSError):
+            if sink is not None and source is not None:
+                sink.write(json.dumps({"do": verb, **given}).encode() + b"\n")
+                sink.flush()
+                line = source.readline(MOST_LINE_BYTES)
+        why = "said something else" if line.strip() else "ended"
         try:
             answer = json.loads(line)
-            fault = answer.get("fault")
-        except (ValueError, RecursionError, AttributeError):
-            why = "ended" if not line.strip() else "said something else"
-            raise StoreFault(f"{self.name}: `claude-memory sync --stdio` there {why}") from None
-        if fault:
-            raise StoreFault(f"{self.name}: {str(fault)[:500]}")
-        return answer.get("answer")
+            if fault := answer.get("fault"):
+                raise StoreFault(f"{self.name}: {str(fault)[:500]}")
+            return read(answer.get("answer"))
+        except (ValueError, RecursionError, AttributeError, KeyError, TypeError, StoreCorrupt):
+            raise StoreCorrupt(f"{self.name}: `claude-memory sync --stdio` there {why}") from None
+
+
+def introduced(told: Any) -> Introduction:
+    """Who a document of another end says it is; StoreCorrupt if it says nothing of the kind."""
+    try:
+        return Introduction(str(told["home"]), str(told["replica"]), str(told["person"]), int(told["format"]))
+    except (KeyError, TypeError, ValueError):
+        raise StoreCorrupt("it does not say who it is from") from None
 
 
 def serve(home: End, given: BinaryIO, sink: BinaryIO) -> None:
@@ -256,9 +262,9 @@ def _answered(home: End, asked: Any) -> Any:
     if verb == "changes":
         return home.changes(asked["stream"], int(asked["since"])).document()
     if verb == "apply":
-        return asdict(home.apply(batch_from(asked["batch"]), Introduction(**asked["sender"])))
+        return asdict(home.apply(batch_from(asked["batch"]), introduced(asked["sender"])))
     if verb == "pair":
-        return home.pair(Introduction(**asked["other"]), str(asked["name"]))
+        return home.pair(introduced(asked["other"]), str(asked["name"]))
     if verb == "finish":
         return home.finish()
     raise ValueError(verb)

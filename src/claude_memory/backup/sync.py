@@ -30,6 +30,7 @@ from claude_memory.backup.peers import (
     Progress,
     carry,
     home_at,
+    introduced,
     serve,
 )
 from claude_memory.backup.team import hub_at
@@ -238,7 +239,9 @@ class _FeedPlace:
             content = self._vault.seal.open(self._place.read(piece.key))
             unpacker = zstd().ZstdDecompressor()
             document = json.loads(unpacker.decompress(content, _MOST_PIECE_BYTES))
-            sender, batch = Introduction(**document["sender"]), batch_from(document["batch"])
+            if not isinstance(document, dict):
+                raise StoreCorrupt("it is no batch of changes")
+            sender, batch = introduced(document.get("sender")), batch_from(document.get("batch"))
             if (sender.home, sender.replica, batch.stream) != piece[:3] or batch.through != piece.through:
                 raise StoreCorrupt("it is not what its name says")
             return sender, batch
