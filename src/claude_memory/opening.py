@@ -237,9 +237,12 @@ class Opened:
         return list(self.store.memories.complete_id(self.scope(), start)) if start else []
 
     def refresh_copy(self) -> None:
-        """Bring the copy that hooks look at up to date, where the store is a server's."""
-        from claude_memory.store import refresh_copy
+        """Of a server's store: carry out what others erased, bring the copy for hooks up to date."""
+        from claude_memory.store import is_server, refresh_copy
 
+        if is_server(self.settings.store) and self.store.feed.is_unswept():
+            self.store.memories.apply_tombstones()
+            self.store.feed.swept()
         refresh_copy(self.home, self.settings, self.store)
 
     def mirror(self) -> None:

@@ -208,6 +208,27 @@ def test_ten_thousand_operations_of_six_people_in_three_teams_cross_nothing(post
                 assert raw[who].execute(count).fetchone() == (0,)
 
 
+def test_what_one_erases_goes_from_the_others_conversations_with_their_next_drain(team, tmp_path):
+    from claude_memory.store.archive_model import NewMessage
+
+    ann, bob = team("ann"), team("bob")
+    project = ann.project_for(REPOSITORY).id
+    told = NewMessage(
+        SessionId("s1"), "claude-code", "user", NOW, "the launch code is zanzibar", (1, 2), "/srv/app"
+    )
+    bob.archive.add([told], {"/srv/app": project})
+    said = memory(project, "the launch code is zanzibar")
+    ann.memories.add([said])
+    ann.memories.erase([said.id])
+    with Memory.open(tmp_path / "home", tmp_path) as memory_:
+        memory_.team.join(team.url["bob"], hub=False)
+    with Memory.open(tmp_path / "home", tmp_path) as memory_:
+        memory_.refresh_copy()
+    [conversation] = bob.archive.conversations(EVERYWHERE)
+    assert "zanzibar" not in bob.archive.messages(conversation.number)[0].text
+    assert not bob.feed.is_unswept()
+
+
 # --- moving and exchanging
 
 

@@ -30,12 +30,11 @@ _FIELDS = (1.0, 1.0, 0.5, 0.5)  # own, near, far, dates
 
 _TOTALS = """SELECT coalesce(sum(passages), 0), coalesce(sum(length), 0.0) FROM spaces
     WHERE number IN (SELECT +value FROM json_each(?))"""
-_FREQUENCIES = """SELECT w.key, (SELECT count(*) FROM passages WHERE terms @> ARRAY[w.key])
-    FROM unnest(CAST(? AS text[])) AS w (key)"""
-_HOLDING = """SELECT q.id, sum(w.weight) AS score, q.own, q.near, q.far, q.dates
-    FROM unnest(CAST(:keys AS text[]), CAST(:weights AS float8[])) AS w (key, weight)
-    JOIN passages q ON q.terms @> ARRAY[w.key] JOIN memories m ON m.number = q.memory WHERE {condition}
-    GROUP BY q.id, q.own, q.near, q.far, q.dates ORDER BY score DESC, q.id DESC LIMIT :limit"""
+_FREQUENCIES = "SELECT key, passages FROM term_counts(CAST(? AS text[]))"
+_HOLDING = """SELECT q.id, h.score, q.own, q.near, q.far, q.dates
+    FROM passages_holding(CAST(:keys AS text[]), CAST(:weights AS float8[])) h
+    JOIN passages q ON q.id = h.id JOIN memories m ON m.number = q.memory WHERE {condition}
+    ORDER BY h.score DESC, q.id DESC LIMIT :limit"""
 _VECTOR = """SELECT CAST(v.vector AS text) FROM vectors v JOIN models n ON n.number = v.model AND n.id = ?
     WHERE v.passage = ?"""
 _MODEL = "SELECT n.number FROM models n WHERE n.id = ?"
@@ -46,7 +45,8 @@ _ALL = f"""WITH scored AS MATERIALIZED (SELECT v.passage, {_NEAR} AS score FROM 
         WHERE {_SCOPE} AND vector_dims(v.vector) = :length)
     SELECT s.passage, s.score, f.scanned, f.least, f.middle, f.spread FROM (SELECT count(*) AS scanned,
         min(score) AS least, avg(score) AS middle, stddev_pop(score) AS spread FROM scored) f
-    LEFT JOIN LATERAL (SELECT s.passage, s.score FROM scored s JOIN passages q ON q.id = s.passage
+    LEFT JOIN LATERAL (SELECT s.passage, s.score FROM (SELECT * FROM scored
+        ORDER BY score DESC, passage DESC LIMIT :looked_at) s JOIN passages q ON q.id = s.passage
         JOIN memories m ON m.number = q.memory WHERE {{condition}}
         ORDER BY s.score DESC, s.passage DESC LIMIT :limit) s ON TRUE ORDER BY s.score DESC, s.passage DESC"""
 _INDEXED = f"""SELECT v.passage, {_NEAR} FROM vectors v JOIN passages q ON q.id = v.passage
@@ -174,7 +174,12 @@ def by_vector(
     count = int(db.execute(_COUNT, {**values, "most": EXACT_THROUGH + 1}).get)
     if count > EXACT_THROUGH:
         return _by_index(db, condition, values)
+    # Most pass: the rest of the way is only for filters that let few through.
+    values["looked_at"] = rows.EVERYTHING if filter_.restricts else 2 * values["limit"] + 64
     found = rows.fetch(db, _ALL.format(condition=condition), values)
+    if len(found) < values["limit"] and found[0][2] > values["looked_at"]:
+        values["looked_at"] = rows.EVERYTHING
+        found = rows.fetch(db, _ALL.format(condition=condition), values)
     if not found or not found[0][2]:
         return _NOTHING_NEAR
     best = tuple((PassageId(id_), _finite(score)) for id_, score, *_ in found if id_ is not None)

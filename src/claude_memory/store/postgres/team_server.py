@@ -117,7 +117,11 @@ class PostgresDatabase:
 
     # A transaction that is still open may have numbers below those that are committed: they come first.
     settled = "xid < pg_snapshot_xmin(pg_current_snapshot())"
-    holding = ("messages m", "m.words @> CAST(:question AS text[])", "m.number")
+    holding = (
+        "messages_holding(CAST(:question AS text[])) h JOIN messages m ON m.number = h.number",
+        "1 = 1",
+        "m.number",
+    )
 
     is_shared = True
 
@@ -183,8 +187,7 @@ class PostgresDatabase:
 
     def word_counts(self, words: Iterable[str]) -> dict[str, int]:
         asked = list(words)
-        statement = """SELECT (SELECT count(*) FROM messages WHERE words @> ARRAY[w.word])
-            FROM unnest(CAST(? AS text[])) WITH ORDINALITY AS w (word, place) ORDER BY w.place"""
+        statement = "SELECT messages FROM word_counts(CAST(? AS text[])) ORDER BY place"
         counts = self.execute(statement, (self.question(asked),)).fetchall() if asked else []
         return {word: count for word, (count,) in zip(asked, counts, strict=True)}
 

@@ -11,7 +11,9 @@ from claude_memory.model import MemoryFilter, PassageId, ProjectId, SearchScope
 from claude_memory.store.model import Integrity
 from claude_memory.store.postgres import finding, migrations
 from claude_memory.store.postgres.team_server import LOCK_MS, TeamServer
+from claude_memory.store.sql import rows
 from claude_memory.store.sql.base import SqlStore, counted
+from claude_memory.store.sql.feed import SqlFeed
 from claude_memory.store.sql.memories import SqlMemories
 
 if TYPE_CHECKING:
@@ -31,6 +33,9 @@ _COUNTS = {
     "text_entries": "SELECT count(*) FROM passages WHERE terms IS NOT NULL",
 }
 _VECTORS = "SELECT n.id, count(*) FROM vectors v JOIN models n ON n.number = v.model GROUP BY n.id"
+_UNSWEPT = """SELECT EXISTS (SELECT 1 FROM tombstones
+    WHERE salt <> (SELECT value FROM meta WHERE key = 'store')
+      AND number > coalesce((SELECT CAST(value AS bigint) FROM meta WHERE key = 'swept'), 0))"""
 _SIZE = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c
     JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ? AND c.relkind = 'r'"""
 
@@ -77,6 +82,19 @@ class PostgresMemories(SqlMemories):
             return finding.cosines(db, near, model, ids)
 
 
+class PostgresFeed(SqlFeed):
+    """A member carries out what others erased in what is the member's alone: nobody else can see it."""
+
+    def is_unswept(self) -> bool:
+        with self._connections.reading() as db:
+            return bool(db.execute(_UNSWEPT).get) or rows.noted(db, "unswept") is not None
+
+    def swept(self) -> None:
+        super().swept()
+        with self._connections.writing() as db:
+            rows.note(db, "swept", str(db.execute("SELECT coalesce(max(number), 0) FROM tombstones").get))
+
+
 class PostgresStore(SqlStore):
     """One person's view of a team's store."""
 
@@ -84,6 +102,7 @@ class PostgresStore(SqlStore):
         self._server = server
         self.memories = PostgresMemories(server)
         super().__init__(server, self.memories)
+        self.feed = PostgresFeed(server)
 
     @classmethod
     def open(cls, url: str, *, patience_ms: int | None = None) -> PostgresStore:
