@@ -34,11 +34,12 @@ PROJECT_PATTERNS = 100
 PROJECT_PATTERN_CHARACTERS = 128
 PROJECT_PATTERN_WILDCARDS = 8
 CONTEXT_MOMENTS = ("start", "prompt", "file", "command", "subagent")
-_LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
-def _setting(default: Any, doc: str, *, project: bool = False) -> Any:
-    metadata = {"doc": doc, "project": project}
+def _setting(
+    default: Any, doc: str, *, project: bool = False, choices: tuple[str, ...] = (), most: int = _LARGEST
+) -> Any:
+    metadata = {"doc": doc, "project": project, "choices": choices, "most": most}
     if isinstance(default, list):
         return field(default_factory=lambda: tuple(default), metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -73,9 +74,12 @@ class Settings:
         0.0,
         "what a memory gains in `search` when it hangs on the files, topics and names of the question, "
         "though it may share no word with it: 0 (not at all) to 1",
+        most=1,
     )
     min_relevance: float = _setting(
-        0.0, "hits below this relevance (0 to 1) are left out of `search`; 0 leaves out only what has none"
+        0.0,
+        "hits below this relevance (0 to 1) are left out of `search`; 0 leaves out only what has none",
+        most=1,
     )
     context_tokens: int = _setting(
         2000, "token budget of the context given at the start of a session", project=True
@@ -83,6 +87,7 @@ class Settings:
     context_off: tuple[str, ...] = _setting(
         [],
         "moments at which hooks give no context: any of `start`, `prompt`, `file`, `command`, `subagent`",
+        choices=CONTEXT_MOMENTS,
     )
     exclude: tuple[str, ...] = _setting(
         [],
@@ -116,7 +121,11 @@ class Settings:
         "encrypts what lies at a place: `env:NAME` or `file:PATH` of an age key or a passphrase; never the "
         "key itself",
     )
-    log_level: str = _setting("info", "debug, info, warning or error; memory content is logged at debug only")
+    log_level: str = _setting(
+        "info",
+        "debug, info, warning or error; memory content is logged at debug only",
+        choices=("debug", "info", "warning", "error"),
+    )
     log_max_mb: int = _setting(5, "size at which a log file is rotated; three old ones are kept")
     knowledge: tuple[str, ...] = _setting(
         ["~/knowledge"], "folders of markdown notes that are searched along with every project"
@@ -139,7 +148,10 @@ class Settings:
         200_000, "most tokens, read and written, that language models may take for summaries in a day"
     )
     layout: str = _setting(
-        "private", "where `init` puts a project's files: `private` or `repo`", project=True
+        "private",
+        "where `init` puts a project's files: `private` or `repo`",
+        project=True,
+        choices=("private", "repo"),
     )
 
 
@@ -226,21 +238,12 @@ def checked(key: str, value: Any) -> Any:
         result = _coerced(default, value)
     except (TypeError, ValueError, OverflowError):
         raise ConfigFault(f"setting {key} wants a {_type_name(default)}, not {value!r}") from None
-    if key == "log_level" and result not in _LOG_LEVELS:
-        raise ConfigFault(f"setting log_level wants one of {', '.join(_LOG_LEVELS)}, not {value!r}")
-    if key == "context_off" and not set(result) <= set(CONTEXT_MOMENTS):
-        raise ConfigFault(f"setting context_off wants any of {', '.join(CONTEXT_MOMENTS)}, not {value!r}")
-    if key == "layout" and result not in ("private", "repo"):
-        raise ConfigFault(f"setting layout wants `private` or `repo`, not {value!r}")
-    if isinstance(result, int | float):
-        _check_range(key, result)
+    choices, most = KEYS[key].metadata["choices"], KEYS[key].metadata["most"]
+    if choices and not set(result if isinstance(result, tuple) else (result,)) <= set(choices):
+        raise ConfigFault(f"setting {key} wants one of {', '.join(choices)}, not {value!r}")
+    if isinstance(result, int | float) and not 0 <= result <= most:  # also refuses what is no number at all
+        raise ConfigFault(f"setting {key} wants a number from 0 to {most}, not {result}")
     return result
-
-
-def _check_range(key: str, number: float) -> None:
-    most = 1 if key in ("min_relevance", "activation") else _LARGEST
-    if not 0 <= number <= most:  # also refuses what is no number at all
-        raise ConfigFault(f"setting {key} wants a number from 0 to {most}, not {number}")
 
 
 def _coerced(default: Any, value: Any) -> Any:
