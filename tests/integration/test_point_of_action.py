@@ -113,7 +113,8 @@ def test_a_check_that_fails_again_and_again_says_why(shop: Shop) -> None:
     shop.held(unchecked(shop, "second"))
     told = runs(shop.agent("b"), "mise run lint")
     assert (
-        "`mise run lint` failed in 2 sessions since 6 Oct, for “errcheck” in 2 of them; last on 7 Oct" in told
+        "`mise run lint` failed in 2 sessions since 6 Oct: for “errcheck” in 2, the last time on 7 Oct"
+        in told
     )
     assert runs(shop.agent("c"), "mise run lint:docs") == "", "another check"
 
@@ -184,7 +185,7 @@ def explained(shop: Shop) -> ClaudeSession:
     session.tool("Bash", {"command": "git commit -am 'Prices are rounded half to even'"}, message)
     return session.says(
         "All done.\n\n- `round_price` rounds half to even, because `sum_of_cart` adds rounded prices.\n"
-        "- The cart's page shows it."
+        "- The cart's page shows it.\n- `src/cart.py`: `round_price` and `sum_of_cart` and `add_to_cart` moved here.\n"
     )
 
 

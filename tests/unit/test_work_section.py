@@ -124,7 +124,7 @@ def test_work_that_is_not_in_the_tree_is_not_called_open(store: Store, tmp_path:
             files=(("list/view.go", 3),),
             uncommitted=("list/view.go",),
             open_tasks=(TaskItem("tests for narrow terminals", "pending"),) * (branch != "main"),
-            closing="Titles are cut in the middle now, wherever they are too long. Not pushed yet; say the word. Shall I push it?",
+            closing="Titles are cut in the middle now, wherever they are too long. Not pushed yet; say the word.",
         )
     text = told(store, tmp_path, changed_files=("README.md",)).text
     assert "ncommitted" not in text
@@ -143,6 +143,23 @@ def test_only_what_a_person_asked_is_called_asked(store: Store, tmp_path: Path) 
     assert "Plan: “One log a worktree”" in text
     assert "About: “Geese, an overview”" in text
     assert "Asked" not in text
+
+
+def test_what_waited_for_an_answer_elsewhere_is_not_told(store: Store, tmp_path: Path) -> None:
+    """Somebody may have gone on there since; and a question that ended a session is no outcome."""
+    asked = "why is the cart's total wrong after a refund"
+    session(store, "waits", FRIDAY, branches=("feature/cart",), first_request=asked, answered=False)
+    session(
+        store,
+        "asks",
+        FRIDAY,
+        first_request="why do receipts of refunds show no tax",
+        closing="The tax is computed before the refund, or it is never stored. Is that what you see?",
+    )
+    text = told(store, tmp_path).text
+    assert "not answered" not in text
+    assert "Ended with" not in text
+    assert "receipts of refunds" in text
 
 
 def test_hashes_that_a_rebase_replaced_are_not_told(store: Store, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from claude_memory.understand.commands import checks_of, failed_family, families
 
 TYPE_CHECKING = False  # the real one is an import, too
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from typing import Any
 
     from claude_memory.store.sqlite.glance import Glance, Seen
@@ -41,7 +41,14 @@ DESCRIBED_WORDS = 8
 LATEST = 3  # exchanges that edited the file; what was done in it before those is history
 _KINDS = ("correction", "convention", "lesson", "decision", "fix", "preference")
 _UNDERSTOOD = ("understood", "exchange", "compaction")  # by rules; else somebody wrote it down
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_FILE = re.compile(
+    r"[\w./@-]*\w\.(?:go|py|rs|rb|c|h|cc|cpp|hpp|cs|java|kt|swift|php|[cm]?[jt]sx?|vue|svelte|html|s?css|mdx?|txt"
+    r"|json[lc5]?|ya?ml|toml|xml|sql|sh|bash|zsh|fish|ps1|lua|nu|ex|exs|dart|proto|tf|lock|mod|svg)\b"
+)
+_TROUBLE = re.compile(
+    r"\W*(?:bug|problem|issue|before|(?:root )?cause|finding|concern|symptom)\b[^:]{0,20}:", re.IGNORECASE
+)
 _MARKUP = re.compile(r"\[([^\]\n]+)\]\([^)\n]*\)|[*`#|]|^\s*(?:[-•>]|\d+[.)])\s+")
 # A name that code alone has: InitializeSession, needSave, strategy_options.
 _NAME = re.compile(r"\b(?=\w*(?:[a-z][A-Z]|[A-Za-z]_[A-Za-z]))[A-Za-z_]\w{5,}\b")
@@ -120,7 +127,7 @@ def _explained(seen: Sequence[Seen], paths: Sequence[str], names: _Names, branch
     best: tuple[int, Seen, str, set[str]] | None = None
     for one in seen:
         at_home = _is_of(one, branch)
-        for sentence in _SENTENCE.split(str(one.record.get("closing", ""))[:6_000]):
+        for sentence in _sentences(one, paths):
             shared = names.shared(sentence) if len(sentence) >= SHORTEST_SAID else set()
             is_named = bool(shared) and _named_in(sentence, paths)
             telling = [name for name in shared if _NAME.fullmatch(name)]
@@ -136,12 +143,25 @@ def _explained(seen: Sequence[Seen], paths: Sequence[str], names: _Names, branch
 
 def _described(seen: Seen, paths: Sequence[str], branch: str) -> Hint | None:
     """What the closing words of the latest work on this file say was done in it."""
-    for sentence in _SENTENCE.split(str(seen.record.get("closing", ""))[:6_000]):
+    for sentence in _sentences(seen, paths):
         told = _MARKUP.sub(r"\1", sentence.replace(paths[0].rpartition("/")[2], " "))
         names = {*_NAME.findall(told), *_CODE.findall(sentence)}
         if _named_in(sentence, paths) and names and len(told.split()) >= DESCRIBED_WORDS:
             return _said(seen, sentence, branch, "what was done last in this file")
     return None
+
+
+def _sentences(seen: Seen, paths: Sequence[str]) -> Iterator[str]:
+    """The sentences of closing words, without those about other files, and without what was wrong before it
+    was mended. Below a heading or an item that names files, everything is about these until the next one.
+    """
+    own, subject = paths[0].rpartition("/")[2], set[str]()
+    for line in str(seen.record.get("closing", ""))[:6_000].splitlines():
+        files = {name.rpartition("/")[2] for name in _FILE.findall(line)}
+        if files or not line.strip() or line.startswith("#"):
+            subject = files or (subject if not line.strip() else set())
+        if not subject or own in subject:
+            yield from (one for one in _SENTENCE.split(line) if not _TROUBLE.match(one))
 
 
 def _named_in(sentence: str, paths: Sequence[str]) -> bool:
@@ -410,10 +430,11 @@ def _same_reason(kind: str, failures: Sequence[Failure]) -> Hint | None:
     line = next(line for line in last.error.splitlines() if often[0] in line)
     since = day(min(failure.seen.created for failure in failures))
     failed = len({failure.seen.session for failure in failures})
-    counted = ", ".join(f"{quoted(reason, 60)} in {len(sessions[reason])}" for reason in often[:REASONS])
+    others = ", ".join(f"{quoted(reason, 60)} in {len(sessions[reason])}" for reason in often[1:REASONS])
     text = (
-        f"- `{kind}` failed in {failed} sessions since {since}, for {counted} of them; "
-        f"last on {day(last.seen.created)}: {quoted(line, 140)}{_later(last)} [{last.seen.id}]"
+        f"- `{kind}` failed in {failed} sessions since {since}: for {quoted(often[0], 60)} in "
+        f"{len(sessions[often[0]])}, the last time on {day(last.seen.created)} with {quoted(line, 140)}"
+        f"{_later(last)}{f'; for {others}' if others else ''} [{last.seen.id}]"
     )
     return Hint(text, last.seen.id, f"it failed in {failed} sessions", command=last.worked())
 

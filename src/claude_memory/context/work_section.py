@@ -26,6 +26,7 @@ BRIEFLY, LOGGED = 4, 5
 COMMITS, FILES, TASKS, CHECKS = 4, 5, 4, 5
 CHECKED_IN = 2  # sessions, at least
 ASKED, LAST, ENDED, SUBJECT = 180, 140, 320, 90  # characters
+TELLING_TERMS = 3  # of a request; "do you have access?" says nothing of the work
 _NO_BRANCH = ("", "HEAD")
 _MINOR = ("wip", "WIP", "fixup!", "squash!", "amend!", "Merge branch", "Merge remote", "Merge pull")
 _COMMITTING = frozenset("commit push merge rebase pr".split())
@@ -55,11 +56,12 @@ def work(situation: Situation) -> list[Line]:
     brief = list({one.session: one for one in (*newest, *own, *others) if one not in full}.values())
     lines = [_overview(situation, lately)] if lately and not own else []
     lines += _checks(sessions) if is_new else []
-    lines += [_brief(one, situation) for one in earlier]
+    lines += [_brief(one, situation) for one in earlier if _is_told(one)]
     for one in full:
         lines += _block(one, situation, is_latest=one is full[0])
     since = str(min(days, default=""))
     logged = _logs(situation, [one.session for one in sessions], since)[: LOGGED if is_new else 1]
+    brief = [one for one in brief if _is_told(one)]
     return [*lines, *(_brief(one, situation) for one in brief[:BRIEFLY]), *logged]
 
 
@@ -148,7 +150,8 @@ def _block(one: SessionWork, situation: Situation, *, is_latest: bool) -> Iterat
     head = f"{_place(one, situation)}{f' · PR #{request}' if request else ''} [{one.session[:8]}]"
     yield Line(head, reason=why, source=one.session, level=1)
     commits = _commits(one)
-    if asked := _asked(record):
+    is_here = one.branch == situation.branch
+    if asked := _asked(record, is_open=is_latest and is_here):
         yield line(asked)
     if commits:
         yield line(f"Commits: {commits}")
@@ -158,20 +161,24 @@ def _block(one: SessionWork, situation: Situation, *, is_latest: bool) -> Iterat
     if ended:
         yield line(f"Ended with: {quoted(ended, ENDED)}")
     # What is open on another branch may long be done there, unless its work still lies here.
-    if is_latest and (one.branch == situation.branch or _loose(one, situation)):
+    if is_latest and (is_here or _loose(one, situation)):
         yield from map(line, _open(record))
 
 
 def _brief(one: SessionWork, situation: Situation) -> Line:
     commits = _commits(one, most=2)
     label, request = _request(one.record)
-    answered = ", answered" if one.record.get("answered", True) else ", not answered"
-    told = f"committed {commits}" if commits else f"{label} {quoted(request, SUBJECT)}{answered}"
+    told = f"committed {commits}" if commits else f"{label} {quoted(request, SUBJECT)}, answered"
     return Line(
         f"{_place(one, situation)}: {told} [{one.session[:8]}]",
         reason=f"session of {one.ended:%Y-%m-%d}",
         source=one.session,
     )
+
+
+def _is_told(one: SessionWork) -> bool:
+    """Whether a line can say how it went: what was not answered then may be by now, or goes on elsewhere."""
+    return bool(_commits(one)) or (bool(_request(one.record)[1]) and bool(one.record.get("answered", True)))
 
 
 def _place(one: SessionWork, situation: Situation) -> str:
@@ -189,10 +196,11 @@ def _day(day: date, today: date, *, short: bool = False) -> str:
     return f"{day.day} {day:%b}" + (f" {day.year}" if day.year != today.year else "")
 
 
-def _asked(record: Mapping[str, Any]) -> str:
+def _asked(record: Mapping[str, Any], *, is_open: bool) -> str:
     """The first request, and the last one if it asks for more than to commit.
 
-    Beside commits a request that shares no word with them or their files tells nothing ("fix it").
+    Whether the last one waits for an answer is said where nobody can have gone on since. Beside commits a
+    request that shares no word with them or their files tells nothing ("fix it").
     """
     (label, first), last = _request(record), str(record.get("last_request", ""))
     done = {term for one in record.get("commits", ()) for term in index_terms(str(one["subject"]))}
@@ -203,6 +211,8 @@ def _asked(record: Mapping[str, Any]) -> str:
     told = f"{label.capitalize()}: {quoted(first, ASKED)}" if first else ""
     telling = len(last.split()) > 4 and not (done and _COMMITTING & _words(last))
     if not telling or last == record.get("first_request"):
+        return told
+    if not record.get("answered", True) and not is_open:
         return told
     open_ = "" if record.get("answered", True) else ", not answered"
     return f"{told}, last {quoted(last, LAST)}{open_}" if told else f"Asked: {quoted(last, LAST)}{open_}"
@@ -216,7 +226,7 @@ def _request(record: Mapping[str, Any]) -> tuple[str, str]:
     first = str(record.get("first_request", "")).strip()
     if first.startswith("#"):
         return "plan", first.splitlines()[0].lstrip("# ")
-    if len(first.split()) > 2:
+    if len(query_terms(first)) >= TELLING_TERMS:
         return "asked", first
     title = str(record.get("title") or "")
     return ("about", title) if title and title != first else ("asked", first)
@@ -272,8 +282,9 @@ def _open(record: Mapping[str, Any]) -> Iterator[str]:
         yield f"Open tasks: {', '.join(tasks[:TASKS])}"
     last = max((commit.get("ordinal", 0) for commit in record.get("commits", ())), default=0)
     for command in record.get("failing", ())[-2:]:
-        if command.get("ordinal", 0) > last:
-            error = quoted(str(command.get("error", "")), SUBJECT * 2)
+        said = _COLOUR.sub("", str(command.get("error", "")))
+        if command.get("ordinal", 0) > last and not _NOTHING_WRONG.search(said):
+            error = quoted(said, SUBJECT * 2)
             yield f"Failing then: {quoted(str(command['command']), SUBJECT)}{f': {error}' if error else ''}"
 
 
@@ -281,10 +292,11 @@ def _ended(record: Mapping[str, Any]) -> str:
     """The closing words, without sentences that only name commits, ask, offer or say what waits: those
     were for that moment. None if work went on after them.
     """
-    if not record.get("answered", True):
-        return ""
+    closing = str(record.get("closing", ""))
+    if not record.get("answered", True) or closing.rstrip(" *_`)\n").endswith("?"):
+        return ""  # it ended with a question, and what stands before that is what it asked about
     hashes = [str(one["hash"])[:7] for one in record.get("commits", ()) if one["hash"]]
-    sentences = _SENTENCE.split(closing_words(str(record.get("closing", ""))))
+    sentences = _SENTENCE.split(closing_words(closing))
     sentences = [one for one in sentences if not one.endswith("?") and not _PASSING.search(one)]
     if record.get("commits"):
         sentences = [one for one in sentences if not _REWRITTEN.search(one)]
@@ -295,13 +307,16 @@ def _ended(record: Mapping[str, Any]) -> str:
 
 # --- closing words
 
+_COLOUR = re.compile(r"\x1b?\[[\d;]*m")
+_NOTHING_WRONG = re.compile(r"\b0 (?:errors?|failures?|failed|problems?)\b")
 _REWRITTEN = re.compile(
     r"(?i)\b(?:rebased|rewr(?:ote|itten)|squashed|amended|folded into|force-push|cherry-pick)"
 )
 _PASSING = re.compile(
     r"(?i)\b(?:let me know|say the word|want me to|shall i|would you like|whenever (?:you|ready)|ready to"
     r" (?:commit|push|merge|go)|not (?:yet )?(?:pushed|committed)|un(?:pushed|committed)|standing by|go ahead"
-    r"|waiting for|next steps?|still (?:need|to do|open|failing))\b"
+    r"|waiting for|next steps?|still (?:need|to do|open|failing|running|watching)|will report|no need to poll"
+    r"|in the background|monitor(?:ing)? task)\b"
 )
 _ITEM = re.compile(r"^\s*(?:#{1,6}\s+|[-*•>]\s+|\d+[.)]\s+)+")
 _LINK = re.compile(r"\[([^\]\n]{1,200})\]\([^)\s]{1,400}\)")
