@@ -445,3 +445,27 @@ def loaded_by_hook(home: Path, told: dict[str, str]) -> str:
     )
     command = [sys.executable, "-c", code, str(home), json.dumps(told)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_both_backends_put_the_same_first(team, tmp_path):
+    """Words only, 60 questions over 400 memories: at least 98% have the same first ten."""
+    chance, words = (
+        random.Random(3),
+        [f"{a}{b}" for a in ("ka", "lo", "mi", "nu", "pe") for b in "bcdfghjklm"],
+    )
+    told = [" ".join(chance.choices(words, k=chance.randint(4, 30))) for _ in range(400)]
+    questions = [" ".join(chance.choices(words, k=3)) for _ in range(60)]
+    team("ann")
+    firsts = []
+    for name, store in (("file", ""), ("server", team.url["ann"])):
+        flags = {"embedder": "none", "store": store}
+        with Memory.open(tmp_path / name, tmp_path, flags=flags) as memory_:
+            project = memory_.project.id
+            kept = [
+                memory(project, body, id=MemoryId(f"m{number:03d}"), session=SessionId(f"s{number // 20}"))
+                for number, body in enumerate(told)
+            ]
+            memory_.store.memories.add(kept)
+            firsts.append([[hit.id for hit in memory_.search(one, limit=10)] for one in questions])
+    alike = sum(one == other for one, other in zip(*firsts, strict=True))
+    assert alike >= 0.98 * len(questions)
