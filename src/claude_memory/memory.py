@@ -345,7 +345,7 @@ class Memory(Opened):
         """What was done: who shaped a file, what followed an error, which commands worked."""
         from claude_memory.search.past_work import WorkBook
 
-        return WorkBook(self.store, self.archive, self.scope(all_projects=all_projects))
+        return WorkBook(self.store, self.scope(all_projects=all_projects))
 
     def why(self, id_: str, query: str | None = None) -> Explanation:
         """Why a memory answers a question (default: the last one asked here), in numbers and words."""

@@ -187,3 +187,8 @@ def test_a_snippet_tells_something_rather_than_list_commands() -> None:
     body = "The gradient is sampled once a cell.\nRan: cd src && go build ./... 2>&1 | tail; go test gradient gradient"
     assert snippet(body, {"gradient": 1.0, "go": 1.0, "build": 1.0}) == "The gradient is sampled once a cell."
     assert snippet("Ran: go build", {"go": 1.0}) == "Ran: go build"
+
+
+def test_a_snippet_does_not_begin_with_the_title() -> None:
+    body = "JWT for sessions\nWe chose JWT for sessions; refresh tokens live 30 days"
+    assert snippet(body, {"jwt": 1.0}, title="JWT for sessions").startswith("We chose")

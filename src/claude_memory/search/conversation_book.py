@@ -23,34 +23,9 @@ _RANGE = re.compile(r"(?P<first>\d+)?(?P<dash>-)?(?P<last>\d+)?")
 EVERYWHERE = SearchScope(None)
 
 
-def find(archive: Archive, id_: str) -> Conversation:
-    """The one conversation whose id begins so."""
-    prefix = id_.strip()
-    found = archive.conversations(EVERYWHERE, prefix=prefix, limit=20) if prefix else []
-    names: list[str] = [item.session for item in found]
-    session = meant(id_, names, f"conversation {id_!r}; `claude-memory import` reads what agents keep")
-    if names.count(session) > 1:  # two agents may use the same id
-        raise InvalidInput(f"{id_!r} could be {', '.join(names[:4])}: give more of the id")
-    return found[names.index(session)]
-
-
 def session_named(archive: Archive, scope: SearchScope, named: str) -> SessionId:
     """The one session in scope whose id begins so, whether its conversation is archived or not."""
     return SessionId(meant(named, archive.session_ids(scope, named.strip()), f"session {named!r} here"))
-
-
-def split_range(named: str) -> tuple[str, int, int | None]:
-    """`ID`, `ID:7`, `ID:5-9`, `ID:5-`, `ID:-9`: the id, the first and the last message wanted."""
-    id_, colon, text = named.rpartition(":")
-    if not colon:
-        return named, 1, None
-    match = _RANGE.fullmatch(text)
-    if not id_ or match is None or not text or text == "-":
-        raise InvalidInput(f"cannot read the range {text!r}: try ID:7, ID:5-9, ID:5- or ID:-9")
-    first, last = match["first"], match["last"]
-    if not match["dash"]:
-        return id_, int(first), int(first)
-    return id_, int(first or 1), int(last) if last else None
 
 
 # --- going on: the agent's own command, in the conversation's folder
@@ -126,7 +101,13 @@ class ConversationBook:
 
     def named(self, id_: str) -> Conversation:
         """The one conversation whose id begins so."""
-        return find(self.archive, id_)
+        prefix = id_.strip()
+        found = self.archive.conversations(EVERYWHERE, prefix=prefix, limit=20) if prefix else []
+        names: list[str] = [item.session for item in found]
+        session = meant(id_, names, f"conversation {id_!r}; `claude-memory import` reads what agents keep")
+        if names.count(session) > 1:  # two agents may use the same id
+            raise InvalidInput(f"{id_!r} could be {', '.join(names[:4])}: give more of the id")
+        return found[names.index(session)]
 
     def messages(
         self, conversation: Conversation, *, first: int = 1, last: int | None = None
@@ -153,4 +134,11 @@ class ConversationBook:
     @staticmethod
     def range_of(named: str) -> tuple[str, int, int | None]:
         """`ID`, `ID:7`, `ID:5-9`, `ID:5-`, `ID:-9`: the id, the first and the last message wanted."""
-        return split_range(named)
+        id_, colon, text = named.rpartition(":")
+        if not colon:
+            return named, 1, None
+        match = _RANGE.fullmatch(text)
+        if not id_ or match is None or text in ("", "-"):
+            raise InvalidInput(f"cannot read the range {text!r}: try ID:7, ID:5-9, ID:5- or ID:-9")
+        first, last = match["first"], match["last"] if match["dash"] else match["first"]
+        return id_, int(first or 1), int(last) if last else None

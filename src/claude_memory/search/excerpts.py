@@ -214,7 +214,8 @@ def snippet(text: str, weights: Mapping[str, float], *, width: int = WIDTH, titl
     telling = "\n".join(line for line in lines if not _NAMES.match(line))
     sentences = _sentences(telling) or _sentences(text[:_LONGEST_READ])
     said = one_line(title).rstrip("…").casefold()
-    sentences = [part for part in sentences if not (said and said in part.casefold())] or sentences
+    besides = [part for part in sentences if part.casefold() != said] or sentences
+    sentences = [part for part in besides if not (said and said in part.casefold())] or besides
     if not sentences:
         return ""
     best = (

@@ -20,14 +20,11 @@ _Score = TypeVar("_Score", float, float | None)
 # usual 1.2 and .75 this is worth 2 points of R@5 on developer notes and 1 of turn any@10 on LoCoMo.
 K1 = 0.9
 B = 0.4
-# A turn answers the one before it: without neighbours LoCoMo turn any@10 falls from 80 to 70 (words
-# only). A whole exchange of some hundred words speaks for itself: there neighbours take the right
-# exchange from the first place (question → exchange @1 22 with them, 33 without; bench/real.py).
+# A turn answers the one before it: without neighbours LoCoMo turn any@10 falls from 80 to 70 (words only).
 # The date is weak, because most questions that hold a number do not name a day.
 NEAR_WEIGHT = 1.0
 FAR_WEIGHT = 0.5
 DATE_WEIGHT = 0.5
-SPEAKS_FOR_ITSELF = 100  # terms; from twice as many on, neighbours count nothing
 
 
 def idf(passages: int, frequency: int) -> float:
@@ -46,24 +43,18 @@ def term_weights(query: Mapping[str, float], statistics: TermStatistics) -> dict
     }
 
 
-def beside(passage: Passage) -> float:
-    """How much of its neighbours' words a passage takes: all if it is short, none if it is long."""
-    return max(0.0, min(1.0, 2.0 - len(passage.own) / SPEAKS_FOR_ITSELF))
-
-
 def contributions(passage: Passage, weights: Mapping[str, float], mean_length: float) -> dict[str, float]:
     """What each query term adds to the passage's score; terms it lacks are left out."""
-    share = beside(passage)
     fields = (
         (passage.own, 1.0),
-        (passage.near, share * NEAR_WEIGHT),
-        (passage.far, share * FAR_WEIGHT),
+        (passage.near, NEAR_WEIGHT),
+        (passage.far, FAR_WEIGHT),
         (passage.date, DATE_WEIGHT),
     )
     frequencies: dict[str, float] = {}
     wanted = weights.__contains__
     for words, field_weight in fields:
-        for term in filter(wanted, words) if field_weight else ():
+        for term in filter(wanted, words):
             frequencies[term] = frequencies.get(term, 0.0) + field_weight
     if not frequencies:
         return {}
@@ -94,6 +85,10 @@ FLOOR_IN_RARE_WORDS = 1.25
 # The head of a long memory says what it is about; a later slice must be nearer than that to count as much.
 # Without it long exchanges crowd out short ones: question → exchange @5 74.5, with it 80.0 (bench/real.py).
 LATER_SLICE = 0.05
+
+
+# Between the nearest and the farthest text of a large store; the farther of two memories is not the farthest.
+LEAST_WIDTH = 0.3
 
 
 def best_of_each(memories: Sequence[MemoryId], scores: Sequence[_Score]) -> list[_Score]:
@@ -128,7 +123,8 @@ def fused(
         return _scaled(lexical, 0.0)
     words = _scaled([*lexical, lexical_floor], 0.0)[:-1]
     known = [value for value in cosines if value is not None]
-    meaning = iter(_scaled(known, min([cosine_minimum, *known])))
+    lowest = min([cosine_minimum, *known, max(known, default=0.0) - LEAST_WIDTH])
+    meaning = iter(_scaled(known, lowest))
     # A passage that has no vector yet is judged by its words alone, not sunk for being new.
     return [
         word if cosine is None else share * word + (1.0 - share) * next(meaning)
