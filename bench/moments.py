@@ -1,7 +1,7 @@
 """What real sessions would have been given: at their starts, prompts, first edits, commands and compactions.
 
     python bench/moments.py FOLDER --out FILE [--kinds start,prompt] [--limit N] [--only ID] [--seed N]
-    python bench/moments.py --out FILE --verdicts FILE
+    python bench/moments.py --verdicts tests/quality/data/real/moments.jsonl
 
 FOLDER holds transcripts as `<repository>/<agent>/<session>.jsonl`. Moments are sampled from them and lived
 through in order of time: the sessions of the repository are brought in as far as they were written by then,
@@ -369,33 +369,31 @@ class Machine:  # one repository in a home of its own, with a clock that is set
         return found
 
 
-def judged(records: Sequence[dict[str, Any]], verdicts: Sequence[dict[str, Any]]) -> None:
-    """What readers said, by kind of moment; of compactions also by kind of fact."""
-    kinds = {one["id"]: str(one["kind"]) for one in records}
+def judged(verdicts: Sequence[dict[str, Any]]) -> None:
+    """What readers said, sample by sample: of lines, of the baseline beside them, or of whole moments."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
+    moments = Counter(str(one["sample"]) for one in verdicts)
     for one in verdicts:
-        kind = kinds.get(one["id"], "unknown")
-        counts[kind].update(line["verdict"] for line in one.get("lines", [one] if "verdict" in one else []))
-        for fact in one.get("facts", ()):
-            for name in (kind, f"{kind} {fact['kind']}"):
-                counts[name]["there" if fact["there"] else "missing"] += 1
+        counts[one["sample"]].update(one.get("lines") or {one["verdict"]: 1})
+        counts[f"{one['sample']}, baseline"].update(one.get("baseline", {}))
+        counts[f"{one['sample']}, use"].update([one["use"]] if "use" in one else [])
     for name, found in sorted(counts.items()):
-        read_ones = sum(kinds.get(one["id"], "unknown") == name.split()[0] for one in verdicts)
-        shares = "  ".join(f"{word} {n} ({n / found.total():.0%})" for word, n in found.most_common())
-        print(f"{name:20} n {found.total():4} in {read_ones:3} moments   {shares}")
+        found.pop("heading", None)
+        shares = "  ".join(f"{word} {n} ({n / found.total():.0%})" for word, n in found.most_common() if n)
+        if shares:
+            print(f"{name:20} n {found.total():4} in {moments[name.partition(',')[0]]:3} moments   {shares}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", help="of transcripts")
-    parser.add_argument("--out", type=Path, required=True, help="a record a line")
-    parser.add_argument("--verdicts", type=Path, help="count what readers said about the records in --out")
+    parser.add_argument("--out", type=Path, help="a record a line")
+    parser.add_argument("--verdicts", type=Path, help="count what readers said")
     for name, default in {**OPTIONS, "limit": 1_000, "only": "", "seed": 1}.items():
         parser.add_argument(f"--{name}", default=default, type=type(default))
     wanted = parser.parse_args()
     if wanted.verdicts:
-        texts = (path.read_text().splitlines() for path in (wanted.out, wanted.verdicts))
-        judged(*([json.loads(line) for line in lines] for lines in texts))
+        judged([json.loads(line) for line in wanted.verdicts.read_text().splitlines()])
         return
     began, found, machines = time.monotonic(), defaultdict[str, list[Moment]](list), list[Machine]()
     with tempfile.TemporaryDirectory(prefix="moments-") as scratch, ThreadPoolExecutor() as pool:

@@ -53,7 +53,7 @@ def test_a_new_session_is_given_what_helps_when_it_helps(machine: Make) -> None:
     made.say("RUNIT")
     seen = json.dumps(made.model.requests[before:], ensure_ascii=False)
     assert "rounded half to even" in seen, "the start tells where work stands"
-    assert f"“{RIGHT}” worked" in seen, "before the command, and when it failed"
+    assert f"“{RIGHT}” then worked" in seen, "before the command, and when it failed"
     assert hook_errors(made) == []
     told = json.loads(made.memory("ledger", "--json"))
     assert {"SessionStart", "PreToolUse"} <= {line["given_at"] for line in told}

@@ -138,7 +138,15 @@ def test_work_that_is_not_in_the_tree_is_not_called_open(store: Store, tmp_path:
 
 def test_only_what_a_person_asked_is_called_asked(store: Store, tmp_path: Path) -> None:
     session(store, "plan", FRIDAY, first_request="# One log a worktree\n\n1. rename", last_request="")
-    session(store, "title", FRIDAY, first_request="go", last_request="", title="Geese, an overview")
+    session(
+        store,
+        "title",
+        FRIDAY,
+        first_request="go",
+        last_request="",
+        title="Geese, an overview",
+        files=(("geese.md", 1),),
+    )
     text = told(store, tmp_path).text
     assert "Plan: “One log a worktree”" in text
     assert "About: “Geese, an overview”" in text
@@ -160,6 +168,19 @@ def test_what_waited_for_an_answer_elsewhere_is_not_told(store: Store, tmp_path:
     assert "not answered" not in text
     assert "Ended with" not in text
     assert "receipts of refunds" in text
+
+
+def test_a_greeting_is_no_work(store: Store, tmp_path: Path) -> None:
+    session(
+        store, "hello", FRIDAY, first_request="hi, what time is it?", last_request="", title="Short reply"
+    )
+    assert "Short reply" not in told(store, tmp_path).text
+
+
+def test_a_check_that_found_nothing_is_not_failing(store: Store, tmp_path: Path) -> None:
+    failing = (Command(9, "vale docs", True, "\x1b[32m✖ 0 errors\x1b[0m, 5 warnings"),)
+    session(store, "docs", FRIDAY, first_request="lint the docs of the list view", failing=failing)
+    assert "Failing then" not in told(store, tmp_path).text
 
 
 def test_hashes_that_a_rebase_replaced_are_not_told(store: Store, tmp_path: Path) -> None:

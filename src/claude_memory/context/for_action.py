@@ -161,7 +161,7 @@ def _sentences(seen: Seen, paths: Sequence[str]) -> Iterator[str]:
         if files or not line.strip() or line.startswith("#"):
             subject = files or (subject if not line.strip() else set())
         if not subject or own in subject:
-            yield from (one for one in _SENTENCE.split(line) if not _TROUBLE.match(one))
+            yield from (one for one in _SENTENCE.split(line) if not _TROUBLE.match(one) and one[-1:] != ":")
 
 
 def _named_in(sentence: str, paths: Sequence[str]) -> bool:
@@ -171,8 +171,8 @@ def _named_in(sentence: str, paths: Sequence[str]) -> bool:
 def _said(seen: Seen, sentence: str, branch: str, reason: str) -> Hint:
     where = seen.record.get("branch") or ""
     elsewhere = f" on {quoted(where, 60)}" if where not in (branch, "HEAD", "") else ""
-    commits = [str(commit.get("hash", ""))[:8] for commit in seen.record.get("commits", ())]
-    commit = f", commit {commits[-1]}" if commits and commits[-1] else ""
+    hashes = [str(commit.get("hash", ""))[:8] for commit in seen.record.get("commits", ())]
+    commit = f", commit {hashes[0]}" if len(hashes) == 1 and hashes[0] else ""  # else which of them it was?
     said = quoted(_MARKUP.sub(r"\1", sentence).strip(), SAID_CHARACTERS)
     return Hint(f"- {day(seen.created)}{elsewhere}{commit}: {said} [{seen.id}]", seen.id, reason)
 

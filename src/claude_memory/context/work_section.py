@@ -112,7 +112,13 @@ def _sessions(situation: Situation) -> list[SessionWork]:
         for conversation, record in found
         if not conversation.parent and conversation.session != situation.session
     ]
-    return [one for one in sessions if one.record.get("files") or _request(one.record)[1]]
+    return [one for one in sessions if _has_work(one.record)]
+
+
+def _has_work(record: Mapping[str, Any]) -> bool:
+    """Whether something was done, or asked that says what; a greeting is no work."""
+    done = record.get("files") or record.get("commits") or record.get("pull_requests")
+    return bool(done) or len(query_terms(str(record.get("first_request", "")))) >= TELLING_TERMS
 
 
 def _worked(record: Mapping[str, Any], current: str) -> SessionWork:
