@@ -115,9 +115,11 @@ class VectorWork:
             made += stored
         return made
 
-    def some(self, *, budget_seconds: float | None = None, watch: Watch | None = None) -> int:
-        """Make vectors until none is missing or the time is over; returns how many were made."""
-        return self._made(times.deadline(budget_seconds), watch)
+    def some(self, *, budget_seconds: float | None = None) -> int:
+        """Make vectors until none is missing or the time is over; in passing none where a person stopped it."""
+        if budget_seconds is not None and _noted(self._opened.home).get("stopped") is True:
+            return 0
+        return self._made(times.deadline(budget_seconds), None)
 
     def rest(self, *, budget_seconds: float | None = None) -> int:
         """In the background: all that are missing, unless another process is at it or a person stops it."""

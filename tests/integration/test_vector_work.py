@@ -59,6 +59,14 @@ def test_killed_work_goes_on_where_it_was(memory: Memory) -> None:
     assert memory.upkeep.vectors.rest() == left
 
 
+def test_what_was_stopped_is_not_made_in_passing(memory: Memory) -> None:
+    fill(memory, 4)
+    memory.upkeep.stop_vectors()
+    memory.catch_up()
+    assert memory.upkeep.vectors.progress.missing == 4
+    assert memory.embed_pending() == 4  # asked for by name
+
+
 def test_a_person_stops_it_and_an_import_lets_it_go_on(memory: Memory) -> None:
     fill(memory, 3)
     memory.upkeep.stop_vectors()
