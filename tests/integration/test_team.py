@@ -469,3 +469,26 @@ def test_both_backends_put_the_same_first(team, tmp_path):
             firsts.append([[hit.id for hit in memory_.search(one, limit=10)] for one in questions])
     alike = sum(one == other for one, other in zip(*firsts, strict=True))
     assert alike >= 0.98 * len(questions)
+
+
+def test_summaries_are_pushed_to_plain_tables_and_renewed(postgres, tmp_path):
+    from claude_memory.store.archive_model import NewMessage
+    from claude_memory.summaries.making import summarise
+    from claude_memory.summaries.model import document_of
+
+    said = {**summarise([]), "executive": "we chose zebra striping"}
+    summary = document_of(said, NOW, "auto", {"provider": "rules"})
+    with Memory.open(tmp_path / "home", tmp_path) as memory_:
+        folder = memory_.home / "sessions" / "session_s1" / "summaries"
+        folder.mkdir(parents=True)
+        (folder / "compact_001.json").write_text(json.dumps(summary))
+        told = NewMessage(
+            SessionId("s1"), "claude-code", "user", NOW, "use zebra striping", (1,), str(tmp_path)
+        )
+        memory_.store.archive.add([told], {str(tmp_path): memory_.project.id})
+        memory_.catch_up()
+        for _ in range(2):
+            assert memory_.summaries.push(postgres.url(), all_projects=True)[0] == 1
+    with psycopg.connect(conninfo(postgres.url())) as db:
+        found = db.execute("SELECT session, number, executive FROM claude_memory_summaries").fetchall()
+        assert found == [("s1", 1, "we chose zebra striping")]

@@ -10,7 +10,9 @@ from claude_memory.errors import ConfigFault
 
 TYPE_CHECKING = False  # hooks load this on their way to a quick look: typing would take longer than all of it
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+    from typing import Any
 
     from claude_memory.settings import Settings
     from claude_memory.store.model import Inspection
@@ -73,12 +75,27 @@ def server_findings(settings: Settings) -> list[tuple[str, str, str, str]]:
         return [(one.name, one.level, one.text, one.hint) for one in health.look(store.transactions)]
 
 
+def push_summaries(
+    url: str, summaries: Sequence[tuple[Any, ...]], sessions: Sequence[tuple[Any, ...]]
+) -> None:
+    """Write rows to plain tables at a server."""
+    try:
+        from claude_memory.store.postgres import plain_tables
+    except ImportError as fault:
+        raise _not_installed(fault) from None
+    plain_tables.push(url, summaries, sessions)
+
+
+def _not_installed(fault: ImportError) -> ConfigFault:
+    wanted = "pip install 'claude-memory-system[postgres]'"
+    return ConfigFault(f"a PostgreSQL server needs `{wanted}`: {fault.name} is missing")
+
+
 def _open_server(url: str, patience_ms: int | None) -> PostgresStore:
     try:
         from claude_memory.store.postgres.team_store import PostgresStore
     except ImportError as fault:
-        wanted = "pip install 'claude-memory-system[postgres]'"
-        raise ConfigFault(f"a PostgreSQL store needs `{wanted}`: {fault.name} is missing") from None
+        raise _not_installed(fault) from None
     return PostgresStore.open(url, patience_ms=patience_ms)
 
 

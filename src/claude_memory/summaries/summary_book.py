@@ -64,6 +64,7 @@ from claude_memory.understand.model import places_of
 from claude_memory.understand.titles import title_of
 
 AT_ONCE = 200  # sessions, the latest; after a large import the others wait for the next drain
+MOST_PUSHED = 100_000  # session records
 MAX_REPORTS = 400  # of one session
 LATE = timedelta(minutes=1)  # clocks of a hook and of a transcript may differ by so much
 LONGEST = timedelta(minutes=15)  # from a compaction's first report to its last
@@ -95,6 +96,31 @@ class SummaryBook:
                 raise NotFound(f"session {session} is of another project: give --all-projects")
             raise NotFound(f"no session {session} has summaries; `claude-memory summaries` lists them")
         return [kept for name in wanted for kept in self.shelf.of(name)]
+
+    def push(self, url: str, *, all_projects: bool = False) -> tuple[int, int]:
+        """Write summaries and session records to plain tables at a server; returns how many of each."""
+        from claude_memory.store import push_summaries
+
+        scope = SearchScope(None if all_projects else (self.project.id,))
+        records = self.store.archive.session_records(scope, MOST_PUSHED)
+        projects = {one.session: one.project for one, _ in records}
+        summaries = [
+            (
+                kept.session,
+                kept.number,
+                projects.get(SessionId(kept.session), self.project.id),
+                kept.document.get("timestamp"),
+                kept.executive,
+                dict(kept.document),
+            )
+            for kept in self.list(all_projects=all_projects)
+        ]
+        sessions = [
+            (one.session, one.agent, one.project, one.first, one.last, one.title, dict(record))
+            for one, record in records
+        ]
+        push_summaries(url, summaries, sessions)
+        return len(summaries), len(sessions)
 
     def of_session(self, session: str) -> Sequence[KeptSummary]:
         """Those of one session, oldest first."""

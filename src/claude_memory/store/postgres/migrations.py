@@ -398,8 +398,8 @@ DECLARE of_team integer := session_team(); of_person integer := session_person()
     RETURN QUERY SELECT q.id, sum(w.weight) FROM unnest(keys, weights) AS w (key, weight)
         CROSS JOIN LATERAL (SELECT p.id FROM passages p WHERE p.terms @> ARRAY[w.key] AND p.team = of_team
             AND (p.space > 0 OR p.space = -of_person) OFFSET 0) q GROUP BY q.id; END $$;
-CREATE FUNCTION word_counts(wanted text[]) RETURNS TABLE (place bigint, messages bigint) STABLE LANGUAGE plpgsql
-    SECURITY DEFINER SET search_path = {SCHEMA} AS $$
+CREATE FUNCTION word_counts(wanted text[]) RETURNS TABLE (place bigint, messages bigint)
+    STABLE LANGUAGE plpgsql SECURITY DEFINER SET search_path = {SCHEMA} AS $$
 DECLARE of_team integer := session_team(); of_person integer := session_person(); BEGIN
     FOR nth IN 1 .. coalesce(array_length(wanted, 1), 0) LOOP
         RETURN QUERY SELECT nth::bigint, count(*) FROM messages m WHERE m.words @> ARRAY[wanted[nth]]

@@ -51,9 +51,10 @@ PARTS: dict[str, tuple[str, ...]] = {
     "intention_commands": (
         *("intend set", "intend check", "intend list", "intend complete", "intend snooze", "intend cancel"),
     ),
-    "knowledge_commands": ("graph", "knowledge", "summaries", "summary", "summarize"),
+    "knowledge_commands": ("graph", "knowledge", "summaries", "summaries push", "summary", "summarize"),
 }
 GROUPS = {
+    "summaries": "List what compactions left in this project, or push it to a database.",
     "team": "A team's store at a PostgreSQL server: make it, join it, leave it.",
     "projects": "List projects; say which belong together.",
     "inbox": "What was proposed and nobody has confirmed: list it, accept, edit or reject.",

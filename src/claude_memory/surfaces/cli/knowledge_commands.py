@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from claude_memory.errors import InvalidInput, StoreBusy
+from claude_memory.platform.caller import require_person
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
     AllProjects,
@@ -138,6 +139,19 @@ def summaries(
     return Result(
         [_row(item) for item in listed], lines, [] if listed else ["no compaction was summed up yet"]
     )
+
+
+def summaries_push(
+    memory: Memory,
+    url: Annotated[str, argument("URL", "postgresql://…, or `supabase` for what SUPABASE_DB_URL names.")],
+    all_projects: AllProjects = False,
+) -> Result:
+    """Write compaction summaries and session records to plain tables of a database of your own."""
+    require_person("sending summaries to a server")
+    _sum_up(memory)
+    summaries_, sessions = memory.summaries.push(url, all_projects=all_projects)
+    done = f"{summaries_} summaries and {sessions} session records are up to date there"
+    return Result({"summaries": summaries_, "sessions": sessions}, done)
 
 
 def summary(
