@@ -116,7 +116,7 @@ class VectorWork:
         return made
 
     def some(self, *, budget_seconds: float | None = None) -> int:
-        """Make vectors until none is missing or the time is over; in passing none where a person stopped it."""
+        """Make vectors until none is missing or the time is over; in passing, none that a person stopped."""
         if budget_seconds is not None and _noted(self._opened.home).get("stopped") is True:
             return 0
         return self._made(times.deadline(budget_seconds), None)
