@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from claude_memory.context.builder import Context, Line, Said, Section, Situation, build
-from claude_memory.context.for_action import MAX_TOKENS as FILE_TOKENS
+from claude_memory.context.for_file import MAX_TOKENS as FILE_TOKENS
 from claude_memory.context.for_prompt import MAX_HINTS
 from claude_memory.context.for_prompt import MAX_TOKENS as PROMPT_TOKENS
 from claude_memory.context.memory_lines import line_for

@@ -163,7 +163,7 @@ def at_file(scene: Scene, path: str, edit: str = "") -> Offer:
     """
     from pathlib import Path
 
-    from claude_memory.context import for_action as rule
+    from claude_memory.context import for_file as rule
     from claude_memory.platform.repository import current_branch
 
     due = _reminders(scene, files=(path,))
@@ -175,12 +175,12 @@ def at_file(scene: Scene, path: str, edit: str = "") -> Offer:
         session=scene.session,
         given=scene.given,
     )
-    return _joined(due, _listed(scene, rule.file_heading(path), hints, rule.MAX_TOKENS))
+    return _joined(due, _listed(scene, rule.heading(path), hints, rule.MAX_TOKENS))
 
 
 def at_command(scene: Scene, command: str) -> Offer:
     """How a command failed before and what worked, before it runs."""
-    from claude_memory.context import for_action as rule
+    from claude_memory.context import for_command as rule
 
     hints = rule.for_command(
         scene.glance,
@@ -189,15 +189,15 @@ def at_command(scene: Scene, command: str) -> Offer:
         session=scene.session,
         given=scene.given,
     )
-    return _listed(scene, rule.COMMAND_HEADING, hints, rule.MAX_TOKENS)
+    return _listed(scene, rule.HEADING, hints, rule.MAX_TOKENS)
 
 
 def at_failure(scene: Scene, command: str, error: str) -> Offer:
     """How the same error went away before, when a command failed."""
-    from claude_memory.context import for_action as rule
+    from claude_memory.context import for_command as rule
 
     hints = rule.after_failure(scene.glance, command, error, session=scene.session, given=scene.given)
-    return _listed(scene, rule.COMMAND_HEADING, hints, rule.MAX_TOKENS)
+    return _listed(scene, rule.HEADING, hints, rule.MAX_TOKENS)
 
 
 def at_subagent(scene: Scene, prompt: str) -> Offer:
