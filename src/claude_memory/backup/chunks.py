@@ -96,7 +96,7 @@ class Vault:
 
     def listed(self) -> list[PlacedBackup]:
         """The backups there with what they hold, newest first; one that cannot be read says why."""
-        return [self._described(id_) for id_ in self.ids()]
+        return list(map(self._described, self.ids()))
 
     def head(self, id_: str) -> BackupHead:
         """One backup; StoreCorrupt if it is not what we wrote."""
@@ -130,10 +130,13 @@ class Vault:
 
     def keep(self, folder: str, content: bytes) -> tuple[str, int]:
         """Pack, seal and write bytes under their checksum; returns that and their size there."""
-        made = self.seal.close(_packed(content))
+        made = self._closed(content)
         name = hashlib.sha256(made).hexdigest()
         self.place.write(f"{folder}/{name}", made)
         return name, len(made)
+
+    def _closed(self, content: bytes) -> bytes:
+        return self.seal.close(zstd().compress(content, LEVEL))
 
     def _named(self, folder: str, name: str, most: int) -> bytes:
         content = self.place.read(f"{folder}/{name}")
@@ -165,7 +168,7 @@ class Vault:
         return pushed
 
     def _push(self, manifest: BackupManifest, staging: Path, base: BackupHead | None) -> Pushed:
-        if base and _content(base.manifest) == _content(manifest):
+        if base and _sums(base.manifest) == _sums(manifest):
             return Pushed(base.id, False, manifest.size_bytes, 0)
         head = BackupHead(next_id(self.ids()), manifest)
         packer = _Packer(self, head, self._taken_over(base, staging, manifest) if base else {})
@@ -173,7 +176,7 @@ class Vault:
             with (staging / entry.path).open("rb") as source:
                 head.files[entry.path] = _runs(map(packer.place, _pieces(source, entry)))
         packer.finish()
-        content = self.seal.close(_packed(head.encode()))
+        content = self._closed(head.encode())
         # The head is the commit: before it the place holds the backups it held.
         self.place.write(f"{HEADS}/{head.id}", content)
         return Pushed(head.id, True, manifest.size_bytes, packer.sent + len(content))
@@ -369,17 +372,12 @@ def _ids(staging: Path, manifest: BackupManifest) -> set[bytes]:
     return found
 
 
-def _content(manifest: BackupManifest) -> set[tuple[str, str]]:
+def _sums(manifest: BackupManifest) -> set[tuple[str, str]]:
     return {(entry.path, entry.sha256) for entry in manifest.files}
 
 
 def _digest(piece: bytes) -> bytes:
     return hashlib.blake2b(piece, digest_size=_DIGEST_BYTES).digest()
-
-
-def _packed(content: bytes) -> bytes:
-    made: bytes = zstd().compress(content, LEVEL)
-    return made
 
 
 def _unpacked(content: bytes, most: int) -> bytes:
