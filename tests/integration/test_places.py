@@ -377,6 +377,21 @@ def test_two_who_push_to_one_ref_at_once_do_not_overwrite_each_other(memory: Mem
     assert vault(memory, there).ids() == [quick.id]
 
 
+def test_a_push_that_meets_another_looks_again(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The drain pushes by itself after a conversation, and a recipe by command at the same moment."""
+    there = spot("git", tmp_path, "")
+    remember(memory, "x")
+    waiting = [vault(memory, there)]
+    quick = push(memory, there)
+    remember(memory, "y")
+    look = chunks.vault_at
+    monkeypatch.setattr(chunks, "vault_at", lambda *given: waiting.pop() if waiting else look(*given))
+    done = memory.backups.push(memory.store, there.name)
+    assert vault(memory, there).ids() == [done.id, quick.id]
+
+
 # --- secrets
 
 

@@ -84,7 +84,8 @@ class Backups:
         """Bring a place up to date."""
         require_writing("`backup push`")
         to, wanted = self.settings.backup_to, self.settings.keep_backups if keep is None else keep
-        pushed = self._vault(named).push(self.home, store, keep=wanted, force=force)
+        place, key = named or to, self.settings.backup_key
+        pushed = chunks.push_to(place, self.home, store, key, keep=wanted, force=force)
         if named in (None, to):
             home_state.note(self.home, place=to, fault="", pushed_at=time.time())
         return pushed
@@ -164,8 +165,8 @@ def _pushed(home: Path, store: Store, settings: Settings) -> bool:
     log = logs.logger("backup")
     seen = _fingerprint(home)  # before the copy: what is written during it counts as new
     try:
-        pushed = chunks.vault_at(settings.backup_to, home, settings.backup_key).push(
-            home, store, keep=settings.keep_backups
+        pushed = chunks.push_to(
+            settings.backup_to, home, store, settings.backup_key, keep=settings.keep_backups
         )
     except MemoryFault as fault:
         log.warning("no backup at %s: %s", settings.backup_to, fault)

@@ -27,7 +27,7 @@ from claude_memory.backup.archives import LEVEL, damage_named
 from claude_memory.backup.backup import staged
 from claude_memory.backup.heads import ID, BackupHead, Pack, Run, decoded, next_id, time_of
 from claude_memory.backup.home_state import home_id
-from claude_memory.backup.locations import BackupPlace, place_at
+from claude_memory.backup.locations import BackupPlace, PlaceMoved, place_at
 from claude_memory.backup.manifest import DATABASE, MAX_MANIFEST_BYTES, SHA256, BackupEntry, BackupManifest
 from claude_memory.backup.sealing import Seal, seal_for
 from claude_memory.errors import Conflict, NotFound, StoreCorrupt, StoreFault
@@ -37,6 +37,7 @@ from claude_memory.store.protocol import Store
 
 HEADS, PACKS, INDEX, KEY = "heads", "packs", "index", "key.age"
 PACK_BYTES = 4 << 20
+TRIES = 5  # at a git ref that others push to at the same time
 _DIGEST_BYTES = 16
 _RECORD = struct.Struct(f">{_DIGEST_BYTES}sI")
 
@@ -244,6 +245,16 @@ class Vault:
             if self.place.write(KEY, content := make(), new=True):
                 return content
             return self.place.read(KEY)
+
+
+def push_to(
+    named: str, home: Path, store: Store, key_setting: str, *, keep: int, force: bool = False
+) -> Pushed:
+    """Bring a place up to date. Two may do so at once: the drain by itself, and a person by command."""
+    for _ in range(TRIES - 1):
+        with contextlib.suppress(PlaceMoved):
+            return vault_at(named, home, key_setting).push(home, store, keep=keep, force=force)
+    return vault_at(named, home, key_setting).push(home, store, keep=keep, force=force)
 
 
 def vault_at(named: str, home: Path, key_setting: str) -> Vault:

@@ -41,6 +41,10 @@ class StoredObject:
     modified: float
 
 
+class PlaceMoved(Conflict):
+    """Somebody else wrote to the same place since it was looked at: look again, and try once more."""
+
+
 class BackupPlace(Protocol):
     """Where backups lie. Keys are relative, with `/` between their parts."""
 
@@ -303,7 +307,7 @@ class GitPlace:
             self._git.run("push", "--quiet", lease, "--", self._url, f"{commit}:{self._ref}")
         except OSError as fault:
             if "stale info" in str(fault) or self._remote_tip() != self._tip:
-                raise Conflict(f"somebody else pushed to {self.name} meanwhile; try again") from None
+                raise PlaceMoved(f"somebody else pushed to {self.name} meanwhile; try again") from None
             raise StoreFault(f"{self.name}: {fault}") from None
         self._run("update-ref", self._ref, commit)
         self._tip = commit

@@ -20,6 +20,7 @@ from typing import BinaryIO, NamedTuple
 from claude_memory import settings as settings_module
 from claude_memory.backup import chunks
 from claude_memory.backup.archives import BackupFile, damage_named
+from claude_memory.backup.locations import PlaceMoved
 from claude_memory.backup.manifest import DATABASE
 from claude_memory.backup.peers import (
     End,
@@ -34,7 +35,7 @@ from claude_memory.backup.peers import (
     serve,
 )
 from claude_memory.backup.team import hub_at
-from claude_memory.errors import Conflict, InvalidInput, StoreCorrupt
+from claude_memory.errors import InvalidInput, StoreCorrupt
 from claude_memory.platform import leftovers
 from claude_memory.settings import Settings
 from claude_memory.store import check_file, is_server, open_store
@@ -43,7 +44,6 @@ from claude_memory.store.packing import zstd
 
 FEEDS = "feeds"
 REMOTE = "claude-memory sync --stdio"
-TRIES = 5  # at a git ref that others push to at the same time
 SMALL_BYTES, MOST_SMALL = 16 << 10, 100  # so many small pieces become few large ones
 _MOST_PIECE_BYTES = 256 << 20
 _PIECE = re.compile(r"([0-9a-f]{16})\.([0-9a-f]{16})\.([a-z]+)\.(\d{1,18})\.(\d{1,18})\.(\d{1,12})")
@@ -201,12 +201,12 @@ class Homes:
             me = own.introduction()
             met = tuple(self._received(own, other) for other in place.others(me))
             own.finish()
-            for tries in range(1, TRIES + 1):
+            for tries in range(1, chunks.TRIES + 1):
                 try:
                     written = place.write(own, me, dry_run=dry_run)
                     break
-                except Conflict:
-                    if tries == TRIES:
+                except PlaceMoved:
+                    if tries == chunks.TRIES:
                         raise
                     place = _FeedPlace(chunks.vault_at(named, self.own.home, self.settings.backup_key))
         return Exchanged(named, met, written, dry_run)
