@@ -374,6 +374,9 @@ def test_of_two_statements_on_one_subject_the_newer_comes_first(meaning: Memory)
     hits = meaning.search(ASKED)
     assert [item.body for item in meaning.show([hit.id for hit in hits[:2]])] == [NEW, OLD]
     assert hits[0].relevance >= hits[1].relevance > 0.5
+    told = meaning.why(hits[0].id, ASKED)
+    assert "stands before an older memory on the same subject" in told.words
+    assert f"({hits[0].relevance:.2f})" in " ".join(told.words)  # the same verdict in words
 
 
 def test_what_an_agent_says_does_not_come_before_a_person_s_word(meaning: Memory) -> None:

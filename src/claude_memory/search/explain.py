@@ -92,6 +92,8 @@ def _words(ranking: Ranking, item: Judged, numbers: Mapping[str, float], now: da
         lines.append("shares further words with the best answers found first")
     if item.memory.status is Status.SUPERSEDED:
         lines.append(f"was replaced by {item.memory.superseded_by}, so it sinks")
+    if item.in_place_of is not None:
+        lines.append("stands before an older memory on the same subject")
     if "recency" in bonuses(item.memory, now) and numbers.get("recency", 0.0) > 0.01:
         lines.append("is recent, which lifts it a little")
     lines.append(f"is {verdict(numbers['relevance'])} ({numbers['relevance']:.2f})")
