@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from claude_memory.opening import Opened
 
 MAX_QUESTION_CHARACTERS = 4_000
-SHORT_PROMPT = 8_000  # characters
 PATIENCE_MS = 50  # with a writer; all that a hook writes can be written by the next one, too
 EDITING_TOOLS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
 RUNNING_TOOLS = ("Bash", "shell", "exec_command", "run_shell_command")
@@ -271,6 +270,7 @@ def write_ahead(moment: Moment) -> None:
     """
     from claude_memory.errors import MemoryFault
     from claude_memory.notes import buffer
+    from claude_memory.redact import kept
     from claude_memory.understand.speaker import Speaker, of_hook
 
     heard = of_hook({**moment.payload, "hook_event_name": moment.event})
@@ -278,18 +278,11 @@ def write_ahead(moment: Moment) -> None:
         return
     try:
         entry = buffer.BufferEntry(
-            moment.now, buffer.SAID, _clean(heard.words), buffer.session_name(moment.session)
+            moment.now, buffer.SAID, kept(heard.words), buffer.session_name(moment.session)
         )
         buffer.write_ahead(_files(moment), entry)
     except (MemoryFault, OSError):  # a full disk, a link where a file should be
         return
-
-
-def _clean(prompt: str) -> str:
-    """By the rules that guard the store; a long prompt pays for loading what is quick with long texts."""
-    from claude_memory.redact import kept
-
-    return kept(prompt)
 
 
 def _files(moment: Moment) -> ProjectFiles:
