@@ -12,7 +12,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from claude_memory.errors import ConfigFault, SchemaTooNew, StoreBusy, StoreCorrupt, StoreFault
+from claude_memory.errors import ConfigFault, MemoryFault, SchemaTooNew, StoreBusy, StoreCorrupt, StoreFault
 from claude_memory.model import Kind, MemoryFilter, MemoryId, ProjectIdentity, SearchScope, StoredMemory
 from claude_memory.settings import Settings
 from claude_memory.store import database_path, open_store
@@ -73,11 +73,18 @@ def test_the_setting_names_the_file(tmp_path):
     assert database_path(tmp_path, "sqlite:///x.db") == tmp_path / "x.db"
 
 
-@pytest.mark.parametrize("named", ["postgresql://me:hunter2@host/db", "sqlite://", "sqlite:///", "memory.db"])
+@pytest.mark.parametrize("named", ["mysql://me:hunter2@host/db", "sqlite://", "sqlite:///", "memory.db"])
 def test_an_unknown_store_is_refused_without_telling_secrets(tmp_path, named):
     with pytest.raises(ConfigFault) as fault:
         open_store(tmp_path, Settings(store=named))
     assert "hunter2" not in str(fault.value)
+
+
+def test_a_server_out_of_reach_is_told_without_its_password(tmp_path):
+    with pytest.raises(MemoryFault) as fault:
+        open_store(tmp_path, Settings(store="postgresql://me:hunter2@127.0.0.1:1/db")).close()
+    assert "hunter2" not in str(fault.value)
+    assert "\n" not in str(fault.value)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes are POSIX")
