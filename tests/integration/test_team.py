@@ -118,6 +118,25 @@ def test_conversations_and_reminders_are_the_persons_alone(team):
     assert bob.project_for(REPOSITORY).id == project
 
 
+def test_tables_that_a_member_makes_for_a_moment_decide_nothing(team):
+    """A temporary table stands before a schema's own unless a function's search path says otherwise."""
+    ann, bob = team("ann"), team("bob")
+    ann.memories.add([memory(ann.project_for(REPOSITORY).id, "Ann likes tabs.", scope=Scope.USER)])
+    with psycopg.connect(conninfo(team.url["bob"]), options="-c search_path=claude_memory,public") as own:
+        who = "SELECT memory_person(), memory_team(), session_person(), session_team()"
+        before = own.execute(who).fetchone()
+        for table, columns in (
+            ("people", "number + 1000 AS number, role"),
+            ("members", "team + 1000 AS team, role, joined"),
+            ("teams", "number + 1000 AS number, name"),
+        ):
+            own.execute(f"CREATE TEMP TABLE {table} AS SELECT {columns} FROM claude_memory.{table}")
+        after = own.execute(who).fetchone()
+    assert None not in before
+    assert after == before
+    assert bodies(bob) == set()
+
+
 def test_erasing_reaches_the_other_members(team):
     ann, bob = team("ann"), team("bob")
     project = ann.project_for(REPOSITORY).id
