@@ -1,10 +1,11 @@
-"""A team's server under load: many writers and readers at once, on generated memories with vectors.
+"""A team's server under load, and a SQLite file beside it: many writers and readers on generated memories.
 
     python bench/team.py [--memories 100000] [--projects 200] [--writers 40] [--readers 40] [--seconds 120]
 
 A server of its own is started and removed. Rows are made by the server; vectors are picked from 5,000 random
-ones. Every writer and reader is a member with a login of their own, in one of four processes. A read is
-what one search asks of the store: statistics and candidates by words, candidates by vector, the passages.
+ones. Every writer and reader is a member with a login of their own, in one of four processes; at the file all
+are one person. A read is what one search asks of the store: statistics and candidates by words, candidates by
+vector, the passages. Before the load, one client alone does 100 of each, and CPU time is taken per request.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ import argparse
 import contextlib
 import json
 import multiprocessing
+import os
 import random
 import sys
+import tempfile
 import threading
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psycopg
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -28,12 +32,22 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.postgres_server import Server
 
 from claude_memory.errors import MemoryFault
-from claude_memory.model import Kind, MemoryFilter, MemoryId, ProjectId, SearchScope, StoredMemory
+from claude_memory.model import (
+    Kind,
+    MemoryFilter,
+    MemoryId,
+    ProjectId,
+    ProjectIdentity,
+    SearchScope,
+    StoredMemory,
+)
+from claude_memory.settings import Settings
+from claude_memory.store import open_store
 from claude_memory.store.postgres import directory
 from claude_memory.store.postgres.team_server import conninfo
-from claude_memory.store.postgres.team_store import PostgresStore
+from claude_memory.store.protocol import Store
 
-MODEL, LENGTH, WORDS, PROCESSES = "bench", 384, 20_000, 4
+MODEL, LENGTH, WORDS, PROCESSES, ALONE = "bench", 384, 20_000, 4, 100
 _FILL = """
 SET session_replication_role = replica;
 INSERT INTO projects (team, id, name, path) SELECT %(team)s, 'p' || n, 'p' || n, '/p/' || n
@@ -76,8 +90,28 @@ def fill(url: str, team: str, memories: int, projects: int) -> None:
         owner.execute("VACUUM ANALYZE")
 
 
-def read(store: PostgresStore, chance: random.Random, projects: int) -> None:
-    scope = SearchScope((ProjectId(f"p{chance.randint(1, projects)}"),))
+def fill_file(home: Path, memories: int, projects: int, names: Any) -> None:
+    """As many memories in a file, by the store's own way; tells the projects' ids."""
+    chance = random.Random(1)
+    vectors = np.random.default_rng(1).integers(-127, 128, (5000, LENGTH), dtype=np.int8)
+    with contextlib.closing(open_store(home, Settings())) as store:
+        ids = [
+            store.project_for(ProjectIdentity((f"path:/p/{number}",), f"p{number}", f"/p/{number}")).id
+            for number in range(projects)
+        ]
+        for start in range(0, memories, 5000):
+            numbers = range(start, min(start + 5000, memories))
+            store.memories.add([new_memory(chance, ids[number % projects]) for number in numbers])
+            missing = store.memories.unembedded(MODEL, 5000)
+            made = [(one.id, vectors[one.id % 5000].tobytes()) for one in missing]
+            store.memories.add_vectors(MODEL, made)
+            changed = store.changes_since("memories.jsonl", 10_000)
+            store.changes_taken("memories.jsonl", changed[-1].sequence)
+    names.put([str(id_) for id_ in ids])
+
+
+def read(store: Store, chance: random.Random, projects: list[str]) -> None:
+    scope = SearchScope((ProjectId(chance.choice(projects)),))
     terms = {f"w{int(chance.random() ** 3 * WORDS)}": 1.0 for _ in range(8)}
     store.memories.term_statistics(scope, terms)
     found = store.memories.text_candidates(scope, MemoryFilter(), terms, 60)
@@ -86,29 +120,34 @@ def read(store: PostgresStore, chance: random.Random, projects: int) -> None:
     store.memories.passages([*found, *(id_ for id_, _ in near.candidates)])
 
 
-def write(store: PostgresStore, chance: random.Random, projects: int) -> None:
-    body = " ".join(f"w{int(chance.random() ** 3 * WORDS)}" for _ in range(40))
+def write(store: Store, chance: random.Random, projects: list[str]) -> None:
+    store.memories.add([new_memory(chance, ProjectId(chance.choice(projects)))])
+
+
+def new_memory(chance: random.Random, project: ProjectId) -> StoredMemory:
     now = datetime.now(UTC)
-    store.memories.add(
-        [
-            StoredMemory(
-                id=MemoryId(f"n{chance.getrandbits(80):x}"),
-                project=ProjectId(f"p{chance.randint(1, projects)}"),
-                kind=Kind.NOTE,
-                title="",
-                body=body,
-                created_at=now,
-                updated_at=now,
-            )
-        ]
+    return StoredMemory(
+        id=MemoryId(f"n{chance.getrandbits(80):x}"),
+        project=project,
+        kind=Kind.NOTE,
+        title="",
+        body=" ".join(f"w{int(chance.random() ** 3 * WORDS)}" for _ in range(40)),
+        created_at=now,
+        updated_at=now,
     )
 
 
+def opened(named: str) -> contextlib.closing[Store]:
+    """A server by its URL, a file by its folder."""
+    at_server = named.startswith("postgresql:")
+    return contextlib.closing(open_store(Path(named), Settings(store=named if at_server else "")))
+
+
 def member(
-    url: str, act: Any, seed: int, projects: int, until: float, out: list[tuple[str, float, str]]
+    named: str, act: Any, seed: int, projects: list[str], until: float, out: list[tuple[str, float, str]]
 ) -> None:
     chance = random.Random(seed)
-    with contextlib.closing(PostgresStore.open(url)) as store:
+    with opened(named) as store:
         while time.time() < until:
             began, fault = time.perf_counter(), ""
             try:
@@ -119,13 +158,13 @@ def member(
             time.sleep(chance.random() * 0.2)  # people think between two questions
 
 
-def process(tasks: list[tuple[str, str, int]], projects: int, until: float, answers: Any) -> None:
+def process(tasks: list[tuple[str, str, int]], projects: list[str], until: float, answers: Any) -> None:
     out: list[tuple[str, float, str]] = []
     threads = [
         threading.Thread(
-            target=member, args=(url, {"read": read, "write": write}[act], seed, projects, until, out)
+            target=member, args=(named, {"read": read, "write": write}[act], seed, projects, until, out)
         )
-        for url, act, seed in tasks
+        for named, act, seed in tasks
     ]
     for thread in threads:
         thread.start()
@@ -134,7 +173,58 @@ def process(tasks: list[tuple[str, str, int]], projects: int, until: float, answ
     answers.put(out)
 
 
-def figures(out: list[tuple[str, float, str]], act: str, seconds: int) -> dict[str, Any]:
+def under_load(tasks: list[tuple[str, str, int]], projects: list[str], seconds: int) -> dict[str, Any]:
+    answers: Any = multiprocessing.Queue()
+    until = time.time() + seconds
+    running = [
+        multiprocessing.Process(target=process, args=(tasks[part::PROCESSES], projects, until, answers))
+        for part in range(PROCESSES)
+    ]
+    for one in running:
+        one.start()
+    out = [line for _ in running for line in answers.get()]
+    for one in running:
+        one.join()
+    return {"write": figures(out, "write", seconds), "read": figures(out, "read", seconds)}
+
+
+def alone(named: str, projects: list[str], server: Server | None) -> dict[str, Any]:
+    """One client, nothing else: how long a request takes, and what it costs here and at the server."""
+    chance, report = random.Random(9), dict[str, Any]()
+    with opened(named) as store:
+        for act in (read, write):
+            out: list[tuple[str, float, str]] = []
+            before = time.process_time(), server_cpu(server)
+            for _ in range(ALONE):
+                began = time.perf_counter()
+                act(store, chance, projects)
+                out.append((act.__name__, time.perf_counter() - began, ""))
+            spent = time.process_time() - before[0], server_cpu(server) - before[1]
+            cpu = {
+                name: round(1000 * value / ALONE, 1)
+                for name, value in zip(("client_cpu_ms", "server_cpu_ms"), spent, strict=True)
+            }
+            took = sum(one for _, one, _ in out)
+            report[act.__name__] = {**figures(out, act.__name__, took), **cpu}
+    return report
+
+
+def server_cpu(server: Server | None) -> float:
+    """Seconds that the server and its children have spent so far."""
+    if server is None or server._process is None:
+        return 0.0
+    top, spent = server._process.pid, 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = path.read_text().rsplit(") ", 1)[1].split()
+            if int(path.parent.name) == top:
+                spent += sum(int(fields[place]) for place in (11, 12, 13, 14))
+            elif int(fields[1]) == top:
+                spent += int(fields[11]) + int(fields[12])
+    return spent / os.sysconf("SC_CLK_TCK")
+
+
+def figures(out: list[tuple[str, float, str]], act: str, seconds: float) -> dict[str, Any]:
     took = sorted(1000 * one for name, one, fault in out if name == act and not fault)
     faults = [fault for name, _, fault in out if name == act and fault]
     at = lambda share: round(took[min(len(took) - 1, int(share * len(took)))], 1) if took else None  # noqa: E731
@@ -162,52 +252,53 @@ def main() -> None:
     server = Server("max_connections=200", "shared_buffers=512MB", "fsync=on", "full_page_writes=on")
     server.start()
     try:
-        login = directory.create_team(server.url(), "bench", "ann")
-        assert login is not None
-        began = time.time()
-        fill(server.url(), "bench", given.memories, given.projects)
-        filled = time.time() - began
-        acts = ["write"] * given.writers + ["read"] * given.readers
-        invited = [directory.invite(server.url(), "bench", f"p{number}") for number in range(len(acts))]
-        urls = [directory.login_url(server.url(), one) for one in invited]
-        tasks = list(zip(urls, acts, range(len(acts)), strict=True))
-        answers: Any = multiprocessing.Queue()
-        until = time.time() + given.seconds
-        running = [
-            multiprocessing.Process(
-                target=process, args=(tasks[part::PROCESSES], given.projects, until, answers)
-            )
-            for part in range(PROCESSES)
-        ]
-        for one in running:
-            one.start()
-        out = [line for _ in running for line in answers.get()]
-        for one in running:
-            one.join()
-        with psycopg.connect(conninfo(server.url())) as owner:
-            sizes = dict(
-                owner.execute(
-                    "SELECT relname, pg_total_relation_size(oid) FROM pg_class WHERE relkind = 'r'"
-                    " AND relname IN ('memories', 'passages', 'vectors', 'feed', 'changes')"
-                ).fetchall()
-            )
-            deadlocks = owner.execute("SELECT sum(deadlocks) FROM pg_stat_database").fetchone()
-        report = {
-            **{
-                name: getattr(given, name)
-                for name in ("memories", "projects", "writers", "readers", "seconds")
-            },
-            "fill_seconds": round(filled, 1),
-            "write": figures(out, "write", given.seconds),
-            "read": figures(out, "read", given.seconds),
-            "deadlocks": int(deadlocks[0]) if deadlocks else None,
-            "bytes_per_memory": {name: round(size / given.memories) for name, size in sorted(sizes.items())},
-        }
+        with tempfile.TemporaryDirectory(prefix="team-bench-") as scratch:
+            report = run(server, Path(scratch), given)
     finally:
         server.remove()
     print(json.dumps(report, indent=2))
     if given.json:
         given.json.write_text(json.dumps(report, indent=2))
+
+
+def run(server: Server, home: Path, given: argparse.Namespace) -> dict[str, Any]:
+    login = directory.create_team(server.url(), "bench", "ann")
+    assert login is not None
+    names: Any = multiprocessing.Queue()
+    filling = multiprocessing.Process(target=fill_file, args=(home, given.memories, given.projects, names))
+    filling.start()
+    began = time.time()
+    fill(server.url(), "bench", given.memories, given.projects)
+    report: dict[str, Any] = {
+        name: getattr(given, name) for name in ("memories", "projects", "writers", "readers", "seconds")
+    }
+    report["fill_seconds"] = round(time.time() - began, 1)
+    projects, in_file = [f"p{number + 1}" for number in range(given.projects)], names.get()
+    filling.join()
+    report["file_fill_seconds"] = round(time.time() - began, 1)
+    acts = ["write"] * given.writers + ["read"] * given.readers
+    invited = [directory.invite(server.url(), "bench", f"p{number}") for number in range(len(acts))]
+    urls = [directory.login_url(server.url(), one) for one in invited]
+    report["load_average"] = os.getloadavg()
+    report["alone"] = {
+        "server": alone(urls[0], projects, server),
+        "file": alone(str(home), in_file, None),
+    }
+    tasks = list(zip(urls, acts, range(len(acts)), strict=True))
+    before = server_cpu(server)
+    report["server"] = under_load(tasks, projects, given.seconds)
+    report["server"]["cpu_seconds"] = round(server_cpu(server) - before, 1)
+    report["file"] = under_load([(str(home), act, seed) for _, act, seed in tasks], in_file, given.seconds)
+    with psycopg.connect(conninfo(server.url())) as owner:
+        sizes = owner.execute(
+            "SELECT relname, pg_total_relation_size(oid) FROM pg_class WHERE relkind = 'r'"
+            " AND relname IN ('memories', 'passages', 'vectors', 'feed', 'changes')"
+        ).fetchall()
+        deadlocks = owner.execute("SELECT sum(deadlocks) FROM pg_stat_database").fetchone()
+    report["deadlocks"] = int(deadlocks[0]) if deadlocks else None
+    report["bytes_per_memory"] = {name: round(size / given.memories) for name, size in sorted(sizes)}
+    report["file_bytes_per_memory"] = round((home / "memory.db").stat().st_size / given.memories)
+    return report
 
 
 if __name__ == "__main__":

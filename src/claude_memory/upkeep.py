@@ -315,6 +315,7 @@ class Upkeep:
         from claude_memory.capture.understanding import kin
         from claude_memory.notes import erasing
         from claude_memory.redact.erasure import SHORTEST, Sentences
+        from claude_memory.store import refresh_copy
         from claude_memory.summaries.shelf import Shelf
 
         home = self._opened.home
@@ -333,6 +334,7 @@ class Upkeep:
         erasing.purge(home, made_from_it, own)
         for question in (home / "cache").glob("last-search-*"):
             question.unlink(missing_ok=True)  # a question may have had a word of it
+        refresh_copy(home, self._opened.settings, self._opened.store, at_once=True)
         left = erasing.places_in_home(home, sentences, texts)
         left += erasing.places([*own, *others, *map(Path, erased.transcripts)], sentences)
         return replace(erased, left=tuple(dict.fromkeys(left)))

@@ -35,6 +35,7 @@ from claude_memory.model import (
 )
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
+from claude_memory.store.feed_model import ITEMS, FeedBatch, Sender
 from claude_memory.store.lifecycle_model import Review, Strength
 from claude_memory.store.postgres import directory, migrations
 from claude_memory.store.postgres.moving import from_file
@@ -227,6 +228,37 @@ def test_ten_thousand_operations_of_six_people_in_three_teams_cross_nothing(post
                 assert raw[who].execute(count).fetchone() == (0,)
 
 
+def test_a_forged_import_reaches_nothing_of_another_person_or_team(postgres, team):
+    """A member sends what is not theirs: in another's name, for another alone, about another team's rows."""
+    ann, mallory = team("ann"), team("mallory")
+    with contextlib.closing(PostgresStore.open(login(postgres, f"other {random.random()}", "zoe"))) as zoe:
+        project, elsewhere = ann.project_for(REPOSITORY).id, zoe.project_for(REPOSITORY).id
+        ann.memories.add([memory(project, "ann alone", id="m1", scope=Scope.USER, trust=Trust.USER)])
+        zoe.memories.add([memory(elsewhere, "zoe's team", id="m2", trust=Trust.USER)])
+        mallory.memories.add([memory(project, "planted", id="m3", trust=Trust.USER)])
+        [record] = [one for one in mallory.feed.changes(ITEMS, 0, 99).records if one["kind"] == "memory"]
+        forged = [
+            json.loads(json.dumps({**record, "memory": {**record["memory"], **changed}}))
+            for changed in (
+                {"id": "m1", "body": "forged 1", "scope": "user", "person": ann.person},
+                {"id": "m1", "body": "forged 2", "person": ann.person},
+                {"id": "m2", "body": "forged 3", "person": zoe.person, "project": elsewhere},
+                {"id": "m4", "body": "forged 4", "scope": "user", "person": ann.person},
+                {"id": "m5", "body": "forged 5", "trust": "user", "person": ann.person},
+            )
+        ]
+        for number, one in enumerate(forged, 1):
+            with contextlib.suppress(StoreFault):
+                mallory.feed.apply(FeedBatch(ITEMS, number, [one]), Sender("forged", ann.person))
+        seen = {one.body: one for one in ann.memories.find(EVERYWHERE, EVERY)}
+        assert seen["ann alone"].trust is Trust.USER
+        for body in {"forged 1", "forged 4"} & set(seen):
+            raise AssertionError(f"{body} reached ann's own space")
+        for body in set(seen) - {"ann alone"}:  # what a member may say about a project is theirs by name
+            assert (seen[body].trust, seen[body].provenance["member"]) == (Trust.IMPORTED, "mallory")
+        assert bodies(zoe) == {"zoe's team"}
+
+
 def test_what_one_erases_goes_from_the_others_conversations_with_their_next_drain(team, tmp_path):
     from claude_memory.store.archive_model import NewMessage
 
@@ -388,6 +420,21 @@ def test_an_old_a_missing_and_a_newer_schema_are_refused(postgres, team, monkeyp
         owner.execute("CREATE DATABASE empty")
     with pytest.raises(StoreFault, match="no store yet"):
         PostgresStore.open(postgres.url("empty"))
+
+
+def test_a_missing_extension_is_said_in_a_line(postgres, monkeypatch):
+    with psycopg.connect(conninfo(postgres.url()), autocommit=True) as owner:
+        owner.execute("DROP DATABASE IF EXISTS bare")
+        owner.execute("CREATE DATABASE bare")
+        owner.execute("DROP ROLE IF EXISTS clerk")
+        owner.execute("CREATE ROLE clerk LOGIN CREATEROLE PASSWORD 'pw'")
+    with pytest.raises(StoreFault, match=r"may not make it: .*CREATE EXTENSION vector") as told:
+        directory.create_team(postgres.url("bare", "clerk", "pw"), "t", "ann")
+    assert "\n" not in str(told.value)
+    monkeypatch.setattr(migrations, "EXTENSION", "no_such_extension")
+    with pytest.raises(StoreFault, match="install pgvector") as told:
+        directory.create_team(postgres.url("bare"), "t", "ann")
+    assert "\n" not in str(told.value)
 
 
 def test_a_server_that_dies_loses_nothing_that_was_told_as_kept(tmp_path):

@@ -49,14 +49,14 @@ def for_hooks(settings: Settings) -> Settings:
     return replace(settings, store=f"{_SQLITE}{_COPY}")
 
 
-def refresh_copy(home: Path, settings: Settings, store: Store) -> bool:
-    """Bring the copy that hooks look at up to date, where the store is a server's and some time went by."""
+def refresh_copy(home: Path, settings: Settings, store: Store, *, at_once: bool = False) -> bool:
+    """Make the copy that hooks look at anew, where the store is a server's and some time went by."""
     import time
 
     target = home / _COPY
     if not is_server(settings.store):
         return False
-    if target.exists() and time.time() - target.stat().st_mtime < _COPY_SECONDS:
+    if not at_once and target.exists() and time.time() - target.stat().st_mtime < _COPY_SECONDS:
         return False
     from claude_memory.store.postgres.team_store import PostgresStore
 

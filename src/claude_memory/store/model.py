@@ -73,6 +73,7 @@ class StoreStats(NamedTuple):
     size_bytes: int
     oldest: datetime | None = None
     newest: datetime | None = None
+    server: Mapping[str, object] = {}  # of a team's: see `postgres.health.metrics`
 
 
 class Inspection(NamedTuple):
@@ -106,6 +107,7 @@ class Erased:
     ids: tuple[MemoryId, ...] = field(default=(), compare=False)
     transcripts: tuple[str, ...] = field(default=(), compare=False)  # agents' own files that it was read from
     left: tuple[str, ...] = ()  # places where it still stands and that only the person may change
+    beyond: str = field(default="", compare=False)  # what the store cannot reach, in words
 
 
 class Pruned(NamedTuple):

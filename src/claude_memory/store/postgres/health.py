@@ -1,10 +1,10 @@
-"""How a team's server stands, for the doctor; asked with a member's own login."""
+"""How a team's server stands, for `doctor` and `stats`; asked with a member's own login."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from claude_memory.store.postgres.migrations import CURRENT, SCHEMA
 
@@ -20,6 +20,19 @@ _BROKEN = """SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.index
     JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ? AND NOT i.indisvalid"""
 _DEAD = """SELECT relname, n_dead_tup, n_live_tup FROM pg_stat_user_tables WHERE schemaname = ?
     AND n_dead_tup > 10000 AND n_dead_tup > n_live_tup / 2 ORDER BY n_dead_tup DESC LIMIT 3"""
+_TABLES = """SELECT c.relname, pg_table_size(c.oid), pg_indexes_size(c.oid),
+        coalesce(s.n_live_tup, 0), coalesce(s.n_dead_tup, 0)
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    LEFT JOIN pg_stat_user_tables s ON s.relid = c.oid
+    WHERE n.nspname = ? AND c.relkind = 'r' ORDER BY 2 DESC"""
+_INDEXES = """SELECT c.relname, a.amname, pg_relation_size(c.oid), i.indisvalid
+    FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = ? AND (a.amname IN ('gin', 'hnsw') OR NOT i.indisvalid) ORDER BY 1"""
+_CONNECTIONS = """SELECT count(*), count(*) FILTER (WHERE usename = current_user),
+        CAST(current_setting('max_connections') AS integer),
+        (SELECT rolconnlimit FROM pg_roles WHERE rolname = current_user)
+    FROM pg_stat_activity WHERE backend_type = 'client backend'"""
 
 
 class ServerFinding(NamedTuple):
@@ -29,6 +42,23 @@ class ServerFinding(NamedTuple):
     level: str
     text: str
     hint: str = ""
+
+
+def metrics(db: Database) -> dict[str, Any]:
+    """Release, sizes in bytes and rows (as the server last counted them), search indexes, connections."""
+    [(all_, own, most, own_most)] = db.execute(_CONNECTIONS).fetchall()
+    tables = ("bytes", "index_bytes", "rows", "dead_rows")
+    indexes = ("method", "bytes", "valid")
+    return {
+        "release": str(db.execute("SELECT current_setting('server_version')").get).split()[0],
+        "tables": {
+            name: dict(zip(tables, row, strict=True)) for name, *row in db.execute(_TABLES, (SCHEMA,))
+        },
+        "indexes": {
+            name: dict(zip(indexes, row, strict=True)) for name, *row in db.execute(_INDEXES, (SCHEMA,))
+        },
+        "connections": {"all": all_, "limit": most, "own": own, "own_limit": own_most},
+    }
 
 
 def look(server: Transactions) -> Iterator[ServerFinding]:

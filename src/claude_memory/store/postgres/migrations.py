@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import psycopg
 
 SCHEMA = "claude_memory"
+EXTENSION = "vector"
 MEMBERS = "claude_memory_members"  # the role that every member's login belongs to
 OLDEST_SERVER = 150_000  # views that ask with the rights of who asks
 _LOCK = 0x636D656D
@@ -470,6 +471,22 @@ def version(db: psycopg.Connection[Any]) -> int:
     return number
 
 
+def _make_extension(db: psycopg.Connection[Any]) -> None:
+    from psycopg import errors
+
+    try:
+        db.execute(f"CREATE EXTENSION IF NOT EXISTS {EXTENSION}")
+    except errors.InsufficientPrivilege:
+        whom = f"whoever may runs `CREATE EXTENSION {EXTENSION}` in this database once"
+        raise StoreFault(
+            f"the extension {EXTENSION} is missing and this login may not make it: {whom}"
+        ) from None
+    except (errors.FeatureNotSupported, errors.UndefinedFile):
+        raise StoreFault(
+            f"the server does not have the extension {EXTENSION}: install pgvector there"
+        ) from None
+
+
 def migrate(db: psycopg.Connection[Any]) -> int:
     """Make or bring up to date the schema, as its owner; one at a time, each step one transaction."""
     if db.info.server_version < OLDEST_SERVER:
@@ -478,7 +495,7 @@ def migrate(db: psycopg.Connection[Any]) -> int:
         db.execute("SELECT pg_advisory_xact_lock(%s, 0)", (_LOCK,))
         number = version(db)
         if number == 0:
-            db.execute("CREATE EXTENSION IF NOT EXISTS vector")
+            _make_extension(db)
             db.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
             db.execute(f"CREATE TABLE IF NOT EXISTS {SCHEMA}.schema_version (number integer PRIMARY KEY)")
             known = db.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (MEMBERS,)).fetchone()

@@ -63,6 +63,8 @@ def to_file(store: PostgresStore, target: Path, *, whole: bool = True) -> int:
             copy.memories.rebuild_index()
             version = copy.stats().schema_version
         _one_file(made)
+        for ending in ("-wal", "-shm"):  # of the file that goes: they must not be taken for the new one's
+            target.with_name(target.name + ending).unlink(missing_ok=True)
         os.replace(made, target)
     return version
 

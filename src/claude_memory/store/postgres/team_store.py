@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from claude_memory.model import MemoryFilter, PassageId, ProjectId, SearchScope
+from claude_memory.model import MemoryFilter, MemoryId, PassageId, ProjectId, SearchScope
 from claude_memory.store.model import Integrity
-from claude_memory.store.postgres import finding, migrations
+from claude_memory.store.postgres import finding, health, migrations
 from claude_memory.store.postgres.team_server import LOCK_MS, TeamServer
 from claude_memory.store.sql import rows
 from claude_memory.store.sql.base import SqlStore, counted
@@ -17,7 +18,7 @@ from claude_memory.store.sql.feed import SqlFeed
 from claude_memory.store.sql.memories import SqlMemories
 
 if TYPE_CHECKING:
-    from claude_memory.store.model import StoreStats, TermStatistics, VectorScan
+    from claude_memory.store.model import Erased, StoreStats, TermStatistics, VectorScan
 
 _WRONG = {
     "memories without a passage": """SELECT count(*) FROM memories m
@@ -38,6 +39,11 @@ _UNSWEPT = """SELECT EXISTS (SELECT 1 FROM tombstones
       AND number > coalesce((SELECT CAST(value AS bigint) FROM meta WHERE key = 'swept'), 0))"""
 _SIZE = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c
     JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ? AND c.relkind = 'r'"""
+_BEYOND = (
+    "the server's write-ahead log and its archives, its backups, replicas until they catch up and pages that"
+    " it has not vacuumed yet may still hold it: ask whoever runs it how long those are kept;"
+    " members' own copies lose it with their next sync"
+)
 
 
 class PostgresMemories(SqlMemories):
@@ -58,6 +64,9 @@ class PostgresMemories(SqlMemories):
                 number = db.execute("SELECT number FROM models WHERE id = ?", (model,)).get
                 db.execute("SELECT memory_vector_index(?, ?)", (number, len(vectors[0][1])))
         return stored
+
+    def erase(self, ids: Sequence[MemoryId], *, texts: Sequence[str] | None = None) -> Erased:
+        return replace(super().erase(ids, texts=texts), beyond=_BEYOND)
 
     def term_statistics(self, scope: SearchScope, terms: Iterable[str]) -> TermStatistics:
         with self._connections.reading() as db:
@@ -119,7 +128,8 @@ class PostgresStore(SqlStore):
     def stats(self, project: ProjectId | None = None) -> StoreStats:
         with self._server.reading() as db:
             size = int(db.execute(_SIZE, (migrations.SCHEMA,)).get)
-            return counted(db, project, version=migrations.CURRENT, size_bytes=size)
+            counts = counted(db, project, version=migrations.CURRENT, size_bytes=size)
+            return counts._replace(server=health.metrics(db))
 
     def export(self, target: Path) -> int:
         from claude_memory.store.postgres.moving import to_file

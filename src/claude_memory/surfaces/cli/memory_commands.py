@@ -172,6 +172,8 @@ def _erase(memory: Memory, ids: list[str], *, yes: bool) -> Result:
     notes = [f"  {place}" for place in erased.left]
     if notes:
         notes.insert(0, "it still stands where only you can take it out:")
+    if erased.beyond:
+        notes.append(erased.beyond)
     return Result(erased, f"erased {', '.join(counts)}", notes)
 
 
