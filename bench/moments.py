@@ -321,18 +321,22 @@ class Machine:  # one repository in a home of its own, with a clock that is set
         if ended:
             last, _, session = max(ended)
             words = next((step.text for step in reversed(session.steps) if step.kind == "reply"), "")
+            self.check_out(session.steps[-1].line["gitBranch"] if session.steps else "")
             self.hook("Stop", moment._replace(session=session, at=last), last_assistant_message=words)
         self.run([self.program, "import", "--json"], moment.at)
 
-    def live(self, moment: Moment) -> tuple[str, float]:
-        """What the agent is given at a moment."""
-        self.bring_in(moment)
-        step, branch = moment.step, moment.step.line["gitBranch"]
+    def check_out(self, branch: str) -> None:
         if branch and branch != "HEAD":
             self.git(f"update-ref refs/heads/{branch} {self.commit}")
             self.git(f"symbolic-ref HEAD refs/heads/{branch}")
         else:
             self.git(f"update-ref --no-deref HEAD {self.commit}")
+
+    def live(self, moment: Moment) -> tuple[str, float]:
+        """What the agent is given at a moment."""
+        self.bring_in(moment)
+        step = moment.step
+        self.check_out(step.line["gitBranch"])
         if moment.kind == "prompt":
             return self.hook("UserPromptSubmit", moment, prompt=step.text, prompt_id=step.line["uuid"])
         if moment.kind in ("edit", "command"):

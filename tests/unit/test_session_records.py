@@ -114,3 +114,19 @@ def test_a_document_of_a_later_version_is_still_read() -> None:
     document = {**to_json(FIRST), "mood": "good"}
     document["commands"][0]["seconds"] = 3
     assert from_json(document) == FIRST
+
+
+def test_commits_that_a_reset_took_back_are_not_told() -> None:
+    first = [Commit(2, "1a2b3c4", "Shade stops", "main"), Commit(4, "2a2b3c4", "Shade narrow stops", "main")]
+    made = exchange(1, commits=tuple(first), commands=(Command(1, "git commit -m x"),))
+    for reset, stays in (
+        ("git reset --soft HEAD~1", ["Shade stops"]),
+        ("git reset --soft 1a2b3c4d5e6f", ["Shade stops"]),
+        ("git add -A && git reset --soft 9f012815 && git status", []),
+        ("git reset HEAD a.py", ["Shade stops", "Shade narrow stops"]),
+        ("git reset --hard origin/main", ["Shade stops", "Shade narrow stops"]),
+    ):
+        again = Commit(12, "3a2b3c4", "Shade all", "main")
+        later = exchange(9, commits=(again,), commands=(Command(11, reset),))
+        subjects = [commit.subject for commit in record(SESSION, [made, later]).commits]
+        assert subjects == [*stays, "Shade all"], reset

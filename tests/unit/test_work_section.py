@@ -94,7 +94,8 @@ def test_a_session_is_told_by_what_was_asked_done_and_left_open(store: Store, tm
             Command(3, "make lint", True, "unused import"),
             Command(9, "make test", True, "FAIL: TestNarrow"),
         ),
-        closing="All tests pass. Here's a summary:\n\n- **Steps**: each checkpoint now counts as one step",
+        closing="All but TestNarrow pass, which fails still running alone. Here's a summary:\n\n"
+        "- **Steps**: each checkpoint now counts as one step",
     )
     context = told(store, tmp_path, changed_files=("list/view.go",))
     assert context.text.splitlines()[:8] == [
@@ -181,6 +182,59 @@ def test_a_check_that_found_nothing_is_not_failing(store: Store, tmp_path: Path)
     failing = (Command(9, "vale docs", True, "\x1b[32m✖ 0 errors\x1b[0m, 5 warnings"),)
     session(store, "docs", FRIDAY, first_request="lint the docs of the list view", failing=failing)
     assert "Failing then" not in told(store, tmp_path).text
+
+
+def test_a_failure_that_the_agent_did_not_speak_of_is_not_told(store: Store, tmp_path: Path) -> None:
+    """A check beside the work that always fails, or the difference to an older run."""
+    failing = (Command(9, "markdownlint docs > b; diff a b", True, "> faq.md:359 error MD059"),)
+    asked = "describe the list view in the docs"
+    session(store, "docs", FRIDAY, first_request=asked, failing=failing, closing="The docs tell it now.")
+    assert "Failing then" not in told(store, tmp_path).text
+
+
+def test_a_session_without_an_answer_may_still_run(store: Store, tmp_path: Path) -> None:
+    last = "and do the same for the scripts of all shells"
+    session(store, "runs", NOW - timedelta(minutes=2), last_request=last, answered=False)
+    text = told(store, tmp_path).text
+    assert f"last “{last}”" in text
+    assert "main (today 15:03) · may still be running [runs]" in text
+    assert "not answered" not in text
+
+
+def test_what_was_reverted_or_begun_again_is_not_told(store: Store, tmp_path: Path) -> None:
+    commits = (
+        Commit(5, "23c05e9", "Read records in chunks", "main"),
+        Commit(6, "33c05e9", 'Revert "Read records in chunks"', "main"),
+        Commit(7, "43c05e9", "Read records by lines", "main"),
+    )
+    session(
+        store, "later", FRIDAY, first_request="look into issue 7340, find the root cause", commits=commits
+    )
+    asked = "look into issue 7340 again, find the root cause"
+    session(store, "first-try", FRIDAY - timedelta(hours=2), first_request=asked)
+    session(store, "another", FRIDAY - timedelta(hours=3), first_request=asked.replace("7340", "7341"))
+    text = told(store, tmp_path).text
+    assert "Commits: 43c05e9 Read records by lines" in text
+    assert "chunks" not in text
+    assert "7340 again" not in text
+    assert "7341 again" in text
+
+
+def test_a_request_that_the_commits_hold_is_not_told_as_the_last(store: Store, tmp_path: Path) -> None:
+    commit = Commit(5, "23c05e9", "Keep the gradient in wide segments", "main")
+    last = "if the segment becomes larger, the gradient does not work"
+    session(store, "done", FRIDAY, last_request=last, commits=(commit,))
+    assert "gradient does not work" not in told(store, tmp_path).text
+
+
+def test_a_session_of_which_all_was_said_leaves_no_heading(store: Store, tmp_path: Path) -> None:
+    for name, hours in (("second", 0), ("first", 1)):
+        commit = Commit(5, "", "Gate the functions of templates", "main")
+        session(store, name, FRIDAY - timedelta(hours=hours), first_request=f"go {name}", commits=(commit,))
+    other = Commit(5, "", "Shade the colours of segments", "feature")
+    session(store, "third", FRIDAY - timedelta(hours=2), first_request="go", commits=(other,))
+    text = told(store, tmp_path).text
+    assert "[second]\n  Commits: Gate the functions of templates\nfeature (13 Nov 13:05): committed" in text
 
 
 def test_hashes_that_a_rebase_replaced_are_not_told(store: Store, tmp_path: Path) -> None:

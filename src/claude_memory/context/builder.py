@@ -109,6 +109,7 @@ class _Packing:
                 continue
             if section.states and self._said.holds(line.text):
                 continue
+            pending = [one for one in pending if one.source in (None, "", line.source)]  # of what was said
             block = [*pending, line]
             cost = sum(tokens(one.text) + 1 for one in block)
             size = sum(len(one.text) + 1 for one in block)

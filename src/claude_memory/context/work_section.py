@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from claude_memory.context.builder import Line, Situation
@@ -24,11 +24,23 @@ RECORDS = 40  # of the latest sessions, among which the branch's own are looked 
 IN_FULL = 3  # sessions of this branch; where it has none, the latest of any
 BRIEFLY, LOGGED = 4, 5
 COMMITS, FILES, TASKS, CHECKS = 4, 5, 4, 5
-CHECKED_IN = 2  # sessions, at least
-ASKED, LAST, ENDED, SUBJECT = 180, 140, 320, 90  # characters
+CHECKED_IN, CHECKED_SHARE = 2, 0.2  # sessions, at least, and of those that ran any check
+ASKED, LAST, ENDED, SUBJECT = 260, 200, 460, 90  # characters
+SAME_REQUEST = 0.8  # of its terms
+RUNNING = timedelta(hours=1)  # a session without an answer may still go on in another window
 TELLING_TERMS = 3  # of a request; "do you have access?" says nothing of the work
 _NO_BRANCH = ("", "HEAD")
-_MINOR = ("wip", "WIP", "fixup!", "squash!", "amend!", "Merge branch", "Merge remote", "Merge pull")
+_MINOR = (
+    "wip",
+    "WIP",
+    "fixup!",
+    "squash!",
+    "amend!",
+    "Merge branch",
+    "Merge remote",
+    "Merge pull",
+    "Merge origin",
+)
 _COMMITTING = frozenset("commit push merge rebase pr".split())
 
 
@@ -43,7 +55,8 @@ class SessionWork(NamedTuple):
 
 def work(situation: Situation) -> list[Line]:
     """The last working days, the current branch first; a session that goes on hears of its branch only."""
-    sessions = _sessions(situation)
+    recorded = _sessions(situation)
+    sessions = _once(recorded)
     is_new = situation.source in ("startup", "clear")
     days = list(dict.fromkeys(one.ended.date() for one in sessions))[:DAYS]
     here = [one for one in sessions if one.branch == situation.branch]
@@ -56,11 +69,11 @@ def work(situation: Situation) -> list[Line]:
     brief = list({one.session: one for one in (*newest, *own, *others) if one not in full}.values())
     lines = [_overview(situation, lately)] if lately and not own else []
     lines += _checks(sessions) if is_new else []
-    lines += [_brief(one, situation) for one in earlier if _is_told(one)]
+    lines += [_brief(one, situation) for one in earlier if one.record.get("answered", True)]
     for one in full:
         lines += _block(one, situation, is_latest=one is full[0])
     since = str(min(days, default=""))
-    logged = _logs(situation, [one.session for one in sessions], since)[: LOGGED if is_new else 1]
+    logged = _logs(situation, [one.session for one in recorded], since)[: LOGGED if is_new else 1]
     brief = [one for one in brief if _is_told(one)]
     return [*lines, *(_brief(one, situation) for one in brief[:BRIEFLY]), *logged]
 
@@ -68,7 +81,8 @@ def work(situation: Situation) -> list[Line]:
 def _checks(sessions: Sequence[SessionWork]) -> list[Line]:
     """The commands that check the work here, by the number of sessions that ran them."""
     counted = Counter(str(name) for one in sessions for name in one.record.get("checks", ()))
-    names = [plain(name) for name, count in counted.most_common(CHECKS) if count >= CHECKED_IN]
+    least = max(CHECKED_IN, CHECKED_SHARE * sum(bool(one.record.get("checks")) for one in sessions))
+    names = [plain(name) for name, count in counted.most_common(CHECKS) if count >= least]
     return [Line(f"Checked here with: {', '.join(names)}", reason="run in several sessions")] if names else []
 
 
@@ -115,6 +129,28 @@ def _sessions(situation: Situation) -> list[SessionWork]:
     return [one for one in sessions if _has_work(one.record)]
 
 
+def _once(sessions: Sequence[SessionWork]) -> list[SessionWork]:
+    """Without commits that were reverted later, and without sessions that a newer one began again."""
+    subjects = [str(commit["subject"]) for one in sessions for commit in one.record.get("commits", ())]
+    reverted = {subject[8:-1] for subject in subjects if subject.startswith('Revert "')}
+    undone = reverted.union(f'Revert "{subject}"' for subject in reverted)
+    kept: list[SessionWork] = []
+    requests: list[set[str]] = []
+    for one in sessions:
+        commits = [commit for commit in one.record.get("commits", ()) if commit["subject"] not in undone]
+        asked = set(query_terms(str(one.record.get("first_request", ""))))
+        if commits or not any(_is_same(asked, newer) for newer in requests):
+            kept.append(one._replace(record={**one.record, "commits": commits}))
+            requests.append(asked)
+    return kept
+
+
+def _is_same(asked: set[str], newer: set[str]) -> bool:
+    """Whether a request was made again; two that name other numbers are two."""
+    numbers = {term for term in asked ^ newer if term.isdigit()}
+    return not numbers and len(asked & newer) > SAME_REQUEST * len(asked)
+
+
 def _has_work(record: Mapping[str, Any]) -> bool:
     """Whether something was done, or asked that says what; a greeting is no work."""
     done = record.get("files") or record.get("commits") or record.get("pull_requests")
@@ -123,10 +159,10 @@ def _has_work(record: Mapping[str, Any]) -> bool:
 
 def _worked(record: Mapping[str, Any], current: str) -> SessionWork:
     """The session under the branch that its commits, and what was edited after them, belong to."""
-    branches = [str(one["branch"]) for one in record.get("commits", ()) if one.get("branch")]
-    if not branches or record.get("uncommitted"):
-        branches += record.get("branches") or [""]
-    branch = current if current in branches else branches[-1]
+    telling = [one for one in record.get("commits", ()) if not str(one["subject"]).startswith(_MINOR)]
+    branches = [str(one["branch"]) for one in telling if one.get("branch")]
+    edited = record.get("branches") or [""] if not branches or record.get("uncommitted") else []
+    branch = current if current in (*branches, *edited) else (branches or edited)[-1]
     ended = datetime.fromisoformat(record["ended"]).astimezone()
     return SessionWork(str(record["session"]), branch, ended, record)
 
@@ -153,11 +189,14 @@ def _block(one: SessionWork, situation: Situation, *, is_latest: bool) -> Iterat
         return Line(f"  {text}", reason=why, source=one.session)
 
     request = "".join(re.findall(r"\d+$", link)[0] for link in record.get("pull_requests", ())[-1:])
-    head = f"{_place(one, situation)}{f' · PR #{request}' if request else ''} [{one.session[:8]}]"
+    runs = not record.get("answered", True) and situation.now - one.ended < RUNNING
+    marks = f"{f' · PR #{request}' if request else ''}{' · may still be running' if runs else ''}"
+    head = f"{_place(one, situation)}{marks} [{one.session[:8]}]"
     yield Line(head, reason=why, source=one.session, level=1)
     commits = _commits(one)
     is_here = one.branch == situation.branch
-    if asked := _asked(record, is_open=is_latest and is_here):
+    shown = record if commits else {**record, "commits": ()}
+    if asked := _asked(shown, is_open=is_latest and is_here, runs=runs):
         yield line(asked)
     if commits:
         yield line(f"Commits: {commits}")
@@ -167,14 +206,14 @@ def _block(one: SessionWork, situation: Situation, *, is_latest: bool) -> Iterat
     if ended:
         yield line(f"Ended with: {quoted(ended, ENDED)}")
     # What is open on another branch may long be done there, unless its work still lies here.
-    if is_latest and (is_here or _loose(one, situation)):
+    if is_latest and not runs and (is_here or _loose(one, situation)):
         yield from map(line, _open(record))
 
 
 def _brief(one: SessionWork, situation: Situation) -> Line:
     commits = _commits(one, most=2)
     label, request = _request(one.record)
-    told = f"committed {commits}" if commits else f"{label} {quoted(request, SUBJECT)}, answered"
+    told = f"committed {commits}" if commits else f"{label} {quoted(request, LAST)}, answered"
     return Line(
         f"{_place(one, situation)}: {told} [{one.session[:8]}]",
         reason=f"session of {one.ended:%Y-%m-%d}",
@@ -183,8 +222,12 @@ def _brief(one: SessionWork, situation: Situation) -> Line:
 
 
 def _is_told(one: SessionWork) -> bool:
-    """Whether a line can say how it went: what was not answered then may be by now, or goes on elsewhere."""
-    return bool(_commits(one)) or (bool(_request(one.record)[1]) and bool(one.record.get("answered", True)))
+    """Whether a line can say what was done: of a question it would say neither the answer nor what came of
+    it, and what was not answered then may be by now.
+    """
+    worked = one.record.get("files") and not one.record.get("commits") and one.record.get("answered", True)
+    request = _request(one.record)[1]
+    return bool(_commits(one) or (worked and request and not _COMMITTING & _words(request)))
 
 
 def _place(one: SessionWork, situation: Situation) -> str:
@@ -202,25 +245,27 @@ def _day(day: date, today: date, *, short: bool = False) -> str:
     return f"{day.day} {day:%b}" + (f" {day.year}" if day.year != today.year else "")
 
 
-def _asked(record: Mapping[str, Any], *, is_open: bool) -> str:
-    """The first request, and the last one if it asks for more than to commit.
+def _asked(record: Mapping[str, Any], *, is_open: bool, runs: bool) -> str:
+    """The first request, and the last one unless the commits hold it.
 
     Whether the last one waits for an answer is said where nobody can have gone on since. Beside commits a
-    request that shares no word with them or their files tells nothing ("fix it").
+    request that shares no word with them or their files ("fix it"), or that asks to commit, tells nothing.
     """
     (label, first), last = _request(record), str(record.get("last_request", ""))
     done = {term for one in record.get("commits", ()) for term in index_terms(str(one["subject"]))}
     if done:
         done.update(term for name, _ in record.get("files", ()) for term in index_terms(str(name)))
         first = "" if label == "about" else first  # the commits tell it
-        first, last = (text if done.intersection(query_terms(text)) else "" for text in (first, last))
+        first, last = (
+            text if done.intersection(query_terms(text)) and not _COMMITTING & _words(text) else ""
+            for text in (first, last if record.get("uncommitted") else "")
+        )
     told = f"{label.capitalize()}: {quoted(first, ASKED)}" if first else ""
-    telling = len(last.split()) > 4 and not (done and _COMMITTING & _words(last))
-    if not telling or last == record.get("first_request"):
+    if len(last.split()) <= 4 or last == record.get("first_request"):
         return told
     if not record.get("answered", True) and not is_open:
         return told
-    open_ = "" if record.get("answered", True) else ", not answered"
+    open_ = "" if record.get("answered", True) or runs else ", not answered"
     return f"{told}, last {quoted(last, LAST)}{open_}" if told else f"Asked: {quoted(last, LAST)}{open_}"
 
 
@@ -266,8 +311,10 @@ def _edited(one: SessionWork, situation: Situation, ended: str) -> str:
     counts = dict(one.record.get("files", ()))
     if loose := _loose(one, situation):
         return f"Still uncommitted: {_listed(loose, counts)}"
-    if one.record.get("commits") or all(name.rpartition("/")[2] in ended for name in counts):
-        return ""  # the commits or the closing words name them
+    if one.branch != situation.branch or one.record.get("commits"):
+        return ""  # of no use there, or the commits tell
+    if all(name.rpartition("/")[2] in ended for name in counts):
+        return ""  # the closing words name them
     return f"Files: {_listed(list(counts), counts)}"
 
 
@@ -282,12 +329,16 @@ def _listed(names: list[str], counts: Mapping[str, int]) -> str:
 
 
 def _open(record: Mapping[str, Any]) -> Iterator[str]:
-    """What nobody finished: tasks, and checks that failed after the last commit."""
+    """What nobody finished: tasks, and checks that failed after the last commit.
+
+    Where the closing words know of no failure, a check failed as it always does, or as it should.
+    """
     tasks = [quoted(str(task["title"]), SUBJECT) for task in record.get("open_tasks", ())]
     if tasks:
         yield f"Open tasks: {', '.join(tasks[:TASKS])}"
     last = max((commit.get("ordinal", 0) for commit in record.get("commits", ())), default=0)
-    for command in record.get("failing", ())[-2:]:
+    admitted = not record.get("answered", True) or _FAILURE.search(str(record.get("closing", "")))
+    for command in record.get("failing", ())[-2:] if admitted else ():
         said = _COLOUR.sub("", str(command.get("error", "")))
         if command.get("ordinal", 0) > last and not _NOTHING_WRONG.search(said):
             error = quoted(said, SUBJECT * 2)
@@ -314,12 +365,14 @@ def _ended(record: Mapping[str, Any]) -> str:
 # --- closing words
 
 _COLOUR = re.compile(r"\x1b?\[[\d;]*m")
+_FAILURE = re.compile(r"(?i)\b(?:fail(?:s|ed|ing|ures?)?|errors?|broken|red)\b")
 _NOTHING_WRONG = re.compile(r"\b0 (?:errors?|failures?|failed|problems?)\b")
 _REWRITTEN = re.compile(
     r"(?i)\b(?:rebased|rewr(?:ote|itten)|squashed|amended|folded into|force-push|cherry-pick)"
 )
 _PASSING = re.compile(
-    r"(?i)\b(?:let me know|say the word|want me to|shall i|would you like|whenever (?:you|ready)|ready to"
+    r"(?i)^(?:those|these|the remaining) |\b(?:let me know|say the word|want me to|shall i|would you like"
+    r"|whenever (?:you|ready)|your (?:go-ahead|approval|call|decision)|i'd need|diverge[sd]?|ready to"
     r" (?:commit|push|merge|go)|not (?:yet )?(?:pushed|committed)|un(?:pushed|committed)|standing by|go ahead"
     r"|waiting for|next steps?|still (?:need|to do|open|failing|running|watching)|will report|no need to poll"
     r"|in the background|monitor(?:ing)? task)\b"

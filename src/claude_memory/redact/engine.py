@@ -16,8 +16,6 @@ from functools import cache
 from os.path import dirname, join
 from typing import Any, NamedTuple
 
-from claude_memory.redact.checks import CHECKS
-
 # --- the rules
 
 # Words for "password" in other scripts. The engine reads SOH for each of their letters, so that offsets hold.
@@ -77,7 +75,6 @@ def _table() -> tuple[tuple[Rule, ...], dict[str, str]]:
 
 
 RULES, _SHARPER = _table()
-_AT_LINES = frozenset(rank for rank, rule in enumerate(RULES) if re.search(r"(?<!\[)\^", rule.pattern))
 
 
 # --- two engines
@@ -237,18 +234,24 @@ def _named_spans(text: str, name: str, engine: Engine) -> list[Span]:
         if s.end > shift and s.start < shift + size
     ]
     # By itself as well, for rules that look for where a line begins.
-    at_lines = [rank for rank in wanted if rank in _AT_LINES]
+    at_lines = [rank for rank in wanted if re.search(r"(?<!\[)\^", RULES[rank].pattern)]
     return [*moved, *_spans(whole[shift:-1], at_lines, engine)]
 
 
 def _spans(shadow: bytes, wanted: list[int], engine: Engine) -> list[Span]:
     found: list[Span] = []
     for rank in wanted:
-        check = CHECKS.get(RULES[rank].check or "")
+        check = RULES[rank].check
         for start, end in _places(rank, shadow, engine):
-            if check is None or check(shadow[start:end].decode("ascii")):
+            if check is None or _is_secret(check, shadow[start:end].decode("ascii")):
                 found.append(Span(start, end, rank))
     return found
+
+
+def _is_secret(check: str, value: str) -> bool:
+    from claude_memory.redact.checks import CHECKS  # its patterns cost a hook more than all the rules here
+
+    return CHECKS[check](value)
 
 
 def _places(rank: int, shadow: bytes, engine: Engine) -> Iterator[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -86,15 +87,35 @@ def _latest_last(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _commits(exchanges: Iterable[Exchange]) -> tuple[Commit, ...]:
-    """Commits in order; one that was amended or rebased later counts once, as it was last."""
+    """Commits in order, without those that were taken back; one that was amended or rebased later counts
+    once, as it was last.
+    """
     last: dict[str, Commit] = {}
     for exchange in exchanges:
-        for commit in exchange.commits:
-            if commit.amends and last:
+        steps: list[Commit | Command] = [*exchange.commits, *exchange.commands]
+        for step in sorted(steps, key=lambda step: step.ordinal):
+            if isinstance(step, Command):
+                back = None if step.failed else _RESET.search(step.command)
+                for subject in _taken_back(back[1], list(last.values())) if back else ():
+                    del last[subject]
+                continue
+            if step.amends and last:
                 last.popitem()
-            last.pop(commit.subject, None)
-            last[commit.subject] = commit
+            last.pop(step.subject, None)
+            last[step.subject] = step
     return tuple(last.values())
+
+
+_RESET = re.compile(r"\bgit (?:-C \S+ )?reset (?:--?\w+ )*(HEAD~\d*|HEAD\^+|[0-9a-f]{7,40})(?![\w/.])")
+
+
+def _taken_back(to: str, commits: Sequence[Commit]) -> list[str]:
+    """The subjects of the commits that a reset leaves behind; all if it goes back before the first."""
+    if to.startswith("HEAD"):
+        count = to.count("^") or int(to[5:] or 1)
+        return [commit.subject for commit in commits[-count:]] if count else []
+    places = [place for place, one in enumerate(commits) if one.hash[:7] == to[:7]]
+    return [commit.subject for commit in commits[(places[-1] + 1 if places else 0) :]]
 
 
 def uncommitted(exchanges: Iterable[Exchange]) -> tuple[str, ...]:
