@@ -469,10 +469,14 @@ def check(storm: Round) -> Iterator[str]:
     def ids(names: set[str]) -> set[str]:
         return {event_id(EventKind.PROMPT, own_id=name, moment=datetime.now(UTC)) for name in names}
 
+    still_running(
+        storm
+    )  # what was started beside an operation may hold the spool's lock, and swept it before
     age(storm.folder)
     os.environ.update({"CLAUDE_MEMORY_HOME": str(storm.home), "HOME": str(storm.user)})
     os.chdir(storm.work)
     settle(storm)
+    still_running(storm)
     with Memory.open(storm.home, storm.work) as memory:
         found = memory.store.archive.events(everything, EventFilter(), limit=1_000_000)
         own = [event.id for event in found if event.session and not event.session.startswith("talk-")]
@@ -555,11 +559,16 @@ def left_over(storm: Round) -> Iterator[str]:
     for path in storm.folder.rglob("*"):
         if path.name.endswith((".tmp", ".purge")) or path.parent == storm.home / "spool" / "tmp":
             yield f"left over: {path.relative_to(storm.folder)}"
+    yield from (f"still running: {name}" for name in still_running(storm))
+
+
+def still_running(storm: Round) -> list[str]:
+    """Processes of this storm that have not ended by themselves; a busy machine needs its time."""
     mark = str(storm.folder).encode()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while (found := list(processes(mark))) and time.monotonic() < deadline:
         time.sleep(0.05)
-    yield from (f"still running: {name}" for name in found)
+    return found
 
 
 def processes(mark: bytes) -> Iterator[str]:
