@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -115,21 +116,22 @@ def test_a_backup_comes_back_as_a_file_and_says_so(cli: Any, tmp_path: Path) -> 
 
 
 def test_erasing_says_what_it_cannot_reach_and_leaves_no_row_and_no_copy(cli: Any, postgres: Server) -> None:
-    kept = remember(cli, "The launch code is zanzibar nine.")
+    code = f"zanzibar{secrets.token_hex(6)}"  # other tests of this server speak of zanzibar, too
+    kept = remember(cli, f"The launch code is {code}.")
     with Memory.open(cli.home, cli.project) as memory:
         memory.refresh_copy()
     copy = cli.home / "cache" / "team.db"
-    assert b"zanzibar" in copy.read_bytes()
+    assert code.encode() in copy.read_bytes()
     done = cli.ok("forget", "--erase", "--yes", kept)
     for words in ("write-ahead log", "backups", "replicas", "next sync"):
         assert words in done.err
-    assert not [path for path in cli.home.rglob("*") if path.is_file() and b"zanzibar" in path.read_bytes()]
+    assert not [path for path in cli.home.rglob("*") if path.is_file() and code.encode() in path.read_bytes()]
     with psycopg.connect(conninfo(postgres.url())) as owner:
         tables = owner.execute(
             "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'claude_memory'::regnamespace"
         ).fetchall()
         for (table,) in tables:
-            held = f"SELECT count(*) FROM claude_memory.{table} t WHERE t::text LIKE '%zanzibar%'"
+            held = f"SELECT count(*) FROM claude_memory.{table} t WHERE t::text LIKE '%{code}%'"
             assert owner.execute(held).fetchone() == (0,), table
 
 
