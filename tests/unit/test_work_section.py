@@ -237,6 +237,16 @@ def test_a_session_of_which_all_was_said_leaves_no_heading(store: Store, tmp_pat
     assert "[second]\n  Commits: Gate the functions of templates\nfeature (13 Nov 13:05): committed" in text
 
 
+def test_what_was_given_up_before_anything_was_done_is_not_told(store: Store, tmp_path: Path) -> None:
+    """The person asked again in other words, or it was a slip."""
+    asked = "the issue says that the wrong string breaks"
+    session(store, "slip", FRIDAY - timedelta(hours=1), first_request=asked, answered=False)
+    session(store, "after", FRIDAY, first_request="move the colours of segments")
+    text = told(store, tmp_path).text
+    assert "colours of segments" in text
+    assert "wrong string" not in text
+
+
 def test_hashes_that_a_rebase_replaced_are_not_told(store: Store, tmp_path: Path) -> None:
     commit = Commit(5, "23c05e9", "Improve list view with scrolling", "main")
     closing = "The view of the list scrolls by whole pages now. History is rewritten, the fix is folded into 9f9f9f9."

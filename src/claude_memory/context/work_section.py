@@ -67,8 +67,9 @@ def work(situation: Situation) -> list[Line]:
     newest = list({one.branch: one for one in reversed(others)}.values())[::-1]
     earlier = here[:1] if not own else []  # however long ago
     brief = list({one.session: one for one in (*newest, *own, *others) if one not in full}.values())
-    lines = [_overview(situation, lately)] if lately and not own else []
-    lines += _checks(sessions) if is_new else []
+    counted = [one for one in recorded if one.ended.date() in days]
+    lines = [_overview(situation, counted)] if lately and not own else []
+    lines += _checks(recorded) if is_new else []
     lines += [_brief(one, situation) for one in earlier if one.record.get("answered", True)]
     for one in full:
         lines += _block(one, situation, is_latest=one is full[0])
@@ -130,16 +131,21 @@ def _sessions(situation: Situation) -> list[SessionWork]:
 
 
 def _once(sessions: Sequence[SessionWork]) -> list[SessionWork]:
-    """Without commits that were reverted later, and without sessions that a newer one began again."""
+    """Without commits that were reverted or made again later, and without sessions that a newer one began
+    again, or that were given up before anything was done.
+    """
     subjects = [str(commit["subject"]) for one in sessions for commit in one.record.get("commits", ())]
     reverted = {subject[8:-1] for subject in subjects if subject.startswith('Revert "')}
-    undone = reverted.union(f'Revert "{subject}"' for subject in reverted)
+    gone = reverted.union(f'Revert "{subject}"' for subject in reverted)
     kept: list[SessionWork] = []
     requests: list[set[str]] = []
     for one in sessions:
-        commits = [commit for commit in one.record.get("commits", ()) if commit["subject"] not in undone]
+        made = one.record.get("commits", ())
+        commits = [commit for commit in made if commit["subject"] not in gone]
+        gone.update(str(commit["subject"]) for commit in commits)
         asked = set(query_terms(str(one.record.get("first_request", ""))))
-        if commits or not any(_is_same(asked, newer) for newer in requests):
+        given_up = kept and not one.record.get("answered", True) and not one.record.get("files")
+        if commits or not (made or given_up or any(_is_same(asked, newer) for newer in requests)):
             kept.append(one._replace(record={**one.record, "commits": commits}))
             requests.append(asked)
     return kept
