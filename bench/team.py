@@ -1,11 +1,15 @@
 """A team's server under load, and a SQLite file beside it: many writers and readers on generated memories.
 
     python bench/team.py [--memories 100000] [--projects 200] [--writers 40] [--readers 40] [--seconds 120]
+    python bench/team.py --alike DATA_FOLDER [--sets devnotes …]
 
 A server of its own is started and removed. Rows are made by the server; vectors are picked from 5,000 random
 ones. Every writer and reader is a member with a login of their own, in one of four processes; at the file all
 are one person. A read is what one search asks of the store: statistics and candidates by words, candidates by
 vector, the passages. Before the load, one client alone does 100 of each, and CPU time is taken per request.
+
+`--alike` asks the questions of development sets of a file and of a server, by words and meaning, and tells
+how many have the same first ten, and how many the same first.
 """
 
 from __future__ import annotations
@@ -20,7 +24,8 @@ import sys
 import tempfile
 import threading
 import time
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +36,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.postgres_server import Server
 
+from claude_memory import Memory
 from claude_memory.errors import MemoryFault
 from claude_memory.model import (
     Kind,
@@ -237,6 +243,36 @@ def figures(out: list[tuple[str, float, str]], act: str, seconds: float) -> dict
     return {**done, "faults": len(faults), "first_fault": faults[0] if faults else ""}
 
 
+def alike(server: Server, home: Path, data: Path, names: list[str]) -> dict[str, Any]:
+    """How often a file and a server that hold the same put the same memories first, in the same order."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    from quality import LOADERS, embedder_for, feed
+
+    embedder, same = embedder_for(home, None), {"questions": 0, "first_ten": 0, "first": 0}
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    for number, corpus in enumerate(corpus for name in names for corpus in LOADERS[name](data)):
+        units = tuple(
+            replace(unit, when=unit.when or start + timedelta(minutes=place))
+            for place, unit in enumerate(corpus.units)
+        )
+        login = directory.create_team(server.url(), f"alike {number}", "ann")
+        assert login is not None
+        answers = []
+        for store in ("", directory.login_url(server.url(), login)):
+            folder = home / f"{number} {bool(store)}"
+            folder.mkdir()
+            with Memory.open(folder / "memory", folder, flags={"store": store}) as memory:
+                memory._embedder = embedder
+                keys = feed(memory, replace(corpus, units=units))
+                found = [memory.search(one.text, limit=10, min_relevance=0.0) for one in corpus.questions]
+                answers.append([[keys[hit.id] for hit in hits] for hits in found])
+        for one, other in zip(*answers, strict=True):
+            same["questions"] += 1
+            same["first_ten"] += one == other
+            same["first"] += one[:1] == other[:1]
+    return {"sets": names, "model": embedder.model, **same}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     for name, default in {
@@ -248,12 +284,15 @@ def main() -> None:
     }.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--alike", type=Path, metavar="DATA_FOLDER")
+    parser.add_argument("--sets", nargs="+", default=["devnotes"])
     given = parser.parse_args()
     server = Server("max_connections=200", "shared_buffers=512MB", "fsync=on", "full_page_writes=on")
     server.start()
     try:
         with tempfile.TemporaryDirectory(prefix="team-bench-") as scratch:
-            report = run(server, Path(scratch), given)
+            home = Path(scratch)
+            report = alike(server, home, given.alike, given.sets) if given.alike else run(server, home, given)
     finally:
         server.remove()
     print(json.dumps(report, indent=2))
