@@ -49,6 +49,8 @@ def commands() -> Iterator[tuple[str, Any]]:
         if inner is None:
             yield name, command
             continue
+        if command.invoke_without_command:  # the group does something by itself
+            yield name, command
         for inner_name, inner_command in inner.items():
             yield f"{name} {inner_name}", inner_command
 
