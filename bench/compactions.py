@@ -24,7 +24,7 @@ from typing import Any
 from claude_memory.context.compaction_section import AFTER, summary_lines
 from claude_memory.model import ProjectId
 from claude_memory.settings import Settings
-from claude_memory.store.archive_model import Message
+from claude_memory.store.model import Message
 from claude_memory.summaries import stretches
 from claude_memory.summaries.making import tokens_of
 from claude_memory.summaries.stretches import Material

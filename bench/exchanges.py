@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from claude_memory.capture.messages import CALL_CHARACTERS, RESULT_CHARACTERS
 from claude_memory.capture.parse import bound_text
 from claude_memory.model import SessionId
-from claude_memory.store.archive_model import Message
+from claude_memory.store.model import Message
 from claude_memory.transcripts.model import Role, Turn
 from claude_memory.transcripts.readers import READERS
 from claude_memory.transcripts.sources import described

@@ -21,7 +21,7 @@ from pathlib import Path
 from claude_memory import Memory
 from claude_memory.graph.walk import activated, neighbourhood
 from claude_memory.model import Kind, StoredMemory, memory_id
-from claude_memory.store.lifecycle_model import Entity, Mention
+from claude_memory.store.model import Entity, Mention
 
 THINGS = 40_000
 EDGES_EACH = 8

@@ -39,7 +39,7 @@ from claude_memory.model import (
 )
 from claude_memory.opening import Opened
 from claude_memory.platform.files import private_folder, write_atomically
-from claude_memory.store.archive_model import ANY_CONVERSATION, ConversationFilter
+from claude_memory.store.model import ANY_CONVERSATION, ConversationFilter
 
 if TYPE_CHECKING:
     from claude_memory.backup.backups import Backups

@@ -462,7 +462,7 @@ def check(storm: Round) -> Iterator[str]:
     from claude_memory.capture.parse import event_id
     from claude_memory.capture.spool import Spool
     from claude_memory.model import EventKind, MemoryFilter, SearchScope, Status
-    from claude_memory.store.archive_model import EventFilter
+    from claude_memory.store.model import EventFilter
 
     everything = SearchScope(None)
 
@@ -585,7 +585,7 @@ def restored_badly(storm: Round) -> Iterator[str]:
     """The restored home is whole, and has all that was stored when its backup began."""
     from claude_memory import Memory
     from claude_memory.model import SearchScope
-    from claude_memory.store.archive_model import EventFilter
+    from claude_memory.store.model import EventFilter
 
     if not storm.restored:
         return

@@ -25,7 +25,7 @@ from claude_memory.hook import claude_memory_hook as hook
 from claude_memory.model import EventId, EventKind, SearchScope
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
-from claude_memory.store.archive_model import EventFilter
+from claude_memory.store.model import EventFilter
 
 FEW = 60  # a bounded share for every run of the tests
 MANY = int(os.environ.get("SOAK_KILLS", "5000")) // 5

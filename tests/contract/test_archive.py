@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from claude_memory.model import EventId, EventKind, Kind, MemoryFilter, SearchScope, Status, Trust
-from claude_memory.store.archive_model import (
+from claude_memory.store.model import (
     ConversationFilter,
     EventFilter,
     ImportFile,
+    MadeRoom,
     NewMessage,
     Understood,
 )
-from claude_memory.store.model import MadeRoom
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 EVERYWHERE = SearchScope(None)

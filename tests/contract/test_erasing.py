@@ -5,8 +5,7 @@ from datetime import timedelta
 
 from claude_memory.model import MemoryFilter
 from claude_memory.redact.erasure import holds
-from claude_memory.store.archive_model import EventFilter
-from claude_memory.store.model import Added, Erased
+from claude_memory.store.model import Added, Erased, EventFilter
 
 
 def test_erasing_removes_memory_text_vector_and_events(store, make):

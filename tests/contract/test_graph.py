@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from claude_memory.model import Status
-from claude_memory.store.lifecycle_model import Entity, Mention
+from claude_memory.store.model import Entity, Mention
 
 FILE = Entity("file", "src/auth/jwt.py")
 TOPIC = Entity("topic", "auth")

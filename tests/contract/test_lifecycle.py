@@ -6,7 +6,7 @@ import pytest
 
 from claude_memory.errors import Conflict
 from claude_memory.model import Kind, SearchScope, Status
-from claude_memory.store.lifecycle_model import (
+from claude_memory.store.model import (
     FileState,
     Intention,
     IntentionStatus,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from claude_memory.model import EventKind, Kind, MemoryFilter, MemoryId, SearchScope, Status
-from claude_memory.store.archive_model import EventFilter
+from claude_memory.store.model import EventFilter
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -9,8 +9,7 @@ import pytest
 
 from claude_memory.errors import NotFound
 from claude_memory.model import Kind, MemoryFilter, Scope, SearchScope, Status, Trust
-from claude_memory.store.archive_model import EventFilter
-from claude_memory.store.model import Added
+from claude_memory.store.model import Added, EventFilter
 
 
 def test_every_field_comes_back(store, make):

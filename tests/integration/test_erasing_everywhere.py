@@ -29,8 +29,7 @@ from claude_memory.model import BY_HAND, Kind, MemoryFilter, SearchScope, Status
 from claude_memory.notes import blocks
 from claude_memory.notes.places import project_files
 from claude_memory.redact.erasure import ERASED, Hashed, Sentences, holds, says, sentence_hash, without
-from claude_memory.store.archive_model import EventFilter
-from claude_memory.store.lifecycle_model import Relation
+from claude_memory.store.model import EventFilter, Relation
 from claude_memory.store.sql import sweep
 from claude_memory.store.sqlite import schema
 

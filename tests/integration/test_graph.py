@@ -14,7 +14,7 @@ from claude_memory.errors import NotFound
 from claude_memory.graph.extract import named
 from claude_memory.graph.knowledge import write_mirrors
 from claude_memory.graph.walk import activated
-from claude_memory.store.lifecycle_model import Entity
+from claude_memory.store.model import Entity
 
 WORDS = {"embedder": "none"}
 

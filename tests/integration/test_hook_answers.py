@@ -19,7 +19,7 @@ from claude_memory import Memory, NewMemory
 from claude_memory.capture.spool import Spool
 from claude_memory.install.plugin import hook_arguments, hook_program
 from claude_memory.model import EventKind, SearchScope
-from claude_memory.store.archive_model import EventFilter
+from claude_memory.store.model import EventFilter
 from claude_memory.summaries.shelf import Shelf
 
 DECISION = "Invoices are rendered by Typst because the LaTeX image is 4 GB"

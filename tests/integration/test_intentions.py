@@ -17,7 +17,7 @@ from claude_memory.context.session_state import SessionState
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.lifecycle.intentions import matches
 from claude_memory.model import SessionId
-from claude_memory.store.lifecycle_model import Priority
+from claude_memory.store.model import Priority
 
 WORDS = {"embedder": "none"}
 NOW = datetime(2026, 11, 18, 9, 30, tzinfo=UTC)

@@ -22,7 +22,7 @@ from claude_memory.model import (
 )
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
-from claude_memory.store.archive_model import NewMessage
+from claude_memory.store.model import NewMessage
 from claude_memory.store.sqlite import schema
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -22,7 +22,7 @@ from claude_memory.notes import danger_zone, person_files
 from claude_memory.notes.places import PersonFiles, approve, bring_back
 from claude_memory.platform.project import prepare
 from claude_memory.settings import Settings
-from claude_memory.store.lifecycle_model import Strength
+from claude_memory.store.model import Strength
 from claude_memory.surfaces.hooks.answers import respond
 
 NO_MODEL = {"embedder": "none"}

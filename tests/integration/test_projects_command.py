@@ -17,7 +17,7 @@ from claude_memory.capture.spool import Spool
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.lifecycle.intentions import Occasion, due
 from claude_memory.model import ProjectIdentity, SearchScope
-from claude_memory.store.archive_model import EventFilter
+from claude_memory.store.model import EventFilter
 from claude_memory.surfaces.cli import main
 from claude_memory.tasks.api import MemoryAPI
 

@@ -13,7 +13,7 @@ from tests.integration import histories
 
 from claude_memory.imports.reading import Start, Task, batches
 from claude_memory.settings import Settings
-from claude_memory.store.archive_model import NewMessage
+from claude_memory.store.model import NewMessage
 from claude_memory.transcripts import sources
 
 GARBAGE: tuple[Any, ...] = (

@@ -14,7 +14,7 @@ from claude_memory.memory import Memory
 from claude_memory.model import NewMemory, SearchScope
 from claude_memory.search import conversations
 from claude_memory.search.conversations import Recalled
-from claude_memory.store.archive_model import ConversationFilter
+from claude_memory.store.model import ConversationFilter
 from claude_memory.surfaces.cli.app import run
 
 

@@ -15,7 +15,7 @@ from textual.widgets import Input, RichLog, Static
 
 from claude_memory.errors import StoreFault
 from claude_memory.memory import Memory
-from claude_memory.store.archive_model import Conversation, ConversationFilter
+from claude_memory.store.model import Conversation, ConversationFilter
 from claude_memory.surfaces.tui.screen import RecallScreen
 
 Play = Callable[[RecallScreen, Pilot[Any]], Awaitable[None]]

@@ -36,7 +36,7 @@ from claude_memory.model import (
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.feed_model import ITEMS, FeedBatch, Sender
-from claude_memory.store.lifecycle_model import Review, Strength
+from claude_memory.store.model import Review, Strength
 from claude_memory.store.postgres import directory, migrations
 from claude_memory.store.postgres.moving import from_file
 from claude_memory.store.postgres.team_server import conninfo
@@ -260,7 +260,7 @@ def test_a_forged_import_reaches_nothing_of_another_person_or_team(postgres, tea
 
 
 def test_what_one_erases_goes_from_the_others_conversations_with_their_next_drain(team, tmp_path):
-    from claude_memory.store.archive_model import NewMessage
+    from claude_memory.store.model import NewMessage
 
     ann, bob = team("ann"), team("bob")
     project = ann.project_for(REPOSITORY).id
@@ -538,7 +538,7 @@ def test_both_backends_put_the_same_first(team, tmp_path):
 
 
 def test_summaries_are_pushed_to_plain_tables_and_renewed(postgres, tmp_path):
-    from claude_memory.store.archive_model import NewMessage
+    from claude_memory.store.model import NewMessage
     from claude_memory.summaries.making import summarise
     from claude_memory.summaries.model import document_of
 

@@ -15,7 +15,7 @@ from claude_memory import doctor as health
 from claude_memory.context.session_state import drop_old
 from claude_memory.hook import claude_memory_hook as hook
 from claude_memory.model import MemoryId, SearchScope
-from claude_memory.store.archive_model import EventFilter
+from claude_memory.store.model import EventFilter
 
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)

@@ -14,7 +14,7 @@ from claude_memory.search import excerpts
 from claude_memory.search.conversation_book import resume
 from claude_memory.search.conversations import Quote, Recalled, together
 from claude_memory.search.excerpts import Wording, match, quote, spans
-from claude_memory.store.archive_model import Conversation, Message
+from claude_memory.store.model import Conversation, Message
 from claude_memory.surfaces.tui import drawing
 from claude_memory.text.times import ago
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from claude_memory.model import SessionId
-from claude_memory.store.archive_model import Message
+from claude_memory.store.model import Message
 from claude_memory.understand.exchanges import exchanges
 from claude_memory.understand.model import Exchange, Outcome
 from claude_memory.understand.sessions import record, session_text

@@ -18,7 +18,7 @@ from claude_memory.lifecycle.strength import (
     strength_at,
 )
 from claude_memory.model import Kind, MemoryId, ProjectId, StoredMemory, Trust
-from claude_memory.store.lifecycle_model import Strength
+from claude_memory.store.model import Strength
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 USES = ("opened", "used", "repeated", "confirmed", "promoted")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from claude_memory.model import Kind, ProjectId, SessionId, StoredMemory, Trust, memory_id
-from claude_memory.store.archive_model import Message
+from claude_memory.store.model import Message
 from claude_memory.summaries.making import budget, summarise, tokens_of
 from claude_memory.summaries.model import faults, is_readable, summary_faults
 from claude_memory.summaries.stretches import Transcript, open_end, stretches

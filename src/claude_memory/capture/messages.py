@@ -17,7 +17,7 @@ from claude_memory.hook.claude_memory_hook import DEFAULT_AGENT
 from claude_memory.model import Event, EventKind, ProjectId, SessionId
 from claude_memory.redact import is_plain, redact, redact_document
 from claude_memory.settings import Settings
-from claude_memory.store.archive_model import NewMessage
+from claude_memory.store.model import NewMessage
 from claude_memory.store.packing import packed
 from claude_memory.text.quotation import clean
 from claude_memory.transcripts.model import Role, Turn, text_of

@@ -23,7 +23,7 @@ from claude_memory.model import (
     Trust,
     memory_id,
 )
-from claude_memory.store.archive_model import Conversation, EventFilter, Message, Understood
+from claude_memory.store.model import Conversation, EventFilter, Message, Understood
 from claude_memory.store.protocol import Archive, Store
 from claude_memory.understand import exchanges as understanding
 from claude_memory.understand import sessions, statements, titles

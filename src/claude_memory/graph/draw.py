@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from html import escape
 
 from claude_memory.graph.walk import Edge, Neighbourhood
-from claude_memory.store.lifecycle_model import Entity
+from claude_memory.store.model import Entity
 
 Label = Callable[[Entity], str]
 

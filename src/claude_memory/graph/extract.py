@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from claude_memory.model import Kind, MemoryId, StoredMemory
-from claude_memory.store.lifecycle_model import Entity, Mention
+from claude_memory.store.model import Entity, Mention
 
 MOST_MENTIONS = 40
 _READ = 20_000

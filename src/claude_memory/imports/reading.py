@@ -28,7 +28,7 @@ from claude_memory.model import Event
 from claude_memory.platform import project
 from claude_memory.redact import redact_document
 from claude_memory.settings import Settings
-from claude_memory.store.archive_model import ImportFile, NewMessage
+from claude_memory.store.model import ImportFile, NewMessage
 from claude_memory.transcripts import sources
 from claude_memory.transcripts.model import Role, SourceFile, Turn
 from claude_memory.transcripts.readers import READERS, is_bookkeeping

@@ -25,7 +25,7 @@ from claude_memory.model import (
     Status,
     StoredMemory,
 )
-from claude_memory.store.lifecycle_model import Relation, Review
+from claude_memory.store.model import Relation, Review
 from claude_memory.store.protocol import Store
 from claude_memory.text.words import query_terms
 

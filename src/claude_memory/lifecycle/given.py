@@ -20,8 +20,7 @@ from claude_memory.model import (
     SessionId,
     StoredMemory,
 )
-from claude_memory.store.archive_model import EventFilter
-from claude_memory.store.lifecycle_model import Review
+from claude_memory.store.model import EventFilter, Review
 from claude_memory.store.protocol import Store
 from claude_memory.text.words import query_terms, strings_in
 from claude_memory.understand.tools import same_file

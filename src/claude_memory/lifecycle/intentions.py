@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any
 
 from claude_memory.errors import Conflict, InvalidInput
 from claude_memory.model import Project, memory_id
-from claude_memory.store.lifecycle_model import Intention, IntentionStatus, Priority
+from claude_memory.store.model import Intention, IntentionStatus, Priority
 from claude_memory.store.protocol import Lifecycle
 from claude_memory.text.quotation import meant, named
 from claude_memory.text.times import span, upcoming
@@ -214,6 +214,6 @@ class IntentionBook:
         old = known[meant(id_, [*known], f"intention {id_!r} in this project")]
         if old.status is not IntentionStatus.OPEN:
             raise Conflict(f"{old.id} is {old.status} already")
-        new = replace(old, **changes)
+        new = old._replace(**changes)
         self.kept.put_intention(new)
         return new

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 from claude_memory.model import MemoryFilter, MemoryId, SearchScope, Status
 from claude_memory.platform import logs
 from claude_memory.platform.files import private_folder, write_atomically
-from claude_memory.store.archive_model import EventFilter
-from claude_memory.store.model import MadeRoom, Pruned
+from claude_memory.store.model import EventFilter, MadeRoom, Pruned
 
 if TYPE_CHECKING:
     from claude_memory.settings import Settings

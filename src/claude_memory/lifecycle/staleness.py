@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from claude_memory.model import Kind, MemoryFilter, MemoryId, Project, SearchScope, StoredMemory
-from claude_memory.store.lifecycle_model import FileState
+from claude_memory.store.model import FileState
 from claude_memory.store.protocol import Store
 from claude_memory.text.sentences import sentences
 
@@ -75,7 +75,7 @@ def refreshed(store: Store, project: Project, root: Path) -> int:
         now = staleness(state, read_inside(root, state.path))
         words[state.memory] += [now] if now else []
         if now != state.stale:
-            changed.append(replace(state, stale=now))
+            changed.append(state._replace(stale=now))
     if changed:
         kept.put_file_states(changed)
         for memory in store.memories.find(scope, MemoryFilter(), ids=[state.memory for state in changed]):

@@ -6,12 +6,12 @@ Time is an argument. Reading a strength needs arithmetic alone; only a review lo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
 from claude_memory.model import Kind, MemoryId, StoredMemory, Trust
-from claude_memory.store.lifecycle_model import Relation, Review, Strength
+from claude_memory.store.model import Relation, Review, Strength
 from claude_memory.store.protocol import Lifecycle, Store
 
 # FSRS-6's default decay; the factor follows from the definition that recall is 90% after one stability.
@@ -89,8 +89,7 @@ def reviewed(memory: StoredMemory, known: Strength | None, reason: str, now: dat
     rating = _RATINGS[reason]
     stability, difficulty = _fsrs(held, rating, at)
     lapse = rating == 1
-    return replace(
-        held,
+    return held._replace(
         stability=min(stability, DEMOTED_STABILITY) if lapse else max(stability, held.stability),
         difficulty=difficulty,
         reviewed_at=at,

@@ -16,7 +16,7 @@ from claude_memory.model import EventKind, SearchScope
 from claude_memory.notes import blocks
 from claude_memory.notes.journal import documents_of, exchanges_of
 from claude_memory.settings import Settings
-from claude_memory.store.archive_model import EventFilter
+from claude_memory.store.model import EventFilter
 from claude_memory.store.protocol import Store
 from claude_memory.understand.model import Exchange
 

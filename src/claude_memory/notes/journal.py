@@ -21,7 +21,7 @@ from claude_memory.notes.project_documents import MOST_ROWS, ProjectDocuments
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
 from claude_memory.platform.project import root_of
-from claude_memory.store.archive_model import Conversation
+from claude_memory.store.model import Conversation
 from claude_memory.store.protocol import Store
 from claude_memory.text.words import query_terms, shorten
 from claude_memory.understand import commands, sessions, tools

@@ -68,7 +68,7 @@ def _entries(
     *,
     newest_first: bool,
 ) -> list[TimelineEntry]:
-    from claude_memory.store.archive_model import EventFilter
+    from claude_memory.store.model import EventFilter
 
     since, until = span or (None, None)
     wanted = MemoryFilter(session=session, since=since, until=until)

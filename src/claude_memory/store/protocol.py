@@ -28,37 +28,33 @@ if TYPE_CHECKING:
         StoredMemory,
     )
     from claude_memory.redact.erasure import Holder
-    from claude_memory.store.archive_model import (
+    from claude_memory.store.feed_model import FeedBatch, Sender, Taken
+    from claude_memory.store.model import (
+        Added,
         Archived,
+        Change,
         Conversation,
         ConversationFilter,
+        Entity,
+        Erased,
         EventFilter,
+        FileState,
         ImportFile,
+        Integrity,
+        Intention,
+        MadeRoom,
+        Mention,
         Message,
         NewMessage,
-        Understood,
-        WaitingCompactions,
-    )
-    from claude_memory.store.feed_model import FeedBatch, Sender, Taken
-    from claude_memory.store.lifecycle_model import (
-        Entity,
-        FileState,
-        Intention,
-        Mention,
         Relation,
         Review,
         Step,
-        Strength,
-    )
-    from claude_memory.store.model import (
-        Added,
-        Change,
-        Erased,
-        Integrity,
-        MadeRoom,
         StoreStats,
+        Strength,
         TermStatistics,
+        Understood,
         VectorScan,
+        WaitingCompactions,
     )
 
 

@@ -26,7 +26,7 @@ from claude_memory.model import (
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
-    from claude_memory.store.lifecycle_model import Intention, Review, Strength
+    from claude_memory.store.model import Intention, Review, Strength
 
 
 def kept(text: str) -> str:
@@ -188,7 +188,7 @@ def intention_record(intention: Intention) -> dict[str, Any]:
 
 def intention_from_record(record: Mapping[str, Any]) -> Intention:
     """The intention that a record describes."""
-    from claude_memory.store.lifecycle_model import Intention, IntentionStatus, Priority
+    from claude_memory.store.model import Intention, IntentionStatus, Priority
 
     return Intention(
         id=str(record["id"]),
@@ -223,7 +223,7 @@ def strength_record(memory: MemoryId, state: Strength, uses: Sequence[Review]) -
 
 def strength_from_record(record: Mapping[str, Any]) -> tuple[MemoryId, Strength, list[Review]]:
     """The memory, its state and its uses that a record describes."""
-    from claude_memory.store.lifecycle_model import Review, Strength
+    from claude_memory.store.model import Review, Strength
 
     id_ = MemoryId(str(record["memory"]))
     figures = (float(record["stability"]), float(record["difficulty"]), moment(record["reviewed_at"]))

@@ -17,7 +17,7 @@ from claude_memory.errors import InvalidInput
 from claude_memory.imports.reading import Start, Task, batches
 from claude_memory.model import ProjectId, SearchScope, SessionId, StoredMemory
 from claude_memory.settings import Settings
-from claude_memory.store.archive_model import Message
+from claude_memory.store.model import Message
 from claude_memory.store.protocol import Archive
 from claude_memory.summaries.making import budget, summarise
 from claude_memory.summaries.model import RULES, Stretch, document_of

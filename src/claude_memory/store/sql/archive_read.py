@@ -13,19 +13,19 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import Event, EventId, MemoryId, ProjectId, SearchScope, SessionId, StoredMemory
-from claude_memory.store.archive_model import (
+from claude_memory.store.model import (
     ANY_CONVERSATION,
     Archived,
     Conversation,
     ConversationFilter,
     EventFilter,
     ImportFile,
+    MadeRoom,
     Message,
     NewMessage,
     Understood,
     WaitingCompactions,
 )
-from claude_memory.store.model import MadeRoom
 from claude_memory.store.packing import unpacked
 from claude_memory.store.records import kept, to_json
 from claude_memory.store.sql import rows

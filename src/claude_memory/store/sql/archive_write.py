@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from claude_memory import redact
 from claude_memory.model import Event, EventId, ProjectId
 from claude_memory.redact.erasure import ERASED
-from claude_memory.store.archive_model import Archived, ImportFile, NewMessage
+from claude_memory.store.model import Archived, ImportFile, NewMessage
 from claude_memory.store.packing import unpacked
 from claude_memory.store.records import kept, to_json
 from claude_memory.store.sql import rows, write

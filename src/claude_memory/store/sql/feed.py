@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from claude_memory.errors import InvalidInput, StoreCorrupt
 from claude_memory.model import MemoryId, PersonId, ProjectId, Scope, SessionId, Status, StoredMemory, Trust
 from claude_memory.store import records
-from claude_memory.store.archive_model import NewMessage
 from claude_memory.store.feed_model import (
     ITEMS,
     MESSAGES,
@@ -30,7 +29,7 @@ from claude_memory.store.feed_model import (
     is_touched,
     merged,
 )
-from claude_memory.store.lifecycle_model import Relation
+from claude_memory.store.model import NewMessage, Relation
 from claude_memory.store.packing import unpacked
 from claude_memory.store.sql import changes, erase, lifecycle, projects, rows, write
 from claude_memory.store.sql.archive_write import Addition, packed_keys, unpacked_keys
@@ -492,7 +491,7 @@ class Application:
     def _take_intentions(self, told: Sequence[Mapping[str, Any]]) -> None:
         for record in told:
             intention = records.intention_from_record(record["intention"])
-            intention = replace(intention, project=self._resolved(intention.project))
+            intention = intention._replace(project=self._resolved(intention.project))
             clock, home = int(record["clock"]), clean(str(record["home"]))
             self._clock = max(self._clock, clock)
             mine = next(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from claude_memory.model import MemoryId, ProjectId, StoredMemory
-from claude_memory.store.lifecycle_model import Entity, Mention
+from claude_memory.store.model import Entity, Mention
 from claude_memory.store.records import kept, to_json
 from claude_memory.store.sql import rows
 from claude_memory.text.quotation import clean

@@ -17,7 +17,7 @@ from claude_memory.store.records import kept, to_json
 from claude_memory.store.sql import rows
 
 if TYPE_CHECKING:
-    from claude_memory.store.lifecycle_model import FileState, Intention, Relation, Review, Step, Strength
+    from claude_memory.store.model import FileState, Intention, Relation, Review, Step, Strength
     from claude_memory.store.sql.backend import Database, Transactions
 
 _BATCH = 1_000
@@ -95,7 +95,7 @@ class SqlLifecycle:
             return bool(db.execute("SELECT EXISTS (SELECT 1 FROM intentions WHERE status = 'open')").get)
 
     def strengths(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Strength]:
-        from claude_memory.store.lifecycle_model import Strength
+        from claude_memory.store.model import Strength
 
         with self._connections.reading() as db:
             found = rows.fetch(db, _STRENGTHS, (to_json(list(ids)),))
@@ -132,7 +132,7 @@ class SqlLifecycle:
             db.executemany(f"DELETE FROM unjudged WHERE memory = {_NUMBER}", [(id_,) for id_ in ids])
 
     def reviews(self, memory: MemoryId) -> list[Review]:
-        from claude_memory.store.lifecycle_model import Review
+        from claude_memory.store.model import Review
 
         statement = f"SELECT at, reason FROM reviews WHERE memory = {_NUMBER} ORDER BY at, number"
         with self._connections.reading() as db:
@@ -145,7 +145,7 @@ class SqlLifecycle:
             return relate(db, relations)
 
     def relations(self, ids: Sequence[MemoryId], *, kinds: Sequence[str] = ()) -> list[Relation]:
-        from claude_memory.store.lifecycle_model import Relation
+        from claude_memory.store.model import Relation
 
         values = {"ids": to_json(list(ids)), "any": not kinds, "kinds": to_json(list(kinds))}
         statement = f"{_RELATIONS.format(end='r.source')} UNION {_RELATIONS.format(end='r.target')}"
@@ -196,7 +196,7 @@ class SqlLifecycle:
             db.executemany(_PUT_FILE_STATE, values)
 
     def file_states(self, scope: SearchScope, ids: Sequence[MemoryId] | None = None) -> list[FileState]:
-        from claude_memory.store.lifecycle_model import FileState
+        from claude_memory.store.model import FileState
 
         with self._connections.reading() as db:
             values = {
@@ -224,7 +224,7 @@ class SqlLifecycle:
         return int(run)
 
     def steps(self, run: int) -> list[Step]:
-        from claude_memory.store.lifecycle_model import Step
+        from claude_memory.store.model import Step
 
         statement = """SELECT c.action, a.id, b.id FROM consolidation_steps c
             JOIN memories a ON a.number = c.memory LEFT JOIN memories b ON b.number = c.other

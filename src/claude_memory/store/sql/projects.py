@@ -382,7 +382,7 @@ def _move_intentions(db: Database, old: int, target: ProjectId, at: str) -> None
     from claude_memory.store.sql import changes, lifecycle
 
     for (record,) in rows.fetch(db, "SELECT record FROM intentions WHERE project = ?", (old,)):
-        moved = replace(intention_from_record(json.loads(record)), project=target)
+        moved = intention_from_record(json.loads(record))._replace(project=target)
         kept_as = rows.fetch(db, "SELECT clock, home FROM intentions WHERE id = ?", (moved.id,))
         db.execute("DELETE FROM intentions WHERE id = ?", (moved.id,))
         lifecycle.put_intention(db, moved, *kept_as[0])

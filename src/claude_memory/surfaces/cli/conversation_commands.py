@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from claude_memory.memory import Memory
     from claude_memory.search.conversation_book import Resume
     from claude_memory.search.conversations import Recalled
-    from claude_memory.store.archive_model import Conversation, Message
+    from claude_memory.store.model import Conversation, Message
 
 NOTHING_YET = "no conversations yet: claude-memory import reads what agents keep of theirs"
 UNREAD_SHOWN = 10

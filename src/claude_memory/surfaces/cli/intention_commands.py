@@ -20,7 +20,7 @@ from claude_memory.text import times
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
-    from claude_memory.store.lifecycle_model import Intention
+    from claude_memory.store.model import Intention
 
 Id = Annotated[str, argument("ID", "The intention, or its unique beginning.")]
 

@@ -18,7 +18,7 @@ from claude_memory.text.quotation import named, plain, quoted, unquoted
 if TYPE_CHECKING:
     from claude_memory.lifecycle.intentions import IntentionBook
     from claude_memory.memory import Memory
-    from claude_memory.store.lifecycle_model import Intention
+    from claude_memory.store.model import Intention
     from claude_memory.tasks.api import MemoryAPI
 
 TEXT_CHARACTERS = 200_000

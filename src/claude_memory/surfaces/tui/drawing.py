@@ -20,7 +20,7 @@ from claude_memory.text import times
 if TYPE_CHECKING:
     from claude_memory.search.conversations import Recalled
     from claude_memory.search.excerpts import Wording
-    from claude_memory.store.archive_model import Conversation, Message
+    from claude_memory.store.model import Conversation, Message
 
 MARK = "▸ "
 BAR = "▌ "

@@ -29,7 +29,7 @@ from claude_memory.surfaces.tui.searching import ScreenAnswer, Searcher, Wanted
 
 if TYPE_CHECKING:
     from claude_memory.search.conversations import Recalled
-    from claude_memory.store.archive_model import Conversation  # noqa: F401  what the screen ends with
+    from claude_memory.store.model import Conversation  # noqa: F401  what the screen ends with
 
 DEBOUNCE_SECONDS = 0.05
 WINDOW = 80  # messages read at once around the place that is looked at
