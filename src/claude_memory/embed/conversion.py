@@ -37,20 +37,6 @@ class Architecture:
     position_offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Quantised:
-    """An int8 table whose rows are cut into groups, each with its own scale."""
-
-    values: NDArray[np.int8]
-    scales: NDArray[np.float32]
-
-    def dequantised(self) -> NDArray[np.float32]:
-        """The same numbers as float32."""
-        rows, groups = self.scales.shape
-        grouped = self.values.reshape(rows, groups, -1) * self.scales[:, :, None]
-        return grouped.reshape(self.values.shape)
-
-
 class Container:
     """The parts of one container, as views of its bytes."""
 
@@ -70,18 +56,19 @@ class Container:
         """A float32 tensor; int8 tensors are dequantised."""
         entry, start = self._tensors[name]
         if entry["dtype"] == "i8":
-            return self.quantised(name).dequantised()
+            values, scales = self.quantised(name)
+            return (values.reshape(*scales.shape, -1) * scales[:, :, None]).reshape(values.shape)
         flat = np.frombuffer(self._raw, "<f4", offset=start, count=entry["len"] // 4)
         return flat.reshape(entry["shape"]).astype(np.float32, copy=False)
 
-    def quantised(self, name: str) -> Quantised:
-        """An int8 tensor with its scales."""
+    def quantised(self, name: str) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+        """An int8 tensor, and the scale of each group of its rows' values."""
         entry, start = self._tensors[name]
         rows, columns = entry["shape"]
         values = np.frombuffer(self._raw, np.int8, offset=start, count=rows * columns)
         count = rows * (columns // entry["group"])
         scales = np.frombuffer(self._raw, "<f4", offset=start + rows * columns, count=count)
-        return Quantised(values.reshape(rows, columns), scales.reshape(rows, -1))
+        return values.reshape(rows, columns), scales.reshape(rows, -1)
 
 
 def _header(raw: bytes) -> tuple[dict[str, Any], int]:
@@ -109,9 +96,7 @@ _FAR_BELOW = -1e9  # added to the scores of padding: its weight becomes zero
 
 def onnx_bytes(container: Container) -> bytes:
     """The serialised model: `input_ids`, `attention_mask` → `sentence_embedding`."""
-    graph = _Graph(container)
-    graph.encoder()
-    return graph.serialised()
+    return _Graph(container).serialised()
 
 
 class _Graph:
@@ -123,7 +108,7 @@ class _Graph:
         self._nodes: list[bytes] = []
         self._weights: dict[str, bytes] = {}
 
-    def encoder(self) -> None:
+    def serialised(self) -> bytes:
         hidden, mask = self._embeddings(), self._mask()
         for layer in range(self._shape.layers - 1):
             hidden = self._layer(f"l{layer}", hidden, hidden, mask)
@@ -132,19 +117,19 @@ class _Graph:
         pooled = self._layer(f"l{self._shape.layers - 1}", first, hidden, mask)
         flat = self._add("Squeeze", pooled, self._ints("axis1", 1))
         self._nodes.append(_node("LpNormalization", [flat], "sentence_embedding", axis=-1, p=2))
-
-    def serialised(self) -> bytes:
-        taken = [_value(name, _INT64, "batch", "tokens") for name in ("input_ids", "attention_mask")]
-        given = _value("sentence_embedding", _FLOAT, "batch", self._shape.hidden)
-        return _model(self._nodes, self._weights.values(), taken, given, opset=_OPSET, ir_version=_IR_VERSION)
+        inputs = [_value(name, _INT64, "batch", "tokens") for name in ("input_ids", "attention_mask")]
+        output = _value("sentence_embedding", _FLOAT, "batch", self._shape.hidden)
+        graph = b"".join((*(_field(1, item) for item in self._nodes), _field(2, "encoder")))
+        graph += b"".join(_field(5, item) for item in self._weights.values())
+        graph += b"".join(_field(11, item) for item in inputs) + _field(12, output)
+        return _field(1, _IR_VERSION) + _field(7, graph) + _field(8, _field(1, "") + _field(2, _OPSET))
 
     def _embeddings(self) -> str:
-        words = self._container.quantised("word_emb")
-        groups = words.scales.shape[1]
-        values = self._add("Gather", self._weight("words", words.values), "input_ids", axis=0)
+        table, group_scales = self._container.quantised("word_emb")
+        values = self._add("Gather", self._weight("words", table), "input_ids", axis=0)
         values = self._add("Cast", values, to=_FLOAT)
-        values = self._add("Reshape", values, self._ints("by_group", 0, 0, groups, -1))
-        scales = self._add("Gather", self._weight("word_scales", words.scales), "input_ids", axis=0)
+        values = self._add("Reshape", values, self._ints("by_group", 0, 0, group_scales.shape[1], -1))
+        scales = self._add("Gather", self._weight("word_scales", group_scales), "input_ids", axis=0)
         scales = self._add("Unsqueeze", scales, self._ints("axis3", 3))
         word = self._add("Reshape", self._add("Mul", values, scales), self._ints("flat", 0, 0, -1))
         return self._norm("emb_ln", self._add("Add", word, self._positions()))
@@ -219,22 +204,6 @@ class _Graph:
 _FLOAT, _INT8, _INT64 = 1, 3, 7
 _ELEMENTS = {"float32": _FLOAT, "int8": _INT8, "int64": _INT64}
 _AN_INT, _A_FLOAT, _A_STRING, _INTS = 2, 1, 3, 7  # types of attributes
-
-
-def _model(
-    nodes: Iterable[bytes],
-    tensors: Iterable[bytes],
-    inputs: Iterable[bytes],
-    output: bytes,
-    *,
-    opset: int,
-    ir_version: int,
-) -> bytes:
-    """A whole model of one graph."""
-    graph = b"".join((*(_field(1, item) for item in nodes), _field(2, "encoder")))
-    graph += b"".join((*(_field(5, item) for item in tensors), *(_field(11, item) for item in inputs)))
-    graph += _field(12, output)
-    return _field(1, ir_version) + _field(7, graph) + _field(8, _field(1, "") + _field(2, opset))
 
 
 def _node(operator: str, inputs: Iterable[str], output: str, **attributes: Any) -> bytes:

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from claude_memory.embed.local import remembered
+from claude_memory.embed.protocol import averaged, remembered, to_int8
 from claude_memory.errors import ConfigFault, EmbedderUnavailable
 
 _BATCH_TEXTS = 32
@@ -27,7 +27,6 @@ _PIECE_BYTES = 1500  # under 512 tokens of the small models that are served most
 _ANSWER_BYTES = 64 << 20
 _TIMEOUT_SECONDS = 30.0
 _PAUSES_SECONDS = (0.25, 1.0)  # between the attempts
-_LONGEST_PAUSE_SECONDS = 5.0
 _WORTH_RETRYING = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
@@ -63,11 +62,7 @@ class EndpointEmbedder:
     @property
     def dimensions(self) -> int:
         """Length of a vector; asks the endpoint once."""
-        if self._dimensions is None:
-            self.embed(["dimension"])
-        if self._dimensions is None:
-            raise EmbedderUnavailable("the endpoint gave no vector")
-        return self._dimensions
+        return self._dimensions or len(self.embed(["dimension"])[0])
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes]:
         """One int8 vector per text; nothing of a long text is cut off."""
@@ -75,13 +70,8 @@ class EndpointEmbedder:
             return self._vectors(texts)
         return [self._query(text) for text in texts]
 
-    def release(self) -> None:
-        """Nothing is held."""
-
     def _vectors(self, texts: Sequence[str]) -> list[bytes]:
         import numpy as np
-
-        from claude_memory.embed.quantise import averaged, to_int8
 
         pieces = [list(_pieces(text)) for text in texts]
         flat = [piece for text in pieces for piece in text]
@@ -115,17 +105,13 @@ class EndpointEmbedder:
                     answer: bytes = response.read(_ANSWER_BYTES + 1)
                 break
             except urllib.error.HTTPError as fault:
-                reason, retry, asked = (
-                    f"HTTP {fault.code}",
-                    fault.code in _WORTH_RETRYING,
-                    _asked_pause(fault),
-                )
+                reason, retry = f"HTTP {fault.code}", fault.code in _WORTH_RETRYING
                 fault.close()
             except (OSError, http.client.HTTPException) as fault:
-                reason, retry, asked = _reason(fault), True, 0.0
+                reason, retry = _reason(fault), True
             if pause is None or not retry:
                 raise EmbedderUnavailable(f"the endpoint {self._url} does not answer: {reason}")
-            time.sleep(max(pause, asked))
+            time.sleep(pause)
         if len(answer) > _ANSWER_BYTES:
             raise EmbedderUnavailable(f"the endpoint {self._url} answers with too much")
         return answer
@@ -206,18 +192,11 @@ def _parsed(answer: bytes, count: int) -> list[list[float]]:
         checked = [[float(number) for number in vector] for vector in vectors]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise EmbedderUnavailable("the endpoint's answer holds no embeddings") from None
-    if len(checked) != count or not all(_usable(vector) for vector in checked):
+    if len(checked) != count or not all(
+        any(vector) and all(map(math.isfinite, vector)) for vector in checked
+    ):
         raise EmbedderUnavailable("the endpoint's answer does not hold one usable vector for each text")
     return checked
-
-
-def _usable(vector: list[float]) -> bool:
-    return bool(vector) and all(map(math.isfinite, vector)) and any(vector)
-
-
-def _asked_pause(fault: urllib.error.HTTPError) -> float:
-    asked = str(fault.headers.get("Retry-After", "")) if fault.headers else ""
-    return min(float(asked), _LONGEST_PAUSE_SECONDS) if re.fullmatch(r"[0-9]{1,6}", asked) else 0.0
 
 
 def _reason(fault: Exception) -> str:

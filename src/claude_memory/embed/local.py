@@ -1,4 +1,4 @@
-"""The embedder for a model on this machine. Costs nothing until the first text; may be released again."""
+"""The embedder for a model on this machine. Costs nothing until the first text."""
 
 from __future__ import annotations
 
@@ -6,33 +6,30 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from claude_memory.embed.protocol import ModelSource
+from claude_memory.embed.protocol import remembered, to_int8
 from claude_memory.errors import EmbedderUnavailable
 
 if TYPE_CHECKING:
+    from claude_memory.embed.models import BundledModel, FolderModel
     from claude_memory.embed.onnx_model import OnnxModel
 
 _WORKERS = min(2, os.cpu_count() or 1)  # texts are independent: two at a time use two idle cores in full
 _WORTH_WORKERS = 4
-_KEPT_CHARACTERS = 4096  # a longer question is a pasted text and does not come back
-_KEPT_QUERIES = 256  # one is 384 bytes; the same question comes back while an agent works
 
 
 class LocalEmbedder:
     """Loads its model once, on first use, whichever thread comes first."""
 
-    def __init__(self, source: ModelSource) -> None:
+    def __init__(self, source: BundledModel | FolderModel) -> None:
         self._source = source
         self._lock = threading.Lock()
         self._begun: OnnxModel | None = None
         self._loaded: OnnxModel | None = None
         self._query = remembered(lambda text: self._vector(text, query=True))
         self._model_id: str | None = None
-        self._dimensions = source.known_dimensions()
 
     @property
     def model(self) -> str:
@@ -44,9 +41,7 @@ class LocalEmbedder:
     @property
     def dimensions(self) -> int:
         """Length of a vector."""
-        if self._dimensions is None:
-            self._dimensions = self._load().dimensions
-        return self._dimensions
+        return self._source.dimensions or self._load().dimensions
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes]:
         """One int8 vector per text; nothing of a long text is cut off."""
@@ -66,17 +61,8 @@ class LocalEmbedder:
             if self._loaded is None:
                 self._begin()
 
-    def release(self) -> None:
-        """Give the model's memory back; the next text loads it again."""
-        with self._lock:
-            self._begun = self._loaded = None
-        _return_memory()
-
     def _vector(self, text: str, *, query: bool = False) -> bytes:
-        model = self._load()
-        from claude_memory.embed.quantise import to_int8
-
-        return to_int8(model.vector(text, query=query))
+        return to_int8(self._load().vector(text, query=query))
 
     def _load(self) -> OnnxModel:
         with self._lock:
@@ -104,9 +90,3 @@ def _return_memory() -> None:
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if trim is not None:
             trim(0)
-
-
-def remembered(vector_of: Callable[[str], bytes]) -> Callable[[str], bytes]:
-    """The same for questions: the vectors of the last ones asked are kept."""
-    kept = lru_cache(maxsize=_KEPT_QUERIES)(vector_of)
-    return lambda text: kept(text) if len(text) <= _KEPT_CHARACTERS else vector_of(text)

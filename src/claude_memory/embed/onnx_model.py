@@ -8,7 +8,7 @@ halves the speed of both when the other core is taken (2 cores, 100 tokens, meas
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
@@ -19,13 +19,19 @@ from numpy.typing import NDArray
 from onnxruntime.capi import onnxruntime_pybind11_state as _state
 from tokenizers import Tokenizer
 
-from claude_memory.embed.protocol import ModelFiles
-from claude_memory.embed.quantise import Vector, averaged
+from claude_memory.embed.protocol import ModelFiles, averaged
 from claude_memory.errors import EmbedderUnavailable
 
+Vector = NDArray[np.float32]
 _ERRORS_ONLY = 3
 _KNOWN_INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
 _POOLED_OUTPUT = "sentence_embedding"
+_POOLED: Mapping[str, Callable[[Vector], Any]] = {
+    "cls": lambda states: states[0],
+    "last": lambda states: states[-1],
+    "max": lambda states: states.max(axis=0),
+    "mean": lambda states: states.mean(axis=0),
+}
 # The runtime's errors have no common base, so they are gathered by what they are.
 _RUNTIME_FAULTS: tuple[type[Exception], ...] = (
     RuntimeError,
@@ -39,12 +45,11 @@ class OnnxModel:
 
     def __init__(self, files: ModelFiles) -> None:
         self._files = files
-        beside = ThreadPoolExecutor(
-            1, "model"
-        )  # the runtime reads the weights without the interpreter's lock
-        self._loading = beside.submit(open_session, files.model)
+        # The runtime reads the weights without the interpreter's lock.
+        beside = ThreadPoolExecutor(1, "model")
+        self._loading = beside.submit(_session, files.model)
         beside.shutdown(wait=False)
-        self._tokenizer = open_tokenizer(files.tokenizer)
+        self._tokenizer = _tokenizer(files.tokenizer)
         self._prefix, self._suffix = _special_tokens(self._tokenizer)
 
     def finish(self) -> Self:
@@ -66,7 +71,9 @@ class OnnxModel:
     def vector(self, text: str, *, query: bool = False) -> Vector:
         """The unit vector of a text of any length."""
         prompt = self._files.query_prompt if query else self._files.text_prompt
-        tokens = self._tokenizer.encode(clean(prompt + text), add_special_tokens=False).ids
+        # A lone surrogate cannot be tokenised; it becomes a question mark.
+        clean = (prompt + text).encode("utf-8", "replace").decode("utf-8")
+        tokens = self._tokenizer.encode(clean, add_special_tokens=False).ids
         windows = list(_windows(tokens, self._files.window_tokens - len(self._prefix) - len(self._suffix)))
         return averaged([self._run(window) for window in windows], [max(1, len(w)) for w in windows])
 
@@ -77,22 +84,12 @@ class OnnxModel:
             "attention_mask": np.ones_like(ids),
             "token_type_ids": np.zeros_like(ids),
         }
-        outputs = outputs_of(self._session, {name: values[name] for name in self._inputs})
-        output: NDArray[np.float32] = outputs[self._output][0]
-        return output if self._pooled else _pooled(output, self._files.pooling)
-
-
-def clean(text: str) -> str:
-    """A lone surrogate cannot be tokenised; it becomes a question mark."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def outputs_of(session: Any, values: Mapping[str, NDArray[Any]]) -> Any:
-    """What a session gives for its inputs."""
-    try:
-        return session.run(None, dict(values))
-    except _RUNTIME_FAULTS as fault:
-        raise EmbedderUnavailable(f"the model failed: {_line(fault)}") from None
+        try:
+            outputs = self._session.run(None, {name: values[name] for name in self._inputs})
+        except _RUNTIME_FAULTS as fault:
+            raise EmbedderUnavailable(f"the model failed: {_line(fault)}") from None
+        output: Vector = outputs[self._output][0]
+        return output if self._pooled else np.asarray(_POOLED[self._files.pooling](output))
 
 
 def _windows(tokens: Sequence[int], size: int) -> Iterator[Sequence[int]]:
@@ -102,17 +99,7 @@ def _windows(tokens: Sequence[int], size: int) -> Iterator[Sequence[int]]:
         yield tokens[len(tokens) * place // count : len(tokens) * (place + 1) // count]
 
 
-def _pooled(states: NDArray[np.float32], pooling: str) -> Vector:
-    if pooling == "cls":
-        return np.asarray(states[0])
-    if pooling == "last":
-        return np.asarray(states[-1])
-    if pooling == "max":
-        return np.asarray(states.max(axis=0))
-    return np.asarray(states.mean(axis=0))
-
-
-def open_tokenizer(source: Path | bytes) -> Tokenizer:
+def _tokenizer(source: Path | bytes) -> Tokenizer:
     """A tokenizer that cuts nothing off and takes every text for text."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # else a later fork prints a warning
     try:
@@ -136,7 +123,7 @@ def _special_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
     return [], []
 
 
-def open_session(model: Path | bytes) -> Any:
+def _session(model: Path | bytes) -> Any:
     """The runtime's session of a model: one thread, silent, at rest when nothing is asked."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = _ERRORS_ONLY

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from claude_memory.embed.local import remembered
+from claude_memory.embed.protocol import remembered
 from claude_memory.errors import EmbedderUnavailable
 
 if TYPE_CHECKING:

