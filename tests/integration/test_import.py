@@ -19,8 +19,8 @@ from tests.integration.histories import ClaudeSession, ordinary, write_lines
 from claude_memory.capture import understanding
 from claude_memory.capture.spool import Spool
 from claude_memory.errors import Conflict, InvalidInput, NotFound
-from claude_memory.imports.importer import Imported, Progress, Request, import_history
-from claude_memory.imports.reading import NO_JSON, Start, Task, Unread, batches
+from claude_memory.imports.importer import Imported, Progress, Request, Unread, import_history
+from claude_memory.imports.reading import NO_JSON, Task, batches
 from claude_memory.memory import Memory
 from claude_memory.model import Kind, MemoryFilter, SearchScope, Trust
 from claude_memory.platform.files import private_folder
@@ -172,8 +172,8 @@ def test_bad_lines_are_counted_and_the_rest_is_read(memory: Memory, scratch_home
 def test_a_file_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.mkdir()  # as good as a file without rights, and so for root, too
-    [batch] = batches(Task(SourceFile("claude-code", path, 10), Start()), Settings())
-    assert batch.unread == (Unread(str(path), "is a directory"),)
+    [batch] = batches(Task(SourceFile("claude-code", path, 10)), Settings())
+    assert batch.unread == {"is a directory": 1}
 
 
 def test_since_leaves_old_files_alone(memory: Memory, scratch_home: Path) -> None:

@@ -21,9 +21,9 @@ from tests.integration.mcp_talk import HELLO, environment, words_only
 
 from claude_memory import Memory, NewMemory, embed, opening
 from claude_memory.capture.spool import Spool
-from claude_memory.embed import process as embedder_process
 from claude_memory.errors import EmbedderUnavailable
 from claude_memory.model import Status
+from claude_memory.platform import child
 from claude_memory.surfaces.mcp.server import Server
 
 PATIENCE = 30.0
@@ -147,8 +147,8 @@ def test_a_model_that_failed_is_tried_again(
     """Words alone meanwhile, with the reason; no restart is needed once the cause is gone."""
     with Memory.open(memory_home, tmp_path) as memory:
         memory.remember(NewMemory("Invoices are rendered by Typst", kind="decision"))
-    works = embedder_process._PROGRAM
-    monkeypatch.setattr(embedder_process, "_PROGRAM", "raise SystemExit")
+    works = child.PROGRAM
+    monkeypatch.setattr(child, "PROGRAM", "raise SystemExit")
     monkeypatch.setattr(opening, "RETRY_SECONDS", 1.0)
 
     def searched_by() -> str:
@@ -159,7 +159,7 @@ def test_a_model_that_failed_is_tried_again(
     server = Server(memory_home, tmp_path)
     try:
         assert searched_by() == "words only: the embedder's process ended unexpectedly, twice"
-        monkeypatch.setattr(embedder_process, "_PROGRAM", works)
+        monkeypatch.setattr(child, "PROGRAM", works)
         assert until(lambda: searched_by().startswith("words and meaning"))
     finally:
         server.close()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.integration import histories
 
-from claude_memory.imports.reading import Start, Task, batches
+from claude_memory.imports.reading import Task, batches
 from claude_memory.settings import Settings
 from claude_memory.store.model import NewMessage
 from claude_memory.transcripts import sources
@@ -94,7 +94,7 @@ def mutated_line(line: Any, chance: random.Random) -> bytes:
 def read(agent: str, path: Path) -> list[NewMessage]:
     source = sources.described(agent, path)
     assert source is not None
-    found = list(batches(Task(source, Start()), Settings()))
+    found = list(batches(Task(source), Settings()))
     assert found[-1].last
     json.dumps(found[-1].file.state)
     return [message for batch in found for message in batch.messages]

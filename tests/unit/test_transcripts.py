@@ -13,7 +13,7 @@ from tests.integration import histories
 from tests.integration.histories import ClaudeSession
 
 from claude_memory.transcripts import sources
-from claude_memory.transcripts.claude import is_bookkeeping, summary_text
+from claude_memory.transcripts.claude import ClaudeReader, summary_text
 from claude_memory.transcripts.model import Role, SourceFile, Turn
 from claude_memory.transcripts.readers import READERS
 
@@ -99,14 +99,14 @@ def test_a_word_before_a_tool_is_no_reply_even_at_the_end_of_the_file() -> None:
 
 
 def test_bookkeeping_is_told_from_its_first_bytes() -> None:
-    told = [is_bookkeeping(json.dumps(line).encode()) for line in histories.ordinary().lines]
+    told = [ClaudeReader.is_bookkeeping(json.dumps(line).encode()) for line in histories.ordinary().lines]
     assert told == [
         "message" not in line or line["type"].startswith("api") for line in histories.ordinary().lines
     ]
     quoting = (
         ClaudeSession().prompt('why is there "attachment":{"type":"hook_success"} in {"type":"mode"}?').lines
     )
-    assert not is_bookkeeping(json.dumps(quoting[0]).encode())
+    assert not ClaudeReader.is_bookkeeping(json.dumps(quoting[0]).encode())
 
 
 def test_what_hooks_injected_is_no_conversation() -> None:
@@ -163,7 +163,7 @@ def test_a_prompt_queued_while_the_agent_worked_is_a_prompt() -> None:
     session = ClaudeSession().line(
         type="attachment", attachment={"type": "queued_command", "prompt": "And lint it"}
     )
-    assert not is_bookkeeping(json.dumps(session.lines[0]).encode())
+    assert not ClaudeReader.is_bookkeeping(json.dumps(session.lines[0]).encode())
     assert spoken(turns("claude-code", session.lines)) == [("user", "And lint it")]
 
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from claude_memory.errors import InvalidInput
-from claude_memory.imports.reading import Batch, Task, Unread, batches, pooled, start_of
+from claude_memory.imports.reading import Batch, Task, batches, pooled, task_of
 from claude_memory.model import ProjectId
 from claude_memory.platform import project
 from claude_memory.platform.agents import canonical
@@ -31,6 +31,15 @@ POOL_FROM_BYTES = 8 << 20  # a worker takes a third of a second to start
 COMMIT_MESSAGES = 5_000  # half a second of writing; larger pieces of the index need less merging
 WAITING_COUNTED = 100_000
 Understand = Callable[[Callable[[], bool]], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A source of which something could not be read: how often for this reason."""
+
+    path: str
+    reason: str
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +149,7 @@ class _Import:
 
     def all(self) -> None:
         tasks = list(self._tasks())
-        total = sum(max(0, task.source.size - task.start.offset) for task in tasks)
+        total = sum(max(0, task.source.size - task.offset) for task in tasks)
         waiting: list[Batch] = []
         for batch in self._batches(tasks, total):
             waiting.append(batch)
@@ -156,9 +165,9 @@ class _Import:
     def _tasks(self) -> Iterator[Task]:
         known = {file.path: file for file in self.store.archive.files()}
         for source, own in sources(self.request):
-            start = start_of(source, known.get(str(source.path)))
-            if start is not None:
-                yield Task(source, start, own)
+            task = task_of(source, known.get(str(source.path)), own_machine=own)
+            if task is not None:
+                yield task
 
     def _batches(self, tasks: list[Task], total: int) -> Iterator[Batch]:
         wanted = self.request.workers
@@ -173,8 +182,8 @@ class _Import:
         """Small files share a transaction: each commit costs a sync and a piece of the index."""
         messages = [self._placed(message) for batch in waiting for message in batch.messages]
         done, added = self.done, self.store.archive.add(messages, self.projects, [b.file for b in waiting])
-        for unread in (unread for batch in waiting for unread in batch.unread):
-            self.unread[unread.path, unread.reason] += unread.count
+        for batch in waiting:
+            self.unread.update({(batch.file.path, reason): count for reason, count in batch.unread.items()})
         self.done = Imported(
             files=done.files + sum(batch.last for batch in waiting),
             sessions=done.sessions + added.sessions,

@@ -1,40 +1,30 @@
 """Reads sources in batches, each ready to be committed with the place where reading goes on.
 
-Runs in the importing process, or in workers beside it: plain processes, joined to it by pipes. A worker whose
-parent is gone finds its pipe closed and ends. Never touches the store.
+Runs in the importing process, or in workers beside it. Never touches the store.
 """
 
 from __future__ import annotations
 
-import copyreg
-import gc
 import hashlib
 import os
-import pickle
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from claude_memory.capture.messages import Preparer
 from claude_memory.errors import StoreFault
 from claude_memory.hook.claude_memory_hook import DEFAULT_AGENT
-from claude_memory.model import Event
 from claude_memory.platform import project
+from claude_memory.platform.child import Child, parent_pipes, receive, send
 from claude_memory.redact import redact_document
 from claude_memory.settings import Settings
 from claude_memory.store.model import ImportFile, NewMessage
 from claude_memory.transcripts import sources
 from claude_memory.transcripts.model import Role, SourceFile, Turn
-from claude_memory.transcripts.readers import READERS, is_bookkeeping
-
-if TYPE_CHECKING:
-    import subprocess
+from claude_memory.transcripts.readers import READERS
 
 BATCH_BYTES = 4 << 20  # of transcript between two commits
 BATCH_MESSAGES = 3_000
@@ -50,30 +40,17 @@ _exclusions = lru_cache(maxsize=4096)(project.exclusions)
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """From where a source is read; the beginning, unless it grew since it was last read."""
-
-    offset: int = 0
-    state: Mapping[str, Any] = field(default_factory=dict)
-    skipped: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Task:
-    """One source to be read, and from where."""
+    """One source to be read from its beginning, or from where it was left if it only grew since then."""
 
     source: SourceFile
-    start: Start
+    left: ImportFile | None = None
     own_machine: bool = True
 
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """A source of which something could not be read: how often for this reason."""
-
-    path: str
-    reason: str
-    count: int = 1
+    @property
+    def offset(self) -> int:
+        """Where reading goes on."""
+        return self.left.offset if self.left else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +61,7 @@ class Batch:
     file: ImportFile
     read: int  # bytes
     last: bool
-    unread: tuple[Unread, ...] = ()
-
-    @property
-    def skipped(self) -> int:
-        """How many lines could not be read."""
-        return sum(each.count for each in self.unread)
+    unread: Mapping[str, int]  # how often something could not be read, by its reason
 
 
 def batches(task: Task, settings: Settings) -> Iterator[Batch]:
@@ -114,21 +86,21 @@ class _Reading:
     """One source on its way: what was read since the last batch, and how often something could not be."""
 
     def __init__(self, task: Task, settings: Settings) -> None:
-        start, self.source = task.start, task.source
-        agent = self.source.agent
-        self.offset = self.began = start.offset
-        self.skipped = start.skipped
+        self.source, agent = task.source, task.source.agent
+        state = task.left.state if task.left else {}
+        self.offset = self.began = task.offset
+        self.skipped = task.left.skipped if task.left else 0
         self.messages: list[NewMessage] = []
         self.unread: Counter[str] = Counter()
         self.compressed = False
         # Whether our own summariser was asked here: the first prompt tells.
-        self.ours = start.state.get("ours", None if agent == DEFAULT_AGENT and not start.offset else False)
-        self.reader = READERS[agent](self.source, start.state.get("reader", {}))
+        self.ours = state.get("ours", None if agent == DEFAULT_AGENT and not task.offset else False)
+        self.reader = READERS[agent](self.source, state.get("reader", {}))
         self.preparer = Preparer(
             agent,
             settings,
             _exclusions,
-            start.state.get("calls"),
+            state.get("calls"),
             path=str(self.source.path),
             own_machine=task.own_machine,
         )
@@ -136,10 +108,9 @@ class _Reading:
     def streamed(self) -> Iterator[Batch]:
         path = self.source.path
         self.compressed = sources.is_compressed(path)
-        passed_over = is_bookkeeping(self.source.agent)
         with sources.open_stream(path) as handle:
             for line in sources.lines(handle, self.offset):
-                if not self._line(line, passed_over):
+                if not self._line(line):
                     break
                 self.offset = line.end
                 if self.offset - self.began >= BATCH_BYTES or len(self.messages) >= BATCH_MESSAGES:
@@ -161,12 +132,12 @@ class _Reading:
         if self.reader.settled:
             yield self.batch(last=False)
 
-    def _line(self, line: sources.SourceLine, passed_over: Callable[[bytes], bool]) -> bool:
+    def _line(self, line: sources.SourceLine) -> bool:
         """Take one line; false for the last one if its writer is still at it."""
         if line.raw is None:
             self.unread[TOO_LONG] += 1
             return line.complete
-        if passed_over(line.raw) or not line.raw.strip():
+        if self.reader.is_bookkeeping(line.raw) or not line.raw.strip():
             return True
         document = sources.json_object(line.raw)
         if document is None:
@@ -204,28 +175,27 @@ class _Reading:
             skipped=self.skipped,
             state={"reader": self.reader.state(), "calls": self.preparer.calls, "ours": self.ours},
         )
-        counts = ((reason, count) for reason, count in self.unread.items() if count)
-        unread = tuple(Unread(str(source.path), reason, count) for reason, count in counts)
-        made = Batch(self.messages, file, max(0, self.offset - self.began), last, unread)
+        made = Batch(self.messages, file, max(0, self.offset - self.began), last, +self.unread)
         self.messages, self.began, self.unread = [], self.offset, Counter()
         return made
 
 
-def start_of(source: SourceFile, known: ImportFile | None) -> Start | None:
-    """Where to go on, or None when there is nothing new.
+def task_of(source: SourceFile, known: ImportFile | None, *, own_machine: bool) -> Task | None:
+    """What is to be read of a source, or None when there is nothing new.
 
     A file that was cut, rewritten or replaced is read again from its beginning: what is known in it is
     passed over by its keys.
     """
+    anew = Task(source, own_machine=own_machine)
     if known is None:
-        return Start()
+        return anew
     same = (known.size, known.modified_ns, known.inode) == (source.size, source.modified_ns, source.inode)
     if same and (known.offset >= known.size or not known.tail):
         return None
     known_prints = (known.head, known.tail)
     if known.tail and known.offset <= source.size and prints(source.path, known.offset) == known_prints:
-        return None if known.offset == source.size else Start(known.offset, known.state, known.skipped)
-    return Start()
+        return None if known.offset == source.size else replace(anew, left=known)
+    return anew
 
 
 def prints(path: Path, offset: int) -> tuple[str, str]:
@@ -246,75 +216,33 @@ def _hash(content: bytes) -> str:
 
 # --- workers: sources are dealt out in turn and taken back in order, so that the store is always the same
 
-# Messages make no cycles, and thousands of them wait: looking through them for garbage is for nothing.
-_COLLECT_AFTER = (100_000, 20, 20)
-_PROGRAM = "from claude_memory.imports.reading import work; work()"
-
 
 def pooled(tasks: Sequence[Task], settings: Settings, count: int) -> Iterator[Batch]:
-    """The batches of all tasks, in the tasks' order, read by so many workers."""
-    with ExitStack() as stack:
-        stack.callback(gc.set_threshold, *gc.get_threshold())
-        gc.set_threshold(*_COLLECT_AFTER)
-        shares = [list(tasks[number::count]) for number in range(count)]
-        workers = [stack.enter_context(_worker(share, settings)) for share in shares]
+    """The batches of all tasks, in the tasks' order, read by so many workers, each one batch ahead."""
+    workers: list[Child] = []
+    try:
+        for number in range(count):
+            workers.append(Child(__name__, "work"))
+            workers[-1].send((list(tasks[number::count]), settings))
         for number in range(len(tasks)):
-            batch = None
+            batch: Batch | None = None
             while batch is None or not batch.last:
-                batch = _next(workers[number % count])
+                batch = workers[number % count].receive()
                 yield batch
-
-
-@contextmanager
-def _worker(tasks: list[Task], settings: Settings) -> Iterator[subprocess.Popen[bytes]]:
-    """A worker that is one batch ahead: it waits until its pipe is read."""
-    import subprocess
-
-    process = subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(place for place in sys.path if place)},
-        start_new_session=True,  # an interrupt is for the writer, which ends its workers
-    )
-    try:
-        assert process.stdin is not None
-        with suppress(BrokenPipeError):  # it is dead, and the first look at its batches tells
-            pickle.dump((tasks, settings), process.stdin, pickle.HIGHEST_PROTOCOL)
-            process.stdin.flush()
-        yield process
-    finally:
-        process.kill()
-        for pipe in (process.stdin, process.stdout):
-            with suppress(OSError):
-                assert pipe is not None
-                pipe.close()
-        process.wait()
-
-
-def _next(worker: subprocess.Popen[bytes]) -> Batch:
-    try:
-        assert worker.stdout is not None
-        batch: Batch = pickle.load(worker.stdout)  # noqa: S301  our own process sent it
-    except (EOFError, OSError, ValueError, pickle.UnpicklingError):
+    except (EOFError, OSError):
         fault = "a reading process ended early; import again to go on where it was"
         raise StoreFault(fault) from None
-    return batch
+    finally:
+        for worker in workers:
+            worker.end()
 
 
 def work() -> None:
     """A worker's whole life: take the tasks, read them, hand the batches over."""
-    gc.set_threshold(*_COLLECT_AFTER)
-    # A frozen dataclass is pickled field by field, in Python; its values in a row are handed over faster.
-    values = attrgetter(*(item.name for item in fields(Event)))
-    copyreg.pickle(Event, lambda event: (Event, values(event)))
+    requests, answers = parent_pipes()
     if hasattr(os, "nice"):
         os.nice(5)
-    try:
-        tasks, settings = pickle.load(sys.stdin.buffer)  # noqa: S301  from our own process
-        for task in tasks:
-            for batch in batches(task, settings):
-                pickle.dump(batch, sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
-                sys.stdout.buffer.flush()
-    except (BrokenPipeError, EOFError):
-        os._exit(0)  # nobody is there to hear of it
+    with suppress(BrokenPipeError, EOFError):  # nobody is there to hear of it
+        tasks, settings = receive(requests)
+        for batch in (batch for task in tasks for batch in batches(task, settings)):
+            send(answers, batch)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.errors import InvalidInput
-from claude_memory.imports.reading import Start, Task, batches
+from claude_memory.imports.reading import Task, batches
 from claude_memory.model import ProjectId, SearchScope, SessionId, StoredMemory
 from claude_memory.settings import Settings
 from claude_memory.store.model import Message
@@ -138,7 +138,7 @@ def read(path: Path, settings: Settings, *, agent: str | None = None) -> Transcr
     named = list(sources.within(path.expanduser().absolute(), agent)) if path.is_file() else []
     if not named:
         raise InvalidInput(f"no agent is known to write such a file: {path}")
-    parts = list(batches(Task(named[0], Start()), settings))
+    parts = list(batches(Task(named[0]), settings))
     new = [message for part in parts for message in part.messages]
     if not new:
         raise InvalidInput(f"nothing was said in {path}")
@@ -151,7 +151,7 @@ def read(path: Path, settings: Settings, *, agent: str | None = None) -> Transcr
     ]  # fmt: skip
     cwd = next((message.cwd for message in own if message.cwd), "")
     taken = stretches(messages, session=session, figures=_figures(path))
-    return Transcript(session, cwd, messages, taken, unread=sum(part.skipped for part in parts))
+    return Transcript(session, cwd, messages, taken, unread=sum(sum(part.unread.values()) for part in parts))
 
 
 def archived(archive: Archive, session: SessionId) -> Transcript | None:

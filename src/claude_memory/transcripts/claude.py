@@ -54,11 +54,6 @@ _OPEN_CALLS = 100
 _LEAVES = 50  # of the last lines: a title names the line that was the last when it was made
 
 
-def is_bookkeeping(raw: bytes) -> bool:
-    """Whether a line is certainly no conversation, told from its first bytes."""
-    return _TYPE_FIRST.match(raw) is not None or _ATTACHMENT.match(raw) is not None
-
-
 def summary_text(text: str) -> str:
     """A compaction's summary without the sentences that the agent puts around it."""
     body = _REMINDER.sub("", _SUMMARY_HEAD.sub("", text, count=1))
@@ -67,6 +62,10 @@ def summary_text(text: str) -> str:
 
 class ClaudeReader(Reader):
     """One transcript, of a session or of a sub-agent."""
+
+    @staticmethod
+    def is_bookkeeping(raw: bytes) -> bool:
+        return _TYPE_FIRST.match(raw) is not None or _ATTACHMENT.match(raw) is not None
 
     def __init__(self, source: SourceFile, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)

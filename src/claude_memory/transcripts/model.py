@@ -179,6 +179,11 @@ def _first_moment(source: SourceFile) -> datetime:
 class Reader(ABC):
     """Turns one agent's documents into turns; a subclass says what a document holds."""
 
+    @staticmethod
+    def is_bookkeeping(raw: bytes) -> bool:  # noqa: ARG004
+        """Whether a line is certainly no conversation, told from its first bytes."""
+        return False
+
     def __init__(self, source: SourceFile, state: Mapping[str, Any]) -> None:
         self.source = source
         self.session = text_of(state, "session") or source.path.stem.removesuffix(".jsonl")

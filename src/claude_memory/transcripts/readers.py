@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from claude_memory.transcripts import claude
 from claude_memory.transcripts.claude import ClaudeReader
 from claude_memory.transcripts.codex import CodexReader
 from claude_memory.transcripts.model import (
@@ -275,8 +274,3 @@ READERS: Mapping[str, type[Reader]] = {
     "cursor": CursorReader,
     "copilot-cli": CopilotReader,
 }
-
-
-def is_bookkeeping(agent: str) -> Callable[[bytes], bool]:
-    """What tells, from a line's first bytes, that it is no conversation."""
-    return claude.is_bookkeeping if agent == "claude-code" else lambda _: False

@@ -35,8 +35,7 @@ from claude_memory.surfaces.cli.rendering import day, head, one_line
 from claude_memory.text import times
 
 if TYPE_CHECKING:
-    from claude_memory.imports.importer import Imported
-    from claude_memory.imports.reading import Unread
+    from claude_memory.imports.importer import Imported, Unread
     from claude_memory.memory import Memory
     from claude_memory.search.conversation_book import Resume
     from claude_memory.search.conversations import Recalled
