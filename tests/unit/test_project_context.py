@@ -10,7 +10,7 @@ import pytest
 
 from claude_memory import MemoryAPI
 from claude_memory.errors import InvalidInput
-from claude_memory.tasks.detection import Facts, detect, read
+from claude_memory.tasks.project_context import Facts, Manifest, detect
 
 TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "python with uv": (
@@ -395,8 +395,8 @@ def test_a_project_without_a_name_is_called_after_its_folder(tmp_path: Path) -> 
 )
 @pytest.mark.parametrize("name", ["pyproject.toml", "package.json", "Cargo.toml", "go.mod", "pom.xml"])
 def test_a_broken_manifest_says_nothing_and_breaks_nothing(name: str, broken: str) -> None:
-    manifest = read(name, broken)
-    assert all(isinstance(text, str) for text in (*manifest.dependencies, *manifest.scripts))
+    manifest = Manifest.read(name, broken)
+    assert all(isinstance(text, str) for text in (manifest.name, *manifest.scripts, *manifest.entry_points()))
 
 
 def test_where_no_manifest_is_the_files_tell_the_language(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from claude_memory import MemoryAPI
-from claude_memory.tasks import documents
 
 
 @pytest.fixture
@@ -135,21 +134,14 @@ def test_loosened_modes_are_no_tampering(api: MemoryAPI) -> None:
     assert api.verify() == []
 
 
-def test_a_long_list_opens_only_what_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_list_opens_no_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     api = MemoryAPI(tmp_path, session="s1")
     for number in range(40):
         api.create_scratchpad(f"task-{number}", "explored")
         api.append_progress(f"task-{number}", "done")
-    assert api.problems() == []  # the first time every record is read
     opened = count_opened(monkeypatch)
     assert len(api.list_tasks(all_sessions=True)) == 40
-    assert api.problems() == []
-    assert len(opened) <= 6, opened
-    opened.clear()
-    api.append_progress("task-7", "more")
-    opened.clear()
-    assert api.problems() == []
-    assert len([path for path in opened if path.endswith(".md")]) == 1
+    assert len(opened) <= 3, opened
 
 
 def count_opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -158,9 +150,3 @@ def count_opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(builtins, "open", lambda *a, **k: opened.append(str(a[0])) or real_open(*a, **k))
     monkeypatch.setattr(os, "open", lambda *a, **k: opened.append(str(a[0])) or real_os_open(*a, **k))
     return opened
-
-
-def test_a_cache_of_nonsense_only_costs_time(api: MemoryAPI) -> None:
-    for nonsense in ("", "[]", "{", '{"x": 1}'):
-        documents.write(api.storage.folder / ".cache" / "verified.json", nonsense.encode())
-        assert api.problems() == []

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from claude_memory import MemoryAPI
 from claude_memory.errors import Conflict, InvalidInput, NotFound
-from claude_memory.tasks import documents, names
+from claude_memory.tasks import documents
+from claude_memory.tasks import model as names
 from claude_memory.tasks.model import Part
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from claude_memory import MemoryAPI
 from claude_memory.errors import InvalidInput
-from claude_memory.tasks import names
+from claude_memory.tasks import model as names
 from claude_memory.tasks.model import Part
 
 HOSTILE = [
@@ -101,7 +101,7 @@ def test_names_a_file_system_could_confuse_are_kept_apart(api: MemoryAPI) -> Non
     ]
     for name in alike:
         api.create_scratchpad(name, f"text of {name}")
-    files = [file.name for task in api.list_tasks() for file in task.files]
+    files = [file.path.name for task in api.list_tasks() for file in task.files]
     assert len({names.fold(file) for file in files}) == len(alike)
     assert {name: api.get_scratchpad(name) for name in alike} == {name: f"text of {name}" for name in alike}
 

@@ -102,10 +102,10 @@ def task_lines(
         storage = storage_for(root, home=home)
         if not any((folder / "sessions").is_dir() for folder in storage.folders):
             return []
-        from claude_memory.tasks.book import TaskBook
-        from claude_memory.tasks.views import section_of
+        from claude_memory.tasks.api import MemoryAPI
+        from claude_memory.tasks.views import section
 
-        text = section_of(TaskBook(storage, session), max_tokens=max_tokens, commands=commands)
+        text = section(MemoryAPI(storage=storage, session=session), max_tokens=max_tokens, commands=commands)
     except (MemoryFault, OSError):
         return []
     return [line for line in map(plain, text.splitlines()) if line]

@@ -1,26 +1,51 @@
-"""The Python face of tasks: every verb of the workflow in one class, for programs and sub-agents.
+"""The tasks of one project in one class: every verb of the workflow, for commands, programs and sub-agents.
 
-It accepts steps out of order and marks them; refusing them is the command line's business. Whatever writes
-works under the task's lock and leaves every file whole.
+It accepts steps out of order and marks them; refusing them is `WorkflowEnforcer`'s business. Whatever writes
+works under the task's lock and leaves every file whole. Lists are made from folder listings alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
-from claude_memory.errors import Conflict, InvalidInput, NotFound
+from claude_memory.errors import Conflict, InvalidInput, MemoryFault, NotFound
+from claude_memory.platform import files
 from claude_memory.redact import kept
-from claude_memory.tasks import documents, names, views
-from claude_memory.tasks.book import TaskBook, WorkflowEnforcer
-from claude_memory.tasks.model import Part, TaskRecord
-from claude_memory.tasks.project_context import ContextKeeper
+from claude_memory.tasks import documents, model
+from claude_memory.tasks.model import (
+    Entry,
+    Part,
+    Phase,
+    Problem,
+    Session,
+    TaskFile,
+    TaskRecord,
+    TaskStatus,
+    TaskSummary,
+    Version,
+)
+from claude_memory.tasks.session_files import SessionManager, changing, read_session
 from claude_memory.tasks.storage import Storage, storage_for
 
+if TYPE_CHECKING:
+    from claude_memory.tasks.project_context import ContextKeeper
 
-class MemoryAPI(TaskBook):
+DEFAULT_PATTERN = "{task}-{session}-{phase}.md"
+DEFAULT_TOKENS = 300
+_PATTERN = re.compile(r'(?!\.)(?:[^/\\:*?"<>|{}]|\{(?:task|session|timestamp|phase)\})+\.md')
+_PATTERN_KEY = "task_file_pattern"
+_SEALED = (Part.PLAN, Part.PROGRESS)
+
+
+class MemoryAPI:
     """Tasks, sessions and context of one project; the current folder's unless told otherwise."""
 
     def __init__(
@@ -32,14 +57,21 @@ class MemoryAPI(TaskBook):
         by: str | None = None,
         storage: Storage | None = None,
     ) -> None:
-        self.by = names.signed(by) if by else names.me()
-        super().__init__(storage or storage_for(project, storage_path=storage_path), session, self.by)
-        self.context_manager = ContextKeeper(self.storage)
+        self.by = model.signed(by) if by else model.me()
+        self.storage = storage or storage_for(project, storage_path=storage_path)
+        self.session_manager = SessionManager(storage=self.storage, session=session, by=self.by)
 
     @property
-    def memory_manager(self) -> TaskBook:
+    def memory_manager(self) -> MemoryAPI:
         """The tasks themselves, by the name under which programs know them."""
         return self
+
+    @property
+    def context_manager(self) -> ContextKeeper:
+        """What is known about the project."""
+        from claude_memory.tasks.project_context import ContextKeeper
+
+        return ContextKeeper(self.storage)
 
     @property
     def order(self) -> WorkflowEnforcer:
@@ -52,27 +84,38 @@ class MemoryAPI(TaskBook):
 
     # --- scratchpad: can be rewritten, every earlier text is kept
 
-    def create_scratchpad(self, task: str, content: str = "", *, session: str | None = None) -> Path:
-        """Begin a task's exploration; on a task that has a scratchpad it is an update."""
-        return self._saved(task, content, self.by, session)
-
     def update_scratchpad(self, task: str, content: str, *, session: str | None = None) -> Path:
         """Replace the scratchpad's text; the text before stays in the history."""
         return self._saved(task, content, self.by, session)
 
+    def create_scratchpad(self, task: str, content: str = "", *, session: str | None = None) -> Path:
+        """Begin a task's exploration; on a task that has a scratchpad it is an update."""
+        return self._saved(task, content, self.by, session)
+
     def restore_scratchpad(self, task: str, number: int, *, session: str | None = None) -> Path:
         """Make an earlier text the present one."""
-        record = self.find(task, session)
+        record = self._find(task, session)
         if Part.SCRATCHPAD not in record.files:
             raise NotFound(f"task {task!r} has no scratchpad, so there is no earlier text")
-        text = documents.version_text(self.checked_path(record, Part.SCRATCHPAD), number)
+        text = documents.version_text(self._checked_path(record, Part.SCRATCHPAD), number)
         # The text is an earlier one, perhaps not of whoever restores it, perhaps come with a clone.
         return self._saved(task, text, f"restored by {self.by}", session)
 
+    def get_scratchpad(self, task: str, *, session: str | None = None) -> str | None:
+        """The scratchpad's text."""
+        document = self._document(self._find(task, session), Part.SCRATCHPAD)
+        return document.text.rstrip("\n") if document else None
+
+    def scratchpad_history(self, task: str, *, session: str | None = None) -> list[Version]:
+        """Earlier texts of the scratchpad, oldest first; they stand even where it was removed itself."""
+        record = self._find(task, session)
+        begun = Part.SCRATCHPAD in record.files
+        return documents.versions(self._checked_path(record, Part.SCRATCHPAD)) if begun else []
+
     def _saved(self, task: str, text: str, by: str, session: str | None) -> Path:
         text = kept(text).rstrip("\n")
-        record, path = self.begin(task, Part.SCRATCHPAD, session)
-        with self.lock(record):
+        record, path = self._begun(task, Part.SCRATCHPAD, session)
+        with self._lock(record):
             created = datetime.now(UTC)
             if path.exists():
                 before = documents.read(path)
@@ -93,36 +136,39 @@ class MemoryAPI(TaskBook):
         text = _some(content, "a plan")
         present = self.parts(task)
         if session is None and Part.PLAN in present:  # before anything is entered in an index
-            raise _planned(task, self.find(task).path(Part.PLAN))
+            raise _planned(task, self._find(task).path(Part.PLAN))
         marks = [*map(kept, marks), *(() if Part.SCRATCHPAD in present else ("unexplored",))]
-        record, path = self.begin(task, Part.PLAN, session)
-        with self.lock(record):
+        record, path = self._begun(task, Part.PLAN, session)
+        with self._lock(record):
             if path.exists():
                 raise _planned(task, path)
             head = _front_matter(record, Part.PLAN, self.by, datetime.now(UTC), marks)
             added, tail = documents.continued(documents.parse(head).tail, text, now=None)
-            documents.write(path, head + added, mode=self.storage.read_only)
+            self.storage.write(path, head + added, mode=self.storage.read_only)
             documents.write_end(path, tail)
-            self.storage.copy(path)
         return path
 
     def amend_plan(self, task: str, why: str, content: str = "", *, session: str | None = None) -> Path:
         """Add a dated amendment below the plan; what stands is not touched."""
         why = _some(why, "an amendment")
-        record = self.find(task, session)
-        path = self.path(record, Part.PLAN)
+        record = self._find(task, session)
+        path = self._path(record, Part.PLAN)
         if path is None:
             raise NotFound(
                 f'task {task!r} has no plan to amend; `claude-memory plan "{task}" --content "..."` makes one'
             )
-        with self.lock(record):
-            path.chmod(documents.WRITABLE)
+        with self._lock(record):
+            path.chmod(files.FILE_MODE)
             try:
                 self._append(path, f"{why.strip()}\n\n{kept(content)}".strip(), ("amendment",))
                 documents.make_durable(path)
             finally:
                 path.chmod(self.storage.read_only)
         return path
+
+    def get_plan(self, task: str, *, session: str | None = None) -> str | None:
+        """The plan as it was written, without its amendments."""
+        return next((entry.text for entry in self._entries(self._find(task, session), Part.PLAN)), None)
 
     # --- progress: entries are added, none is ever changed
 
@@ -134,40 +180,84 @@ class MemoryAPI(TaskBook):
         When this returns, the entry is on the disk.
         """
         text = _some(content, "an entry")
-        record, path = self.begin(task, Part.PROGRESS, session)
-        with self.lock(record):
+        record, path = self._begun(task, Part.PROGRESS, session)
+        with self._lock(record):
             if not path.exists():
-                documents.write(path, _front_matter(record, Part.PROGRESS, self.by, datetime.now(UTC)))
-            planned = self.path(record, Part.PLAN) is not None
+                head = _front_matter(record, Part.PROGRESS, self.by, datetime.now(UTC))
+                self.storage.write(path, head)
+            planned = self._path(record, Part.PLAN) is not None
             self._append(path, text, (*map(kept, marks), *(() if planned else ("unplanned",))))
         documents.make_durable(path)  # after the lock, so that many writers share one wait for the disk
         return path
 
+    def get_progress(self, task: str, *, session: str | None = None) -> list[Entry]:
+        """All entries of the record, in order."""
+        return self._entries(self._find(task, session), Part.PROGRESS)
+
     def _append(self, path: Path, text: str, marks: Sequence[str]) -> None:
-        self.storage.note_foreign(path)
         # The time is taken under the lock: the order of entries is the order of their times.
-        tail, now = documents.read_tail(path), datetime.now(UTC)
+        tail, now = documents.read(path).tail, datetime.now(UTC)
         added, tail = documents.continued(tail, text, now=now, by=self.by, marks=marks)
-        documents.append(path, added, tail)
-        self.storage.copy(path)
+        self.storage.append(path, added)
+        documents.write_end(path, tail)
 
-    # --- the whole of it
+    # --- what is there
 
-    @overload
-    def export_task(
-        self, task: str, format: Literal["json"] = "json", *, session: str | None = None
-    ) -> dict[str, Any]: ...
-    @overload
-    def export_task(self, task: str, format: str, *, session: str | None = None) -> dict[str, Any] | str: ...
+    def parts(self, task: str, session: str | None = None) -> set[Part]:
+        """Which documents of a task are there."""
+        record = self._located(task, session)
+        return {part for part in Part if record and self._path(record, part)}
+
+    def list_tasks(self, session: str | None = None, *, all_sessions: bool = False) -> list[TaskSummary]:
+        """Tasks of a session, by default the current one, or of all sessions; last changed first."""
+        pieces, current = self.session_manager.pieces, self.session_manager.current_id
+        if not (all_sessions or session):
+            session = current()
+            if session not in {piece.session_id for piece in pieces()}:
+                return []  # it was not begun yet
+        summaries: list[TaskSummary] = []
+        for owner in pieces(None if all_sessions else session):
+            listing = _listing(owner.folder)
+            summaries += filter(None, (_summary(record, listing) for record in owner.tasks.values()))
+        return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)
+
+    def get_task_status(self, task: str, *, session: str | None = None) -> TaskStatus:
+        """Phase, files, counts and problems of a task, whichever session it is of."""
+        record = self._find(task, session)
+        summary = _summary(record, _listing(record.folder))
+        if summary is None:
+            raise NotFound(
+                f"the files of task {task!r} are gone; `claude-memory status --recover` looks for a copy"
+            )
+        progress = self._entries(record, Part.PROGRESS)
+        return TaskStatus(
+            **{field.name: getattr(summary, field.name) for field in fields(TaskSummary)},
+            entries=len(progress),
+            unplanned_entries=sum(entry.unplanned for entry in progress),
+            amendments=max(0, len(self._entries(record, Part.PLAN)) - 1),
+            last_entry=progress[-1] if progress else None,
+            problems=tuple(self._checked([record])),
+            next_step=model.next_step(summary.name, {file.part for file in summary.files}),
+        )
+
     def export_task(
         self,
         task: str,
         format: str = "json",  # noqa: A002 - the published name
         *,
         session: str | None = None,
-    ) -> dict[str, Any] | str:
+    ) -> Any:
         """The whole task: a mapping for `json`, text for `md` and `html`."""
+        from claude_memory.tasks import views
+
         return views.export(self, task, format, session)
+
+    def get_context(self, *, max_tokens: int = DEFAULT_TOKENS) -> str:
+        """What a sub-agent is told about the tasks under way."""
+        from claude_memory.tasks import views
+
+        facts = self.context_manager.get_context().lines() if self.list_tasks(all_sessions=True) else ()
+        return views.section(self, facts, max_tokens=max_tokens)
 
     def lost_files(self) -> list[Path]:
         """Task files that are gone from the project but kept in the home."""
@@ -177,10 +267,196 @@ class MemoryAPI(TaskBook):
         """Bring such files back. A project folder that was gone is made again: open a new MemoryAPI."""
         return self.storage.recover()
 
-    def get_context(self, *, max_tokens: int = views.DEFAULT_TOKENS) -> str:
-        """What a sub-agent is told about the tasks under way."""
-        facts = self.context_manager.get_context().lines() if self.summaries() else ()
-        return views.section_of(self, facts, max_tokens=max_tokens)
+    # --- plans and past entries that were changed after they were written
+
+    def verify(self, task: str | None = None, session: str | None = None) -> list[Problem]:
+        """Check one task, or all."""
+        return self._checked(self._records() if task is None else [self._find(task, session)])
+
+    problems = verify
+
+    def _checked(self, records: Iterable[TaskRecord]) -> list[Problem]:
+        return [problem for record in records for part in _SEALED for problem in self._problems(record, part)]
+
+    def _problems(self, record: TaskRecord, part: Part) -> list[Problem]:
+        if part not in record.files:
+            return []
+        path = record.path(part)
+        try:
+            self.storage.inside(path)
+            wrong = _faults(path)
+            if wrong and (record.folder / ".locks" / _lock_name(record)).exists():
+                with self._lock(record):  # an append under way is not a fault
+                    wrong = _faults(path)
+        except FileNotFoundError:
+            wrong = [f"the {part} was removed"] if documents.read_end(path) is not None else []
+        except (OSError, MemoryFault) as fault:
+            return [Problem(record.name, record.session_id, path, f"cannot be read: {fault}", tampered=False)]
+        return [Problem(record.name, record.session_id, path, message) for message in wrong]
+
+    # --- where a task and its documents stand
+
+    def _located(self, task: str, session: str | None = None) -> TaskRecord | None:
+        """The task in the session told, else in the current one, else in the last that has it."""
+        name = model.checked(task)
+        records = [piece.tasks[name] for piece in self.session_manager.pieces(session) if name in piece.tasks]
+        current = self.session_manager.current_id() if len(records) > 1 else None
+        here = (record for record in records if record.session_id == current)
+        return next(here, records[0] if records else None)
+
+    def _find(self, task: str, session: str | None = None) -> TaskRecord:
+        """The same; NotFound, with the nearest names, when there is none."""
+        if record := self._located(task, session):
+            return record
+        import difflib
+
+        near = difflib.get_close_matches(task, {record.name for record in self._records()}, n=3)
+        hint = f"did you mean {', '.join(near)}?" if near else "`claude-memory status` lists all"
+        raise NotFound(f"no task {task!r} in this project; {hint}")
+
+    def _records(self) -> Iterator[TaskRecord]:
+        return (record for session in self.session_manager.pieces() for record in session.tasks.values())
+
+    def _path(self, record: TaskRecord, part: Part) -> Path | None:
+        """Where a document stands; None where there is none."""
+        path = self._checked_path(record, part) if part in record.files else None
+        return path if path and path.is_file() else None
+
+    def _checked_path(self, record: TaskRecord, part: Part) -> Path:
+        """Where a document stands or will stand, which no link leads out of the storage."""
+        path = self.storage.inside(record.path(part))
+        if part is Part.SCRATCHPAD:
+            self.storage.inside(documents.history_of(path))
+        return path
+
+    def _document(self, record: TaskRecord, part: Part) -> documents.Document | None:
+        path = self._path(record, part)
+        return documents.read(path) if path else None
+
+    def _entries(self, record: TaskRecord, part: Part) -> list[Entry]:
+        document = self._document(record, part)
+        return entries_of(document, part) if document else []
+
+    def _lock(self, record: TaskRecord) -> AbstractContextManager[None]:
+        return self.storage.lock(_lock_name(record), folder=record.folder)
+
+    def _begun(self, task: str, part: Part, session: str | None = None) -> tuple[TaskRecord, Path]:
+        """The task, with the document entered in its session's index, and where that stands."""
+        name = model.checked(task)
+        if session is not None:
+            session = self.session_manager.named(session).session_id
+        record = self._located(name, session)
+        if record is None:
+            # Of many who begin the same task at once, in whatever sessions, one makes it and all use it.
+            with self.storage.lock("new-task.lock"):
+                record = self._located(name, session)
+                record = record or self._entered(self.session_manager.home_for_new(session), name, part)
+        if part not in record.files:
+            record = self._entered(read_session(self.storage, record.folder), name, part)
+        return record, self._checked_path(record, part)
+
+    def _entered(self, owner: Session, name: str, part: Part) -> TaskRecord:
+        with changing(self.storage, owner) as tasks:
+            record = tasks.get(name)
+            if record is None:
+                stem = model.apart(name, [other.stem for other in tasks.values()])
+                record = TaskRecord(name, stem, datetime.now(UTC), self.by, owner.session_id, owner.folder)
+            if part not in record.files:
+                file = self._file_name(owner, record, part)
+                record = replace(record, files={**record.files, part: file})
+            tasks[name] = record
+        return record
+
+    # --- how new documents are named
+
+    def _file_name(self, session: Session, record: TaskRecord, part: Part) -> str:
+        pattern = str(self._config().get(_PATTERN_KEY, ""))
+        file = (pattern if _is_pattern(pattern) else DEFAULT_PATTERN).format(  # it may have come with a clone
+            task=record.stem,
+            session=model.stem(session.short_id or "session"),
+            timestamp=datetime.now(UTC).strftime("%Y%m%dT%H%M%S"),
+            phase=part.value,
+        )
+        if not (session.folder / "tasks" / file).exists():
+            return file
+        return f"{file.removesuffix('.md')}~{model.digest(record.name)}.md"
+
+    def set_file_pattern(self, pattern: str) -> None:
+        """Name new documents after a pattern of {task}, {session}, {timestamp} and {phase}."""
+        if not _is_pattern(pattern):
+            known = "{task}, {phase} and, if you like, {session} and {timestamp}"
+            raise InvalidInput(f"file pattern {pattern!r} must be a file name that ends in .md, of {known}")
+        content = json.dumps({**self._config(), _PATTERN_KEY: pattern}, indent=2) + "\n"
+        self.storage.write(self.storage.ensure() / "config.json", documents.encoded(content))
+
+    def _config(self) -> dict[str, object]:
+        return documents.read_json(self.storage.folder / "config.json")
+
+
+def entries_of(document: documents.Document, part: Part) -> list[Entry]:
+    """The sealed entries of a progress record, or of a plan with its amendments."""
+    entries = document.entries
+    if part is Part.PLAN and entries:  # its heading is the front matter
+        created = documents.moment(document.fields.get("created"))
+        entries[0] = replace(entries[0], time=created, by=document.fields.get("by", ""), marks=())
+    return entries
+
+
+class WorkflowEnforcer:
+    """Answers for one project's tasks which step is next, and refuses steps out of order."""
+
+    def __init__(self, memory_manager: MemoryAPI) -> None:
+        self._tasks = memory_manager
+
+    def get_current_phase(self, task: str) -> Phase:
+        """`discovery`, `planning` or `execution`; a task that does not exist yet is in discovery."""
+        return model.phase_of(self._tasks.parts(task))
+
+    def can_take(self, task: str, step: Part | str) -> bool:
+        """Whether a step is in order now."""
+        return model.objection(task, Part(step), self._tasks.parts(task)) is None
+
+    def require(self, task: str, step: Part | str, *, force: bool = False) -> tuple[str, ...]:
+        """Raise Conflict for a step out of order; the marks to record when it is forced."""
+        reason = model.objection(task, Part(step), self._tasks.parts(task))
+        if reason is not None and not force:
+            raise Conflict(reason)
+        return ("forced",) if reason is not None else ()
+
+
+def _lock_name(record: TaskRecord) -> str:
+    return f"task-{record.stem}.lock"
+
+
+def _faults(path: Path) -> list[str]:
+    end = documents.read_end(path)  # first: a record may grow, but never shrink, meanwhile
+    return documents.read(path).faults(end)
+
+
+def _listing(folder: Path) -> dict[str, os.stat_result]:
+    """One folder listing gives phase, size and age of every task in it; no document is opened."""
+    try:
+        return {item.name: item.stat(follow_symlinks=False) for item in os.scandir(folder / "tasks")}
+    except OSError:
+        return {}
+
+
+def _summary(record: TaskRecord, listing: dict[str, os.stat_result]) -> TaskSummary | None:
+    present = tuple(
+        TaskFile(part, record.path(part), status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+        for part in Part
+        if (status := listing.get(record.files.get(part, "")))
+    )
+    if not present:
+        return None
+    phase = model.phase_of({file.part for file in present})
+    changed = max(file.updated_at for file in present)
+    return TaskSummary(record.name, phase, record.session_id, record.created_at, changed, present)
+
+
+def _is_pattern(pattern: str) -> bool:
+    has_both = "{task}" in pattern and "{phase}" in pattern
+    return bool(_PATTERN.fullmatch(pattern)) and has_both and pattern.isprintable()
 
 
 def _some(text: str, what: str) -> str:
@@ -192,14 +468,14 @@ def _some(text: str, what: str) -> str:
 def _front_matter(
     record: TaskRecord, part: Part, by: str, created: datetime, marks: Sequence[str] = ()
 ) -> bytes:
-    fields = {
+    front = {
         "task": record.name,
         "session": record.session_id,
         "phase": part.value,
         "created": documents.stamp(created),
-        "by": names.signature(by),
+        "by": model.signature(by),
     }
-    return documents.front_matter(fields | ({"marks": ", ".join(marks)} if marks else {}))
+    return documents.front_matter(front | ({"marks": ", ".join(marks)} if marks else {}))
 
 
 def _planned(task: str, path: Path) -> Conflict:

@@ -2,7 +2,7 @@
 
 Each entry of a plan or a record ends in a comment whose hash covers it and the one before: a change, a
 removal or an insertion breaks the chain from there on, and a cut at the end is found by the end kept beside
-the file. Which file belongs to which task is the book's business.
+the file. Which file belongs to which task is not known here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from claude_memory.platform import files
 from claude_memory.tasks.model import Entry, Version
 from claude_memory.text import markdown
 
-WRITABLE = files.FILE_MODE
 UNSEALED = "unsealed"  # text found without a seal: a write a crash cut short, or an edit by hand
 _FENCE = b"---\n"
 _PLAIN = re.compile(r"[A-Za-z0-9][\w.:@+/-]*")
@@ -32,33 +31,10 @@ _SEAL = re.compile(rb"^<!-- entry (\d+) ([0-9a-f]{16}) -->\n", re.MULTILINE)
 _LOOKALIKE = re.compile(r"^(&(?:amp;)*lt;|<)(!-- entry \d)", re.MULTILINE)
 _ESCAPED = re.compile(r"^&((?:amp;)*)lt;(!-- entry \d)", re.MULTILINE)
 _HEADING = re.compile(r"^## (\d{4}-\d\d-\d\dT[\d:.]+Z) · ([^\n]*?)(?: \[([^\]\n]*)\])?$")
-_LONG_BYTES = 128 * 1024
 _TICK = timedelta(microseconds=1)
 
 
 # --- a document taken apart
-
-
-@dataclass(frozen=True, slots=True)
-class Sealed:
-    """One entry with its seal."""
-
-    number: int
-    seal: str
-    chunk: bytes
-
-    @property
-    def entry(self) -> Entry:
-        """What was written."""
-        text = self.chunk.decode("utf-8", "replace").strip("\n")
-        heading, _, rest = text.partition("\n")
-        match = _HEADING.match(heading)
-        text = rest.strip("\n") if match else text
-        text = _ESCAPED.sub(lambda m: ("&" + m[1][4:] + "lt;" if m[1] else "<") + m[2], text)
-        if match is None:
-            return Entry(self.number, text, marks=(UNSEALED,))
-        marks = tuple(mark.strip() for mark in (match[3] or "").split(";") if mark.strip())
-        return Entry(self.number, text, moment(match[1]), match[2], marks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,54 +61,65 @@ class Document:
         return self.body.decode("utf-8", "replace").lstrip("\n")
 
     @property
-    def sealed(self) -> list[Sealed]:
-        """Every sealed entry."""
+    def sealed(self) -> list[tuple[int, str, bytes]]:
+        """Number, seal and bytes of every sealed entry."""
         chunks = _SEAL.split(self.body)
         triples = zip(chunks[1::3], chunks[2::3], chunks[0::3], strict=False)
-        return [Sealed(int(number), seal.decode(), chunk) for number, seal, chunk in triples]
+        return [(int(number), seal.decode(), chunk) for number, seal, chunk in triples]
 
     @property
     def tail(self) -> Tail:
         """The end of the chain as it stands in the file; the front matter is covered too."""
-        sealed, rest = self.sealed, _SEAL.split(self.body)[-1]
-        if not sealed:
-            return Tail(0, _hash(b"", self.head), rest=rest)
-        return Tail(sealed[-1].number, sealed[-1].seal, sealed[-1].entry.time, rest)
+        *_, rest = _SEAL.split(self.body)
+        for number, seal, chunk in self.sealed[-1:]:
+            return Tail(number, seal, _entry(number, chunk).time, rest)
+        return Tail(0, _hash(b"", self.head), rest=rest)
 
     @property
     def entries(self) -> list[Entry]:
         """What was written, in order."""
-        return [item.entry for item in self.sealed]
+        return [_entry(number, chunk) for number, _, chunk in self.sealed]
 
     @property
     def texts(self) -> list[str]:
         """Every text in it: the whole, each entry, and what stands after the last seal."""
-        loose = Sealed(0, "", self.tail.rest).entry.text
-        return [self.text, *(entry.text for entry in self.entries), *([loose] if loose else [])]
+        return [self.text, *(entry.text for entry in self.entries), _entry(0, self.tail.rest).text]
 
     def faults(self, end: tuple[int, str] | None) -> list[str]:
         """What is wrong with the chain, in words; `end` is what was kept beside the file."""
         sealed, wrong = self.sealed, []
-        seal = _hash(b"", self.head)
-        for place, item in enumerate(sealed, 1):
-            if item.number != place:
+        before = _hash(b"", self.head)
+        for place, (number, seal, chunk) in enumerate(sealed, 1):
+            if number != place:
                 wrong.append(f"entry {place} is missing or out of place")
                 break
-            if item.seal != _hash(seal.encode(), item.chunk):
+            if seal != _hash(before.encode(), chunk):
                 where = "front matter or entry 1" if place == 1 else f"entry {place}"
                 wrong.append(f"{where} of {len(sealed)} was changed after it was written")
                 break
-            seal = item.seal
-            if place > 1 and UNSEALED in item.entry.marks:
+            before = seal
+            if place > 1 and UNSEALED in _entry(number, chunk).marks:
                 wrong.append(f"entry {place} was cut short by a crash or added by hand")
         else:
             if end and end[0] > len(sealed):
                 wrong.append(f"{end[0] - len(sealed)} of {end[0]} entries are missing from the end")
-            elif end and [item.seal for item in sealed[end[0] - 1 : end[0]]] != [end[1]]:
+            elif end and [seal for _, seal, _ in sealed[end[0] - 1 : end[0]]] != [end[1]]:
                 wrong.append("it was replaced by a record with other content")
         if self.tail.rest.strip(b"\n"):
             wrong.append(f"text after entry {len(sealed)} was not written by claude-memory")
         return wrong
+
+
+def _entry(number: int, chunk: bytes) -> Entry:
+    text = chunk.decode("utf-8", "replace").strip("\n")
+    heading, _, rest = text.partition("\n")
+    match = _HEADING.match(heading)
+    text = rest.strip("\n") if match else text
+    text = _ESCAPED.sub(lambda m: ("&" + m[1][4:] + "lt;" if m[1] else "<") + m[2], text)
+    if match is None:
+        return Entry(number, text, marks=(UNSEALED,))
+    marks = tuple(mark.strip() for mark in (match[3] or "").split(";") if mark.strip())
+    return Entry(number, text, moment(match[1]), match[2], marks)
 
 
 def parse(content: bytes) -> Document:
@@ -197,10 +184,10 @@ def stamp(moment: datetime) -> str:
 def moment(text: str | None) -> datetime | None:
     """A time read back; None when it is none."""
     try:
-        found = datetime.fromisoformat(text or "")
+        time = datetime.fromisoformat(text or "")
     except ValueError:
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 # --- files
@@ -211,40 +198,29 @@ def read(path: Path, size: int = -1) -> Document:
     return parse(_read_bytes(path, size))
 
 
-def read_tail(path: Path) -> Tail:
-    """The end of a document's chain; the last part of a long one is enough if two entries end there."""
-    if path.stat().st_size > _LONG_BYTES:
-        with os.fdopen(os.open(path, os.O_RDONLY | _NO_FOLLOW), "rb") as handle:
-            handle.seek(-_LONG_BYTES // 2, os.SEEK_END)
-            end = Document({}, b"", handle.read())
-        if len(end.sealed) > 1:
-            return end.tail
-    return read(path).tail
-
-
 def _read_bytes(path: Path, size: int = -1) -> bytes:
     with os.fdopen(os.open(path, os.O_RDONLY | _NO_FOLLOW), "rb") as handle:
         return handle.read(size)
 
 
-def read_if_there(path: Path) -> bytes | None:
-    """The file's content; None when there is none, or a link. Any other failure is one: a file that
+def read_if_there(path: Path) -> bytes:
+    """The file's content; nothing where there is none, or a link. Any other failure is one: a file that
     cannot be read now must not be taken for lost."""
     try:
         return _read_bytes(path)
     except OSError as fault:
         if fault.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-            return None
+            return b""
         raise
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object of ours; an empty one when there is none, or it is broken."""
     try:
-        found = json.loads(read_if_there(path) or b"")
+        content = json.loads(read_if_there(path))
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def listing(folder: Path) -> list[os.DirEntry[str]]:
@@ -255,19 +231,18 @@ def listing(folder: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def write(path: Path, content: bytes, *, mode: int = WRITABLE) -> None:
+def write(path: Path, content: bytes, *, mode: int = files.FILE_MODE) -> None:
     """Replace a document as a whole."""
     files.private_folder(path.parent)
     files.write_atomically(path, content, mode=mode)
 
 
-def append(path: Path, content: bytes, tail: Tail) -> None:
-    """Add sealed bytes to the end in one write; `make_durable` brings them to the disk."""
+def append(path: Path, content: bytes) -> None:
+    """Add bytes to the end in one write; `make_durable` brings them to the disk."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | _NO_FOLLOW), "wb", buffering=0) as handle:
         view = memoryview(content)
         while view:  # the system may take less than it is offered
             view = view[handle.write(view) :]
-    write_end(path, tail)
 
 
 def make_durable(path: Path) -> None:
@@ -289,7 +264,7 @@ def write_end(document: Path, tail: Tail) -> None:
     """Remember a chain's end. One short write in place: behind after a crash, but never torn."""
     path = _end_path(document)
     files.private_folder(path.parent)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | _NO_FOLLOW, 0o600), "wb") as handle:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | _NO_FOLLOW, files.FILE_MODE), "wb") as handle:
         handle.write(f"{tail.number:>15} {tail.seal}\n".encode("ascii"))
 
 
@@ -307,11 +282,10 @@ def history_of(scratchpad: Path) -> Path:
 
 def keep_version(scratchpad: Path) -> Path:
     """Copy the present text to the history, under the next number."""
-    content = _read_bytes(scratchpad)
-    last = (_numbers(scratchpad) or [0])[-1]
-    if last and _read_bytes(_version(scratchpad, last)) == content:
-        return _version(scratchpad, last)  # kept already by a save that failed after this
-    target = _version(scratchpad, last + 1)
+    content, last = _read_bytes(scratchpad), max(_versions(scratchpad), default=0)
+    if last and _read_bytes(_versions(scratchpad)[last]) == content:
+        return _versions(scratchpad)[last]  # kept already by a save that failed after this
+    target = history_of(scratchpad) / f"{last + 1:04}.md"
     write(target, content)
     written = scratchpad.stat().st_mtime_ns
     os.utime(target, ns=(written, written))  # a version is as old as its text
@@ -320,27 +294,22 @@ def keep_version(scratchpad: Path) -> Path:
 
 def versions(scratchpad: Path) -> list[Version]:
     """All earlier texts, oldest first."""
-    found = []
-    for number in _numbers(scratchpad):
-        path = _version(scratchpad, number)
+    earlier = []
+    for number, path in _versions(scratchpad).items():
         document, saved = read(path), datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        found.append(Version(number, saved, document.fields.get("by", ""), len(document.text), path))
-    return found
+        earlier.append(Version(number, saved, document.fields.get("by", ""), len(document.text), path))
+    return earlier
 
 
 def version_text(scratchpad: Path, number: int) -> str:
     """One earlier text."""
-    try:
-        return read(_version(scratchpad, number)).text
-    except FileNotFoundError:
-        count = len(_numbers(scratchpad))
-        raise NotFound(f"{scratchpad.name} has no version {number}; it has {count}, see --history") from None
+    present = _versions(scratchpad)
+    if number not in present:
+        raise NotFound(f"{scratchpad.name} has no version {number}; it has {len(present)}, see --history")
+    return read(present[number]).text
 
 
-def _version(scratchpad: Path, number: int) -> Path:
-    return history_of(scratchpad) / f"{number:04}.md"
-
-
-def _numbers(scratchpad: Path) -> list[int]:
-    names = [entry.name for entry in listing(history_of(scratchpad))]
-    return sorted(int(name[:-3]) for name in names if name.endswith(".md") and name[:-3].isdecimal())
+def _versions(scratchpad: Path) -> dict[int, Path]:
+    paths = (Path(entry.path) for entry in listing(history_of(scratchpad)))
+    numbered = {int(path.stem): path for path in paths if path.suffix == ".md" and path.stem.isdecimal()}
+    return dict(sorted(numbered.items()))

@@ -10,7 +10,7 @@ import json
 import os
 import secrets
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
@@ -19,7 +19,7 @@ from typing import Any
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.platform import files, locks
 from claude_memory.redact import kept
-from claude_memory.tasks import documents, names
+from claude_memory.tasks import documents, model
 from claude_memory.tasks.model import Part, Session, TaskRecord
 from claude_memory.tasks.storage import Storage, held, storage_for
 from claude_memory.text.quotation import meant
@@ -50,9 +50,8 @@ class SessionManager:
         by: str | None = None,
     ) -> None:
         self.storage = storage or storage_for(project, storage_path=storage_path)
-        self.by = by or names.me()
+        self.by = by or model.me()
         self._chosen = session
-        self._read: dict[Path, tuple[tuple[int, ...], Session]] = {}
 
     def list_sessions(self) -> list[Session]:
         """All sessions, newest first."""
@@ -66,15 +65,16 @@ class SessionManager:
         """Sessions as folders hold them: one that began before `init` may stand in two places."""
         wanted = self.get_session(session_id).session_id if session_id is not None else None
         listed = [entry for place in self.storage.folders for entry in documents.listing(place / "sessions")]
-        found = [self.read(Path(entry.path)) for entry in listed if entry.is_dir(follow_symlinks=False)]
-        kept = [piece for piece in found if wanted in (None, piece.session_id)]
-        return sorted(kept, key=lambda session: session.created_at, reverse=True)
+        folders = [Path(entry.path) for entry in listed if entry.is_dir(follow_symlinks=False)]
+        every = (read_session(self.storage, folder) for folder in folders)
+        pieces = [piece for piece in every if wanted in (None, piece.session_id)]
+        return sorted(pieces, key=lambda session: session.created_at, reverse=True)
 
     def get_session(self, session_id: str) -> Session:
         """One session by its id or an unambiguous beginning of it."""
         exact = self._folder(session_id)
         if exact is not None:
-            return self.read(exact)
+            return read_session(self.storage, exact)
         known = {session.session_id: session for session in self.list_sessions()}
         missing = f"session {session_id!r}; `claude-memory session list` shows all"
         return known[meant(session_id, list(known), missing)]
@@ -84,7 +84,7 @@ class SessionManager:
         try:
             return self.get_session(session_id)
         except NotFound:
-            return self._made(names.checked(session_id, "session"), "")
+            return self._made(model.checked(session_id, "session"), "")
 
     def get_current_session(self) -> Session:
         """The session new tasks go to; one is made when there is none yet."""
@@ -109,12 +109,10 @@ class SessionManager:
                 return self.get_session(chosen).session_id
             except NotFound:
                 return chosen
-        named = (documents.read_if_there(self.storage.folder / _DEFAULT) or b"").decode("utf-8", "replace")
-        try:
-            if named.strip() and self._folder(named.strip()) is not None:
-                return named.strip()
-        except InvalidInput:  # nonsense that came with a clone
-            pass
+        default = documents.read_if_there(self.storage.folder / _DEFAULT).decode("utf-8", "replace").strip()
+        with suppress(InvalidInput):  # nonsense that came with a clone
+            if default and self._folder(default) is not None:
+                return default
         return next((session.session_id for session in self.list_sessions()), None)
 
     def environment_session(self) -> str | None:
@@ -123,13 +121,13 @@ class SessionManager:
 
     def start_session(self, name: str = "", *, session_id: str | None = None) -> Session:
         """Begin a session."""
-        session_id = names.checked(session_id or f"{secrets.token_hex(3)}-{secrets.token_hex(3)}", "session")
+        session_id = model.checked(session_id or f"{secrets.token_hex(3)}-{secrets.token_hex(3)}", "session")
         if self._folder(session_id) is not None:
             raise Conflict(f"session {session_id} exists already; `session switch {session_id}` goes to it")
         return self._made(session_id, name)
 
     def _made(self, session_id: str, name: str) -> Session:
-        folder = self.storage.inside(self.storage.ensure() / "sessions" / names.folder_name(session_id))
+        folder = self.storage.inside(self.storage.ensure() / "sessions" / model.folder_name(session_id))
         files.private_folder(folder / "tasks")
         with self.storage.lock("session.lock", folder=folder):
             if not (folder / "session.json").exists():
@@ -143,22 +141,8 @@ class SessionManager:
         self._chosen = session.session_id
         return session
 
-    def read(self, folder: Path) -> Session:
-        """The session of a folder; read once as long as its index and the list of its documents stay."""
-        mark: list[int] = []
-        for path in (folder / "session.json", folder / "tasks"):
-            try:
-                status = path.stat()
-                mark += (status.st_ino, status.st_size, status.st_mtime_ns)
-            except OSError:
-                mark.append(0)
-        known = self._read.get(folder)
-        if known is None or known[0] != tuple(mark):
-            known = self._read[folder] = (tuple(mark), read_session(self.storage, folder))
-        return known[1]
-
     def _folder(self, session_id: str) -> Path | None:
-        name = names.folder_name(names.checked(session_id, "session"))
+        name = model.folder_name(model.checked(session_id, "session"))
         options = (folder / "sessions" / name for folder in self.storage.folders)
         return next((self.storage.inside(path) for path in options if path.is_dir()), None)
 
@@ -193,14 +177,11 @@ class SessionManager:
         """Bring an archived session back to where it stood; its archive goes once all of it is there."""
         storage = self.storage
         archives = [path for folder in storage.folders for path in (folder / "archive").glob("*.zip")]
-        known = {path.stem: storage.inside(path) for path in archives}
-        missing = f"archived session {named!r}; archived: {', '.join(sorted(known)) or 'none'}"
-        path = known[meant(named, list(known), missing)]
+        by_name = {path.stem: storage.inside(path) for path in archives}
+        missing = f"archived session {named!r}; archived: {', '.join(sorted(by_name)) or 'none'}"
+        path = by_name[meant(named, list(by_name), missing)]
         target = _unpacked(storage, path)
-        if storage.is_copied(path):  # else the archive came with a clone, and so did what is in it
-            for inner in sorted(target.rglob("*.*")):
-                storage.copy(inner)
-        storage.forget(path)
+        storage.take_back(target, path)
         path.unlink()
         return self.get_session(target.name)
 
@@ -213,7 +194,7 @@ def read_session(storage: Storage, folder: Path) -> Session:
     tasks = dict(session.tasks)
     for path, head in _documents(folder, known):
         try:
-            part, name = Part(head.get("phase", "")), names.checked(head.get("task", ""))
+            part, name = Part(head.get("phase", "")), model.checked(head.get("task", ""))
         except (ValueError, InvalidInput):
             continue
         created = documents.moment(head.get("created")) or session.created_at
@@ -259,8 +240,8 @@ def _from_index(folder: Path) -> Session:
     born = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
     try:
         content = documents.read_json(folder / "session.json")
-        session_id = names.checked(str(content["session_id"]), "session")
-        if names.folder_name(session_id) != folder.name:  # an index that claims another session's place
+        session_id = model.checked(str(content["session_id"]), "session")
+        if model.folder_name(session_id) != folder.name:  # an index that claims another session's place
             raise ValueError
         created = documents.moment(content["created"]) or born
         bare = Session(session_id, str(content["name"]), created, str(content["by"]), folder)
@@ -268,7 +249,7 @@ def _from_index(folder: Path) -> Session:
         return replace(bare, tasks=tasks)
     except (ValueError, KeyError, TypeError, AttributeError, InvalidInput):
         named = (head.get("session", "") for _, head in _documents(folder))
-        fitting = (name for name in named if name and names.folder_name(name) == folder.name)
+        fitting = (name for name in named if name and model.folder_name(name) == folder.name)
         return Session(next(fitting, folder.name), "", born, "", folder)
 
 
@@ -320,8 +301,7 @@ def _archived(storage: Storage, session: Session, now: datetime) -> Path:
                 archive_file.write(path, session.folder.name / path.relative_to(moved))
     os.replace(temporary, target)  # The archive is whole before anything is removed.
     files.sync_folder(archive)
-    storage.copy(target)
-    storage.forget(session.folder)
+    storage.set_aside(session.folder, target)
     for path in present:
         path.chmod(files.FILE_MODE)  # plans are read-only, which stops some systems
     shutil.rmtree(moved)

@@ -2,8 +2,8 @@
 
 An initialised project keeps them in its own `.claude-memories/`, copied to the home as well, because
 `git clean` deletes ignored files; any other project is never written to, and its files stand under the home
-in the same layout. The copy is a convenience, never the truth: it is not synced to the disk, and a failure
-to write it does not fail the work. It also tells what was written here from what came with a clone.
+in the same layout. The copy gets every write that is made here and nothing else, so it also tells what was
+written here from what came with a clone. A failure to write it does not fail the work.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +20,11 @@ from claude_memory import settings
 from claude_memory.errors import InvalidInput, StoreFault
 from claude_memory.platform import files, locks, project
 from claude_memory.platform.files import FOLDER, stays_inside
-from claude_memory.platform.project import prepare
 from claude_memory.tasks import documents
 
 WAIT_SECONDS = 30.0
 _ROOT = ".root"  # in a copy: whose it is, so that it can be told when that is gone
+_ARCHIVED = ".archived"  # in a copy: what was written here of sessions that were archived
 
 
 def held(path: Path, *, wait_seconds: float = WAIT_SECONDS) -> AbstractContextManager[None]:
@@ -72,41 +73,51 @@ class Storage:
         """Hold a lock of the project, or of a session's folder."""
         return held(self.inside((folder or self.ensure()).joinpath(".locks", *place)))
 
-    # --- the copy
-
-    def write(self, path: Path, content: bytes) -> None:
+    def write(self, path: Path, content: bytes, *, mode: int = files.FILE_MODE) -> None:
         """Replace a file as a whole, and its copy."""
-        documents.write(self.inside(path), content)
+        documents.write(self.inside(path), content, mode=mode)
         self.copy(path)
 
-    def copy(self, path: Path) -> None:
-        """Copy a file that was just written."""
-        target = self._target(path)
-        if target is None or self.mirror is None:
-            return
+    def append(self, path: Path, content: bytes) -> None:
+        """Add to a file, and to its copy: of one that came with a clone, only what is added is copied."""
+        documents.append(path, content)
         with contextlib.suppress(OSError):
-            files.private_folder(target.parent)
-            if not (self.mirror / _ROOT).exists():
-                root = str(self.root).encode("utf-8", "surrogateescape")
-                files.write_atomically(self.mirror / _ROOT, root)
-            temporary = target.with_name(f".{target.name[:100]}.{os.getpid()}.tmp")
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
-            with os.fdopen(os.open(temporary, flags, files.FILE_MODE), "wb") as handle:
-                handle.write(path.read_bytes())
-            os.replace(temporary, target)
+            if target := self._target(path):
+                if not target.exists():
+                    self._write_copy(target, documents.read(path).head)
+                documents.append(target, content)
 
-    def forget(self, path: Path) -> None:
-        """Remove the copy of a file or folder that is no more."""
-        import shutil
+    # --- the copy
 
-        if target := self._target(path):
-            with contextlib.suppress(OSError):
-                shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
+    def copy(self, path: Path) -> None:
+        """Copy a file whose whole content was just written here."""
+        with contextlib.suppress(OSError):
+            if target := self._target(path):
+                self._write_copy(target, path.read_bytes())
 
-    def is_copied(self, path: Path) -> bool:
-        """Whether a file was written here, as far as the copy tells."""
-        target = self._target(path)
-        return target is None or target.exists()
+    def _write_copy(self, target: Path, content: bytes) -> None:
+        assert self.mirror is not None
+        documents.write(target, content)
+        if not (self.mirror / _ROOT).exists():
+            documents.write(self.mirror / _ROOT, os.fsencode(self.root))
+
+    def set_aside(self, session: Path, archive: Path) -> None:
+        """A session was archived: copy the archive, and put the session's copy where nobody misses it."""
+        self.copy(archive)
+        if (target := self._target(session)) and target.is_dir():
+            assert self.mirror is not None
+            import shutil
+
+            aside = files.private_folder(self.mirror / _ARCHIVED) / session.name
+            shutil.rmtree(aside, ignore_errors=True)
+            target.rename(aside)
+
+    def take_back(self, session: Path, archive: Path) -> None:
+        """The same the other way round."""
+        if (target := self._target(session)) and (zipped := self._target(archive)):
+            zipped.unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # the archive came with a clone
+                (zipped.parent.parent / _ARCHIVED / session.name).rename(target)
 
     def own_texts(self, path: Path) -> frozenset[str] | None:
         """Digests of the texts of a document that were written here; None where all of it was."""
@@ -114,87 +125,58 @@ class Storage:
         if target is None:
             return None
         try:
-            return _digests(target) - self._foreign_texts()
+            return frozenset(map(digest, documents.read(target).texts))
         except OSError:
             return frozenset()
 
-    def note_foreign(self, path: Path) -> None:
-        """Before a document goes on and is copied as a whole: which of its texts were not written here."""
-        own = self.own_texts(path)
-        if own is None or self.mirror is None:
-            return
-        with contextlib.suppress(OSError):
-            others = _digests(path) - own - self._foreign_texts()
-            if others:
-                files.private_folder(self.mirror.parent)
-                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-                with os.fdopen(os.open(self._foreign_note(), flags, files.FILE_MODE), "a") as handle:
-                    handle.write("".join(f"{name}\n" for name in sorted(others)))
-
     def missing(self) -> list[Path]:
         """Files that stand in a copy but no longer in the project, or in a work tree that is gone."""
-        return [path for copied, own in self._copies() for path in _gone(copied, own)]
+        return [target for _, _, target in self._lost()]
 
     def recover(self) -> list[Path]:
         """Bring back what is missing; returns the files that were restored."""
         restored = []
-        for copied, own in self._copies():
-            for path in _gone(copied, own):
-                if own == self.root / FOLDER:
-                    prepare(self.root)
-                target = own / path
-                if not stays_inside(target.parent, own):
-                    raise InvalidInput(f"{target.parent} leads outside the task folder; remove the link")
-                documents.write(target, (copied / path).read_bytes(), mode=self.mode_of(target))
-                restored.append(target)
-        for target in restored:
+        for copied, own, target in list(self._lost()):
+            if own == self.root / FOLDER:
+                project.prepare(self.root)
+            if not stays_inside(target.parent, own):
+                raise InvalidInput(f"{target.parent} leads outside the task folder; remove the link")
+            documents.write(target, copied.read_bytes(), mode=self.mode_of(target))
             self.copy(target)
+            restored.append(target)
         return restored
 
-    def _copies(self) -> list[tuple[Path, Path]]:
+    def _lost(self) -> Iterator[tuple[Path, Path, Path]]:
+        """Each copy whose file is gone, the folder that it belongs to, and its place there."""
+        for copies, own in self._copies():
+            for copied in sorted(copies.rglob("*")):
+                place = copied.relative_to(copies)
+                ours = copied.name == _ROOT or copied.suffix == ".tmp" or place.parts[0] == _ARCHIVED
+                if copied.is_file() and not ours and not (own / place).exists():
+                    yield copied, own, own / place
+
+    def _copies(self) -> Iterator[tuple[Path, Path]]:
         """The copy of this work tree, and those of work trees that are gone, each with where it belongs."""
-        own, place = self.mirror, self.folder.parent
-        if own is None and self.folder != self.root / FOLDER and place.name == "projects":
-            own = _mirror_of(self.folder, self.root)  # of a `.claude-memories/` that is gone, if there is one
-            own = own if (own / "sessions").is_dir() else None
-        found = [(own, self.root / FOLDER)] if own is not None and own.is_dir() else []
-        beside = self.mirror.parent if self.mirror else self.folder / "tasks-mirror"
+        own, beside = self.mirror, self.folder / "tasks-mirror"
+        if own is None and self.folder.parent.name == "projects":
+            own = _mirror_of(self.folder, self.root)  # of a `.claude-memories/` that is gone
+        elif own is not None:
+            beside = own.parent
+        if own is not None and (own / "sessions").is_dir():
+            yield own, self.root / FOLDER
         for note in sorted(beside.glob("*/" + _ROOT)):
-            if note.parent != own and not Path(note.read_text("utf-8", "surrogateescape")).exists():
-                found.append((note.parent / "sessions", self.folder / "sessions"))
-        return found
+            if note.parent != own and not Path(os.fsdecode(note.read_bytes())).exists():
+                yield note.parent / "sessions", self.folder / "sessions"
 
     def _target(self, path: Path) -> Path | None:
         if self.mirror is None or not path.is_relative_to(self.folder):
             return None
         return self.mirror / path.relative_to(self.folder)
 
-    def _foreign_texts(self) -> frozenset[str]:
-        try:
-            return frozenset(self._foreign_note().read_text("ascii").split())
-        except (OSError, ValueError):
-            return frozenset()
-
-    def _foreign_note(self) -> Path:
-        """Beside the copy, not in it: what stands in there is brought back into the project."""
-        assert self.mirror is not None
-        return self.mirror.with_name(f"{self.mirror.name}.foreign")
-
 
 def digest(text: str) -> str:
     """Names a text, whatever blank lines stand around it."""
     return hashlib.blake2b(text.strip().encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
-
-
-def _digests(path: Path) -> frozenset[str]:
-    """Every text of a document: the whole of it, and each of its entries."""
-    return frozenset(map(digest, documents.read(path).texts))
-
-
-def _gone(copied: Path, own: Path) -> list[Path]:
-    listed = (path.relative_to(copied) for path in copied.rglob("*") if path.is_file())
-    wanted = (path for path in listed if path.name != _ROOT and not path.name.endswith(".tmp"))
-    return sorted(path for path in wanted if not (own / path).exists())
 
 
 # --- which storage a folder has

@@ -6,25 +6,23 @@ short data; a text's origin is derived from where it stands, so that indexing ag
 
 from __future__ import annotations
 
+import contextlib
 import html
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from claude_memory.errors import InvalidInput, MemoryFault
 from claude_memory.model import Kind, NewMemory, Trust
-from claude_memory.tasks.book import TaskBook
+from claude_memory.tasks import documents
+from claude_memory.tasks.api import DEFAULT_TOKENS, MemoryAPI, entries_of
 from claude_memory.tasks.documents import stamp
-from claude_memory.tasks.model import Entry, Part, Phase, TaskFile, TaskSummary
-from claude_memory.tasks.names import is_person
+from claude_memory.tasks.model import Entry, Part, Phase, TaskFile, TaskSummary, is_person
 from claude_memory.tasks.storage import Storage, digest
 from claude_memory.text.quotation import named
 
 CHARACTERS_PER_TOKEN = 4
-DEFAULT_TOKENS = 300
-FORMATS = ("json", "md", "html")
 _MOST_TASKS = 50
 _NAME, _PATH = 80, 1_000  # characters
 _STATES = {
@@ -50,29 +48,16 @@ _FILE = re.compile(r"(?<![\w/:.-])(?:[\w.-]+/)+[\w.-]*\w\.[A-Za-z]\w{0,7}\b")
 # --- the section that agents are given: facts, not orders, in whole lines within a budget
 
 
-def section_of(
-    book: TaskBook, facts: Sequence[str] = (), *, max_tokens: int = DEFAULT_TOKENS, commands: bool = True
-) -> str:
-    """The tasks of a project that were last worked on, whichever session they are of. Writes nothing."""
-    latest, current = book.summaries()[:_MOST_TASKS], book.session_manager.current_id()
-    return section(current, book.storage.folder, latest, facts, max_tokens=max_tokens, commands=commands)
-
-
 def section(
-    session: str | None,
-    storage: Path,
-    tasks: Sequence[TaskSummary],
-    facts: Sequence[str] = (),
-    *,
-    max_tokens: int = DEFAULT_TOKENS,
-    commands: bool = True,
+    api: MemoryAPI, facts: Sequence[str] = (), *, max_tokens: int = DEFAULT_TOKENS, commands: bool = True
 ) -> str:
-    """The text, empty when there is no task; the latest tasks come first and the rest are counted."""
+    """The tasks last worked on, of whichever session; empty when there is none. The rest is counted."""
+    tasks, session = api.list_tasks(all_sessions=True)[:_MOST_TASKS], api.session_manager.current_id()
     budget = max_tokens * CHARACTERS_PER_TOKEN
     lines = [
         "## Tasks",
         f"Session: {named(session, _NAME) if session else 'none yet'}",
-        f"Task files: {named(str(storage), _PATH)}",
+        f"Task files: {named(str(api.storage.folder), _PATH)}",
     ]
     if not tasks or _size(lines) > budget:
         return ""
@@ -101,39 +86,35 @@ def _size(lines: Iterable[str]) -> int:
 # --- a task as one document
 
 
-def export(book: TaskBook, task: str, kind: str = "json", session: str | None = None) -> dict[str, Any] | str:
+def export(tasks: MemoryAPI, task: str, kind: str, session: str | None) -> dict[str, Any] | str:
     """The task in one of the formats; a mapping for `json`, text for the others."""
-    kind = {"markdown": "md"}.get(kind, kind)
-    if kind not in FORMATS:
-        raise InvalidInput(f"unknown format {kind!r}: {', '.join(FORMATS)} are known")
-    data = _collected(book, task, session)
-    if kind == "json":
-        return data
-    return _markdown(data) if kind == "md" else _page(data)
-
-
-def _collected(book: TaskBook, task: str, session: str | None = None) -> dict[str, Any]:
-    """Everything a task holds, as plain values."""
-    summary = book.summary(task, session)
-    owner = summary.session_id
-    plan = book.entries(task, Part.PLAN, owner)
-    return {
-        "task": summary.name,
-        "session": owner,
-        "phase": summary.current_phase.value,
-        "created": stamp(summary.created_at),
-        "updated": stamp(summary.updated_at),
-        "files": [{"phase": file.part.value, "path": str(file.path)} for file in summary.files],
-        "scratchpad": book.get_scratchpad(task, session=owner),
-        "scratchpad_versions": [
-            {"number": version.number, "saved": stamp(version.saved_at), "by": version.by}
-            for version in book.scratchpad_history(task, session=owner)
-        ],
-        "plan": plan[0].text if plan else None,
-        "amendments": [_entry(entry) for entry in plan[1:]],
-        "progress": [_entry(entry) for entry in book.entries(task, Part.PROGRESS, owner)],
-        "problems": [str(problem) for problem in book.verify(task, owner)],
-    }
+    forms: dict[str, Callable[[dict[str, Any]], dict[str, Any] | str]]
+    forms = {"json": dict, "md": _markdown, "markdown": _markdown, "html": _page}
+    if kind not in forms:
+        raise InvalidInput(f"unknown format {kind!r}: json, md, html are known")
+    status = tasks.get_task_status(task, session=session)
+    owner = status.session_id
+    texts = {file.part: entries_of(documents.read(file.path), file.part) for file in status.files}
+    plan = texts.get(Part.PLAN, [])
+    return forms[kind](
+        {
+            "task": status.name,
+            "session": owner,
+            "phase": status.current_phase.value,
+            "created": stamp(status.created_at),
+            "updated": stamp(status.updated_at),
+            "files": [{"phase": file.part.value, "path": str(file.path)} for file in status.files],
+            "scratchpad": tasks.get_scratchpad(task, session=owner),
+            "scratchpad_versions": [
+                {"number": version.number, "saved": stamp(version.saved_at), "by": version.by}
+                for version in tasks.scratchpad_history(task, session=owner)
+            ],
+            "plan": plan[0].text if plan else None,
+            "amendments": [_entry(entry) for entry in plan[1:]],
+            "progress": [_entry(entry) for entry in texts.get(Part.PROGRESS, [])],
+            "problems": [str(problem) for problem in status.problems],
+        }
+    )
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
@@ -182,23 +163,20 @@ def _parts(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def texts(storage: Storage, *, since: datetime | None = None) -> Iterator[NewMemory]:
     """Every text of every task, as a memory; with `since`, only those of files changed after it."""
-    book = TaskBook(storage)
-    for task in book.summaries():
+    for task in MemoryAPI(storage=storage).list_tasks(all_sessions=True):
         for file in task.files:
             if since is None or file.updated_at > since:
-                try:
-                    yield from [*_of_file(book, task, file)]
-                except (OSError, MemoryFault):  # removed meanwhile, or a link that leads outside
-                    continue
+                # Removed meanwhile, or a link that leads outside: nothing to say.
+                with contextlib.suppress(OSError, MemoryFault):
+                    yield from [*_of_file(storage, task, file)]
 
 
-def _of_file(book: TaskBook, task: TaskSummary, file: TaskFile) -> Iterator[NewMemory]:
-    own = book.storage.own_texts(file.path)
+def _of_file(storage: Storage, task: TaskSummary, file: TaskFile) -> Iterator[NewMemory]:
+    own, document = storage.own_texts(file.path), documents.read(storage.inside(file.path))
     session, part = task.session_id, file.part
-    entries = book.entries(task.name, part, session)
-    if part is Part.SCRATCHPAD and (document := book.document(task.name, part, session)):
-        by = document.fields.get("by", "")
-        entries = [Entry(0, document.text.rstrip("\n"), task.created_at, by)]
+    entries = entries_of(document, part)
+    if part is Part.SCRATCHPAD:
+        entries = [Entry(0, document.text.rstrip("\n"), task.created_at, document.fields.get("by", ""))]
     for entry in entries:
         number = f" {entry.number}" if part is Part.PROGRESS else ""
         yield NewMemory(

@@ -144,7 +144,7 @@ def status(
             _status_document(found), _status_lines(found), code=int(verify and bool(tasks.verify(task)))
         )
     listed = tasks.list_tasks(session, all_sessions=session is None)
-    problems = tasks.verify() if verify else tasks.problems()
+    problems = tasks.verify()
     current = tasks.session_manager.current_id()
     document = {
         "storage": tasks.storage.folder,
