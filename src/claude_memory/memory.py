@@ -167,11 +167,9 @@ class Memory(Opened):
     @property
     def projects(self) -> ProjectBook:
         """Every project of the home, and what a person says belongs together."""
-        from claude_memory.notes.places import forget_noted
         from claude_memory.store.project_book import ProjectBook
 
-        # Hooks must not go by what held before the projects were regrouped.
-        return ProjectBook(self.home, self.store, self.project, lambda: forget_noted(self.home))
+        return ProjectBook(self.home, self.store, self.project)
 
     # --- writing: the store tells of every commit, and `mirror` takes it to memories.jsonl
 

@@ -18,7 +18,7 @@ import pytest
 from claude_memory.capture.spool import Spool
 from claude_memory.memory import Memory
 from claude_memory.model import Hit, NewMemory
-from claude_memory.notes import danger_zone, person_files
+from claude_memory.notes import journal, person_files
 from claude_memory.notes.places import PersonFiles, approve, bring_back
 from claude_memory.platform.project import prepare
 from claude_memory.settings import Settings
@@ -597,10 +597,9 @@ def transcript(path: Path, tokens: int, model: str = "claude-opus-4") -> Path:
 def test_the_window_is_nearly_full_by_usage_and_model(
     tmp_path: Path, tokens: int, model: str, settings: Settings, near: bool
 ) -> None:
-    assert (
-        danger_zone.is_near(danger_zone.usage(transcript(tmp_path / "t.jsonl", tokens, model)), settings)
-        is near
-    )
+    full = journal.percent_full(transcript(tmp_path / "t.jsonl", tokens, model), settings)
+    assert full
+    assert (0 < settings.danger_zone_percent <= full) is near
 
 
 def test_near_the_end_of_the_window_exchanges_go_to_the_buffer(

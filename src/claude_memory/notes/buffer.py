@@ -45,7 +45,7 @@ class BufferEntry(NamedTuple):
         """As it stands in the file."""
         whose = f" (session {self.session})" if self.session else ""
         text = _NEW_LINE.join(filter(None, (" ".join(line.split()) for line in self.text.splitlines())))
-        return f"- {self.at.astimezone(UTC):%Y-%m-%dT%H:%M}Z {self.label}: {_bounded(text)}{whose}"
+        return f"- {self.at.astimezone(UTC):%Y-%m-%dT%H:%M}Z {self.label}: {middle_cut(text)}{whose}"
 
     @property
     def prompt(self) -> str:
@@ -103,7 +103,7 @@ def _marked(line: str, entry: BufferEntry) -> tuple[bool, str]:
 def with_note(lines: list[str], entry: BufferEntry) -> list[str]:
     """A block's lines with one more that was written on purpose; one that stands there is not repeated."""
     known = {present.text for line in lines if (present := entry_of(line))}
-    return [*lines, *([] if _bounded(entry.text) in known else [entry.line()])][-2 * NEWEST :]
+    return [*lines, *([] if middle_cut(entry.text) in known else [entry.line()])][-2 * NEWEST :]
 
 
 def entry_of(line: str) -> BufferEntry | None:
@@ -121,11 +121,12 @@ def session_name(session: str) -> str:
     return "".join(letter for letter in session if letter.isalnum() or letter in "_-")[:64]
 
 
-def _bounded(text: str) -> str:
-    if len(text) <= ENTRY_CHARACTERS:
-        return text
-    head = ENTRY_CHARACTERS * 3 // 4
-    return f"{text[:head].rstrip()} […] {text[head - ENTRY_CHARACTERS :].lstrip()}"
+def middle_cut(text: str, characters: int = ENTRY_CHARACTERS) -> str:
+    """The text in one line, without its middle if it is longer than that."""
+    plain, head = " ".join(text.split()), characters * 3 // 4
+    if len(plain) <= characters:
+        return plain
+    return f"{plain[:head].rstrip()} […] {plain[head - characters :].lstrip()}"
 
 
 @cache

@@ -28,15 +28,17 @@ from claude_memory.model import (
     Trust,
     memory_id,
 )
-from claude_memory.notes.pieces import Piece
+from claude_memory.notes.person_files import Piece
 from claude_memory.notes.text_files import FileProblem, Lines, parse_lines, read_bytes
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
 from claude_memory.store.protocol import Store
 from claude_memory.text import markdown
 from claude_memory.text.times import deadline
+from claude_memory.text.words import shorten
 
 BATCH = 300
+TITLE_CHARACTERS = 120
 _FORMAT = 1
 _SETTLED_NS = 2_000_000_000  # a file changed this lately may change again within the same tick
 _LASTING = "working-buffer.md"  # what left it stays remembered
@@ -70,7 +72,7 @@ class FileSource:
             id=memory_id(f"file:{file.id}:{piece.key}"),
             project=self.projects.get(piece.project, self.project),
             kind=piece.kind,
-            title=clean(piece.title),
+            title=clean(shorten(piece.title or piece.body.splitlines()[0], TITLE_CHARACTERS)),
             body=clean(piece.body),
             created_at=at,
             updated_at=at,

@@ -7,21 +7,32 @@ what was settled are brought up to what the store says. Nothing meaningful happe
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
-from claude_memory.model import Kind, MemoryFilter, ProjectId, SearchScope, Status, StoredMemory, Trust
+from claude_memory.model import (
+    EventKind,
+    Kind,
+    MemoryFilter,
+    ProjectId,
+    SearchScope,
+    Status,
+    StoredMemory,
+    Trust,
+)
 from claude_memory.notes import blocks
-from claude_memory.notes.buffer import session_name
+from claude_memory.notes.buffer import middle_cut, session_name
 from claude_memory.notes.person_files import SessionLine, put_session
 from claude_memory.notes.places import project_files
 from claude_memory.notes.project_documents import MOST_ROWS, ProjectDocuments
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
 from claude_memory.platform.project import root_of
-from claude_memory.store.model import Conversation
+from claude_memory.settings import Settings
+from claude_memory.store.model import Conversation, EventFilter
 from claude_memory.store.protocol import Store
 from claude_memory.text.words import query_terms, shorten
 from claude_memory.understand import commands, sessions, tools
@@ -29,6 +40,14 @@ from claude_memory.understand.agent_summary import called_open
 from claude_memory.understand.model import Command, Exchange, SessionRecord
 from claude_memory.understand.statements import closing_points
 
+DEFAULT_WINDOW, LONG_WINDOW = 200_000, 1_000_000
+# By the beginning of a model's name, longest first; `[1m]` in a name asks for the long window.
+WINDOWS = {"gpt-4.1": 1_000_000, "gpt-5": 400_000, "gpt-": 128_000, "gemini-": 1_000_000}
+CONDENSED_EXCHANGES = 6
+TAIL_BYTES = 512 << 10
+ASKED_CHARACTERS, ANSWERED_CHARACTERS = 300, 500
+RECENTLY = timedelta(minutes=20)
+_PARTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
 LOOK_BACK = timedelta(days=3)
 WORKSTREAM_DAYS = 14  # before the newest session, not before today: people go on holiday
 SESSIONS = 60
@@ -208,7 +227,7 @@ def _day_entry(line: SessionLine, record: SessionRecord) -> str:
     parts += [f"decided: {'; '.join(line.decisions)}"] if line.decisions else []
     parts += [f"committed: {'; '.join(commits)}"] if commits else []
     parts += [f"files: {', '.join(line.artifacts[:8])}"] if line.artifacts else []
-    parts += [f"fails: {'; '.join(shorten(one.command, 80) for one in failing)}"] if failing else []
+    parts += [f"fails: {'; '.join(shorten(command.command, 80) for command in failing)}"] if failing else []
     parts += [f"open: {'; '.join(line.open_threads)}"] if line.open_threads else []
     return " · ".join(parts)
 
@@ -233,7 +252,9 @@ def solved(exchanges: Sequence[Exchange]) -> Iterator[str]:
                     failed[name] = (times + 1, since, first if _error(first) else command)
                 elif name in failed:
                     del failed[name]
-                    changed = [file for one in exchanges[since : place + 1] for file, _ in one.files_edited]
+                    changed = [
+                        file for exchange in exchanges[since : place + 1] for file, _ in exchange.files_edited
+                    ]
                     names = ", ".join(dict.fromkeys(changed[:4]))
                     if names and (times > 1 or place > since) and (failure := _failure(first, name)):
                         yield f"{failure}; it worked after a change to {names}"
@@ -318,3 +339,61 @@ def _decision_row(item: StoredMemory) -> tuple[date, str, str]:
 
 def _day(item: StoredMemory) -> date:
     return item.created_at.astimezone().date()
+
+
+# --- when a context is nearly full, the last exchanges go to the working buffer: a compaction is near
+
+
+def percent_full(transcript: Path, settings: Settings) -> float | None:
+    """How full a session's window was at the last answer that its transcript tells of; None without one."""
+    try:
+        with transcript.open("rb") as handle:
+            handle.seek(max(handle.seek(0, os.SEEK_END) - TAIL_BYTES, 0))
+            lines = handle.read(TAIL_BYTES).split(b"\n")
+    except OSError:
+        return None
+    for line in reversed(lines):
+        try:
+            message = json.loads(line)["message"] if b'"usage"' in line else {}
+            counts = [message["usage"].get(name) for name in _PARTS] if message else []
+            if tokens := sum(count for count in counts if isinstance(count, int)):
+                return 100 * tokens / _window(str(message.get("model") or "").lower(), settings)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            continue  # the first line may be cut, the last half-written
+    return None
+
+
+def _window(model: str, settings: Settings) -> int:
+    """The size of a model's window in tokens; a setting above 0 says it outright."""
+    told = settings.context_window or (LONG_WINDOW if "[1m]" in model else 0)
+    return told or next((size for start, size in WINDOWS.items() if model.startswith(start)), DEFAULT_WINDOW)
+
+
+def watch(home: Path, store: Store, settings: Settings, *, now: datetime) -> None:
+    """Condense the exchanges of every session at work whose window is nearly full; else they may go."""
+    recently = EventFilter(kinds=(EventKind.REPLY,), since=now - RECENTLY)
+    replies = store.archive.events(SearchScope(None), recently, limit=50)
+    for session, event in {str(event.session): event for event in reversed(replies)}.items():
+        path = event.payload.get("transcript_path")
+        full = (
+            percent_full(Path(path), settings) if event.session and isinstance(path, str) and path else None
+        )
+        if full is None:
+            continue
+        lines: list[str] = []
+        if 0 < settings.danger_zone_percent <= full:
+            for conversation in store.archive.by_sessions(SearchScope((event.project,)), [session]):
+                lines += condensed(exchanges_of(store, conversation))
+        documents_of(home, event.project, event.cwd).set_list(blocks.EXCHANGES, lines)
+
+
+def condensed(exchanges: Sequence[Exchange]) -> list[str]:
+    """The last exchanges, as lines: asked and answered."""
+    lines = []
+    for exchange in exchanges[-CONDENSED_EXCHANGES:]:
+        for request in exchange.asked:
+            lines.append(f"{exchange.began:%H:%M} asked: {middle_cut(request.words, ASKED_CHARACTERS)}")
+        if exchange.closing:
+            answer = middle_cut(exchange.closing, ANSWERED_CHARACTERS)
+            lines.append(f"{exchange.ended:%H:%M} answered: {answer}")
+    return lines

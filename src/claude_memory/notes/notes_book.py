@@ -17,7 +17,7 @@ from pathlib import Path
 
 from claude_memory.errors import InvalidInput, StoreFault
 from claude_memory.model import Project, ProjectId, ProjectIdentity, Scope, Trust
-from claude_memory.notes import blocks, buffer, danger_zone, index, journal, person_files, pieces, places
+from claude_memory.notes import blocks, buffer, index, journal, person_files, places, project_documents
 from claude_memory.notes.index import FileSource
 from claude_memory.notes.places import ON_DEMAND, PersonFiles, ProjectFiles, project_files
 from claude_memory.notes.project_documents import ProjectDocuments, Proposal
@@ -66,7 +66,7 @@ class Keeper:
     def keep_up(self, *, now: datetime, on_command: bool = False) -> list[person_files.SessionLine]:
         """Write down what sessions did; condense those whose window is nearly full; mark what was said."""
         written = journal.keep_up(self.home, self.store, now=now, on_command=on_command)
-        danger_zone.watch(self.home, self.store, self.settings, now=now)
+        journal.watch(self.home, self.store, self.settings, now=now)
         for project, root in self._at_work():
             self.documents_of(project.id, root).fold_buffer()
         return written
@@ -140,9 +140,9 @@ class Keeper:
         named = {project.name: project.id for project in projects if names[project.name] == 1}
         named |= {project.id: project.id for project in projects}
         for path, read in (
-            (files.memory, pieces.of_memory_file),
-            (files.reflections, pieces.of_reflections),
-            (files.sessions, pieces.of_session_log),
+            (files.memory, project_documents.of_memory_file),
+            (files.reflections, person_files.of_reflections),
+            (files.sessions, person_files.of_session_log),
         ):
             single = path != files.sessions
             paths = [path] if single and path.is_file() else [] if single else files.session_logs()
@@ -154,7 +154,7 @@ def _of_project(files: ProjectFiles, base: Path, project: ProjectId, trust: Trus
     single = ProjectFiles(base, files.kept)
     return FileSource(
         [path for path in single.all() if single.inside(path)],
-        pieces.of_project_file,
+        project_documents.of_project_file,
         project,
         trust,
         Scope.PROJECT,
@@ -168,7 +168,7 @@ def _of_knowledge(folder: Path, project: ProjectId) -> FileSource:
     """A folder of notes that the person keeps for everything they do."""
     return FileSource(
         notes_in(folder),
-        pieces.of_knowledge,
+        project_documents.of_knowledge,
         project,
         Trust.USER,
         Scope.USER,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,43 @@ from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind, MemoryId, Scope, StoredMemory, Trust, memory_id
 from claude_memory.notes.blocks import short
 from claude_memory.notes.places import PersonFiles
-from claude_memory.notes.text_files import FileProblem, append_record, edit, json_line, read_lines, records_of
+from claude_memory.notes.text_files import (
+    FileProblem,
+    Lines,
+    append_record,
+    edit,
+    json_line,
+    read_lines,
+    records_of,
+)
 
 KINDS = {"pattern": Kind.PATTERN, "reflection": Kind.REFLECTION, "idea": Kind.IDEA}
 BY_AGENT = "agent"  # a record that says nothing is a person's
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One thing a plain file says. The key tells it from others of the same file and outlives an edit."""
+
+    key: str
+    kind: Kind
+    body: str
+    line: int
+    title: str = ""  # the body's first line, unless it says otherwise
+    topics: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    created_at: datetime | None = None
+    by_agent: bool = False
+    session: str = ""
+    project: str = ""  # where the file says so
+
+
+def moment(text: str) -> datetime | None:
+    """A time that a file tells; None if it is none."""
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 # --- session logs
@@ -44,18 +77,13 @@ class SessionLine:
     line: int = 0
 
     def record(self) -> dict[str, Any]:
-        """As it stands in the file."""
-        fields: dict[str, Any] = {
-            "date": self.date,
-            "session": self.session,
-            "time": self.time,
-            "summary": self.summary,
-            "decisions": list(self.decisions),
-            "artifacts": list(self.artifacts),
-            "open_threads": list(self.open_threads),
-        }
-        extra = {"project": self.project, "session_id": self.session_id, "through": self.through}
-        return fields | {name: value for name, value in extra.items() if value}
+        """As it stands in the file; where and from whom it is, only if it says so."""
+        told = {name: getattr(self, name) for name in _RECORD}
+        return {name: value for name, value in told.items() if value or name not in _OPTIONAL}
+
+
+_RECORD = tuple(field.name for field in fields(SessionLine))[:-2]
+_LISTS, _OPTIONAL = _RECORD[4:7], _RECORD[7:]
 
 
 def append_session(home: Path, line: SessionLine) -> Path:
@@ -121,20 +149,25 @@ def recent_sessions(
 
 def session_line(value: Mapping[str, Any], path: Path, number: int) -> SessionLine:
     """The line that a record is."""
-    return SessionLine(
-        date=_text(value, "date") or path.stem,
-        session=_text(value, "session"),
-        time=_text(value, "time"),
-        summary=_text(value, "summary"),
-        decisions=_texts(value.get("decisions")),
-        artifacts=_texts(value.get("artifacts")),
-        open_threads=_texts(value.get("open_threads")),
-        project=_text(value, "project"),
-        session_id=_text(value, "session_id"),
-        through=_text(value, "through"),
-        path=path,
-        line=number,
-    )
+    told: dict[str, Any] = {name: _text(value, name) for name in _RECORD}
+    told |= {name: _texts(value.get(name)) for name in _LISTS}
+    return SessionLine(**{**told, "date": told["date"] or path.stem}, path=path, line=number)
+
+
+def of_session_log(lines: Lines) -> list[Piece]:
+    """What people and agents wrote there; a line made from a session's record is found by that record."""
+    pieces = []
+    for number, value in records_of(lines)[0]:
+        line = session_line(value, lines.path, number)
+        parts = [line.summary, *(f"Decided: {text}" for text in line.decisions)]
+        parts += [f"Made: {', '.join(line.artifacts)}"] if line.artifacts else []
+        parts += [f"Open: {text}" for text in line.open_threads]
+        body = "\n".join(filter(None, parts))
+        if body and not line.through:
+            piece = Piece(body[:500], Kind.SUMMARY, body, number, line.session, by_agent=True)
+            at = moment(f"{line.date}T{line.time}") or moment(line.date)
+            pieces.append(replace(piece, created_at=at, session=line.session_id, project=line.project))
+    return pieces
 
 
 def _text(value: Mapping[str, Any], *keys: str) -> str:
@@ -217,3 +250,21 @@ def reflection(value: Mapping[str, Any], line: int) -> Reflection | None:
     by_agent = value.get("by") == BY_AGENT
     type_ = type_ if type_ in KINDS else "reflection"
     return Reflection(type_, content, _text(value, "date"), _text(value, "project"), line, by_agent)
+
+
+def of_reflections(lines: Lines) -> list[Piece]:
+    """Reflections: a person's go with them, an agent's belong to the project it was in."""
+    items = (reflection(value, number) for number, value in records_of(lines)[0])
+    return [
+        Piece(
+            item.key,
+            KINDS[item.type],
+            item.content,
+            item.line,
+            created_at=moment(item.date),
+            by_agent=item.by_agent,
+            project=item.project if item.by_agent else "",
+        )
+        for item in items
+        if item
+    ]

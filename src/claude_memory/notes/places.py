@@ -11,7 +11,6 @@ from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
-from claude_memory.notes.blocks import short
 from claude_memory.platform.files import FOLDER, private_folder, stays_inside, write_atomically
 
 # What we say ourselves at the top of a file that we begin: for people, so no agent is given it.
@@ -25,7 +24,6 @@ INVITATIONS = {
 }
 _APPROVED = "approved.txt"
 _COPIES = "files"
-_NOTED = Path("cache", "projects")
 _FOLDERS = ("memory", "tasks")
 ON_DEMAND = {"setup.md": "how this machine is set up", "credentials.md": "where credentials are kept"}
 
@@ -141,35 +139,6 @@ def _is_repo_layout(root: Path) -> bool:
     from claude_memory.settings import of_project
 
     return bool(of_project(root).get("layout") == "repo")
-
-
-def noted_project(home: Path, root: Path) -> str:
-    """The project of a folder as it was last seen, for whoever cannot ask the store; empty if unknown."""
-    try:
-        return _note_of(home, root).read_text("utf-8").strip()
-    except (OSError, ValueError):
-        return ""
-
-
-def note_project(home: Path, project_id: str, root: Path) -> None:
-    """Note which project a folder is; derived, so losing it costs a question."""
-    if noted_project(home, root) != project_id:
-        private_folder(home / _NOTED)
-        write_atomically(_note_of(home, root), project_id.encode())
-
-
-def forget_noted(home: Path) -> None:
-    """Have every folder's project asked for anew: projects were joined, parted or moved."""
-    for note in (home / _NOTED).glob("*"):
-        note.unlink(missing_ok=True)
-
-
-def _note_of(home: Path, root: Path) -> Path:
-    """By all that names the folder: another repository at the same place has another note."""
-    from claude_memory.platform.project import identify  # not for a hook that knows its project
-
-    names = "\n".join(identify(root, quick=True).identities)
-    return home / _NOTED / short(names.encode("utf-8", "surrogateescape"), 12)
 
 
 def is_approved(home: Path, project_id: str, root: Path) -> bool:

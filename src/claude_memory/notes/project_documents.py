@@ -1,23 +1,27 @@
 """The files that people read about a project: todo, lessons, MEMORY.md, the day's log, the working buffer.
 
 Each keeps its entries in marked blocks: a person's own, an agent's, and what was read from sessions. In the
-blocks of lists and tables the newest stands first. Templates, and what of the logs belongs into MEMORY.md.
+blocks of lists and tables the newest stands first. Templates, what of the logs belongs into MEMORY.md, and
+what each file says, in pieces: what was itself made from the store is read by people and not by us.
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 from claude_memory.errors import InvalidInput
+from claude_memory.model import Kind
 from claude_memory.notes import blocks, buffer
+from claude_memory.notes.person_files import Piece, moment
 from claude_memory.notes.places import INVITATIONS, ProjectFiles
-from claude_memory.notes.text_files import edit, one_line, read_bytes, read_lines
+from claude_memory.notes.text_files import Lines, edit, one_line, read_bytes, read_lines
 from claude_memory.platform.files import private_folder, write_atomically
+from claude_memory.text import markdown
 
 TITLES = {
     "MEMORY.md": "# Project memory\n",
@@ -53,6 +57,11 @@ _ROW = re.compile(rf"^\|\s*{_CELL}\s*\|\s*{_CELL}\s*\|\s*{_CELL}\s*\|\s*$")
 _ITEM = re.compile(r"^- \[([ x])\] (.*)$")
 _LEAD = re.compile(r"^(?:\s*(?:[-*+]|\d+[.)])\s+)?(?:\d\d:\d\d\s+)?")
 _DECIDED = re.compile(r"decided: (.*?)(?= · | \(session |$)")
+_BULLET = re.compile(r"^(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)\s*$")
+_DAY = re.compile(r"^\d{4}-\d\d-\d\d$")
+_DATED = re.compile(r"(\d{4}-\d\d-\d\d): (?=\S)")
+_COMMENT = re.compile(r"^<!--.*-->$")
+_FROM_STORE = [name for name in blocks.FROM_SESSIONS if name != blocks.LEARNED]
 _LASTING = {"decision", "architecture", "correction", "value"}
 
 
@@ -274,3 +283,116 @@ def _lasting(line: str) -> Iterator[str]:
 
 def _words(text: str) -> str:
     return re.sub(r"[^\w]+", " ", text.lower()).strip()
+
+
+# --- what each file says
+
+
+def of_knowledge(lines: Lines) -> list[Piece]:
+    """A note of the knowledge base; what agents added to it stands in a block and is theirs."""
+    theirs = _machine_lines(lines, [blocks.AGENT_NOTES])
+    return _of_note(_without(lines, theirs)) + [
+        Piece(f"added:{_hash(text)}", Kind.NOTE, text, number, f"{lines.path.stem}: {text}", by_agent=True)
+        for number, text in lines.lines
+        if text in theirs and not text.startswith("#")
+    ]
+
+
+def of_project_file(lines: Lines) -> list[Piece]:
+    """A file of the project by its name; of a log or a list, what people wrote."""
+    readers = {"working-buffer.md": _of_buffer, "lessons.md": _of_lessons, "MEMORY.md": of_memory_file}
+    reader = readers.get(lines.path.name)
+    return reader(lines) if reader else _of_note(_without(lines, _machine_lines(lines)))
+
+
+def _of_note(lines: Lines) -> list[Piece]:
+    """A markdown file by its headings."""
+    ours = INVITATIONS.get(lines.path.name)
+    said = [item for item in lines.lines if item[1] != ours and not _COMMENT.match(item[1])]
+    note = markdown.parse(said, lines.path.stem)
+    pieces: list[Piece] = []
+    seen: dict[tuple[str, ...], int] = {}
+    for section in note.sections:
+        times = seen[section.path] = seen.get(section.path, 0) + 1
+        title = " › ".join([note.title, *(name for name in section.path if name != note.title)])
+        key = "/".join(section.path) + (f"#{times}" if times > 1 else "")
+        body = markdown.spoken(section.text)
+        pieces.append(Piece(key, Kind.NOTE, body, section.line, title, note.tags, note.links))
+    return pieces
+
+
+def of_memory_file(lines: Lines) -> list[Piece]:
+    """A MEMORY.md: each row of a decision table by itself, the rest by its headings."""
+    by_agents = _machine_lines(lines, [blocks.AGENT_DECISIONS])
+    tables = by_agents | _machine_lines(lines, [blocks.DECISIONS])
+    pieces, rest = [], []
+    for number, line in _without(lines, _machine_lines(lines, _FROM_STORE)).lines:
+        row = cells_of(line) if line.startswith("|") else None
+        if row and _DAY.match(row[0]):
+            day, what, why = row
+            body = f"{what}\nWhy: {why}" if why.strip(" -–—") else what
+            at, by_agent = moment(day), line in by_agents
+            key = f"decision:{_hash(what)}"
+            pieces.append(Piece(key, Kind.DECISION, body, number, created_at=at, by_agent=by_agent))
+        elif line not in tables:
+            rest.append((number, line))
+    return pieces + _of_note(Lines(lines.path, tuple(rest)))
+
+
+def _of_lessons(lines: Lines) -> list[Piece]:
+    """A list: each item by itself, with the lines that belong to it."""
+    machine = _machine_lines(lines, but=blocks.BY_PERSON)
+    pieces = []
+    for number, text in _items(_without(lines, _machine_lines(lines, _FROM_STORE))):
+        dated = _DATED.match(text)
+        lesson, at = (text[dated.end() :], moment(dated[1])) if dated else (text, None)
+        by_agent = any(text.splitlines()[0] in line for line in machine)
+        key = f"item:{_hash(text)}"
+        pieces.append(Piece(key, Kind.LESSON, lesson, number, created_at=at, by_agent=by_agent))
+    return pieces
+
+
+def _of_buffer(lines: Lines) -> list[Piece]:
+    """What somebody noted on purpose; prompts are found by their exchanges, the rest is gone tomorrow."""
+    machine = _machine_lines(lines, but=blocks.BY_PERSON)
+    return [
+        Piece(
+            f"said:{_hash(f'{entry.label}:{entry.text}:{entry.session}')}",
+            Kind.NOTE,
+            entry.text,
+            number,
+            created_at=entry.at,
+            session=entry.session,
+            by_agent=line in machine,
+        )
+        for number, line in lines.lines
+        if (entry := buffer.entry_of(line)) and entry.label == buffer.NOTE
+    ]
+
+
+def _machine_lines(lines: Lines, names: Collection[str] | None = None, but: Collection[str] = ()) -> set[str]:
+    """The machine's lines in blocks of these names; in all blocks but some."""
+    present = blocks.find([text for _, text in lines.lines])
+    wanted = [block for block in present if block.name not in but and (not names or block.name in names)]
+    return {line for block in wanted for line in block.machine if line}
+
+
+def _without(lines: Lines, gone: Collection[str]) -> Lines:
+    return Lines(lines.path, tuple(item for item in lines.lines if item[1] not in gone))
+
+
+def _items(lines: Lines) -> Iterator[tuple[int, str]]:
+    current: list[str] = []
+    start = 0
+    for number, line in [*lines.lines, (0, "")]:
+        bullet = _BULLET.match(line)
+        if current and not bullet and line.startswith((" ", "\t")) and line.strip():
+            current.append(line.strip())
+            continue
+        if current:
+            yield start, "\n".join(current)
+        current, start = ([bullet[1]], number) if bullet else ([], 0)
+
+
+def _hash(text: str) -> str:
+    return blocks.short(text.encode("utf-8", "surrogatepass"), 8)

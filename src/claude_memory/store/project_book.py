@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,11 +63,10 @@ def named(projects: Sequence[Project], text: str) -> Project:
 class ProjectBook:
     """What a person may say of projects; whoever calls makes sure that a person says it."""
 
-    def __init__(self, home: Path, store: Store, own: Project, mirror: Callable[[], None]) -> None:
+    def __init__(self, home: Path, store: Store, own: Project) -> None:
         self._home = home
         self._store = store
         self._own = own
-        self._mirror = mirror  # what was said must outlive the database
 
     def list(self) -> list[Listed]:
         """Every project, by name."""
@@ -89,7 +88,6 @@ class ProjectBook:
         if source == target:
             raise InvalidInput("a project cannot be merged into itself")
         merged = self._store.merge_projects(source, target)
-        self._mirror()
         return Regrouped(merged, tuple(_carry(self._home / "projects", source, target)))
 
     def split(self, folder: Path) -> Regrouped:
@@ -97,7 +95,6 @@ class ProjectBook:
         if not folder.is_dir():
             raise NotFound(f"no such folder: {folder}")
         made = self._store.split_project(identify(folder))
-        self._mirror()
         return Regrouped(made)
 
     def move(self, project: ProjectId, folder: Path) -> Regrouped:
@@ -105,7 +102,6 @@ class ProjectBook:
         if not folder.is_dir():
             raise NotFound(f"no such folder: {folder}")
         joined = self._store.move_folder(identify(folder), project)
-        self._mirror()
         return Regrouped(joined)
 
     def _listed(self, project: Project) -> Listed:

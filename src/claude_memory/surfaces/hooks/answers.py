@@ -286,11 +286,11 @@ def write_ahead(moment: Moment) -> None:
 
 
 def _files(moment: Moment) -> ProjectFiles:
-    """The project's files; without a store to ask, those of the project that was noted for the folder."""
+    """The project's files; without a store to ask, those of the project that its folder says it is."""
     from pathlib import Path
 
     from claude_memory.errors import MemoryFault
-    from claude_memory.notes.places import noted_project, project_files
+    from claude_memory.notes.places import project_files
 
     home = Path(moment.home)
     try:
@@ -301,7 +301,7 @@ def _files(moment: Moment) -> ProjectFiles:
         from claude_memory.store.sql.projects import provisional
 
         root = root_of(folder_of(moment.payload) or ".")
-        return project_files(home, noted_project(home, root) or provisional(identify(root)).id, root)
+        return project_files(home, provisional(identify(root)).id, root)
 
 
 # --- sub-agents
@@ -357,10 +357,8 @@ def _question(prompt: str) -> str:
 
 
 def _looked_up(memory: Opened) -> dict[str, Any]:
-    from claude_memory.notes.places import note_project
     from claude_memory.store import database_path
 
-    note_project(memory.home, memory.project.id, memory.project_root)
     return {
         "project": memory.project.id,
         "root": str(memory.project_root),
