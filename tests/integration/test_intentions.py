@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,13 +11,14 @@ import pytest
 
 from claude_memory import Memory
 from claude_memory.context.builder import Situation, build
-from claude_memory.context.memory_lines import due_now
+from claude_memory.context.moments import Offer, Scene
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.context.session_state import SessionState
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.lifecycle.intentions import matches
 from claude_memory.model import SessionId
 from claude_memory.store.model import Priority
+from claude_memory.store.sqlite.glance import Glance
 
 WORDS = {"embedder": "none"}
 NOW = datetime(2026, 11, 18, 9, 30, tzinfo=UTC)
@@ -33,6 +34,13 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 def texts(memory: Memory, now: datetime = NOW, **occasion: object) -> list[str]:
     return [one.intention.text for one in memory.intentions.check(now=now, **occasion)]  # type: ignore[arg-type]
+
+
+def reminded(memory: Memory, prompt: str, *, now: datetime, given: Collection[str] = ()) -> Offer:
+    """The reminders that a prompt calls for."""
+    glance = Glance(str(memory.home / "memory.db"), memory.project.id)
+    scene = Scene(str(memory.home), str(memory.project_root), glance, lambda: memory, given=given, now=now)
+    return scene.reminders(words=prompt)
 
 
 def test_a_time_is_waited_for_and_then_stays_due_until_done(memory: Memory) -> None:
@@ -156,7 +164,7 @@ def test_a_session_is_told_once_and_a_compacted_one_again(memory: Memory) -> Non
     assert made.id in started.memories
     state.give(list(started.memories))
 
-    prompted = due_now(memory, words="go on", given=state.given(), now=later)
+    prompted = reminded(memory, "go on", given=state.given(), now=later)
     assert prompted.text == ""
     resumed = build(START_SECTIONS, situation(memory, "resume", later), max_tokens=2000)
     assert "rotate the keys" not in resumed.text
@@ -169,8 +177,8 @@ def test_one_that_falls_due_within_a_session_is_told_at_the_next_prompt(memory: 
     made = memory.intentions.set("stand up", in_="1h", now=NOW)
     assert "stand up" not in build(START_SECTIONS, situation(memory, "startup"), max_tokens=2000).text
     later = NOW + timedelta(hours=1)
-    told = due_now(memory, words="and now the tests", given=(), now=later)
-    assert [hint.memory for hint in told.hints] == [made.id]
+    told = reminded(memory, "and now the tests", now=later)
+    assert told.memories == [made.id]
 
 
 def test_no_tag_of_an_intention_reaches_the_agent(memory: Memory) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from claude_memory import Memory, NewMemory
-from claude_memory.context.memory_lines import line_for
+from claude_memory.context.sections import line_for
 from claude_memory.lifecycle.given import note_uses
 from claude_memory.lifecycle.staleness import changed_share, sketch
 from claude_memory.model import Event, EventId, EventKind, SessionId

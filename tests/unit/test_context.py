@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from claude_memory.context.builder import Context, Line, Said, Section, Situation, build
+from claude_memory.context.builder import Said, Section, Situation, build
 from claude_memory.context.for_file import MAX_TOKENS as FILE_TOKENS
-from claude_memory.context.for_prompt import MAX_HINTS
+from claude_memory.context.for_file import at_file
+from claude_memory.context.for_prompt import MAX_LINES, at_prompt
 from claude_memory.context.for_prompt import MAX_TOKENS as PROMPT_TOKENS
-from claude_memory.context.memory_lines import line_for
-from claude_memory.context.moments import Offer, Scene, at_file, at_prompt
-from claude_memory.context.sections import START_SECTIONS
+from claude_memory.context.moments import Line, Offer, Scene
+from claude_memory.context.sections import START_SECTIONS, line_for
 from claude_memory.context.session_state import SessionState
 from claude_memory.model import (
     Kind,
@@ -156,12 +156,12 @@ def _check(dice: random.Random, home: Path) -> None:
     question = " ".join(dice.choices(WORDS, k=6))
     asked = at_prompt(place(home, ours, given=start.memories), question)
     _fits(asked, PROMPT_TOKENS)
-    assert len(asked.hints) <= MAX_HINTS
-    told = {hint.memory for hint in asked.hints}
+    assert len(asked.lines) <= MAX_LINES
+    told = set(asked.memories)
     assert not told & set(start.memories)
     touched = at_file(place(home, ours, given=told), str(home / "work" / "src" / "a.py"))
     _fits(touched, FILE_TOKENS)
-    assert not {hint.memory for hint in touched.hints} & told
+    assert not told.intersection(touched.memories)
     store.close()
 
 
@@ -175,15 +175,14 @@ def place(home: Path, here: Project, given: Collection[str] = ()) -> Scene:
     return Scene(str(home), str(home / "work"), glance, opened, session="now", given=given, now=NOW)
 
 
-def _fits(context: Context | Offer, budget: int) -> None:
+def _fits(context: Offer, budget: int) -> None:
     if context.text:
         handed = marked(context.text)
         assert tokens(handed) <= budget
         assert len(handed) <= 9_000
     assert is_clean(context.text), context.text
     assert "THEIRS" not in context.text
-    memories = context.memories if isinstance(context, Context) else [hint.memory for hint in context.hints]
-    assert all("theirs" not in id_ for id_ in memories)
+    assert all("theirs" not in id_ for id_ in context.memories)
 
 
 def test_what_is_handed_over_can_be_told_from_what_was_said() -> None:
@@ -232,7 +231,7 @@ def test_what_is_not_needed_stays_unused_but_for_what_was_promised_in_full(store
     lines = [f"{n} " + "word " * 20 for n in range(50)]
     plain_one = section("plain", 100, *lines)
     promised = section("promised", 5_000, *lines[25:], in_full=True)
-    assert build([plain_one], now, max_tokens=600).tokens <= 100
+    assert tokens(build([plain_one], now, max_tokens=600).text) <= 100
     both = build([promised, plain_one, section("last", 100, "here I am")], now, max_tokens=600)
     assert both.sections == ("promised", "plain", "last")
     assert 450 < both.tokens <= 600

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory.context.builder import Context, Situation, build
+from claude_memory.context.builder import Situation, build
 from claude_memory.context.file_sections import PROJECT_TOKENS, excerpt, files_of
+from claude_memory.context.moments import Offer
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.model import ProjectIdentity
 from claude_memory.settings import Settings
@@ -53,7 +54,7 @@ def situation(tmp_path: Path) -> Iterator[Situation]:
     store.close()
 
 
-def started(situation: Situation) -> Context:
+def started(situation: Situation) -> Offer:
     return build(START_SECTIONS, situation, max_tokens=2_000)
 
 

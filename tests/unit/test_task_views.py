@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from claude_memory import MemoryAPI
-from claude_memory.context.memory_lines import task_lines
+from claude_memory.context.moments import task_lines
 from claude_memory.core import WorkflowEnforcer
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.model import Trust
@@ -175,12 +175,12 @@ def test_a_sub_agent_is_told_of_tasks_and_project(api: MemoryAPI, tmp_path: Path
 def test_the_section_of_a_project_is_one_call_that_writes_nothing(tmp_path: Path, scratch_home: Path) -> None:
     home, project = scratch_home / "memory", tmp_path / "project"
     project.mkdir()
-    assert task_lines(project, home, session="abc", max_tokens=60) == []
+    assert task_lines(str(project), str(home), session="abc", max_tokens=60) == []
     assert list(scratch_home.rglob("*")) == []
     storage = storage_for(project, home=home)
     MemoryAPI(storage=storage, session="abc").create_scratchpad("task", "text")
     before = sorted(scratch_home.rglob("*"))
-    lines = task_lines(project, home, session="abc", max_tokens=60)
+    lines = task_lines(str(project), str(home), session="abc", max_tokens=60)
     assert "- task: discovery, scratchpad being written" in lines
     assert "Session: abc" in lines
     assert sorted(scratch_home.rglob("*")) == before

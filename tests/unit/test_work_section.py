@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory.context.builder import Context, Situation, build
+from claude_memory.context.builder import Situation, build
+from claude_memory.context.moments import Offer
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.context.work_section import closing_words
 from claude_memory.model import Project, ProjectIdentity, SessionId
@@ -69,7 +70,7 @@ def _everywhere() -> object:
     return SearchScope(None)
 
 
-def told(store: Store, home: Path, **more: object) -> Context:
+def told(store: Store, home: Path, **more: object) -> Offer:
     values: dict[str, object] = {"source": "startup", "branch": "main", "session": SessionId("now")}
     given = Situation(
         home=home, project=here(store), project_root=home / "work", store=store, now=NOW, **{**values, **more}

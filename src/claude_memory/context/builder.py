@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from claude_memory.model import Kind, MemoryId, Project, SessionId
+from claude_memory.context.moments import Line, Offer
+from claude_memory.model import Kind, Project, SessionId
 from claude_memory.settings import Settings
 from claude_memory.text.quotation import MARK_CHARACTERS, MARK_TOKENS, tokens
 
@@ -22,28 +23,6 @@ if TYPE_CHECKING:
 
 # Claude Code spills a longer string to a file and shows the model 2 KB of it.
 MAX_CHARACTERS = 9_000 - MARK_CHARACTERS
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of context: the memory it stands for if any, why it is there, and what it was made from."""
-
-    text: str
-    memory: MemoryId | None = None
-    reason: str = ""
-    source: str = ""  # the session, summary or file, where that is no memory
-    level: int = 0  # of a heading, which stands only above a line of its own: 1 is the highest
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What is handed over, and what it was made of."""
-
-    text: str
-    tokens: int
-    memories: tuple[MemoryId, ...]
-    sections: tuple[str, ...]
-    lines: tuple[Line, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +55,7 @@ class Section:
     in_full: bool = False  # takes what the others leave, up to its limit
 
 
-def build(sections: Sequence[Section], situation: Situation, *, max_tokens: int) -> Context:
+def build(sections: Sequence[Section], situation: Situation, *, max_tokens: int) -> Offer:
     """The sections in their order. Never over the budget, marks included, never half a line."""
     wanted = [section for section in sections if situation.source in section.sources]
     packing = _Packing(max(max_tokens - MARK_TOKENS, 0))
@@ -85,10 +64,8 @@ def build(sections: Sequence[Section], situation: Situation, *, max_tokens: int)
         for section in sorted(wanted, key=lambda section: section.in_full)
     }
     lines = [line for section in wanted for line in taken[section.name]]
-    text = "\n".join(line.text for line in lines)
-    memories = tuple(dict.fromkeys(line.memory for line in lines if line.memory))
-    names = tuple(section.name for section in wanted if taken[section.name])
-    return Context(text, tokens(text), memories, names, tuple(lines))
+    names = [section.name for section in wanted if taken[section.name]]
+    return Offer("\n".join(line.text for line in lines), lines, names)
 
 
 class _Packing:
@@ -109,7 +86,7 @@ class _Packing:
                 continue
             if section.states and self._said.holds(line.text):
                 continue
-            pending = [one for one in pending if one.source in (None, "", line.source)]  # of what was said
+            pending = [one for one in pending if one.source in ("", line.source)]  # of what was said
             block = [*pending, line]
             cost = sum(tokens(one.text) + 1 for one in block)
             size = sum(len(one.text) + 1 for one in block)
@@ -117,7 +94,9 @@ class _Packing:
                 break  # lines stand in order of worth: a short one behind it would stand out of place
             room, self._tokens_left = room - cost, self._tokens_left - cost
             self._characters_left -= size
-            taken += [replace(one, reason=one.reason or section.name) for one in block]
+            for one in block:
+                one.reason = one.reason or section.name
+            taken += block
             self._said.add(line.text)
             pending = []
         return taken

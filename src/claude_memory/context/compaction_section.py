@@ -11,8 +11,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from claude_memory.context.builder import Line, Situation
+from claude_memory.context.builder import Situation
 from claude_memory.context.file_sections import identity
+from claude_memory.context.moments import Line
 from claude_memory.text.quotation import named, quoted, tokens
 
 EARLIER = 2  # summaries before the last one

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
-from claude_memory.context.builder import Line, Situation
+from claude_memory.context.builder import Situation
+from claude_memory.context.moments import Line
 from claude_memory.model import SearchScope
 from claude_memory.notes import blocks
 from claude_memory.notes.person_files import Reflection, memory_of_reflection, reflections

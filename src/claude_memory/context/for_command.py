@@ -1,23 +1,25 @@
 """How a command failed in earlier sessions, and what worked: before it runs, and when it failed again.
 
 Every line is a dated fact about this very command, and quotes it: the same call was wrong and another worked,
-the same check of the same thing failed, a check failed for the same reason in several sessions, the same
-thing made the command work in several. In doubt nothing is said.
+the same check of the same thing failed, a check failed for the same reason in several sessions. In doubt
+nothing is said.
 """
 
 from __future__ import annotations
 
+import os
 import re
 
-from claude_memory.context.moments import Hint, day
+from claude_memory.context.moments import Line, Offer, day
 from claude_memory.text.quotation import quoted
 from claude_memory.understand.commands import checks_of, failed_family, families, segments
 
 TYPE_CHECKING = False  # the real one is an import, too
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from claude_memory.context.moments import Scene
     from claude_memory.store.sqlite.glance import Glance, Seen
 
 HEADING = "From earlier sessions in this project:"
@@ -93,35 +95,34 @@ class Failure:
         return any(not run.get("failed") and self.family in families(run["command"]) for run in self.after)
 
 
-def for_command(
-    glance: Glance, command: str, *, is_at_root: bool, session: str, given: Collection[str]
-) -> list[Hint]:
-    """Before a command runs: at most one line; usually none."""
+def at_command(scene: Scene, command: str) -> Offer:
+    """How a command failed before and what worked, before it runs: at most one line; usually none."""
     kinds = families(command)
-    past = _failures(glance, kinds, session) if kinds else []
-    hint = (
+    past = _failures(scene.glance, kinds, scene.session) if kinds else []
+    is_at_root = os.path.realpath(scene.folder) == os.path.realpath(scene.root)
+    line = (
         _misused(command, past)
         or (_misplaced(command, past) if is_at_root else None)
-        or _repeated(command, past)
+        or _same_reason(command, past)
         or _same_call(command, past)
     )
-    return [hint] if hint is not None and hint.memory not in given else []
+    found = [line] if line is not None and line.memory not in scene.given else []
+    return scene.offer(HEADING, found, MAX_TOKENS)
 
 
-def after_failure(
-    glance: Glance, command: str, error: str, *, session: str, given: Collection[str]
-) -> list[Hint]:
-    """When a command failed: how the same error went away before."""
+def at_failure(scene: Scene, command: str, error: str) -> Offer:
+    """How the same error went away before, when a command failed."""
     met = set(reasons(error))
     kinds = families(command)
-    for failure in _failures(glance, kinds, session) if met and kinds else []:
+    for failure in _failures(scene.glance, kinds, scene.session) if met and kinds else []:
         shared = [reason for reason in reasons(failure.error) if reason in met]
         outcome = _outcome(failure)
-        if shared and outcome and failure.seen.id not in given:
+        if shared and outcome and failure.seen.id not in scene.given:
             when = day(failure.seen.created)
             text = f"- The same error on {when} ({quoted(shared[0], 80)}): {outcome} [{failure.seen.id}]"
-            return [Hint(text, failure.seen.id, f"the same error: {shared[0]}", command=failure.worked())]
-    return []
+            line = Line(text, failure.seen.id, f"the same error: {shared[0]}", command=failure.worked())
+            return scene.offer(HEADING, [line], MAX_TOKENS)
+    return Offer()
 
 
 def _failures(glance: Glance, kinds: Sequence[str], session: str) -> list[Failure]:
@@ -138,7 +139,7 @@ def _failures(glance: Glance, kinds: Sequence[str], session: str) -> list[Failur
     return past
 
 
-def _misused(command: str, past: Sequence[Failure]) -> Hint | None:
+def _misused(command: str, past: Sequence[Failure]) -> Line | None:
     """The same call failed for the way it was made, and another worked."""
     shapes = {shape(segment) for segment in segments(command)}
     for failure in past:
@@ -156,7 +157,7 @@ def _misused(command: str, past: Sequence[Failure]) -> Hint | None:
     return None
 
 
-def _misplaced(command: str, past: Sequence[Failure]) -> Hint | None:
+def _misplaced(command: str, past: Sequence[Failure]) -> Line | None:
     """At the project's root: the same program failed for its folder there, and worked after a `cd`."""
     if re.search(r"\b(?:cd|pushd|Set-Location) |(?:^|\s)-C ", command):
         return None
@@ -168,15 +169,15 @@ def _misplaced(command: str, past: Sequence[Failure]) -> Hint | None:
     return None
 
 
-def _instead(failure: Failure, call: str, error: str, worked: str) -> Hint:
+def _instead(failure: Failure, call: str, error: str, worked: str) -> Line:
     text = (
         f"- {day(failure.seen.created)}: {quoted(call, COMMAND_CHARACTERS)} failed with "
         f"{quoted(error, 120)}; {quoted(worked, COMMAND_CHARACTERS)} then worked [{failure.seen.id}]"
     )
-    return Hint(text, failure.seen.id, "the same call failed before", command=worked)
+    return Line(text, failure.seen.id, "the same call failed before", command=worked)
 
 
-def _same_call(command: str, past: Sequence[Failure]) -> Hint | None:
+def _same_call(command: str, past: Sequence[Failure]) -> Line | None:
     """The same check of the same thing failed in another session, and passed later there."""
     tests = set(_ONE_TEST.findall(command))
     checks = dict(checks_of(command))
@@ -197,7 +198,7 @@ def _same_call(command: str, past: Sequence[Failure]) -> Hint | None:
             text = (
                 f"- {day(failure.seen.created)}: {quoted(_call(failure), 80)} failed with {quoted(line, 140)}"
             )
-            return Hint(f"{text}; {how} [{failure.seen.id}]", failure.seen.id, "the same check failed before")
+            return Line(f"{text}; {how} [{failure.seen.id}]", failure.seen.id, "the same check failed before")
     return None
 
 
@@ -220,61 +221,35 @@ def _call(failure: Failure) -> str:
     )
 
 
-def _repeated(command: str, past: Sequence[Failure]) -> Hint | None:
-    """The command failed for the same reason in several sessions, or the same thing made it work in them."""
-    checks = dict(checks_of(command))
-    for kind in reversed(families(command)):
-        mine = [failure for failure in past if failure.family == kind]
-        hint = _same_reason(kind, mine) if kind in checks else _same_cure(command, mine)
-        if hint is not None:
-            return hint
+def _same_reason(command: str, past: Sequence[Failure]) -> Line | None:
+    """A check found the same rule broken in several sessions; tests differ too much from run to run."""
+    for kind in reversed(dict(checks_of(command))):
+        failures = [failure for failure in past if failure.family == kind]
+        sessions: dict[str, set[str]] = {}
+        for failure in failures:
+            for reason in rules(failure.error):
+                sessions.setdefault(reason, set()).add(failure.seen.session)
+        often = [reason for reason in sessions if len(sessions[reason]) >= SEVERAL]
+        if often:
+            often.sort(key=lambda reason: -len(sessions[reason]))
+            return _often(kind, failures, {reason: len(sessions[reason]) for reason in often[:REASONS]})
     return None
 
 
-def _same_reason(kind: str, failures: Sequence[Failure]) -> Hint | None:
-    """A rule that was broken in several sessions; tests differ too much from one run to the next."""
-    sessions: dict[str, set[str]] = {}
-    for failure in failures:
-        for reason in rules(failure.error):
-            sessions.setdefault(reason, set()).add(failure.seen.session)
-    often = [reason for reason in sessions if len(sessions[reason]) >= SEVERAL]
-    if not often:
-        return None
-    often.sort(key=lambda reason: -len(sessions[reason]))
-    last = next(one for one in failures if often[0] in one.error)
-    line = next(line for line in last.error.splitlines() if often[0] in line)
+def _often(kind: str, failures: Sequence[Failure], counts: Mapping[str, int]) -> Line:
+    reason, *others = counts
+    last = next(failure for failure in failures if reason in failure.error)
+    line = next(line for line in last.error.splitlines() if reason in line)
     since = day(min(failure.seen.created for failure in failures))
     failed = len({failure.seen.session for failure in failures})
-    others = ", ".join(f"{quoted(reason, 60)} in {len(sessions[reason])}" for reason in often[1:REASONS])
+    later = ", and passed later in that exchange" if last.passed() else ""
+    more = ", ".join(f"{quoted(other, 60)} in {counts[other]}" for other in others)
     text = (
-        f"- `{kind}` failed in {failed} sessions since {since}: for {quoted(often[0], 60)} in "
-        f"{len(sessions[often[0]])}, the last time on {day(last.seen.created)} with {quoted(line, 140)}"
-        f"{_later(last)}{f'; for {others}' if others else ''} [{last.seen.id}]"
+        f"- `{kind}` failed in {failed} sessions since {since}: for {quoted(reason, 60)} in "
+        f"{counts[reason]}, the last time on {day(last.seen.created)} with {quoted(line, 140)}{later}"
+        f"{f'; for {more}' if more else ''} [{last.seen.id}]"
     )
-    return Hint(text, last.seen.id, f"it failed in {failed} sessions", command=last.worked())
-
-
-def _later(failure: Failure) -> str:
-    return ", and passed later in that exchange" if failure.passed() else ""
-
-
-def _same_cure(command: str, failures: Sequence[Failure]) -> Hint | None:
-    """What came between failing and working, the same kind of command in several sessions."""
-    cured: dict[str, list[tuple[Failure, str]]] = {}
-    for failure in failures:
-        cure = failure.cure() if failure.family not in _LOOKS else ""
-        for kind in set(families(cure)).difference(families(command)):
-            cured.setdefault(kind, []).append((failure, cure))
-    for found in cured.values():
-        days = {failure.seen.session: day(failure.seen.created) for failure, _ in found}
-        failure, cure = found[0]
-        if len(days) >= SEVERAL and failure.error:
-            error = failure.error.splitlines()[0]
-            when = " and ".join(dict.fromkeys(list(days.values())[:SEVERAL][::-1]))
-            text = f"- {when}: {quoted(failure.command, 80)} failed with {quoted(error, 120)}; "
-            text += f"{quoted(cure, COMMAND_CHARACTERS)} came before it worked [{failure.seen.id}]"
-            return Hint(text, failure.seen.id, f"it failed in {len(days)} sessions", command=cure)
-    return None
+    return Line(text, last.seen.id, f"it failed in {failed} sessions", command=last.worked())
 
 
 def _outcome(failure: Failure) -> str:

@@ -7,9 +7,10 @@ check found broken in it. In doubt nothing is said.
 
 from __future__ import annotations
 
+import os
 import re
 
-from claude_memory.context.moments import Hint, day, of_memory
+from claude_memory.context.moments import Line, Offer, day, of_memory
 from claude_memory.text.quotation import quoted
 from claude_memory.text.words import is_stop_term, query_terms
 
@@ -17,9 +18,11 @@ TYPE_CHECKING = False  # the real one is an import, too
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    from claude_memory.context.moments import Scene
     from claude_memory.store.sqlite.glance import Glance, Seen
 
 MAX_TOKENS = 150
+MAX_FILE_CHARACTERS = 200_000
 SAID_CHARACTERS = 240
 FEW_FILES = 4  # of a statement that is about each of its files
 REFUSAL_WORDS = 4  # that say something; "let's discuss" is about the step, not about the file
@@ -45,28 +48,64 @@ _LONG_NAME = 10  # characters; a short one alone may be anybody's
 _TRUNKS = ("main", "master", "next", "develop", "dev", "trunk", "HEAD", "")
 
 
-def heading(path: str) -> str:
-    """The line above what is said of a file."""
-    return f"About {quoted(path.rpartition('/')[2], 80)}, from earlier sessions:"
+def at_file(scene: Scene, path: str, edit: str = "") -> Offer:
+    """What was refused, noted or explained about a file, before it is edited, and reminders it calls for.
+
+    `edit` is what the edit replaces and puts there; where that is not known, the file as it stands.
+    """
+    from pathlib import Path
+
+    from claude_memory.platform.repository import current_branch
+
+    due = scene.reminders(files=(path,))
+    branch = current_branch(Path(scene.root))
+    found = for_file(
+        scene.glance,
+        _spellings(scene.root, path),
+        edit or _content(path),
+        branch=branch,
+        session=scene.session,
+        given=scene.given,
+    )
+    heading = f"About {quoted(path.rpartition('/')[2], 80)}, from earlier sessions:"
+    return due + scene.offer(heading, found, MAX_TOKENS)
+
+
+def _content(path: str) -> str:
+    """The first part of a file; empty if it cannot be read as text."""
+    try:
+        with open(path, encoding="utf-8") as handle:  # noqa: PTH123
+            return handle.read(MAX_FILE_CHARACTERS)
+    except (OSError, ValueError):  # not text, or a NUL in its name
+        return ""
+
+
+def _spellings(root: str, path: str) -> list[str]:
+    """A file as memories may name it: as given, and relative to the project."""
+    try:
+        names = [path, os.path.relpath(path, root).replace(os.sep, "/")]
+    except ValueError:  # another drive
+        return [path]
+    return list(dict.fromkeys(name for name in names if not name.startswith("..")))
 
 
 def for_file(
     glance: Glance, paths: Sequence[str], edit: str, *, branch: str, session: str, given: Collection[str]
-) -> list[Hint]:
+) -> list[Line]:
     """At most two lines; `paths` are spellings of the file, `edit` is what is replaced and put there."""
     earlier = [seen for seen in glance.of_file(paths) if not seen.session or seen.session != session]
     fresh = [seen for seen in earlier if seen.id not in given]
     worked_on = [seen for seen in fresh if _edits(seen, paths)]
     names = _Names(edit, paths[0])
-    hints = [
+    lines = [
         _refused(fresh, paths, names, branch) or _stated(fresh),
         _explained(worked_on, paths, names, branch),
     ]
-    told = [hint for hint in hints if hint is not None]
-    told = told or [hint for seen in worked_on if (hint := _check_failed(seen, paths))][:1]
-    told = told or [hint for seen in worked_on[:LATEST] if (hint := _described(seen, paths, branch))][:1]
-    for hint in told:
-        hint.file = paths[-1]
+    told = [line for line in lines if line is not None]
+    told = told or [line for seen in worked_on if (line := _check_failed(seen, paths))][:1]
+    told = told or [line for seen in worked_on[:LATEST] if (line := _described(seen, paths, branch))][:1]
+    for line in told:
+        line.file = paths[-1]
     return told
 
 
@@ -74,7 +113,7 @@ def _edits(seen: Seen, paths: Sequence[str]) -> bool:
     return any(path in paths for path, _ in seen.record.get("files_edited", ()))
 
 
-def _refused(seen: Sequence[Seen], paths: Sequence[str], names: _Names, branch: str) -> Hint | None:
+def _refused(seen: Sequence[Seen], paths: Sequence[str], names: _Names, branch: str) -> Line | None:
     """The person's last reason to refuse an edit of this file, on this branch or of these names."""
     for one in seen:
         for spoken in reversed(one.record.get("asked", ())):
@@ -83,7 +122,7 @@ def _refused(seen: Sequence[Seen], paths: Sequence[str], names: _Names, branch: 
                 continue
             if _is_of(one, branch) or names.shared(words):
                 text = f"- {day(one.created)}: the person refused an edit of it with {quoted(words, 200)}"
-                return Hint(f"{text} [{one.id}]", one.id, "an edit of this file was refused")
+                return Line(f"{text} [{one.id}]", one.id, "an edit of this file was refused")
     return None
 
 
@@ -96,7 +135,7 @@ def _content_words(words: str) -> int:
     return sum(not is_stop_term(term) for term in query_terms(words))
 
 
-def _stated(seen: Sequence[Seen]) -> Hint | None:
+def _stated(seen: Sequence[Seen]) -> Line | None:
     """The last statement that somebody wrote down and tied to the file; a person's before an agent's."""
     stated = [
         one
@@ -107,11 +146,11 @@ def _stated(seen: Sequence[Seen]) -> Hint | None:
     ]
     for one in sorted(stated, key=lambda one: one.trust != "user"):
         text = f"- {one.kind}, {day(one.created)}: {of_memory(one, 220)} [{one.id}]"
-        return Hint(text, one.id, f"a {one.kind} tied to this file")
+        return Line(text, one.id, f"a {one.kind} tied to this file")
     return None
 
 
-def _explained(seen: Sequence[Seen], paths: Sequence[str], names: _Names, branch: str) -> Hint | None:
+def _explained(seen: Sequence[Seen], paths: Sequence[str], names: _Names, branch: str) -> Line | None:
     """What was said at the end of earlier work on this file about the names that the edit touches.
 
     One name is enough where the sentence is about this file, or the work was on this branch.
@@ -133,7 +172,7 @@ def _explained(seen: Sequence[Seen], paths: Sequence[str], names: _Names, branch
     return _said(one, sentence, branch, f"said of {', '.join(sorted(shared)[:3])}, which the edit touches")
 
 
-def _described(seen: Seen, paths: Sequence[str], branch: str) -> Hint | None:
+def _described(seen: Seen, paths: Sequence[str], branch: str) -> Line | None:
     """What the closing words of the latest work on this file say was done in it."""
     for sentence in _sentences(seen, paths):
         told = _MARKUP.sub(r"\1", sentence.replace(paths[0].rpartition("/")[2], " "))
@@ -160,13 +199,13 @@ def _named_in(sentence: str, paths: Sequence[str]) -> bool:
     return re.search(rf"(?<![\w-]){re.escape(paths[0].rpartition('/')[2])}\b", sentence) is not None
 
 
-def _said(seen: Seen, sentence: str, branch: str, reason: str) -> Hint:
+def _said(seen: Seen, sentence: str, branch: str, reason: str) -> Line:
     where = seen.record.get("branch") or ""
     elsewhere = f" on {quoted(where, 60)}" if where not in (branch, "HEAD", "") else ""
     hashes = [str(commit.get("hash", ""))[:8] for commit in seen.record.get("commits", ())]
     commit = f", commit {hashes[0]}" if len(hashes) == 1 and hashes[0] else ""  # else which of them it was?
     said = quoted(_MARKUP.sub(r"\1", sentence).strip(), SAID_CHARACTERS)
-    return Hint(f"- {day(seen.created)}{elsewhere}{commit}: {said} [{seen.id}]", seen.id, reason)
+    return Line(f"- {day(seen.created)}{elsewhere}{commit}: {said} [{seen.id}]", seen.id, reason)
 
 
 class _Names:
@@ -180,7 +219,7 @@ class _Names:
         return self._words.intersection((*_NAME.findall(text), *_CODE.findall(text)))
 
 
-def _check_failed(seen: Seen, paths: Sequence[str]) -> Hint | None:
+def _check_failed(seen: Seen, paths: Sequence[str]) -> Line | None:
     """A check named this file and the rule that it broke."""
     name = paths[0].rpartition("/")[2]
     if f"{name}:" not in str(seen.record.get("commands", "")):
@@ -199,5 +238,5 @@ def _check_failed(seen: Seen, paths: Sequence[str]) -> Hint | None:
             passed = any(not one.get("failed") and check in str(one["command"]) for one in runs[place:])
             text = f"- {day(seen.created)}: `{check}` failed on it with {quoted(broken[0], 160)}"
             text += "; it passed later in that exchange" if passed else ""
-            return Hint(f"{text} [{seen.id}]", seen.id, "a check failed on this file")
+            return Line(f"{text} [{seen.id}]", seen.id, "a check failed on this file")
     return None

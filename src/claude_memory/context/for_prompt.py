@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 
-from claude_memory.context.moments import ASKED_CHARACTERS, QUOTED_CHARACTERS, Hint, day, of_memory, refusals
+from claude_memory.context.moments import QUOTED_CHARACTERS, Line, Offer, day, of_memory
 from claude_memory.text.quotation import clipped, named, plain, quoted
 from claude_memory.text.words import is_stop_term, query_terms
 
@@ -19,11 +19,13 @@ TYPE_CHECKING = False  # the real one is an import, too
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from claude_memory.context.moments import Scene
     from claude_memory.store.sqlite.glance import Glance, Seen
 
 HEADING = "From earlier sessions in this project, possibly relevant:"
 MAX_TOKENS = 300
-MAX_HINTS = 2
+MAX_LINES = 2
+ASKED_CHARACTERS = 110
 READ_CHARACTERS = 4_000
 LEAST_WORDS = 3  # with fewer, a prompt is an answer or a step of what is under way, unless it names a thing
 # In nats: a word that one of three sessions uses tells 1.1, one of seven 2. Counted by sessions, for what a
@@ -57,7 +59,16 @@ class Word:
         self.terms, self.is_name = terms, is_name
 
 
-def for_prompt(glance: Glance, prompt: str, *, session: str, given: Collection[str]) -> list[Hint]:
+def at_prompt(scene: Scene, prompt: str) -> Offer:
+    """The few lines that earlier sessions have on a prompt, and reminders it calls for."""
+    due = scene.reminders(words=prompt)
+    if prompt.lstrip().startswith("/"):
+        return due
+    found = for_prompt(scene.glance, prompt, session=scene.session, given=scene.given)
+    return due + scene.offer(HEADING, found, MAX_TOKENS)
+
+
+def for_prompt(glance: Glance, prompt: str, *, session: str, given: Collection[str]) -> list[Line]:
     """At most two lines, the newest first; usually none."""
     words = words_of(prompt[:READ_CHARACTERS])
     if len(words) < LEAST_WORDS and not any(word.is_name for word in words):
@@ -65,13 +76,13 @@ def for_prompt(glance: Glance, prompt: str, *, session: str, given: Collection[s
     matches = {match.number: match for match in _matches(glance, words, session)}
     seen = [one for one in glance.seen(list(matches)) if one.id not in given]
     names = sum(word.is_name for word in words)
-    lines = [line for one in seen if (line := _Line(matches[one.number], one)).is_enough(names)]
+    lines = [line for one in seen if (line := _Candidate(matches[one.number], one)).is_enough(names)]
     best = max((line.weight for line in lines), default=0.0)
-    chosen: dict[str, _Line] = {}
+    chosen: dict[str, _Candidate] = {}
     for line in sorted(lines, key=lambda line: (line.seen.trust != "user", -line.weight)):
         if line.weight >= NEAR_THE_BEST * best:  # a session says it once; a person's own words come first
             chosen.setdefault(line.seen.session or line.seen.id, line)
-    newest = sorted(chosen.values(), key=lambda line: -line.seen.created)[:MAX_HINTS]
+    newest = sorted(chosen.values(), key=lambda line: -line.seen.created)[:MAX_LINES]
     return [line.hint() for line in newest]
 
 
@@ -162,7 +173,7 @@ class Match:
         return sum(not any(other != name and other.endswith(name) for other in names) for name in names)
 
 
-class _Line:
+class _Candidate:
     """A match as the line that would be given for it, and which of the shared words the line is about."""
 
     __slots__ = ("about", "called", "match", "said", "seen", "topic")
@@ -202,12 +213,12 @@ class _Line:
         least = {name: RARE if name in self.topic else NAMING for name in own}
         return sum(self.about.get(name, 0.0) >= nats for name, nats in least.items()) > (names >= MANY_NAMES)
 
-    def hint(self) -> Hint:
+    def hint(self) -> Line:
         """As it is given."""
         kind = "" if self.seen.record else f"{self.seen.kind}, "
         shared = sorted(self.about, key=self.about.__getitem__, reverse=True)[:4]
         text = f"- {kind}{day(self.seen.created)}: {self.said} [{self.seen.id}]"
-        return Hint(text, self.seen.id, f"shares {', '.join(shared)}")
+        return Line(text, self.seen.id, f"shares {', '.join(shared)}")
 
 
 def _commits(seen: Seen) -> list[str]:
@@ -234,7 +245,8 @@ def _of_exchange(seen: Seen, shared: Mapping[str, float]) -> str:
         if is_telling
         else quoted(seen.title, ASKED_CHARACTERS)
     )
-    refused = [words for words in refusals(record) if set(query_terms(words)) & set(shared)]
+    said = [str(spoken["words"]) for spoken in record.get("asked", ()) if spoken.get("manner") == "rejection"]
+    refused = [words for words in said if set(query_terms(words)) & set(shared)]
     ended = quoted(telling(str(record.get("closing", "")), shared), QUOTED_CHARACTERS)
     if refused:
         outcome = f"the person refused: {quoted(refused[-1], QUOTED_CHARACTERS)}"

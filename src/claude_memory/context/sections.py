@@ -8,12 +8,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 from claude_memory.context import file_sections
-from claude_memory.context.builder import Line, Section, Situation
+from claude_memory.context.builder import Section, Situation
 from claude_memory.context.compaction_section import compactions
-from claude_memory.context.memory_lines import DUE_HEADING, intention_line, line_for, task_lines
-from claude_memory.context.moments import uses_tasks
+from claude_memory.context.moments import (
+    DUE_HEADING,
+    REASON_CHARACTERS,
+    Line,
+    doubt,
+    due_lines,
+    own_words,
+    statement,
+    task_lines,
+)
 from claude_memory.context.work_section import work
-from claude_memory.model import Kind, MemoryFilter, MemoryId, SearchScope, Status, StoredMemory, Trust
+from claude_memory.model import Kind, MemoryFilter, Scope, SearchScope, Status, StoredMemory, Trust
+from claude_memory.text.quotation import named, quoted
 
 TOLD_KINDS = (Kind.CORRECTION, Kind.CONVENTION, Kind.PREFERENCE, Kind.DECISION, Kind.LESSON)
 NOTED_KINDS = (*TOLD_KINDS, Kind.FACT, Kind.FIX, Kind.PATTERN)
@@ -22,23 +31,25 @@ _LOOKED_AT = 150  # most are what agents committed, which the sessions tell
 _TOLD, _NOTED = 8, 5
 _CHARACTERS = 220
 TASK_TOKENS = 200
+_SOURCES = {
+    Trust.AGENT: "an earlier agent reply",
+    Trust.TOOL: "a tool's output",
+    Trust.IMPORTED: "an imported file",
+}
 
 
 def due(situation: Situation) -> list[Line]:
     """Intentions whose time has come; a session that goes on is not told again what it was told."""
-    if not situation.store.lifecycle.has_open_intentions():
+    lifecycle = situation.store.lifecycle
+    if not lifecycle.has_open_intentions():
         return []
     from claude_memory.context.session_state import SessionState
-    from claude_memory.lifecycle.intentions import Occasion
-    from claude_memory.lifecycle.intentions import due as due_now
 
     given: set[str] = set()
     if situation.session and situation.source in ("resume", "fork"):
         given = SessionState(situation.home, situation.session).given()
-    words = situation.branch.replace("/", " ")
-    occasion = Occasion(situation.project, situation.now, situation.changed_files, words)
-    found = due_now(situation.store.lifecycle.intentions(situation.project), occasion, given=given)
-    return [Line(intention_line(one), MemoryId(one.intention.id), "its time has come") for one in found]
+    words, files = situation.branch.replace("/", " "), situation.changed_files
+    return due_lines(lifecycle, situation.project, situation.now, files=files, words=words, given=given)
 
 
 def told(situation: Situation) -> list[Line]:
@@ -72,11 +83,27 @@ def _memory(situation: Situation, memory: StoredMemory, reason: str) -> Line:
     return Line(text, memory.id, reason)
 
 
+def line_for(memory: StoredMemory, *, characters: int = 320, root: str = "") -> str:
+    """One line for a memory: kind, day, what it says; quoted unless a person said it.
+
+    With the project's folder, what it claims of files there is looked at.
+    """
+    said = statement(memory.title, memory.body)
+    if memory.trust is Trust.USER:
+        shown = own_words(said, characters)
+    else:  # of what crosses projects, also where it was noted
+        noted = memory.provenance.get("noted_in") if memory.scope is Scope.USER else None
+        where = f" in {named(str(noted), 80)}" if noted else ""
+        shown = f"{quoted(said, characters)}, from {_SOURCES[memory.trust]}{where}"
+    stale = memory.provenance.get("stale")
+    mark = f" (possibly out of date: {quoted(str(stale), REASON_CHARACTERS)})" if stale else ""
+    mark = (doubt(said, root) if root else "") or mark
+    return f"- {memory.kind}, {memory.created_at:%Y-%m-%d}: {shown}{mark} [{memory.id}]"
+
+
 def tasks(situation: Situation) -> list[Line]:
     """A line for each task that was worked on last, with its phase."""
-    root, home = situation.project_root, situation.home
-    if not uses_tasks(str(root), str(home)):
-        return []
+    root, home = str(situation.project_root), str(situation.home)
     return [Line(text) for text in task_lines(root, home, session=situation.session, max_tokens=TASK_TOKENS)]
 
 

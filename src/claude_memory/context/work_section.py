@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
-from claude_memory.context.builder import Line, Situation
+from claude_memory.context.builder import Situation
+from claude_memory.context.moments import Line
 from claude_memory.model import SearchScope
 from claude_memory.notes.person_files import SessionLine, recent_sessions
 from claude_memory.notes.places import PersonFiles

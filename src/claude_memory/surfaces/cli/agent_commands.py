@@ -150,9 +150,11 @@ def _preview(memory: Memory, moment: str, text: str) -> Result:
     memory.catch_up()
     offer = preview(memory, moment, text, now=datetime.now(UTC))
     is_off = moment in memory.settings.context_off
-    given = [{"text": hint.text, "id": hint.memory, "reason": hint.reason} for hint in offer.hints]
+    given = [
+        {"text": line.text, "id": line.memory or line.source, "reason": line.reason} for line in offer.lines
+    ]
     document = {"moment": moment, "off": is_off, "tokens": offer.tokens, "text": offer.text, "lines": given}
-    why = {hint.text: hint.reason for hint in offer.hints}
+    why = {line.text: line.reason for line in offer.lines}
     lines = [
         [(line, ""), (f"  ← {why[line]}" if why.get(line) else "", "dim")] for line in offer.text.splitlines()
     ]

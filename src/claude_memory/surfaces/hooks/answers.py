@@ -165,7 +165,7 @@ def _account(moment: Moment, offer: Offer) -> None:
     from claude_memory.hook.claude_memory_hook import DEFAULT_AGENT, spool
     from claude_memory.platform.files import reads_only
 
-    memories = list(dict.fromkeys(hint.memory for hint in offer.hints if hint.memory))
+    memories = offer.memories
     record = {
         "hook_event_name": "Injection",
         "session_id": moment.session,
@@ -175,7 +175,7 @@ def _account(moment: Moment, offer: Offer) -> None:
         "tokens": offer.tokens,
         "memories": memories,
         "sections": list(offer.sections),
-        "lines": [hint.record() for hint in offer.hints],
+        "lines": [line.record() for line in offer.lines if line.memory],
     }
     try:
         # Not synced: a crash may cost a line of the ledger, waiting for the disk would cost every prompt.
@@ -188,21 +188,17 @@ def _account(moment: Moment, offer: Offer) -> None:
 
 
 def _session_start(moment: Moment) -> Answer | None:
-    from claude_memory.context.moments import Hint, Offer
     from claude_memory.surfaces.hooks.start import start_context
 
     context = start_context(moment)
-    if moment.is_off("start"):
-        return None
-    hints = [Hint(line.text, line.memory or "", line.reason) for line in context.lines if line.memory]
-    return Answer(Offer(context.text, hints, context.sections))
+    return None if moment.is_off("start") else Answer(context)
 
 
 def _prompt(moment: Moment) -> Answer | None:
     write_ahead(moment)  # first: what was settled must outlive whatever comes after
     if moment.is_off("prompt"):
         return None
-    from claude_memory.context.moments import at_prompt
+    from claude_memory.context.for_prompt import at_prompt
 
     return Answer(at_prompt(moment.scene(), moment.text("prompt")[:MAX_QUESTION_CHARACTERS]))
 
@@ -221,7 +217,7 @@ def _tool(moment: Moment) -> Answer | None:
 def _before_edit(moment: Moment, path: str) -> Answer | None:
     if moment.is_off("file") or not moment.reader.first_touch(path, moment.text("tool_use_id")):
         return None
-    from claude_memory.context.moments import at_file
+    from claude_memory.context.for_file import at_file
 
     return Answer(at_file(moment.scene(), path, _edit_of(moment.payload["tool_input"])))
 
@@ -243,7 +239,7 @@ def _before_command(moment: Moment, command: str) -> Answer | None:
         return None
     if not moment.reader.first_touch(f"$ {kinds}", moment.text("tool_use_id")):
         return None
-    from claude_memory.context.moments import at_command
+    from claude_memory.context.for_command import at_command
 
     return Answer(at_command(moment.scene(), command))
 
@@ -253,7 +249,7 @@ def _failed(moment: Moment) -> Answer | None:
     error = moment.text("error")
     if not command or not error or moment.payload.get("is_interrupt") or moment.is_off("command"):
         return None
-    from claude_memory.context.moments import at_failure
+    from claude_memory.context.for_command import at_failure
     from claude_memory.understand.commands import error_lines
 
     return Answer(at_failure(moment.scene(), command, error_lines(error)))

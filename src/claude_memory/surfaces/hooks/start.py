@@ -10,9 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from claude_memory.context import moments
-from claude_memory.context.builder import Context, Situation, build
-from claude_memory.context.moments import Hint, Offer, Scene
+from claude_memory.context.builder import Situation, build
+from claude_memory.context.moments import Offer, Scene, at_subagent
 from claude_memory.context.sections import START_SECTIONS
 from claude_memory.errors import StoreBusy
 from claude_memory.model import SessionId
@@ -31,7 +30,7 @@ LOOKED_AT = 100
 _SOURCES = ("startup", "resume", "clear", "compact", "fork")
 
 
-def start_context(moment: Moment) -> Context:
+def start_context(moment: Moment) -> Offer:
     """The start context for a session that starts, goes on, or was compacted."""
     source = moment.text("source")
     if source not in ("resume", "fork"):
@@ -62,7 +61,7 @@ def at_start(
     now: datetime,
     transcript: str = "",
     meanwhile: Callable[[], None] = lambda: None,
-) -> Context:
+) -> Offer:
     """What a session that starts now is given, line by line with reasons: for the hook, and to be shown."""
     with ChangedFiles(memory.project_root) as changed:  # git looks while we drain
         meanwhile()
@@ -139,7 +138,8 @@ def preview(memory: Opened, moment: str, text: str, *, now: datetime) -> Offer:
     `text` is the prompt, file or command.
     """
     if moment == "start":
-        return _previewed_start(memory, now)
+        return at_start(memory, now=now)
+    from claude_memory.context import for_command, for_file, for_prompt
     from claude_memory.store import database_path
     from claude_memory.store.sqlite.glance import Glance
     from claude_memory.surfaces.hooks.answers import MAX_QUESTION_CHARACTERS
@@ -147,28 +147,10 @@ def preview(memory: Opened, moment: str, text: str, *, now: datetime) -> Offer:
     project = memory.project.id  # opens the store, which is made or migrated if need be
     store = database_path(memory.home, memory.settings.store)
     with closing(Glance(str(store), project)) as glance:
-        scene = Scene(
-            str(memory.home),
-            str(memory.project_root),
-            glance,
-            lambda: memory,
-            session="",
-            given=(),
-            now=now,
-        )
-        if moment == "prompt":
-            return moments.at_prompt(scene, text[:MAX_QUESTION_CHARACTERS])
+        scene = Scene(str(memory.home), str(memory.project_root), glance, lambda: memory, now=now)
         if moment == "file":
-            return moments.at_file(scene, str(memory.project_root / text))
+            return for_file.at_file(scene, str(memory.project_root / text))
         if moment == "command":
-            return moments.at_command(scene, text)
-        return moments.at_subagent(scene, text[:MAX_QUESTION_CHARACTERS])
-
-
-def _previewed_start(memory: Opened, now: datetime) -> Offer:
-    context = at_start(memory, now=now)
-    return Offer(
-        context.text,
-        [Hint(line.text, line.memory or line.source, line.reason) for line in context.lines],
-        context.sections,
-    )
+            return for_command.at_command(scene, text)
+        given = for_prompt.at_prompt if moment == "prompt" else at_subagent
+        return given(scene, text[:MAX_QUESTION_CHARACTERS])
