@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import time
 from collections import Counter
@@ -23,6 +24,7 @@ SUFFIXES = {".py", ".pyi", ".md", ".txt", ".rst", ".toml", ".json", ".js", ".ts"
 SUFFIXES |= {".yml", ".yaml", ".html", ".css", ".xml", ".ini", ".go", ".rs", ".jsonl"}
 MAX_BYTES = 64 << 20
 AROUND = 60
+MARK = re.compile(r"\[(?:secret:)?([a-z0-9-]+)\]")
 
 
 def main() -> None:
@@ -40,8 +42,14 @@ def main() -> None:
         for value, length in documents(path):
             size += length
             start = time.process_time()
-            cut, found = redact_document(value) if not isinstance(value, str) else _text(value)
+            cut = redact(value) if isinstance(value, str) else redact_document(value)
             spent += time.process_time() - start
+            found = [
+                mark[1]
+                for before, after in pairs(value, cut)
+                if before != after
+                for mark in MARK.finditer(after)
+            ]
             total.update(found)
             if found and given.show:
                 show(path, value, cut, shown, given.show, given.kind)
@@ -75,11 +83,6 @@ def documents(path: Path) -> Iterator[tuple[Any, int]]:
                 yield json.loads(line), len(line)
             except ValueError:
                 yield line.decode("utf-8", "replace"), len(line)
-
-
-def _text(text: str) -> tuple[str, dict[str, int]]:
-    result = redact(text)
-    return result.text, dict(result.found)
 
 
 def show(path: Path, value: Any, cut: Any, shown: Counter[str], limit: int, kind: str) -> None:

@@ -44,7 +44,7 @@ EVENTS = ("UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop", "Post
 
 
 def known_to_the_rules(sample: Sample) -> bool:
-    return sample.secret not in redact(sample.snippet).text
+    return sample.secret not in redact(sample.snippet)
 
 
 KNOWN = [sample for sample in PLANTED if known_to_the_rules(sample)]

@@ -103,13 +103,13 @@ def explore_redact(data: bytes) -> None:
     text = data[1:].decode("utf-8", "surrogatepass" if data[0] & 1 else "replace") if valid(data) else ""
     place = (data[0] >> 2) * len(text) // 64
     said = f"{text[:place]}\n{token}\n{text[place:]}"
-    if token in redact(said).text:
+    if token in redact(said):
         raise Find("a token was let through in a text")
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
         document = text
-    cut, _ = redact_document({"a": document, "said": [said, {"deep": token}]})
+    cut = redact_document({"a": document, "said": [said, {"deep": token}]})
     if token in json.dumps(cut, ensure_ascii=False, default=str):
         raise Find("a token was let through in a document")
 

@@ -211,5 +211,5 @@ def _harmless(raw: bytes) -> bytes:
     # Broken JSON may still spell a tag or a secret in escapes, which no rule would recognise.
     text = _ESCAPED_ASCII.sub(lambda match: chr(int(match[1], 16)), text)
     cut = len(text) > KEPT_REJECTED or len(raw) > 4 * KEPT_REJECTED
-    kept = redact(text[:KEPT_REJECTED]).text
+    kept = redact(text[:KEPT_REJECTED])
     return (kept[:-CUT_MARGIN] if cut else kept).encode("utf-8", "replace")

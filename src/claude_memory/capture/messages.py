@@ -15,7 +15,7 @@ from claude_memory.capture.parse import bound_text, event_kind, identity
 from claude_memory.capture.withhold import WITHHELD, withhold
 from claude_memory.hook.claude_memory_hook import DEFAULT_AGENT
 from claude_memory.model import Event, EventKind, ProjectId, SessionId
-from claude_memory.redact import is_plain, redact, redact_document
+from claude_memory.redact import kept_mapping, redact
 from claude_memory.settings import Settings
 from claude_memory.store.model import NewMessage
 from claude_memory.store.packing import packed
@@ -71,7 +71,7 @@ class Preparer:
             return self._call(turn, exclude)
         if turn.role is Role.RESULT:
             return self._result(turn)
-        whole = redact(turn.text).text
+        whole = redact(turn.text)
         return self._built(turn, bound_text(whole, self._most), whole) if whole.strip() else None
 
     def _call(self, turn: Turn, exclude: Sequence[str]) -> NewMessage:
@@ -163,10 +163,10 @@ class Preparer:
 def cut_clean(text: str, limit: int) -> str:
     """A long text's head and tail without secrets; only what may be kept is looked through."""
     if len(text) <= limit + 4 * _MARGIN or "private" in text.lower():
-        return bound_text(redact(text).text, limit)
+        return bound_text(redact(text), limit)
     head, tail = limit * 2 // 3, limit // 3
-    first = redact(text[: head + _MARGIN]).text[:-_MARGIN]
-    last = redact(text[-tail - _MARGIN :]).text[_MARGIN:]
+    first = redact(text[: head + _MARGIN])[:-_MARGIN]
+    last = redact(text[-tail - _MARGIN :])[_MARGIN:]
     left_out = len(text) - len(first) - len(last)
     return f"{first}\n[… {left_out:,} characters left out …]\n{last}"
 
@@ -181,10 +181,7 @@ def _clean_input(given: Any) -> dict[str, Any]:
         if isinstance(value, str) and len(value) > CALL_CHARACTERS + 4 * _MARGIN
     }
     short = {key: value for key, value in given.items() if key not in long}
-    if not is_plain(short):
-        cleaned, _ = redact_document(short)
-        short = cleaned if isinstance(cleaned, dict) else {}
-    return {**short, **long}
+    return {**kept_mapping(short), **long}
 
 
 # --- what a hook reported

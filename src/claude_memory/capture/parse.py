@@ -146,15 +146,13 @@ def read(raw: bytes) -> dict[str, Any]:
         document = json.loads(raw.decode("utf-8-sig", "replace"), parse_constant=lambda _: None)
         if not isinstance(document, dict):
             raise Unreadable(f"not a JSON object but a {type(document).__name__}")
-        redacted, _ = redact_document(_storable(document, 0))
+        redacted: dict[str, Any] = redact_document(_storable(document, 0))
     except RecursionError:
         raise Unreadable("nested too deeply") from None
     except json.JSONDecodeError as fault:
         raise Unreadable(f"not JSON: {fault.msg} at character {fault.pos}") from None
     except ValueError as fault:
         raise fault if isinstance(fault, Unreadable) else Unreadable("a number is too long") from None
-    if not isinstance(redacted, dict):
-        raise Unreadable("private as a whole")
     return redacted
 
 

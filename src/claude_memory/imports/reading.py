@@ -145,7 +145,7 @@ class _Reading:
             return line.complete
         if b"private" in line.raw.lower():
             # A private part may open in one string of the line and close in another.
-            document, _ = redact_document(document)
+            document = redact_document(document)
         self._keep(self.reader.feed(document))
         return True
 

@@ -179,7 +179,7 @@ def holds_secret(content: bytes) -> bool:
     from claude_memory.redact import redact
 
     text = content.decode("utf-8", "replace")
-    return redact(text).text != text
+    return redact(text) != text
 
 
 def _is_whole(entry: dict[str, Any]) -> bool:

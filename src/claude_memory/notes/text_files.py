@@ -177,9 +177,9 @@ def append_record(path: Path, record: Mapping[str, Any], *, home: Path) -> None:
 
 def json_line(record: Mapping[str, Any]) -> str:
     """A record as a line that may be kept."""
-    from claude_memory.redact import kept_document
+    from claude_memory.redact import redact_document
 
-    return json.dumps(kept_document(dict(record)), ensure_ascii=False) + "\n"
+    return json.dumps(redact_document(dict(record)), ensure_ascii=False) + "\n"
 
 
 def one_line(text: str) -> str:

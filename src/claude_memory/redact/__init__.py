@@ -8,17 +8,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from claude_memory.redact.door import (
-        is_plain,
-        kept,
-        kept_change,
-        kept_document,
-        kept_mapping,
-        redact,
-        redact_document,
-    )
+    from claude_memory.redact.door import is_plain, kept, kept_change, kept_mapping, redact, redact_document
 
-__all__ = ["is_plain", "kept", "kept_change", "kept_document", "kept_mapping", "redact", "redact_document"]
+__all__ = ["is_plain", "kept", "kept_change", "kept_mapping", "redact", "redact_document"]
 
 
 def __getattr__(name: str) -> Any:

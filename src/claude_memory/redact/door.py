@@ -8,21 +8,11 @@ whoever is not sure passes its text once more.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from claude_memory.redact.engine import (
-    RE2,
-    Engine,
-    Redacted,
-    cut_secrets,
-    find,
-    lightest,
-    replaced,
-    shadow_of,
-)
+from claude_memory.redact.engine import RE2, Engine, cut_secrets, find, lightest, replaced, shadow_of
 
 MARK = "[private]"
 
@@ -44,7 +34,6 @@ class PrivateSpans:
 
     def __init__(self) -> None:
         self.depth = 0
-        self.cut_count = 0
 
     def cut(self, text: str) -> str:
         """The string without its private parts; each part leaves one mark."""
@@ -69,7 +58,6 @@ class PrivateSpans:
             return tag.end()
         if self.depth == 0:
             kept += (text[place : tag.start()], MARK)
-            self.cut_count += 1
         self.depth += 1
         return tag.end()
 
@@ -95,29 +83,18 @@ _ARGUMENT_CHARACTERS = 8_000
 _FLAG = re.compile(r"--?[A-Za-z][\w-]*|[A-Za-z][\w.-]*:?")
 
 
-def redact(text: str, *, using: Engine = RE2) -> Redacted:
-    """One text without its private spans and secrets."""
-    spans = PrivateSpans()
-    result = cut_secrets(spans.cut(text), using=using)
-    if not spans.cut_count:
-        return result
-    return Redacted(result.text, _counted(Counter(result.found), spans))
+def redact(text: str, *, using: Engine = RE2) -> str:
+    """One text without its private spans and secrets; each leaves a mark that says what it was."""
+    return cut_secrets(PrivateSpans().cut(text), using=using)
 
 
-def redact_document(value: Any) -> tuple[Any, Mapping[str, int]]:
+def redact_document(value: Any) -> Any:
     """A JSON value without its private spans and secrets, of the same structure.
 
     A span may open in one string and close in a later one. Inside it every key and every value but the
     agent's own ids is replaced; numbers too. A key gives its value context: `{"password": "…"}`.
     """
-    walk = _Walk()
-    return walk.run(value), _counted(walk.found, walk.spans)
-
-
-def _counted(found: Counter[str], spans: PrivateSpans) -> Mapping[str, int]:
-    if spans.cut_count:
-        found["private"] += spans.cut_count
-    return dict(found)
+    return _Walk().run(value)
 
 
 class _Walk:
@@ -127,7 +104,6 @@ class _Walk:
     """
 
     def __init__(self) -> None:
-        self.found: Counter[str] = Counter()
         self.spans = PrivateSpans()
         self.open: list[tuple[Iterator[Any], Any, int]] = []
 
@@ -161,35 +137,34 @@ class _Walk:
         if isinstance(value, dict):
             return self._enter(_members(value, name), {}, depth)
         if isinstance(value, (list, tuple)):
-            return self._enter(_elements(self._arguments(value), name), [], depth)
+            return self._enter(_elements(_arguments(value), name), [], depth)
         return value if self.spans.depth == 0 or value is None else MARK
 
     def _enter(self, items: Iterator[Any], target: Any, depth: int) -> Any:
         self.open.append((items, target, depth + 1))
         return target
 
-    def _arguments(self, value: list[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
-        """A command given word by word, without what its flags say is secret."""
-        if not _are_arguments(value):
-            return value
-        line = " ".join(value)
-        spans = find(line)
-        kept, place = [], 0
-        for word in value:
-            within = [
-                s._replace(start=max(s.start - place, 0), end=min(s.end - place, len(word)))
-                for s in spans
-                if s.start < place + len(word) and s.end > place
-            ]
-            kept.append(replaced(word, within, self.found) if within else word)
-            place += len(word) + 1
-        return kept
-
     def _secrets(self, text: str, name: str) -> str:
-        result = cut_secrets(text, name if len(name) <= _CONTEXT_LIMIT else "")
-        if result.found:
-            self.found.update(result.found)
-        return result.text
+        return cut_secrets(text, name if len(name) <= _CONTEXT_LIMIT else "")
+
+
+def _arguments(value: list[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
+    """A command given word by word, without what its flags say is secret; other lists as they are."""
+    if not any(isinstance(word, str) and word.startswith("-") for word in value):
+        return value
+    if not all(isinstance(word, str) for word in value) or sum(map(len, value)) > _ARGUMENT_CHARACTERS:
+        return value
+    spans = find(" ".join(value))
+    kept, place = [], 0
+    for word in value:
+        within = [
+            s._replace(start=max(s.start - place, 0), end=min(s.end - place, len(word)))
+            for s in spans
+            if s.start < place + len(word) and s.end > place
+        ]
+        kept.append(replaced(word, within))
+        place += len(word) + 1
+    return kept
 
 
 def _members(value: dict[Any, Any], name: str) -> Iterator[tuple[Any, Any, str]]:
@@ -201,12 +176,6 @@ def _members(value: dict[Any, Any], name: str) -> Iterator[tuple[Any, Any, str]]
             yield key, member, "secret_key"
         else:
             yield key, member, named if key in _VALUE_KEYS else ""
-
-
-def _are_arguments(value: list[Any] | tuple[Any, ...]) -> bool:
-    if not any(isinstance(word, str) and word.startswith("-") for word in value):
-        return False
-    return all(isinstance(word, str) for word in value) and sum(map(len, value)) <= _ARGUMENT_CHARACTERS
 
 
 def _elements(value: list[Any] | tuple[Any, ...], name: str) -> Iterator[tuple[str, Any]]:
@@ -236,20 +205,13 @@ _seen = 0
 
 def kept(text: str) -> str:
     """The text without secrets and private parts: what leaves here may be stored."""
-    return _remembered(text) if len(text) <= _SHORT else redact(text, using=_engine(text)).text
-
-
-def kept_document(value: Any) -> Any:
-    """The same for a JSON value: every string and every key."""
-    return redact_document(value)[0] if value else value
+    return _remembered(text) if len(text) <= _SHORT else redact(text, using=_engine(text))
 
 
 def kept_mapping(value: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for a mapping of names to JSON values."""
-    if is_plain(value):
-        return dict(value)
-    found = kept_document(dict(value))
-    return found if isinstance(found, dict) else {}
+    """The same for a mapping of names to JSON values: every string and every key."""
+    members = dict(value)
+    return members if is_plain(members) else {**redact_document(members)}
 
 
 def is_plain(values: Mapping[str, Any]) -> bool:
@@ -277,7 +239,7 @@ def kept_change(before: str, after: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _remembered(text: str) -> str:
-    return redact(text, using=_engine(text)).text
+    return redact(text, using=_engine(text))
 
 
 def _engine(text: str) -> Engine:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import codecs
 import re
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from os.path import dirname, join
@@ -311,37 +310,23 @@ def _line_end(shadow: bytes, start: int) -> int:
 # --- cutting
 
 _MAX_PASSES = 8  # a cut can bare one more secret beside it; two passes settle all but hostile text
-_NOTHING: Mapping[str, int] = {}
 
 
-class Redacted(NamedTuple):
-    """A text that may be stored, and how many of each kind were cut from it."""
-
-    text: str
-    found: Mapping[str, int]
-
-
-def cut_secrets(text: str, name: str = "", using: Engine = RE2) -> Redacted:
+def cut_secrets(text: str, name: str = "", using: Engine = RE2) -> str:
     """The text with every secret replaced; a second call changes nothing. A name gives it context."""
-    spans = find(text, name, using)
-    if not spans:  # nearly always
-        return Redacted(text, _NOTHING)
-    found: Counter[str] = Counter()
     for _ in range(_MAX_PASSES):
-        text = replaced(text, spans, found)
         spans = find(text, name, using)
-        if not spans:
+        if not spans:  # nearly always at once
             break
-    return Redacted(text, found)
+        text = replaced(text, spans)
+    return text
 
 
-def replaced(text: str, spans: list[Span], found: Counter[str]) -> str:
-    """The text with a mark in the place of each span; counts the kinds."""
+def replaced(text: str, spans: list[Span]) -> str:
+    """The text with a mark in the place of each span."""
     parts: list[str] = []
     place = 0
     for span in spans:
-        kind = RULES[span.rank].kind
-        found[kind] += 1
-        parts += (text[place : span.start], f"[secret:{kind}]")
+        parts += (text[place : span.start], f"[secret:{RULES[span.rank].kind}]")
         place = span.end
     return "".join([*parts, text[place:]])

@@ -175,7 +175,7 @@ class Asker:
         return answer
 
     def _asked(self, prompt: str, named: str) -> Reply:
-        prompt = redact(prompt).text
+        prompt = redact(prompt)
         expected = self._expected(prompt)
         for attempt in range(TRIES):
             if self.ledger.spent(self.now) + expected > self.ledger.daily_tokens:
@@ -382,7 +382,7 @@ def _merged(found: Sequence[Mapping[str, Any]], rules: Mapping[str, Any]) -> dic
     body["files_modified"] = list(rules["files_modified"])
     body["topics"] = list(dict.fromkeys([*body["topics"], *rules["topics"]]))[:12]
     body["sources"] = {name: _sources(name, body[name], (rules, *found)) for name in SOURCED if body[name]}
-    clean, _ = redact_document(body)
+    clean = redact_document(body)
     return clean if isinstance(clean, dict) else {}
 
 

@@ -319,7 +319,7 @@ def _parsed(raw: bytes) -> dict[str, Any]:
         raise InvalidInput(f"no JSON on standard input: {fault}") from None
     if isinstance(given, dict) and "summary" not in given:
         given = {"summary": given}
-    clean, _ = redact_document(given)
+    clean = redact_document(given)
     if not isinstance(clean, dict):
         raise InvalidInput("a summary is a JSON object; docs/compaction.md shows its form")
     return clean

@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from claude_memory.errors import InvalidInput
-from claude_memory.redact import kept_document
+from claude_memory.redact import redact_document
 from claude_memory.tasks import documents
 from claude_memory.tasks.storage import Storage
 
@@ -112,7 +112,7 @@ class ContextKeeper:
         facts, (before, custom) = detect(self.storage.root), self._document()
         root, at = str(self.storage.root), str(before.get("detected_at", ""))
         context = ProjectContext(facts, custom, root, at)
-        same = json.loads(json.dumps(kept_document(context.as_json()))) == before
+        same = json.loads(json.dumps(redact_document(context.as_json()))) == before
         return context if same and not refresh else self._written(facts, {})
 
     def add_custom_context(self, entries: Mapping[str, Any]) -> ProjectContext:
@@ -129,7 +129,7 @@ class ContextKeeper:
             custom = {str(key): value for key, value in wanted.items() if value is not None}
             now = documents.stamp(datetime.now(UTC))
             context = ProjectContext(facts, custom, str(self.storage.root), now)
-            content = json.dumps(kept_document(context.as_json()), ensure_ascii=False, indent=2) + "\n"
+            content = json.dumps(redact_document(context.as_json()), ensure_ascii=False, indent=2) + "\n"
             self.storage.write(self.storage.folder / _FILE, documents.encoded(content))
         return context
 

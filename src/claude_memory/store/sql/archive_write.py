@@ -225,7 +225,7 @@ class Addition:
     def _file(self, file: ImportFile) -> None:
         row = (
             kept(file.path), file.agent, str(file.inode), file.size, file.modified_ns, file.offset,
-            file.head, file.tail, file.skipped, to_json(redact.kept_document(file.state)),
+            file.head, file.tail, file.skipped, to_json(redact.redact_document(file.state)),
         )  # fmt: skip
         self._db.execute("DELETE FROM import_files WHERE path = ?", row[:1])
         self._db.execute(f"INSERT INTO import_files ({FILE_COLUMNS}) VALUES ({'?, ' * 9}?)", row)
