@@ -26,7 +26,7 @@ from claude_memory.vector_work import VectorWork, Watch, is_working, stop
 if TYPE_CHECKING:
     from claude_memory.capture.drain import Drained
     from claude_memory.imports.claude_mem import Read
-    from claude_memory.imports.importer import Imported, Progress
+    from claude_memory.imports.importer import Imported, ImportPlan, Progress
     from claude_memory.lifecycle.consolidate import Consolidated
     from claude_memory.model import MemoryId, StoredMemory
     from claude_memory.notes.index import Synced
@@ -255,6 +255,12 @@ class Upkeep:
             understand=lambda late: understand_waiting(opened.store, late)[0],
         )
 
+    def import_plan(self, paths: Sequence[Path] = (), **bounds: Any) -> ImportPlan:
+        """What `import_history` would read."""
+        from claude_memory.imports.importer import Request, plan_import
+
+        return plan_import(self._opened.store, self._opened.settings, Request(tuple(paths), **bounds))
+
     def import_memories(self, kind: str, paths: Sequence[Path]) -> Read:
         """Read another memory's databases; `claude-mem` is the one that is known."""
         from claude_memory.imports.claude_mem import import_databases
@@ -268,7 +274,7 @@ class Upkeep:
         """Whether agents left anything that could be read."""
         from claude_memory.imports.importer import Request, sources
 
-        return bool(sources(Request(tuple(paths), agent)))
+        return any(source.agent for source, _ in sources(Request(tuple(paths), agent)))
 
     def import_in_slack(self) -> Imported | None:
         """Read on in agents' histories for a while, if a person once asked for them."""

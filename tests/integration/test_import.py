@@ -207,6 +207,49 @@ def test_what_was_not_written_here_is_nobodys_own_words(memory: Memory, tmp_path
     assert {item.trust for item in memory.store.memories.find(EVERYTHING, MemoryFilter())} == {Trust.IMPORTED}
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+def test_exported_documents_are_read_whatever_their_files_are_called(
+    memory: Memory, tmp_path: Path, indent: int | None
+) -> None:
+    part = {"type": "text", "text": "Sort the carriers by price", "id": "prt_1"}
+    message = {"info": {"id": "msg_1", "role": "user", "time": {"created": 1776105641982}}, "parts": [part]}
+    exported = {"info": {"id": "ses_1", "directory": "/work/shop"}, "messages": [message]}
+    prompt = {
+        "id": "g1",
+        "timestamp": "2026-04-14T14:15:55Z",
+        "type": "user",
+        "content": [{"text": "Wrap gifs"}],
+    }
+    chat = {"sessionId": "914f3c63", "projectHash": "40fc80fd", "messages": [prompt]}
+    (tmp_path / "ses_1.jsonl").write_text(json.dumps(exported, indent=indent))
+    (tmp_path / "914f3c63.jsonl").write_text(json.dumps(chat, indent=indent))
+
+    done = memory.import_history([tmp_path])
+
+    assert (done.sessions, done.messages, done.unread) == (2, 2, ())
+    agents = {talk.agent for talk in memory.archive.conversations(SearchScope(None))}
+    assert agents == {"opencode", "gemini-cli"}
+    assert memory.import_history([tmp_path]).read_bytes == 0
+
+
+def test_files_that_nobody_is_known_to_write_are_named(memory: Memory, tmp_path: Path) -> None:
+    (tmp_path / "numbers.jsonl").write_text('{"a": 1}\n')
+    (tmp_path / "empty.jsonl").write_text("")
+    [unread] = memory.import_history([tmp_path]).unread
+    assert unread.path.endswith("numbers.jsonl")
+    assert "no agent" in unread.reason
+
+
+def test_a_plan_reads_nothing(memory: Memory, scratch_home: Path) -> None:
+    histories.write_all_agents(scratch_home)
+    planned = memory.upkeep.import_plan()
+    assert {file.agent for file in planned.files} >= {"claude-code", "codex"}
+    assert sum(file.bytes for file in planned.files) > 0
+    assert not memory.archive.conversations(SearchScope(None))
+    memory.import_history()
+    assert not memory.upkeep.import_plan().files
+
+
 def test_a_named_file_that_is_nobodys_is_refused(memory: Memory, tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text("{}\n")
     with pytest.raises(InvalidInput, match="no agent"):

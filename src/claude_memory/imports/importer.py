@@ -60,6 +60,23 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """A file that an import would read, and how much of it is new."""
+
+    agent: str
+    path: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPlan:
+    """What an import would do."""
+
+    files: tuple[PlannedFile, ...]
+    unread: tuple[Unread, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """How far an import is."""
 
@@ -102,6 +119,11 @@ def import_history(
     return replace(run.done, memories=memories, waiting=waiting)
 
 
+def plan_import(store: Store, settings: Settings, request: Request) -> ImportPlan:
+    """What `import_history` would read, without reading it."""
+    return _Import(store, settings, request, None).plan()
+
+
 def sources(request: Request) -> list[tuple[SourceFile, bool]]:
     """What to read, oldest first: an original comes before its copies. And whether it was written here."""
     agent = None if request.agent is None else canonical(request.agent)
@@ -125,10 +147,10 @@ def _named(path: Path, agent: str | None) -> Iterable[SourceFile]:
     path = path.expanduser().absolute()
     if not path.exists():
         raise InvalidInput(f"no such file or folder: {path}")
-    found = list(within(path, agent))
-    if not found and path.is_file():
+    files = list(within(path, agent))
+    if path.is_file() and not any(file.agent for file in files):
         raise InvalidInput(f"no agent is known to write such a file: {path}; name it with --agent")
-    return found
+    return files
 
 
 class _Import:
@@ -165,9 +187,21 @@ class _Import:
     def _tasks(self) -> Iterator[Task]:
         known = {file.path: file for file in self.store.archive.files()}
         for source, own in sources(self.request):
-            task = task_of(source, known.get(str(source.path)), own_machine=own)
-            if task is not None:
+            if not source.agent:
+                self.unread[str(source.path), "no agent is known to write such a file"] += 1
+            elif task := task_of(source, known.get(str(source.path)), own_machine=own):
                 yield task
+
+    def plan(self) -> ImportPlan:
+        """What `all` would read."""
+        files = [
+            PlannedFile(task.source.agent, str(task.source.path), max(0, task.source.size - task.offset))
+            for task in self._tasks()
+        ]
+        return ImportPlan(tuple(files), self._unread())
+
+    def _unread(self) -> tuple[Unread, ...]:
+        return tuple(Unread(path, reason, count) for (path, reason), count in self.unread.items())
 
     def _batches(self, tasks: list[Task], total: int) -> Iterator[Batch]:
         wanted = self.request.workers
@@ -192,7 +226,7 @@ class _Import:
             skipped=self.unread.total(),
             events=done.events + added.events,
             read_bytes=done.read_bytes + sum(batch.read for batch in waiting),
-            unread=tuple(Unread(path, reason, count) for (path, reason), count in self.unread.items()),
+            unread=self._unread(),
         )
         if self.progress is not None:
             self.progress(Progress(min(self.done.read_bytes, total), total, self.done))

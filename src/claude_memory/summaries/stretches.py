@@ -135,10 +135,10 @@ def _defined(messages: Sequence[Message], cwd: str) -> dict[str, list[str]]:
 
 def read(path: Path, settings: Settings, *, agent: str | None = None) -> Transcript:
     """The session in a transcript; a file that no agent is known to write is refused."""
-    named = list(sources.within(path.expanduser().absolute(), agent)) if path.is_file() else []
-    if not named:
+    files = list(sources.within(path.expanduser().absolute(), agent)) if path.is_file() else []
+    if not files or not files[0].agent:
         raise InvalidInput(f"no agent is known to write such a file: {path}")
-    parts = list(batches(Task(named[0]), settings))
+    parts = list(batches(Task(files[0]), settings))
     new = [message for part in parts for message in part.messages]
     if not new:
         raise InvalidInput(f"nothing was said in {path}")

@@ -29,6 +29,7 @@ _MARKS: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("codex", lambda line: "payload" in line or line.get("record_type") == "state"),
     ("factory", lambda line: line.get("type") in ("session_start", "message") and "sessionId" not in line),
     ("copilot-cli", lambda line: "data" in line and "." in str(line.get("type"))),
+    ("opencode", lambda line: "info" in line and "messages" in line),
     ("gemini-cli", lambda line: "projectHash" in line or "$set" in line or line.get("type") == "gemini"),
     ("claude-code", lambda line: "sessionId" in line or "leafUuid" in line or "parentUuid" in line),
     ("cursor", lambda line: "role" in line and "message" in line),
@@ -59,15 +60,19 @@ def described(agent: str, path: Path) -> SourceFile | None:
 
 
 def within(path: Path, agent: str | None = None) -> Iterator[SourceFile]:
-    """The conversation files that a person names: one file, or all in a folder."""
+    """The conversation files that a person names: one file, or all in a folder.
+
+    A file of lines that no agent is known to write comes without an agent, so that it can be told.
+    """
     paths = [path]
     if path.is_dir():
         endings = (".jsonl", ".zst", ".json", ".db")
         below = sorted(path.rglob("*"))
         paths = [each for each in below if each.suffix in endings and "tool-results" not in each.parts]
     for each in paths:
-        owner = agent or owner_of(each)
-        if owner and (source := described(owner, each)):
+        owner = agent or owner_of(each) or ""
+        source = described(owner, each) if owner or each.suffix in (".jsonl", ".zst") else None
+        if source is not None and (owner or source.size):
             yield source
 
 
@@ -89,15 +94,17 @@ def owner_of(path: Path) -> str | None:
 
 def _sniffed(path: Path) -> str | None:
     try:
+        if is_one_document(path):
+            return _marked(_document(path))
         with open_stream(path) as handle:
-            for line in islice(lines(handle), _SNIFFED_LINES):
-                found = json_object(line.raw) if line.raw else None
-                owner = next((agent for agent, mark in _MARKS if mark(found)), None) if found else None
-                if owner:
-                    return owner
+            records = (json_object(line.raw) for line in islice(lines(handle), _SNIFFED_LINES) if line.raw)
+            return next(filter(None, map(_marked, records)), None)
     except (OSError, EOFError, ValueError):
-        pass
-    return None
+        return None
+
+
+def _marked(record: Mapping[str, Any] | None) -> str | None:
+    return next((agent for agent, has_mark in _MARKS if has_mark(record)), None) if record else None
 
 
 # --- lines
@@ -175,7 +182,16 @@ _PARTS = """SELECT m.id AS message_id, m.data AS message, p.id AS part_id, p.dat
 
 def is_whole(source: SourceFile) -> bool:
     """Whether the source is read as a whole each time it changes."""
-    return source.path.suffix in (".json", ".db")
+    return source.path.suffix in (".json", ".db") or is_one_document(source.path)
+
+
+def is_one_document(path: Path) -> bool:
+    """Whether a file is one JSON document over many lines, whatever its name says."""
+    try:
+        with path.open("rb") as handle:
+            return handle.read(64).split(b"\n", 1)[0].strip() == b"{"
+    except OSError:  # whoever reads it says so
+        return False
 
 
 def whole(source: SourceFile) -> Iterator[Mapping[str, Any]]:
