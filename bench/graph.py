@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from claude_memory import Memory
-from claude_memory.graph.walk import activated, neighbourhood
+from claude_memory.graph.walk import activated
 from claude_memory.model import Kind, StoredMemory, memory_id
 from claude_memory.store.model import Entity, Mention
 
@@ -81,7 +81,7 @@ def main() -> None:
             things = filled(memory, wanted.memories)
             graph, project = memory.store.graph, memory.project.id
             starts = [things[n] for n in (0, 1, 2, *random.Random(3).sample(range(THINGS), ROUNDS))]
-            near = milliseconds(lambda start: neighbourhood(graph, project, start), starts)
+            near = milliseconds(lambda start: memory.graph.around(":".join(start)), starts)
             spread = milliseconds(lambda start: activated(graph, project, {start: 1.0}), starts)
     report = {
         "nodes": wanted.memories + THINGS,

@@ -32,15 +32,15 @@ MOST_EDGES = 120
 EACH = 12
 HOPS = 2
 MOST_SHARED = 60  # a session or topic of more memories connects everything and says nothing
-LONGEST_PATH = 12
-MOST_THINGS = 1_500  # that a walk looks at: the end of a path that long says nothing either
-BRIDGE_STEPS = 3
+MOST_STEPS = 3  # from either end: a longer path says nothing either
+MOST_THINGS = 1_500  # that a walk looks at
 # What is mentioned everywhere connects nothing: activation is shared among all that mention a thing.
 _FADE = 0.5
 _MOST_SEEDS = 24
 _FILE_SEED, _NAME_SEED = 1.0, 0.7
 
 Ties = Mapping[Entity, str]  # what a node is tied to, and how
+Reach = dict[Entity, tuple[int, Entity | None]]  # in how many steps, and from which node, it was reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,21 +137,22 @@ class ProjectGraph:
 
     def chain(self, start: str, end: str) -> list[Connection]:
         """A shortest path, both ends included; empty if there is none within reach."""
-        path = self._path(self.node(start), self.node(end))
+        one, other, shared = self._between(self.node(start), self.node(end))
+        if not shared:
+            return []
+        path = [*_back(one, shared[0])[::-1], *_back(other, shared[0])[1:]]
         ties = self._of(path)
-        steps: list[tuple[Entity, tuple[Entity | str, ...]]] = [(path[0], ())] if path else []
+        steps: list[tuple[Entity, tuple[Entity | str, ...]]] = [(path[0], ())]
         for before, node in pairwise(path):
-            how = ties[node].get(before) or ties[before].get(node, "")
-            steps.append((node, (how,)))
+            steps.append((node, (ties[node].get(before) or ties[before].get(node, ""),)))
         return self._shown(steps)
 
     def bridges(self, start: str, end: str, limit: int) -> list[Connection]:
         """Things that tie the surroundings of one to those of the other; the nearest first."""
-        first, last = self.node(start), self.node(end)
-        one, other = self._reach(first), self._reach(last)
-        shared = (one.keys() & other.keys()) - {first, last}
-        ordered = sorted(shared, key=lambda node: (one[node] + other[node], node))
-        return self._shown([(node, (_steps_away(one[node], other[node]),)) for node in ordered[:limit]])
+        ends = self.node(start), self.node(end)
+        one, other, shared = self._between(*ends)
+        bridges = [node for node in shared if node not in ends][:limit]
+        return self._shown([(node, (_steps_away(one[node][0], other[node][0]),)) for node in bridges])
 
     def boosts(self, words: str, files: Sequence[str], weight: float) -> dict[MemoryId, float]:
         """What spreads through the graph from a question, at most `weight` a memory."""
@@ -259,43 +260,28 @@ class ProjectGraph:
                 source, target = (node, other) if is_memory else (other, node)
                 yield Edge(source, how, target, MemoryId(source.name))
 
-    def _path(self, start: Entity, end: Entity) -> list[Entity]:
-        """Walks from both ends until they meet."""
-        if start == end:
-            return [start]
-        sides: tuple[dict[Entity, Entity | None], ...] = ({start: None}, {end: None})
-        edges = [[start], [end]]
-        for _ in range(LONGEST_PATH - 1):
-            side = 0 if len(edges[0]) <= len(edges[1]) else 1
-            edges[side] = self._step(edges[side], sides[side])
-            met = sorted(node for node in edges[side] if node in sides[1 - side])
-            if met:
-                return [*_back(sides[0], met[0])[::-1], *_back(sides[1], met[0])[1:]]
-            if not edges[side] or len(self._ties) > MOST_THINGS:
-                return []
-        return []
-
-    def _step(self, edge: Sequence[Entity], came: dict[Entity, Entity | None]) -> list[Entity]:
-        """One step outwards from an edge; notes from where each new node was reached."""
-        fresh: list[Entity] = []
-        for here, ties in self._of(sorted(edge)[:MOST_THINGS]).items():
-            for there in sorted(ties):
-                if there not in came:
-                    came[there] = here
-                    fresh.append(there)
-        return fresh
-
-    def _reach(self, start: Entity) -> dict[Entity, int]:
-        """Nodes within a few steps, by how many."""
-        reached = {start: 0}
+    def _reach(self, start: Entity) -> Reach:
+        """Nodes within a few steps."""
+        reached: Reach = {start: (0, None)}
         edge = [start]
-        for distance in range(1, BRIDGE_STEPS + 1):
-            ends = [there for ties in self._of(edge[:MOST_THINGS]).values() for there in ties]
-            edge = [there for there in dict.fromkeys(ends) if there not in reached]
-            reached.update(dict.fromkeys(edge, distance))
+        for distance in range(1, MOST_STEPS + 1):
+            fresh: list[Entity] = []
+            for here, ties in self._of(edge[:MOST_THINGS]).items():
+                for there in ties:
+                    if there not in reached:
+                        reached[there] = (distance, here)
+                        fresh.append(there)
+            edge = fresh
             if len(self._ties) > MOST_THINGS:
                 break
         return reached
+
+    def _between(self, first: Entity, last: Entity) -> tuple[Reach, Reach, list[Entity]]:
+        """What is within reach of each, and what of both, the nearest first; no dead ends."""
+        one, other = self._reach(first), self._reach(last)
+        ties = self._of(one.keys() & other.keys())
+        shared = [node for node, leads in ties.items() if leads or node in (first, last)]
+        return one, other, sorted(shared, key=lambda node: (one[node][0] + other[node][0], node))
 
     def _shown(self, steps: Sequence[tuple[Entity, tuple[Entity | str, ...]]]) -> list[Connection]:
         memories = self._memories([node for node, _ in steps])
@@ -312,9 +298,9 @@ def _steps_away(one: int, other: int) -> str:
     return f"{one} step{'s' * (one > 1)} from one, {other} from the other"
 
 
-def _back(came: Mapping[Entity, Entity | None], node: Entity) -> list[Entity]:
+def _back(reached: Reach, node: Entity) -> list[Entity]:
     path = [node]
-    while (before := came[path[-1]]) is not None:
+    while (before := reached[path[-1]][1]) is not None:
         path.append(before)
     return path
 
@@ -336,13 +322,11 @@ def seeds(graph: Graph, project: ProjectId, words: str, files: Sequence[str] = (
     return found
 
 
-def activated(
-    graph: Graph, project: ProjectId, seeds: Mapping[Entity, float], *, hops: int = HOPS
-) -> dict[MemoryId, float]:
+def activated(graph: Graph, project: ProjectId, seeds: Mapping[Entity, float]) -> dict[MemoryId, float]:
     """Memories by how much activation reaches them from the seeds; each hop and each crowd weakens it."""
     reached: dict[MemoryId, float] = {}
     energy = dict(seeds)
-    for hop in range(hops):
+    for hop in range(HOPS):
         strongest = sorted(energy, key=lambda entity: (-energy[entity], entity))[: 2 * EACH]
         gained: dict[MemoryId, float] = {}
         for item, total in graph.of_entities(project, strongest, each=2 * EACH):
@@ -350,16 +334,9 @@ def activated(
             gained[item.memory] = gained.get(item.memory, 0.0) + share
         for memory, value in gained.items():
             reached[memory] = reached.get(memory, 0.0) + value * _FADE**hop
-        if hop + 1 < hops:
-            energy = _onward(graph, gained, set(seeds))
+        nearest = sorted(gained, key=lambda memory: (-gained[memory], memory))[:EACH]
+        energy = {}
+        for item in graph.of_memories(nearest, limit=MOST_EDGES) if hop + 1 < HOPS else ():
+            if item.entity not in seeds and item.entity.kind not in ("session", "task"):
+                energy[item.entity] = energy.get(item.entity, 0.0) + gained[item.memory] * _FADE
     return reached
-
-
-def _onward(graph: Graph, gained: Mapping[MemoryId, float], known: set[Entity]) -> dict[Entity, float]:
-    """What the activated memories mention besides the seeds."""
-    strongest = sorted(gained, key=lambda memory: (-gained[memory], memory))[:EACH]
-    energy: dict[Entity, float] = {}
-    for item in graph.of_memories(strongest, limit=MOST_EDGES):
-        if item.entity not in known and item.entity.kind not in ("session", "task"):
-            energy[item.entity] = energy.get(item.entity, 0.0) + gained[item.memory] * _FADE
-    return energy

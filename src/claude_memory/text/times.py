@@ -7,42 +7,51 @@ when the clocks change.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time as system
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from claude_memory.errors import InvalidInput
 
 _DAYS = {"today": 0, "yesterday": 1, "tomorrow": -1}
-MORNING = time(9, 0)
-_EVENING_OF_DAY = time(17, 0)
-_NAMED = {
-    "morning": MORNING,
-    "noon": time(12, 0),
-    "midday": time(12, 0),
-    "lunch": time(12, 0),
-    "afternoon": time(14, 0),
-    "eod": _EVENING_OF_DAY,
-    "evening": time(18, 0),
-    "tonight": time(20, 0),
-    "night": time(20, 0),
+_MORNING, _LAST_SECOND = timedelta(hours=9), timedelta(days=1, seconds=-1)
+_CLOCKS = {
+    "morning": 9, "noon": 12, "midday": 12, "lunch": 12, "afternoon": 14, "evening": 18, "tonight": 20,
+    "night": 20, "midnight": 24,
+}  # fmt: skip
+_ALSO_SAID = (
+    (r"\bend of (the )?week\b", "friday 17:00"),
+    (r"\b(end of day|eod)\b", "today 17:00"),
+    (r"\b(tonight|this (morning|afternoon|evening))\b", r"today \1"),
+    (r"\bhalf an hour\b", "30 minutes"),
+)
+_UNITS = {
+    "s": timedelta(seconds=1),
+    "m": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+    "w": timedelta(weeks=1),
+    "mo": timedelta(days=30),
+    "y": timedelta(days=365),
 }
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_MONTHS = "january february march april may june july august september october november december".split()
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _WORDS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
-_NUMBER = rf"\d{{1,5}}|\b(?:{'|'.join(_WORDS)})\b"
 _SPAN = re.compile(
-    rf"({_NUMBER})\s*"
+    rf"(\d{{1,5}}|\b(?:{'|'.join(_WORDS)})\b)\s*"
     r"(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w|months?|mo|years?|y)(?![a-z])"
 )
 _CLOCK = re.compile(r"\b(\d{1,2})(?::(\d{2})(?::\d{2})?)?\s*(am|pm|a\.m\.|p\.m\.|o'clock|h)?(?=\s|$)")
-_ZONE_NAME = re.compile(r"\b([A-Z][A-Za-z_]+(?:/[A-Z][A-Za-z_+-]+)+|UTC|GMT|Z)\s*$")
-_OFFSET = re.compile(r"(?<=[\d ])(?:UTC|GMT)?([+-])(\d{1,2}):?(\d{2})?\s*$")
-_FILLER = re.compile(r"\b(at|on|by|the|of|this|in the|around|next)\b")
-_MONTH = rf"({'|'.join(name[:3] for name in _MONTHS)})[a-z]*\.?"
+_ZONE = re.compile(
+    r"(?<=[\d:apm])\s*(?:UTC|GMT)?([+-]\d{2}:?\d{2})$|\s(UTC|GMT|Z|[A-Z]\w+(?:/[A-Z][\w+-]+)+)$"
+)
+_FILLER = re.compile(r"\b(at|on|by|the|of|this|in the|around|next|today)\b|[\s.]")
+_MONTH = rf"({'|'.join(_MONTHS)})[a-z]*\.?"
 _DATE_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th|\.)?\s+{_MONTH}(?:\s+(\d{{4}}))?")
 _MONTH_DATE = re.compile(rf"\b{_MONTH}\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,?\s+(\d{{4}}))?")
+_NEVER, _WEEKLY, _YEARLY = 0, 7, 365  # when a day that is past by now comes again
 
 
 def deadline(budget_seconds: float | None) -> Callable[[], bool]:
@@ -165,163 +174,111 @@ def upcoming(text: str, *, now: datetime, zone: tzinfo | None = None, end: bool 
 
 def span(text: str) -> timedelta | None:
     """A length of time such as `2h`, `1h30m`, `3 days`; None if it is none."""
-    found = _lengths(text.lower())
-    return found[0] + found[1] if found else None
+    lengths = _lengths(text.lower())
+    return lengths[0] + lengths[1] if lengths else None
 
 
 def _lengths(words: str) -> tuple[timedelta, timedelta] | None:
     """Whole days, which the wall clock counts, and the rest."""
     words = words.removeprefix("in ").strip()
-    if words in ("half an hour", "half hour"):
-        return timedelta(), timedelta(minutes=30)
     if re.sub(r"[\s,]|and", "", _SPAN.sub("", words)):
         return None
-    lengths = [(_WORDS.get(count) or int(count)) * _unit(unit) for count, unit in _SPAN.findall(words)]
-    units = [unit[0] in "dwy" or unit.startswith("mo") for _, unit in _SPAN.findall(words)]
-    days = sum((length for length, whole in zip(lengths, units, strict=True) if whole), timedelta())
-    total = sum(lengths, timedelta())
-    return (days, total - days) if total else None
-
-
-def _unit(unit: str) -> timedelta:
-    if unit.startswith("mo"):
-        return timedelta(days=30)
-    days = {"d": 1, "w": 7, "y": 365}.get(unit[0])
-    return timedelta(days=days) if days else timedelta(seconds={"s": 1, "m": 60, "h": 3600}[unit[0]])
+    days = hours = timedelta()
+    for count, unit in _SPAN.findall(words):
+        size = _UNITS["mo" if unit.startswith("mo") else unit[0]]
+        length = (_WORDS.get(count) or int(count)) * size
+        days, hours = (days + length, hours) if size.days else (days, hours + length)
+    return (days, hours) if days + hours else None
 
 
 def _read(text: str, now: datetime, zone: tzinfo | None, *, end: bool) -> datetime | None:
-    iso = _iso(text, now, zone)
-    if iso is not None:
-        return iso
-    rest, named = _zone(text)
-    zone = named or zone
+    if len(text) > len("2026-11-15"):  # a day alone is left to the words
+        with contextlib.suppress(ValueError):
+            iso = datetime.fromisoformat(text)
+            return _ahead(iso if iso.tzinfo else _located(iso, zone), now, text)
+    if match := _ZONE.search(text):
+        text, zone = text[: match.start()], _zone(match)
     wall = now.astimezone(zone).replace(tzinfo=None)
-    words = " ".join(rest.lower().replace(",", " ").split())
+    words = " ".join(text.lower().replace(",", " ").split())
+    for pattern, plain in _ALSO_SAID:
+        words = re.sub(pattern, plain, words)
     length = _lengths(words)
-    if length is not None:
-        days, hours = length
+    if words == "now" or length:
+        days, hours = length or (timedelta(), timedelta())
         return (_located(wall + days, zone) if days else now) + hours
-    return _worded(words, now, wall, zone, end=end)
+    day, again, rest = _day(words, wall.date()) or (None, 1, words)
+    clock, rest = _clock(rest)
+    if _FILLER.sub("", rest) or (day is None and clock is None):
+        return None
+    midnight = datetime.combine(day or wall.date(), time())
+    clock = clock or (_LAST_SECOND if end else _MORNING)
+    moment = _located(midnight + clock, zone)
+    if moment > now or (day == wall.date() and not again):  # `today`, and nine has struck: as soon as may be
+        return moment
+    if again == _NEVER:
+        return _ahead(moment, now, words)
+    next_one = (
+        midnight.replace(year=midnight.year + 1) if again == _YEARLY else midnight + timedelta(days=again)
+    )
+    return _located(next_one + clock, zone)
 
 
-def _iso(text: str, now: datetime, zone: tzinfo | None) -> datetime | None:
-    """A full date and time; a day alone is left to the words."""
-    if len(text) <= len("2026-11-15"):
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    moment = found if found.tzinfo else _located(found, zone)
+def _ahead(moment: datetime, now: datetime, text: str) -> datetime:
     if moment < now:
         raise InvalidInput(f"{text} lies in the past")
     return moment
 
 
-def _zone(text: str) -> tuple[str, tzinfo | None]:
-    offset = _OFFSET.search(text)
-    if offset and re.search(r"\d:\d\d|[ap]m", text[: offset.start()].lower()):
-        sign = -1 if offset.group(1) == "-" else 1
-        delta = timedelta(hours=int(offset.group(2)), minutes=int(offset.group(3) or 0))
-        return text[: offset.start()], timezone(sign * delta)
-    name = _ZONE_NAME.search(text)
-    if not name:
-        return text, None
-    if "/" not in name.group(1):
-        return text[: name.start()], UTC
+def _zone(match: re.Match[str]) -> tzinfo | None:
+    if match[1]:
+        return datetime.strptime(match[1], "%z").tzinfo
+    if "/" not in match[2]:
+        return UTC
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:
-        return text[: name.start()], ZoneInfo(name.group(1))
+        return ZoneInfo(match[2])
     except ZoneInfoNotFoundError:
-        raise InvalidInput(f"unknown time zone {name.group(1)!r}") from None
+        raise InvalidInput(f"unknown time zone {match[2]!r}") from None
 
 
-def _worded(words: str, now: datetime, wall: datetime, zone: tzinfo | None, *, end: bool) -> datetime | None:
-    if words == "now":
-        return now
-    day, rest = _day(words, wall.date())
-    clock = _clock(rest)
-    leftover = _CLOCK.sub("", _FILLER.sub("", rest))
-    if re.sub(rf"[\s.]|{'|'.join(_NAMED)}|midnight", "", leftover) or (day is None and clock is None):
-        return None
-    clock = clock or (time(23, 59, 59) if end else MORNING)
-    start = day or wall.date()
-    found = _located(datetime.combine(start, clock) + timedelta(days="midnight" in rest), zone)
-    if found > now:
-        return found
-    if day is None:
-        start += timedelta(days=1)
-    elif any(name in words or name[:3] in words.split() for name in _WEEKDAYS):
-        start += timedelta(days=7)
-    elif day == wall.date():  # `today`, and nine o'clock has struck: as soon as may be
-        return found
-    elif re.search(r"\d{4}", words):
-        raise InvalidInput(f"{words} lies in the past")
-    else:
-        start = day.replace(year=day.year + 1)
-    return _located(datetime.combine(start, clock), zone)
-
-
-def _day(words: str, today: date) -> tuple[date | None, str]:
-    """The day meant and what is left of the words."""
-    words = words.replace("end of the week", "end of week")
-    fixed = {
-        "day after tomorrow": 2,
-        "tomorrow": 1,
-        "end of week": (4 - today.weekday()) % 7,
-        "next week": 7 - today.weekday(),
-        "next month": ((today.replace(day=1) + timedelta(days=32)).replace(day=1) - today).days,
-        "end of day": 0,
-        "today": 0,
-    }
-    for name, ahead in fixed.items():
-        if name in words:
-            left = words.replace(name, "eod" if name.startswith("end") else "")
-            return today + timedelta(days=ahead), left
-    if re.search(r"\b(tonight|eod|this (morning|afternoon|evening))\b", words):
-        return today, words
-    return _weekday(words, today) or _dated(words, today) or (None, words)
-
-
-def _weekday(words: str, today: date) -> tuple[date, str] | None:
+def _day(words: str, today: date) -> tuple[date, int, str] | None:
+    """The day meant, when it comes again, and what is left of the words."""
+    first_of_next = (today.replace(day=1) + timedelta(days=32)).replace(day=1)
+    ahead = [("day after tomorrow", 2, _NEVER), ("tomorrow", 1, _NEVER)]
+    ahead += [
+        ("next week", 7 - today.weekday(), _NEVER),
+        ("next month", (first_of_next - today).days, _NEVER),
+    ]
     for place, name in enumerate(_WEEKDAYS):
-        match = re.search(rf"\b(next )?({name}|{name[:3]})\b", words)
-        if match:
-            ahead = (place - today.weekday()) % 7
-            if match.group(1) and ahead == 0:
-                ahead = 7
-            return today + timedelta(days=ahead), words.replace(match.group(), "")
+        days, pattern = (place - today.weekday()) % 7, rf"{name[:3]}(?:{name[3:]})?"
+        ahead += [(rf"next {pattern}", days or 7, _WEEKLY), (pattern, days, _WEEKLY)]
+    for pattern, days, again in [*ahead, ("today", 0, _NEVER)]:
+        if match := re.search(rf"\b{pattern}\b", words):
+            return today + timedelta(days=days), again, words.replace(match[0], "", 1)
+    if iso := re.search(r"\b\d{4}-\d{2}-\d{2}\b", words):
+        return date.fromisoformat(iso[0]), _NEVER, words.replace(iso[0], "")
+    for pattern_, month_at, day_at in ((_DATE_MONTH, 2, 1), (_MONTH_DATE, 1, 2)):
+        if match := pattern_.search(words):
+            month, year = _MONTHS.index(match[month_at]) + 1, int(match[3] or today.year)
+            again = _NEVER if match[3] else _YEARLY
+            return date(year, month, int(match[day_at])), again, words.replace(match[0], "")
     return None
 
 
-def _dated(words: str, today: date) -> tuple[date, str] | None:
-    iso = re.search(r"\b(\d{4})-(\d{2})-(\d{2})\b", words)
-    if iso:
-        return date(*map(int, iso.groups())), words.replace(iso.group(), "")
-    for pattern, month_at, day_at in ((_DATE_MONTH, 2, 1), (_MONTH_DATE, 1, 2)):
-        match = pattern.search(words)
-        if match:
-            month = [name[:3] for name in _MONTHS].index(match.group(month_at)) + 1
-            year = int(match.group(3)) if match.group(3) else today.year
-            return date(year, month, int(match.group(day_at))), words.replace(match.group(), "")
-    return None
-
-
-def _clock(words: str) -> time | None:
-    for name, clock in _NAMED.items():
+def _clock(words: str) -> tuple[timedelta | None, str]:
+    """The time of day meant, and what is left of the words."""
+    for name, hours in _CLOCKS.items():
         if re.search(rf"\b{name}\b", words):
-            return clock
-    if "midnight" in words:
-        return time(0, 0)
+            return timedelta(hours=hours), words.replace(name, "")
     match = _CLOCK.search(words)
     if not match:
-        return None
-    hour, minute, half = int(match.group(1)), int(match.group(2) or 0), (match.group(3) or "")[:1]
+        return None, words
+    hour, minute, half = int(match[1]), int(match[2] or 0), (match[3] or "")[:1]
     if half in ("a", "p"):
         hour = hour % 12 + (12 if half == "p" else 0)
-    return time(hour, minute)
+    clock = datetime.combine(date.min, time(hour, minute)) - datetime.min  # which refuses 25:00
+    return clock, words.replace(match[0], "", 1)
 
 
 def _located(wall: datetime, zone: tzinfo | None) -> datetime:
