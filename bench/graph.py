@@ -81,6 +81,7 @@ def main() -> None:
             things = filled(memory, wanted.memories)
             graph, project = memory.store.graph, memory.project.id
             starts = [things[n] for n in (0, 1, 2, *random.Random(3).sample(range(THINGS), ROUNDS))]
+            starts = [start for start in starts if graph.find(project, start.name)]
             near = milliseconds(lambda start: memory.graph.around(":".join(start)), starts)
             spread = milliseconds(lambda start: activated(graph, project, {start: 1.0}), starts)
     report = {
