@@ -558,3 +558,31 @@ def test_summaries_are_pushed_to_plain_tables_and_renewed(postgres, tmp_path):
     with psycopg.connect(conninfo(postgres.url())) as db:
         found = db.execute("SELECT session, number, executive FROM claude_memory_summaries").fetchall()
         assert found == [("s1", 1, "we chose zebra striping")]
+
+
+def test_counts_of_words_are_the_same_with_a_lexicon_and_tell_no_erased_word(team, postgres):
+    """Above a few hundred passages words are counted beforehand; what is new since then is counted on top."""
+    ann = team("ann")
+    project = ann.project_for(REPOSITORY).id
+    scope = SearchScope((project,))
+    words = ["zebra", "lion", "common", "zanzibar", "fresh"]
+
+    def counts() -> Any:
+        return ann.memories.term_statistics(scope, words)
+
+    told = [f"common {'zebra' if number % 3 else 'lion'} note{number}" for number in range(400)]
+    secret = memory(project, "common zanzibar")
+    ann.memories.add([*(memory(project, body) for body in told), secret])
+    with ann.transactions.reading() as db:
+        assert db.execute("SELECT passages FROM lexicon WHERE term = 'zanzibar'").get == 1
+    ann.memories.add([memory(project, "fresh common zebra")])
+    counted = counts()
+    assert counted.passages == 402
+    assert counted.document_frequency == {"zebra": 267, "lion": 134, "common": 402, "zanzibar": 1, "fresh": 1}
+    ann.memories.erase([secret.id])
+    with psycopg.connect(conninfo(postgres.url())) as owner:
+        left = owner.execute("SELECT count(*) FROM claude_memory.lexicon WHERE term = 'zanzibar'")
+        assert left.fetchone() == (0,)
+    with ann.transactions.writing() as db:
+        db.execute("DELETE FROM lexicon"), db.execute("DELETE FROM lexicons")
+    assert counts().document_frequency == {**counted.document_frequency, "zanzibar": 0, "common": 401}

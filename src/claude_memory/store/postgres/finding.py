@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import MemoryFilter, PassageId, SearchScope
 from claude_memory.store.model import TermStatistics, VectorScan
-from claude_memory.store.postgres.team_server import key
+from claude_memory.store.postgres.team_server import LONGEST_TERM, key
 from claude_memory.store.sql import rows
 
 if TYPE_CHECKING:
     from claude_memory.store.sql.backend import Database
 
 # Postings that are scored for one question; the rarest terms first, which decide a ranking anyway.
-POSTINGS_BUDGET = 20_000
+POSTINGS_BUDGET = 5_000
 # Vectors in scope that are compared one by one; above, the index of the model finds the nearest.
 EXACT_THROUGH = 50_000
 _SAMPLE = 2_000  # vectors from which the spread is told where not all are compared
@@ -28,9 +28,28 @@ _MAX_TERMS = 400
 _K1, _B = 1.2, 0.75  # FTS5's own, so that both backends give the same candidates
 _FIELDS = (1.0, 1.0, 0.5, 0.5)  # own, near, far, dates
 
-_TOTALS = """SELECT coalesce(sum(passages), 0), coalesce(sum(length), 0.0) FROM spaces
-    WHERE number IN (SELECT +value FROM json_each(?))"""
-_FREQUENCIES = "SELECT key, passages FROM term_counts(CAST(? AS text[]))"
+# The lexicon of a space counts its terms up to a passage; those after it, a few hundred, are looked at.
+_TAIL = """FROM unnest(CAST(:spaces AS bigint[])) s (number) LEFT JOIN lexicons x ON x.space = s.number
+    JOIN LATERAL (SELECT q.terms, q.length FROM passages q
+        WHERE q.space = s.number AND q.id > coalesce(x.through, 0)) q ON TRUE"""
+_TOTALS = f"""SELECT CAST(sum(passages) AS bigint), sum(length) FROM (
+    SELECT passages, length FROM lexicons WHERE space = ANY(CAST(:spaces AS bigint[]))
+    UNION ALL SELECT count(*), coalesce(sum(q.length), 0.0) {_TAIL}) c"""
+_FREQUENCIES = f"""SELECT key, CAST(sum(passages) AS bigint) FROM (
+    SELECT space || '_' || term AS key, passages FROM lexicon
+        WHERE space = ANY(CAST(:spaces AS bigint[])) AND term = ANY(CAST(:terms AS text[]))
+    UNION ALL SELECT k.key, count(*) {_TAIL}, unnest(q.terms) k (key)
+        WHERE k.key = ANY(CAST(:keys AS text[])) GROUP BY k.key) c GROUP BY key"""
+_RENEWED_AFTER, _RENEWED_SHARE = 200, 16  # passages, and a share of those that were counted
+_IS_GROWN = f"""SELECT count(*) > {_RENEWED_AFTER} + coalesce(max(x.passages), 0) / {_RENEWED_SHARE}
+    FROM passages q LEFT JOIN lexicons x ON x.space = q.space
+    WHERE q.space = :space AND q.id > coalesce(x.through, 0)"""
+_COUNT_TERMS = """INSERT INTO lexicon (space, term, passages)
+    SELECT :space, substr(k.key, :head), count(*) FROM passages q, unnest(q.terms) k (key)
+    WHERE q.space = :space AND q.id <= :through GROUP BY k.key"""
+_COUNT_PASSAGES = """INSERT INTO lexicons (space, through, passages, length)
+    SELECT :space, :through, count(*), coalesce(sum(length), 0.0) FROM passages
+    WHERE space = :space AND id <= :through"""
 _HOLDING = """SELECT q.id, h.score, q.own, q.near, q.far, q.dates
     FROM passages_holding(CAST(:keys AS text[]), CAST(:weights AS float8[])) h
     JOIN passages q ON q.id = h.id JOIN memories m ON m.number = q.memory WHERE {condition}
@@ -64,17 +83,32 @@ _NOTHING_NEAR = VectorScan((), 0, 0.0, 0.0, 0.0)
 def term_statistics(db: Database, scope: SearchScope, terms: Iterable[str]) -> TermStatistics:
     """How many passages there are, how long they are, and how many hold each term."""
     spaces = rows.spaces_of(db, scope)
-    passages, length = next(db.execute(_TOTALS, (rows.id_list(spaces),)))
+    passages, length = next(db.execute(_TOTALS, {"spaces": spaces}))
     frequency = {term: sum(counts.values()) for term, counts in _frequencies(db, spaces, terms).items()}
-    return TermStatistics(int(passages), float(length) / passages if passages else 0.0, frequency)
+    return TermStatistics(passages, float(length) / passages if passages else 0.0, frequency)
 
 
 def _frequencies(db: Database, spaces: Sequence[int], terms: Iterable[str]) -> dict[str, dict[str, int]]:
     """Of each term its keys in the index, one a space, and how many passages hold them."""
     keys = {term: [key(space, term) for space in spaces] for term in terms}
-    asked = [one for places in keys.values() for one in places]
-    known: dict[str, int] = dict(db.execute(_FREQUENCIES, (asked,))) if asked else {}
+    values = {"spaces": spaces, "terms": [term[:LONGEST_TERM] for term in keys]}
+    values["keys"] = [one for places in keys.values() for one in places]
+    known: dict[str, int] = dict(db.execute(_FREQUENCIES, values)) if keys else {}
     return {term: {one: known.get(one, 0) for one in places} for term, places in keys.items()}
+
+
+def renew_lexicon(db: Database, space: int) -> None:
+    """Count the terms of a space anew where it has grown by much, unless somebody else is at it."""
+    values = {"space": space, "head": len(f"{space}_") + 1}
+    if not db.execute(_IS_GROWN, values).get:
+        return
+    if not db.execute("SELECT pg_try_advisory_xact_lock(memory_team(), CAST(? AS integer))", (space,)).get:
+        return
+    for table in ("lexicon", "lexicons"):
+        db.execute(f"DELETE FROM {table} WHERE space = ?", (space,))
+    values["through"] = db.execute("SELECT max(id) FROM passages WHERE space = :space", values).get
+    db.execute(_COUNT_PASSAGES, values)
+    db.execute(_COUNT_TERMS, values)
 
 
 def by_words(
@@ -84,7 +118,7 @@ def by_words(
     if limit <= 0 or not terms:
         return []
     spaces = rows.spaces_of(db, scope)
-    passages, length = next(db.execute(_TOTALS, (rows.id_list(spaces),)))
+    passages, length = next(db.execute(_TOTALS, {"spaces": spaces}))
     asked = dict(list(terms.items())[:_MAX_TERMS])
     counts = _frequencies(db, spaces, asked)
     weights = {term: asked[term] * _idf(passages, sum(found.values())) for term, found in counts.items()}

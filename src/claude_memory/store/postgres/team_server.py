@@ -32,13 +32,21 @@ CONNECT_SECONDS = 10
 LOCK_MS = 10_000
 STATEMENT_MS = 120_000
 CONNECTIONS = 4  # of one process: a server has about a hundred for all
-_LONGEST_TERM = 200  # characters; an index entry must fit into a third of a page
+LONGEST_TERM = 200  # characters; an index entry must fit into a third of a page
+_LOOKED_AT = 50  # one passage of so many lets its writer look whether the lexicon is behind
 _RECENT = 2_000  # messages whose words are offered
 _LOCAL = ("", "localhost", "127.0.0.1", "::1")
 _SAFE = ("require", "verify-ca", "verify-full")
 
 
 # --- statements
+
+_TOLD = """SELECT x.space || '_' || x.term FROM lexicon x
+    JOIN unnest(CAST(? AS bigint[]), CAST(? AS text[])) d (space, term)
+        ON x.space = d.space AND x.term = d.term"""
+_UNTOLD = """DELETE FROM lexicon x USING keys_gone(CAST(? AS text[])) g (key)
+    WHERE x.space = CAST(split_part(g.key, '_', 1) AS bigint)
+      AND x.term = substr(g.key, strpos(g.key, '_') + 1)"""
 
 _LIST = re.compile(r"SELECT (\+?)value FROM json_each\((\?\d*|:\w+)\)")
 _TABLE = re.compile(r"json_each\((\?\d*|:\w+)\) (\w+)")
@@ -130,6 +138,7 @@ class PostgresDatabase:
         self._person = person
         self._changed = 0
         self.user_space = -person
+        self.grown: set[int] = set()  # spaces whose lexicon may be behind
 
     def execute(self, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> Rows:
         text = _translated(statement)
@@ -183,7 +192,7 @@ class PostgresDatabase:
         return self.question(words_of(text))
 
     def question(self, words: Sequence[str]) -> list[str]:
-        return [f"{self._person}_{word[:_LONGEST_TERM]}" for word in words]
+        return [f"{self._person}_{word[:LONGEST_TERM]}" for word in words]
 
     def word_counts(self, words: Iterable[str]) -> dict[str, int]:
         asked = list(words)
@@ -218,14 +227,18 @@ class TermWriter:
     def __init__(self, db: PostgresDatabase) -> None:
         self._db = db
         self._puts: dict[int, tuple[list[str], float]] = {}
+        self._dropped: set[tuple[int, str]] = set()
 
     def put(self, passage: int, space: int, terms: Terms) -> None:
         words = dict.fromkeys(" ".join(terms).split())
         self._puts[passage] = ([key(space, word) for word in words], terms.length)
+        if passage % _LOOKED_AT == 0:
+            self._db.grown.add(space)
 
-    def drop(self, passage: int, space: int, terms: Terms) -> None:  # noqa: ARG002
-        """The entry goes with its row."""
+    def drop(self, passage: int, space: int, terms: Terms) -> None:
+        """The entry goes with its row; a lexicon that told its words must not tell that they were there."""
         self._puts.pop(passage, None)
+        self._dropped.update((space, word[:LONGEST_TERM]) for word in " ".join(terms).split())
 
     def drop_vectors(self, memory: int) -> int:
         self._db.execute(
@@ -238,18 +251,28 @@ class TermWriter:
 
     def clear(self) -> None:
         """Writers of a session hold its row: with all of them held, nobody writes meanwhile."""
+        for table in ("lexicon", "lexicons"):
+            self._db.execute(f"DELETE FROM {table}")
         self._db.execute("SELECT number FROM sessions ORDER BY number FOR UPDATE")
         self._db.execute("DELETE FROM vectors WHERE passage NOT IN (SELECT id FROM passages)")
 
     def flush(self) -> None:
         statement = "UPDATE passages SET terms = ?, length = ? WHERE id = ?"
         self._db.executemany(statement, [(*put, passage) for passage, put in sorted(self._puts.items())])
+        put = {one for keys, _ in self._puts.values() for one in keys}
+        gone = [(space, term) for space, term in self._dropped if f"{space}_{term}" not in put]
+        if gone:
+            places = [list(place) for place in zip(*gone, strict=True)]
+            told = [one for (one,) in self._db.execute(_TOLD, places)]
+            if told:
+                self._db.execute(_UNTOLD, (told,))
         self._puts.clear()
+        self._dropped.clear()
 
 
 def key(space: int, term: str) -> str:
     """A term as it stands in the index."""
-    return f"{space}_{term[:_LONGEST_TERM]}"
+    return f"{space}_{term[:LONGEST_TERM]}"
 
 
 # --- connections
@@ -425,9 +448,19 @@ class TeamServer:
         hurried = getattr(self._local, "patience_ms", None)
         wait = f"; SET LOCAL lock_timeout = {max(1, int(hurried)):d}" if hurried is not None else ""
         with self._transaction(f"BEGIN{wait}") as connection:
-            yield PostgresDatabase(connection, self.person)
+            db = PostgresDatabase(connection, self.person)
+            yield db
+        for space in db.grown:
+            self._renew(space)
         if self.after_write is not None:
             self.after_write()
+
+    def _renew(self, space: int) -> None:
+        """In a transaction of its own: nobody's rows are held while terms are counted."""
+        from claude_memory.store.postgres.finding import renew_lexicon
+
+        with contextlib.suppress(StoreFault), self._transaction("BEGIN") as connection:
+            renew_lexicon(PostgresDatabase(connection, self.person), space)
 
     @contextlib.contextmanager
     def _transaction(self, begin: str) -> Iterator[psycopg.Connection[Any]]:

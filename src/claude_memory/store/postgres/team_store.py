@@ -51,6 +51,12 @@ class PostgresMemories(SqlMemories):
 
     vector = "CAST(:vector AS halfvec)"
     vector_length = "vector_dims(vector)"
+    # Each member makes the vectors of what they said; what nobody made within an hour is anybody's.
+    mine = """(m.author = (SELECT memory_person())
+        OR m.updated_at < (extract(epoch FROM now()) - 3600) * 1000000)"""
+    # Whoever else is writing may have taken lower numbers for passages that nobody sees yet.
+    settled = """NOT EXISTS (SELECT 1 FROM pg_snapshot_xip(pg_current_snapshot()) x
+        WHERE x <> pg_current_xact_id())"""
 
     def vector_value(self, vector: bytes) -> Any:
         return finding.written(vector)
@@ -163,6 +169,8 @@ class PostgresStore(SqlStore):
         with self._server.writing() as db:
             own = f"space = {db.user_space:d}"
             for statement in (
+                f"DELETE FROM lexicon WHERE {own}",
+                f"DELETE FROM lexicons WHERE {own}",
                 f"DELETE FROM vectors WHERE {own}",
                 f"DELETE FROM passages WHERE {own}",
                 f"DELETE FROM memories WHERE {own}",

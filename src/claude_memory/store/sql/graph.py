@@ -15,10 +15,14 @@ if TYPE_CHECKING:
     from claude_memory.store.sql.backend import Database, Transactions
 
 _ENTITY = """INSERT INTO entities (project, kind, name)
-    SELECT m.project, ?2, ?3 FROM memories m WHERE m.id = ?1 AND m.space >= 0
-    ON CONFLICT (project, kind, name) DO UPDATE SET name = excluded.name RETURNING number"""
+    SELECT m.project, ?2, ?3 FROM memories m WHERE m.id = ?1 AND m.space >= 0 ON CONFLICT DO NOTHING"""
+_KNOWN = """SELECT e.number FROM entities e JOIN memories m ON m.project = e.project
+    WHERE m.id = ?1 AND e.kind = ?2 AND e.name = ?3"""
 _MENTION = """INSERT INTO mentions (memory, relation, entity)
-    SELECT number, ?2, ?3 FROM memories WHERE id = ?1 ON CONFLICT DO NOTHING"""
+    SELECT m.number, ?2, e.number FROM memories m JOIN entities e ON e.project = m.project AND e.kind = ?3
+        AND e.name = ?4 WHERE m.id = ?1 AND m.space >= 0 ON CONFLICT DO NOTHING"""
+_MENTIONED = """SELECT n.memory, n.relation, n.entity, e.kind, e.name FROM mentions n
+    JOIN entities e ON e.number = n.entity WHERE n.memory = (SELECT number FROM memories WHERE id = ?)"""
 _READ = """INSERT INTO graphed (memory, text) SELECT number, updated_at FROM memories WHERE id = ?
     ON CONFLICT (memory) DO UPDATE SET text = excluded.text"""
 _UNREAD = f"""SELECT {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES}
@@ -55,15 +59,29 @@ class SqlGraph:
     def put(self, mentions: Mapping[MemoryId, Sequence[Mention]]) -> None:
         if not mentions:
             return
+        found = {
+            memory: {(item.relation, item.entity.kind, kept(item.entity.name)) for item in items}
+            for memory, items in mentions.items()
+        }
+        things = {(kind, name): memory for memory, items in found.items() for _, kind, name in items}
+        self._know(things)
         with self._connections.writing() as db:
-            for memory, found in mentions.items():
-                db.execute(
-                    "DELETE FROM mentions WHERE memory = (SELECT number FROM memories WHERE id = ?)",
-                    (memory,),
-                )
-                for item in found:
-                    _put(db, item)
+            for memory, wanted in found.items():
+                _replace(db, memory, wanted)
                 db.execute(_READ, (memory,))
+
+    def _know(self, things: Mapping[tuple[str, str], MemoryId]) -> None:
+        """Enter new things, in a short transaction of their own and all in the same order: whoever mentions
+        the same at a server waits neither for the rest of this one nor for each other."""
+        with self._connections.reading() as db:
+            new = [
+                (memory, *thing)
+                for thing, memory in sorted(things.items())
+                if db.execute(_KNOWN, (memory, *thing)).get is None
+            ]
+        if new:
+            with self._connections.writing() as db:
+                db.executemany(_ENTITY, new)
 
     def unread(self, project: ProjectId, limit: int) -> list[StoredMemory]:
         with self._connections.reading() as db:
@@ -99,7 +117,9 @@ class SqlGraph:
             return [(Entity(kind, name), count) for kind, name, count in db.execute(_COMMON, values)]
 
 
-def _put(db: Database, item: Mention) -> None:
-    number = db.execute(_ENTITY, (item.memory, item.entity.kind, kept(item.entity.name))).get
-    if number is not None:
-        db.execute(_MENTION, (item.memory, item.relation, number))
+def _replace(db: Database, memory: MemoryId, wanted: set[tuple[str, str, str]]) -> None:
+    """New ones come first: a thing goes with the last that mentions it."""
+    before = {(row[1], row[3], row[4]): row[:3] for row in rows.fetch(db, _MENTIONED, (memory,))}
+    db.executemany(_MENTION, [(memory, *thing) for thing in sorted(wanted - before.keys())])
+    gone = [row for thing, row in before.items() if thing not in wanted]
+    db.executemany("DELETE FROM mentions WHERE memory = ? AND relation = ? AND entity = ?", gone)

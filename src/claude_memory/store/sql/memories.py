@@ -42,7 +42,7 @@ _PASSAGES = """SELECT q.id, m.id, p.id, q.ordinal, m.title, m.body, q.start, q.s
 _UNEMBEDDED = f"""{_PASSAGES} JOIN (SELECT w.id, row_number() OVER () AS place FROM (
       SELECT q.id FROM passages q JOIN memories m ON m.number = q.memory
         JOIN projects p ON p.number = m.project
-      WHERE q.id > :through AND (:project IS NULL OR p.id = :project)
+      WHERE q.id > :through AND (:project IS NULL OR p.id = :project) AND {{mine}}
         AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.passage = q.id AND v.model = :model)
       ORDER BY m.status = 'forgotten', m.kind = 'observation', m.created_at DESC, m.number DESC, q.ordinal
       LIMIT :limit) w) w ON w.id = q.id ORDER BY w.place"""
@@ -50,8 +50,9 @@ _COVERAGE = """SELECT (SELECT coalesce(sum(passages), 0) FROM spaces),
     (SELECT coalesce(max(id), 0) > :through FROM passages)"""
 _ADD_VECTOR = """INSERT INTO vectors (passage, model, space, vector) SELECT id, :model, space, {vector}
     FROM passages WHERE id = :passage ON CONFLICT (passage, model) DO NOTHING"""
-_FIRST_MISSING = """SELECT min(id) FROM (SELECT q.id FROM passages q WHERE q.id > :through AND NOT EXISTS
-    (SELECT 1 FROM vectors v WHERE v.passage = q.id AND v.model = :model) ORDER BY q.id LIMIT 1) q"""
+_COMPLETE_THROUGH = """SELECT coalesce((SELECT q.id FROM passages q WHERE q.id > :through AND NOT EXISTS
+        (SELECT 1 FROM vectors v WHERE v.passage = q.id AND v.model = :model) ORDER BY q.id LIMIT 1) - 1,
+    (SELECT coalesce(max(id), 0) FROM passages)) WHERE {settled}"""
 
 
 class SqlMemories:
@@ -59,6 +60,7 @@ class SqlMemories:
 
     vector = ":vector"  # as a statement takes one, and how long it is
     vector_length = "length(vector)"
+    mine = settled = "1 = 1"  # memories `m` this home makes vectors for; whether no passage may come below
 
     def __init__(self, connections: Transactions) -> None:
         self._connections = connections
@@ -147,7 +149,7 @@ class SqlMemories:
         with self._connections.reading() as db:
             number, through = _model(db, model)
             values = {"through": through, "project": project, "model": number, "limit": limit}
-            return [_passage(row) for row in db.execute(_UNEMBEDDED, values)]
+            return [_passage(row) for row in db.execute(_UNEMBEDDED.format(mine=self.mine), values)]
 
     def coverage(self, model: str) -> tuple[int, int]:
         with self._connections.reading() as db:
@@ -162,8 +164,10 @@ class SqlMemories:
         if not vectors:
             return 0
         with self._connections.writing() as db:
-            db.execute("INSERT INTO models (id) VALUES (?) ON CONFLICT DO NOTHING", (model,))
             number, through = _model(db, model)
+            if number is None:
+                db.execute("INSERT INTO models (id) VALUES (?) ON CONFLICT DO NOTHING", (model,))
+                number, through = _model(db, model)
             usual = db.execute(
                 f"SELECT {self.vector_length} FROM vectors WHERE model = ? LIMIT 1", (number,)
             ).get
@@ -175,8 +179,15 @@ class SqlMemories:
                 values = {"model": number, "vector": self.vector_value(vector), "passage": passage}
                 db.execute(_ADD_VECTOR.format(vector=self.vector), values)
                 stored += db.changes()
-            _note_completeness(db, number, through)
+            self._note_completeness(db, number, through)
             return stored
+
+    def _note_completeness(self, db: Database, model: int | None, through: int) -> None:
+        """Remember up to which passage all have their vector, so that looking for gaps stays cheap."""
+        statement = _COMPLETE_THROUGH.format(settled=self.settled)
+        reached = db.execute(statement, {"through": through, "model": model}).get
+        if reached is not None and reached > through:
+            db.execute("UPDATE models SET complete_through = ? WHERE number = ?", (reached, model))
 
     def drop_vectors(self, *, keep: str | None) -> int:
         others = "model IN (SELECT number FROM models WHERE id IS DISTINCT FROM ?)"
@@ -225,12 +236,3 @@ def _model(db: Database, id_: str) -> tuple[int | None, int]:
     statement = "SELECT number, complete_through FROM models WHERE id = ?"
     number, through = next(db.execute(statement, (id_,)), (None, 0))
     return number, through
-
-
-def _note_completeness(db: Database, model: int | None, through: int) -> None:
-    """Remember up to which passage all have their vector, so that looking for gaps stays cheap."""
-    missing = db.execute(_FIRST_MISSING, {"through": through, "model": model}).get
-    if missing is None:
-        missing = int(db.execute("SELECT coalesce(max(id), 0) FROM passages").get) + 1
-    if missing - 1 > through:
-        db.execute("UPDATE models SET complete_through = ? WHERE number = ?", (missing - 1, model))
