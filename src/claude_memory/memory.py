@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING, Any
 from claude_memory.errors import Conflict, InvalidInput, NotFound, StoreFault
 from claude_memory.lifecycle.drafting import (
     Authority,
-    Revision,
     accepted,
+    changes_of,
     check_status,
     clean,
     drafted,
     kind_of,
+    proposed_beside,
+    revised,
     status_before,
 )
 from claude_memory.model import (
@@ -219,13 +221,13 @@ class Memory(Opened):
         speaker = self._authority.trust_of(trust)
         if body is not None and not body.strip():
             raise InvalidInput("a memory needs a text; to remove it, use forget")
-        change = Revision(body, title, kind, topics, files, pinned, reason)
+        changes = changes_of(body=body, title=title, kind=kind, topics=topics, files=files, pinned=pinned)
         if old.trust is Trust.USER and speaker is not Trust.USER:
             if body is not None or title is not None:
-                return self.remember(change.beside(old, speaker), embed=False)
-            if not change.only_pins:
+                return self.remember(proposed_beside(old, changes, reason, speaker), embed=False)
+            if changes != {"pinned": True}:
                 self._authority.check_owner([old], "change")
-        return self._updated(change.of(old, speaker))
+        return self._updated(revised(old, changes, reason, speaker))
 
     def inbox(self, *, limit: int | None = None, all_projects: bool = False) -> list[StoredMemory]:
         """What rules or agents propose and nobody has confirmed, newest first."""

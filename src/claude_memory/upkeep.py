@@ -25,7 +25,6 @@ from claude_memory.vector_work import VectorWork, Watch, is_working, stop
 
 if TYPE_CHECKING:
     from claude_memory.capture.drain import Drained
-    from claude_memory.imports.claude_mem import Read
     from claude_memory.imports.importer import Imported, ImportPlan, Progress
     from claude_memory.lifecycle.consolidate import Consolidated
     from claude_memory.model import MemoryId, StoredMemory
@@ -261,7 +260,7 @@ class Upkeep:
 
         return plan_import(self._opened.store, self._opened.settings, Request(tuple(paths), **bounds))
 
-    def import_memories(self, kind: str, paths: Sequence[Path]) -> Read:
+    def import_memories(self, kind: str, paths: Sequence[Path]) -> Imported:
         """Read another memory's databases; `claude-mem` is the one that is known."""
         from claude_memory.imports.claude_mem import import_databases
 

@@ -44,22 +44,16 @@ class VectorProgress:
         """In a line, for a person and an agent alike."""
         if not self.missing:
             return f"all {self.passages:,} passages have a vector"
-        return f"{self.passages - self.missing:,} of {self.passages:,} passages have a vector; {self._rest}"
-
-    @property
-    def _rest(self) -> str:
+        rest = "is found by words, until a session's end or `claude-memory reindex`"
         if self.stopped:
-            return "the rest was stopped: `claude-memory reindex` goes on"
-        if self.working:
-            return "the rest is being made in the background" + self._time
-        return "the rest is found by words, until a session's end or `claude-memory reindex`"
-
-    @property
-    def _time(self) -> str:
-        if not self.per_second:
-            return ""
-        seconds = self.missing / self.per_second
-        return f", about {seconds:.0f} s" if seconds < 100 else f", about {seconds / 60:.0f} min"
+            rest = "was stopped: `claude-memory reindex` goes on"
+        elif self.working:
+            rest = "is being made in the background"
+            if seconds := self.missing / self.per_second if self.per_second else 0:
+                rest += f", about {seconds:.0f} s" if seconds < 100 else f", about {seconds / 60:.0f} min"
+        return (
+            f"{self.passages - self.missing:,} of {self.passages:,} passages have a vector; the rest {rest}"
+        )
 
 
 def is_working(home: Path) -> bool:
@@ -104,22 +98,13 @@ class VectorWork:
 
     def of(self, ids: Collection[MemoryId]) -> int:
         """Of these memories alone, where they are among the newest: what waits longer is not waited for."""
-        embedder, memories = self._opened.embedder, self._opened.store.memories
-        made = 0
-        while embedder is not None:
-            waiting = memories.unembedded(embedder.model, ASKED_FOR)
-            own = [passage for passage in waiting if passage.memory in ids][:BATCH]
-            stored = self._stored(embedder, own) if own else None
-            if stored is None:
-                break
-            made += stored
-        return made
+        return self._made(lambda: False, only=ids)
 
     def some(self, *, budget_seconds: float | None = None) -> int:
         """Make vectors until none is missing or the time is over; in passing, none that a person stopped."""
         if budget_seconds is not None and _noted(self._opened.home).get("stopped") is True:
             return 0
-        return self._made(times.deadline(budget_seconds), None)
+        return self._made(times.deadline(budget_seconds))
 
     def rest(self, *, budget_seconds: float | None = None) -> int:
         """In the background: all that are missing, unless another process is at it or a person stops it."""
@@ -127,7 +112,7 @@ class VectorWork:
         with try_lock(_lock(home)) as free:
             if not free:  # two would only share the same cores
                 return 0
-            return self._made(lambda: is_late() or _noted(home).get("stopped") is True, None)
+            return self._made(lambda: is_late() or _noted(home).get("stopped") is True)
 
     def all(self, watch: Watch | None = None) -> int:
         """With a person waiting: all that are missing, by this process or the one that is at it."""
@@ -143,14 +128,23 @@ class VectorWork:
                 watch(max(0, first - last), last)
         return first
 
-    def _made(self, is_over: Callable[[], bool], watch: Watch | None, *, before: int = 0) -> int:
+    def _made(
+        self,
+        is_over: Callable[[], bool],
+        watch: Watch | None = None,
+        *,
+        before: int = 0,
+        only: Collection[MemoryId] | None = None,
+    ) -> int:
         embedder, memories = self._opened.embedder, self._opened.store.memories
         if embedder is None:
             return 0
         began, made = time.monotonic(), 0
         waiting: list[Passage] = []
         while not is_over():
-            waiting = waiting or memories.unembedded(embedder.model, ASKED_FOR)
+            if not waiting:
+                lacking = memories.unembedded(embedder.model, ASKED_FOR)
+                waiting = [passage for passage in lacking if only is None or passage.memory in only]
             batch, waiting = waiting[:BATCH], waiting[BATCH:]
             stored = self._stored(embedder, batch) if batch else None
             if stored is None:

@@ -29,8 +29,8 @@ from claude_memory.summaries.model import KeptSummary
 from claude_memory.summaries.shelf import Shelf
 from claude_memory.summaries.summary_book import SummaryBook
 from claude_memory.surfaces.hooks import background
-from claude_memory.transcripts.codex import CodexReader
 from claude_memory.transcripts.model import SourceFile
+from claude_memory.transcripts.readers import CodexReader
 from claude_memory.upkeep import Upkeep
 
 

@@ -6,15 +6,17 @@ What comes from there is nobody's own words here: trust `imported`, and its prov
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from claude_memory.capture.messages import cut_clean
 from claude_memory.errors import InvalidInput, StoreFault
+from claude_memory.imports.importer import Imported
 from claude_memory.model import Kind, ProjectId, ProjectIdentity, SessionId, StoredMemory, Trust, memory_id
 from claude_memory.store.protocol import Store
 from claude_memory.store.sqlite.reader import ForeignDatabase, foreign_database
@@ -38,54 +40,45 @@ _FILES = ("files_modified", "files_edited", "files_read")
 _OBSERVATION_PARTS = ("subtitle", "narrative", "text", "facts")
 
 
-class Read(NamedTuple):
-    """What was read of such a database."""
+def import_databases(store: Store, paths: Sequence[Path]) -> Imported:
+    """Every observation, summary and prompt of the databases, or of the one in its usual place, as a memory.
 
-    sessions: int = 0
-    messages: int = 0
-    duplicates: int = 0
-    skipped: int = 0
-    memories: int = 0
-
-
-def import_databases(store: Store, paths: Sequence[Path]) -> Read:
-    """Several databases, or the one in its usual place."""
-    named = [path.expanduser() for path in paths] or [Path.home() / ".claude-mem" / "claude-mem.db"]
-    return Read(*map(sum, zip(*(import_database(store, path) for path in named), strict=True)))
-
-
-def import_database(store: Store, path: Path) -> Read:
-    """Every observation, summary and prompt as a memory; reading it again adds nothing."""
-    if not path.is_file():
-        raise InvalidInput(f"no such file: {path}")
-    try:
-        with foreign_database(path) as database:
-            return _read(store, database, path)
-    except StoreFault as fault:
-        raise InvalidInput(f"{path} is no database that can be read: {fault}") from None
+    Reading one again adds nothing.
+    """
+    counts: Counter[str] = Counter()
+    for path in [path.expanduser() for path in paths] or [Path.home() / ".claude-mem" / "claude-mem.db"]:
+        if not path.is_file():
+            raise InvalidInput(f"no such file: {path}")
+        try:
+            with foreign_database(path) as database:
+                counts += _added(store, database, path)
+        except StoreFault as fault:
+            raise InvalidInput(f"{path} is no database that can be read: {fault}") from None
+    return Imported(
+        sessions=counts["sessions"],
+        duplicates=counts["duplicates"],
+        skipped=counts["skipped"],
+        memories=counts["memories"],
+    )
 
 
-def _read(store: Store, database: ForeignDatabase, path: Path) -> Read:
+def _added(store: Store, database: ForeignDatabase, path: Path) -> Counter[str]:
     tables = database.tables()
     if not tables.intersection(TABLES):
         raise InvalidInput(f"{path} holds no memories of claude-mem: none of the tables {', '.join(TABLES)}")
     sessions: set[str] = set()
-    read = Read()
-    found = _rows(database, tables, path, store)
-    while batch := list(islice(found, BATCH)):
+    counts: Counter[str] = Counter()
+    memories = _memories(database, tables, path, store)
+    while batch := list(islice(memories, BATCH)):
         good = [item for item in batch if item is not None]
         sessions.update(item.session for item in good if item.session)
         added = store.memories.add(good)
-        read = read._replace(
-            sessions=len(sessions),
-            duplicates=read.duplicates + added.duplicates + added.tombstoned,
-            skipped=read.skipped + len(batch) - len(good),
-            memories=read.memories + added.memories,
-        )
-    return read
+        counts.update(memories=added.memories, skipped=len(batch) - len(good))
+        counts.update(duplicates=added.duplicates + added.tombstoned)
+    return counts + Counter(sessions=len(sessions))
 
 
-def _rows(
+def _memories(
     database: ForeignDatabase, tables: set[str], path: Path, store: Store
 ) -> Iterator[StoredMemory | None]:
     """A memory per row of each table that is there; None for a row that says nothing."""

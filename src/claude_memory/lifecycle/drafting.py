@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from claude_memory.errors import Conflict, InvalidInput
 from claude_memory.model import (
@@ -26,56 +26,35 @@ from claude_memory.platform.caller import inside_agent, require_person
 _Choice = TypeVar("_Choice", Kind, Trust, Scope)
 
 
-@dataclass(frozen=True, slots=True)
-class Revision:
-    """What is to change of a memory; None leaves a field as it is."""
+def changes_of(**given: Any) -> dict[str, Any]:
+    """What is to change of a memory, fit to be kept; None leaves a field as it is."""
+    return {name: _FIT[name](value) for name, value in given.items() if value is not None}
 
-    body: str | None = None
-    title: str | None = None
-    kind: Kind | str | None = None
-    topics: Sequence[str] | None = None
-    files: Sequence[str] | None = None
-    pinned: bool | None = None
-    reason: str | None = None
 
-    @property
-    def only_pins(self) -> bool:
-        """Whether nothing changes but that the memory never fades."""
-        return (self.kind, self.topics, self.files, self.pinned) == (None, None, None, True)
+def revised(
+    old: StoredMemory, changes: Mapping[str, Any], reason: str | None, speaker: Trust
+) -> StoredMemory:
+    """The memory after a change."""
+    new = dict(changes)
+    if "title" not in new and new.get("body") and old.title == _title_of(old.body):  # nobody gave it a title
+        new["title"] = _title_of(new["body"])
+    if "body" in new and speaker is Trust.USER:
+        new["trust"] = speaker
+    changed = replace(old, **new)
+    if changed == old and not reason:
+        return old
+    why = {"revised": clean(reason)} if reason else {}
+    return replace(changed, provenance={**old.provenance, BY_HAND: True, **why})
 
-    def of(self, old: StoredMemory, speaker: Trust) -> StoredMemory:
-        """The memory after the change."""
-        title = self.title
-        if title is None and self.body and old.title == _title_of(old.body):  # nobody gave it a title
-            title = _title_of(self.body)
-        changed = replace(
-            old,
-            body=clean(self.body) if self.body is not None else old.body,
-            title=clean(title)[:200] if title is not None else old.title,
-            kind=kind_of(self.kind) if self.kind is not None else old.kind,
-            topics=tuple(map(clean, self.topics)) if self.topics is not None else old.topics,
-            files=tuple(map(clean, self.files)) if self.files is not None else old.files,
-            pinned=self.pinned if self.pinned is not None else old.pinned,
-            trust=speaker if self.body is not None and speaker is Trust.USER else old.trust,
-        )
-        if changed == old and not self.reason:
-            return old
-        why = {"revised": clean(self.reason)} if self.reason else {}
-        return replace(changed, provenance={**old.provenance, BY_HAND: True, **why})
 
-    def beside(self, old: StoredMemory, speaker: Trust) -> NewMemory:
-        """The change as a memory of its own, for a person to accept in the old one's place."""
-        return NewMemory(
-            body=self.body if self.body is not None else old.body,
-            title=self.title,
-            kind=self.kind if self.kind is not None else old.kind,
-            topics=self.topics if self.topics is not None else old.topics,
-            files=self.files if self.files is not None else old.files,
-            trust=speaker,
-            scope=old.scope,
-            supersedes=old.id,
-            provenance={"reason": clean(self.reason)} if self.reason else {},
-        )
+def proposed_beside(
+    old: StoredMemory, changes: Mapping[str, Any], reason: str | None, speaker: Trust
+) -> NewMemory:
+    """A change as a memory of its own, for a person to accept in the old one's place."""
+    texts = {"body": old.body, "kind": old.kind, "topics": old.topics, "files": old.files, **changes}
+    texts.pop("pinned", None)
+    why = {"reason": clean(reason)} if reason else {}
+    return NewMemory(**texts, trust=speaker, scope=old.scope, supersedes=old.id, provenance=why)
 
 
 def drafted(
@@ -192,6 +171,20 @@ def _title_of(body: str) -> str:
 def kind_of(kind: Kind | str) -> Kind:
     """The kind by its name."""
     return choice(Kind, kind, "kind")
+
+
+def _cleaned(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(map(clean, texts))
+
+
+_FIT: Mapping[str, Callable[[Any], Any]] = {
+    "body": clean,
+    "title": lambda title: clean(title)[:200],
+    "kind": kind_of,
+    "topics": _cleaned,
+    "files": _cleaned,
+    "pinned": bool,
+}
 
 
 def choice(values: type[_Choice], value: _Choice | str, name: str) -> _Choice:

@@ -182,7 +182,7 @@ def import_(
 ) -> Result:
     """Read what agents keep of their conversations; only what is new."""
     if from_ is not None:
-        done: Any = memory.upkeep.import_memories(from_, paths or ())
+        done = memory.upkeep.import_memories(from_, paths or ())
     else:
         with output.progress_bar(output.bytes_text) as show:
             done = memory.import_history(
@@ -193,8 +193,8 @@ def import_(
         with output.progress_bar(output.vectors_text) as show:
             vectors.all(show)
     progress = vectors.progress
-    _leave_to_the_background(memory.home, getattr(done, "waiting", 0), 0 if wait else progress.missing)
-    notes = list(_unread(getattr(done, "unread", ())))
+    _leave_to_the_background(memory.home, done.waiting, 0 if wait else progress.missing)
+    notes = list(_unread(done.unread))
     if not done.read_bytes and from_ is None and not memory.upkeep.has_histories(paths or (), agent):
         notes.append(
             "no agent has left a history here that could be read; `import PATH` reads one from elsewhere"
