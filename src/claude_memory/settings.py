@@ -6,10 +6,11 @@ A cloned repository is untrusted: only keys marked `project` may come from its c
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -193,30 +194,23 @@ def load(root: Path, *, project_root: Path | None = None, flags: Mapping[str, An
     Keys in the user's file that this version does not know are passed over, so that an older program
     works beside a newer one; `unknown_keys` names them.
     """
-    values: dict[str, Any] = {}
-    if project_root is not None:
-        values.update(of_project(project_root))
-    values.update(_user_values(config_path(root)))
-    if os.environ.get("CLAUDE_MEMORY_STORE"):
-        values["store"] = os.environ["CLAUDE_MEMORY_STORE"]
-    if debugging():
-        values["log_level"] = "debug"
+    values = {key: value for _, layer in _layers(root, project_root) for key, value in layer.items()}
     values.update({key: value for key, value in (flags or {}).items() if value is not None})
     return replace(Settings(), **{key: checked(key, value) for key, value in values.items()})
 
 
 def origins(root: Path, *, project_root: Path | None = None) -> dict[str, str]:
-    """Where each value that is not a default comes from; the same order as `load`."""
-    found: dict[str, str] = {}
+    """Where each value that is not a default comes from."""
+    return {key: origin for origin, layer in _layers(root, project_root) for key in layer}
+
+
+def _layers(root: Path, project_root: Path | None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What each place sets, by the place's name; a later one goes over an earlier one."""
     if project_root is not None:
-        named = _project_values(project_root / ".claude-memories" / "config.json")
-        found.update(dict.fromkeys(named, "project"))
-    found.update(dict.fromkeys(_user_values(config_path(root)), "config.toml"))
-    if os.environ.get("CLAUDE_MEMORY_STORE"):
-        found["store"] = "environment"
-    if debugging():
-        found["log_level"] = "environment"
-    return found
+        yield "project", of_project(project_root)
+    yield "config.toml", _user_values(config_path(root))
+    store = os.environ.get("CLAUDE_MEMORY_STORE")
+    yield "environment", ({"store": store} if store else {}) | ({"log_level": "debug"} if debugging() else {})
 
 
 def unknown_keys(root: Path) -> list[str]:
@@ -225,8 +219,16 @@ def unknown_keys(root: Path) -> list[str]:
 
 
 def of_project(root: Path) -> dict[str, Any]:
-    """The allowed keys that a project's own config.json sets."""
-    return _project_values(root / ".claude-memories" / "config.json")
+    """The allowed keys that a project's own config.json sets.
+
+    A cloned repository brings it: anyone may have written it, so nothing in it can do harm.
+    """
+    allowed = {}
+    for key, value in _untrusted_document(root / ".claude-memories" / "config.json").items():
+        if key in KEYS and KEYS[key].metadata["project"]:
+            with contextlib.suppress(ConfigFault):
+                allowed[key] = _bounded(checked(key, value))
+    return allowed
 
 
 def checked(key: str, value: Any) -> Any:
@@ -295,19 +297,6 @@ def _document(path: Path) -> dict[str, Any]:
         raise ConfigFault(f"cannot read {path}: {fault}") from None
     except RecursionError:
         raise ConfigFault(f"cannot read {path}: nested too deeply") from None
-
-
-def _project_values(path: Path) -> dict[str, Any]:
-    """What a cloned repository may say. Anyone may have written it, so nothing in it can do harm."""
-    document = _untrusted_document(path)
-    found = {}
-    for key, value in document.items():
-        if key in KEYS and KEYS[key].metadata["project"]:
-            try:
-                found[key] = _bounded(checked(key, value))
-            except ConfigFault:
-                continue
-    return found
 
 
 def _bounded(value: Any) -> Any:

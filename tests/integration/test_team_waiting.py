@@ -10,6 +10,8 @@ from itertools import count
 from typing import Any
 
 import pytest
+from claude_memory.store.archive_model import NewMessage, Understood
+from claude_memory.store.lifecycle_model import Entity, Mention, Relation, Review, Strength
 from tests.postgres_server import Server
 
 from claude_memory.errors import StoreFault
@@ -25,8 +27,6 @@ from claude_memory.model import (
     SessionId,
     StoredMemory,
 )
-from claude_memory.store.archive_model import NewMessage, Understood
-from claude_memory.store.lifecycle_model import Entity, Mention, Relation, Review, Strength
 from claude_memory.store.postgres import directory
 from claude_memory.store.postgres.team_store import PostgresStore
 

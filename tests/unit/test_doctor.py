@@ -274,13 +274,13 @@ def test_the_spool_tells_depth_age_and_refusals(home: Path) -> None:
     spool.put("UserPromptSubmit", b"{}")
     assert found(home, "spool").message.startswith("1 events wait")
     assert found(home, "spool").level == "ok"
-    [waiting] = spool.pending(10)
+    [waiting] = spool.pending()
     old = int((time.time() - 2 * 86_400) * 1e9)
     parts = waiting.path.name.split("-")
     waiting.path.rename(waiting.path.with_name("-".join([parts[0], str(old), *parts[2:]])))
     assert found(home, "spool").level == "warn"
     spool.put("Stop", b"{}")
-    [first, second] = spool.pending(10)
+    [first, second] = spool.pending()
     spool.reject(first, "unreadable")
     assert found(home, "rejected").level == "warn"
     assert found(home, "spool").level == "ok"

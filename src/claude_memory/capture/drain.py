@@ -74,7 +74,7 @@ def drain(
             logs.logger("drain").warning("the spool cannot be drained: %s", fault.strerror)
             run.busy = True
         # Look once more: whoever found the lock taken while we finished relies on us.
-        if run.busy or run.out_of_time() or not any(run.waiting(1)):
+        if run.busy or run.out_of_time() or not run.waiting():
             break
     return Drained(**run.counts, remaining=run.spool.count(REMAINING_COUNTED), busy=run.busy)
 
@@ -99,18 +99,15 @@ class _Drain:
         for size in self.spool.sweep(now):
             logs.logger("drain").warning("removed an unfinished capture of %d bytes from the spool", size)
         late = False
-        while not late and (waiting := self.waiting(None)):
+        while not late and (waiting := self.waiting()):
             files = iter(waiting)
             while not late and self.batch(files):
                 late = self.out_of_time()
         self.understand()
 
-    def waiting(self, limit: int | None) -> list[SpooledFile]:
+    def waiting(self) -> list[SpooledFile]:
         """What is left to try; a file that could not be moved away is tried once."""
-        # A known file may hide an unknown one, so the limit counts from behind the known ones.
-        reach = None if limit is None else limit + len(self.seen)
-        waiting = self.spool.pending(reach, out_of_time=self.looked_enough)
-        return [file for file in waiting if file.path.name not in self.seen]
+        return [file for file in self.spool.pending(self.looked_enough) if file.path.name not in self.seen]
 
     def batch(self, files: Iterator[SpooledFile]) -> bool:
         """Ingest one transaction's worth; false when there was nothing left."""

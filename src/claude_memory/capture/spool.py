@@ -7,7 +7,6 @@ redacted. Files of a newer format are left for the newer program that can read t
 from __future__ import annotations
 
 import contextlib
-import heapq
 import os
 import re
 import stat
@@ -71,18 +70,18 @@ class Spool:
         files.private_folder(self.folder)
         return locks.try_lock(self.folder / ".lock")
 
-    def pending(
-        self, limit: int | None = None, *, out_of_time: Callable[[], bool] = lambda: False
-    ) -> list[SpooledFile]:
+    def pending(self, out_of_time: Callable[[], bool] = lambda: False) -> list[SpooledFile]:
         """What can be ingested now, oldest first; files with foreign names among it.
 
         Looking through a hundred thousand takes a while: when time is up, what was seen so far.
         """
-        entries = _until(out_of_time, _entries(self.new))
-        waiting = (found for entry in entries if (found := _spooled(entry)) is not None)
-        if limit is None:
-            return sorted(waiting, key=_age)
-        return heapq.nsmallest(limit, waiting, key=_age)
+        waiting = []
+        for place, entry in enumerate(_entries(self.new), 1):
+            file = _spooled(entry)
+            waiting += [file] if file is not None else []
+            if place % _LOOK_EVERY == 0 and out_of_time():
+                break
+        return sorted(waiting, key=lambda file: (file.moment, file.path.name))
 
     def count(self, most: int) -> int:
         """How many wait, counted up to `most`."""
@@ -144,15 +143,6 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
         return
 
 
-def _until(
-    out_of_time: Callable[[], bool], entries: Iterator[os.DirEntry[str]]
-) -> Iterator[os.DirEntry[str]]:
-    for place, entry in enumerate(entries, 1):
-        yield entry
-        if place % _LOOK_EVERY == 0 and out_of_time():
-            return
-
-
 def _spooled(entry: os.DirEntry[str]) -> SpooledFile | None:
     match = _NAME.fullmatch(entry.name)
     if match:
@@ -172,7 +162,3 @@ def _spooled(entry: os.DirEntry[str]) -> SpooledFile | None:
 def _is_newer(name: str) -> bool:
     version = _VERSION.match(name)
     return version is not None and int(version[1]) > hook.FORMAT_VERSION
-
-
-def _age(file: SpooledFile) -> tuple[datetime, str]:
-    return file.moment, file.path.name

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
-from typing import Any
 
 from claude_memory.capture.messages import messages_of
 from claude_memory.model import (
@@ -148,29 +146,17 @@ def _heard(message: Message) -> Message:
 def _understood(conversation: Conversation, exchange: Exchange) -> Understood:
     refused = (spoken.file for spoken in exchange.asked if spoken.file)
     named = (*(path for path, _ in exchange.files_edited), *refused, *exchange.files_read)
-    memory = _memory(
-        conversation,
-        "exchange",
-        exchange.key,
-        Kind.OBSERVATION,
-        (titles.title(exchange), titles.search_text(exchange)),
-        (exchange.began, exchange.ended),
-        files=tuple(dict.fromkeys(named))[:MAX_FILES],
-        provenance={"messages": [exchange.first, exchange.last]},
-    )
+    texts = (titles.title(exchange), titles.search_text(exchange))
+    memory = _memory(conversation, "exchange", exchange.key, texts, exchange, list(dict.fromkeys(named)))
+    places = {"messages": [exchange.first, exchange.last]}
+    memory = replace(memory, kind=Kind.OBSERVATION, provenance={**memory.provenance, **places})
     return Understood(memory, exchange.first, exchange.last, sessions.to_json(exchange))
 
 
 def _session_memory(conversation: Conversation, record: SessionRecord) -> StoredMemory:
+    texts = (record.title, sessions.session_text(record))
     return _memory(
-        conversation,
-        "session",
-        conversation.session,
-        Kind.SUMMARY,
-        (record.title, sessions.session_text(record)),
-        (record.began, record.ended),
-        files=tuple(path for path, _ in record.files)[:MAX_FILES],
-        provenance={},
+        conversation, "session", conversation.session, texts, record, [path for path, _ in record.files]
     )
 
 
@@ -178,25 +164,22 @@ def _memory(
     conversation: Conversation,
     source: str,
     key: str,
-    kind: Kind,
     texts: tuple[str, str],
-    times: tuple[datetime, datetime],
-    *,
-    files: tuple[str, ...],
-    provenance: dict[str, Any],
+    lasted: Exchange | SessionRecord,
+    files: Sequence[str],
 ) -> StoredMemory:
     """An exchange or a record holds an agent's words as well as a person's, so it is the agent's."""
-    from_here = {"source": source, "agent": conversation.agent, "conversation": conversation.session}
     return StoredMemory(
         memory_id(f"{source}:{key}"),  # the same in every home, whatever project a person moves it to
         conversation.project,
-        kind,
+        Kind.SUMMARY,
         *texts,
-        *times,
+        lasted.began,
+        lasted.ended,
         _trust(conversation),
         session=SessionId(conversation.parent or conversation.session),
-        files=files,
-        provenance=from_here | provenance,
+        files=tuple(files)[:MAX_FILES],
+        provenance={"source": source, "agent": conversation.agent, "conversation": conversation.session},
     )
 
 

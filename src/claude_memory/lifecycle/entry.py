@@ -70,7 +70,10 @@ _ACTIVE = MemoryFilter(statuses=(Status.ACTIVE,))
 def admit_new(
     store: Store, memories: Sequence[StoredMemory], root: Path, model: str | None
 ) -> list[Admission]:
-    """Let what was just kept meet its neighbours; it stays kept whatever comes of it."""
+    """Let what was just kept meet its neighbours, in its order; it stays kept whatever comes of it.
+
+    Without vectors only the same words are recognised; the rest waits for `admit_waiting`.
+    """
     now = datetime.now(UTC)
     # What an agent would put in a person's place is tied to what it speaks against.
     proposed = {memory.id: memory.provenance.get("proposed_for") for memory in memories}
@@ -81,20 +84,11 @@ def admit_new(
     ]
     if relations:
         store.lifecycle.relate(relations)
-    if len(memories) <= AT_ONCE:
-        store.graph.put({memory.id: mentions(memory) for memory in memories})
     if any(memory.files for memory in memories):
         store.lifecycle.put_file_states(tied(memories, root))
-    return admit(store, memories, model)
-
-
-def admit(store: Store, memories: Sequence[StoredMemory], model: str | None) -> list[Admission]:
-    """Judge stored memories in their order, each against what was there before it.
-
-    Without vectors only the same words are recognised; the rest waits for `admit_waiting`.
-    """
     if len(memories) > AT_ONCE:
         return [Admission(memory.id, Action.ADDED) for memory in memories]
+    store.graph.put({memory.id: mentions(memory) for memory in memories})
     later = {memory.id for memory in memories}
     verdicts = []
     for memory in memories:
