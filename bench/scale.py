@@ -45,7 +45,7 @@ from claude_memory.model import (
 from claude_memory.search.search import search
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
-from claude_memory.store.protocol import Store
+from claude_memory.store.base import Store
 from claude_memory.text import words as text
 
 MODEL = "synthetic-384"

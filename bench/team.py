@@ -49,9 +49,9 @@ from claude_memory.model import (
 )
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
+from claude_memory.store.base import Store
 from claude_memory.store.postgres import directory
 from claude_memory.store.postgres.team_server import conninfo
-from claude_memory.store.protocol import Store
 
 MODEL, LENGTH, WORDS, PROCESSES, ALONE = "bench", 384, 20_000, 4, 100
 _FILL = """

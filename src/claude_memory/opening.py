@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from claude_memory.embed.process import EmbedderProcess
     from claude_memory.embed.protocol import Embedder
     from claude_memory.settings import Settings
-    from claude_memory.store.protocol import Archive, Store
+    from claude_memory.store.base import Store
+    from claude_memory.store.sql.archive import Archive
 
 WHATEVER = MemoryFilter(statuses=tuple(Status))  # forgotten ones, too
 RETRY_SECONDS = 60.0  # after which an embedder that failed is tried again

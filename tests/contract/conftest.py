@@ -27,7 +27,7 @@ from claude_memory.model import (
 )
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
-from claude_memory.store.protocol import Store
+from claude_memory.store.base import Store
 from claude_memory.text import words as text
 
 # Opens the store of a home; the fixture gives each home of a test what it needs beyond its folder.

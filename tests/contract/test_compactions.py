@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from claude_memory.model import EventKind, SessionId
-from claude_memory.store.protocol import Store
+from claude_memory.store.base import Store
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

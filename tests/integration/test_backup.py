@@ -38,7 +38,7 @@ from claude_memory.errors import (
 from claude_memory.model import Kind, MemoryFilter, MemoryId, ProjectIdentity, SearchScope, StoredMemory
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
-from claude_memory.store.protocol import Store
+from claude_memory.store.base import Store
 
 EVERYTHING = SearchScope(None)
 

@@ -20,8 +20,8 @@ from claude_memory.hook import claude_memory_hook as hook
 from claude_memory.model import SearchScope
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
+from claude_memory.store.base import Store
 from claude_memory.store.model import EventFilter
-from claude_memory.store.protocol import Store
 
 HOLD = """
 import apsw, sys

@@ -16,7 +16,7 @@ from claude_memory import Memory, NewMemory
 from claude_memory.capture.spool import Spool
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Kind, MemoryFilter, ProjectId, SearchScope, SessionId
-from claude_memory.store.sql.archive_read import SqlArchive
+from claude_memory.store.sql.archive import Archive
 from claude_memory.summaries import summary_book
 from claude_memory.summaries.model import KeptSummary, Stretch, faults
 from claude_memory.summaries.shelf import Shelf
@@ -247,7 +247,7 @@ def test_a_kill_at_any_moment_leaves_the_same_files_in_the_end(
         "before the file": (Shelf, "_write"),
         "after the file": (Shelf, "_describe"),
         "before the memories": (summary_book, "_memories"),
-        "before the mark": (SqlArchive, "summed_up"),
+        "before the mark": (Archive, "summed_up"),
     }[point]
     with monkeypatch.context() as patch:
         patch.setattr(*target, killed)

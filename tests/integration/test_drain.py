@@ -21,8 +21,9 @@ from claude_memory.model import Event, Kind, MemoryFilter, SearchScope
 from claude_memory.platform import logs
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
+from claude_memory.store.base import Store
 from claude_memory.store.model import Archived, EventFilter, Message
-from claude_memory.store.protocol import Archive, Store
+from claude_memory.store.sql.archive import Archive
 
 NOW = datetime.now(UTC)
 EVERYWHERE = SearchScope(None)

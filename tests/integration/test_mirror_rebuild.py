@@ -24,7 +24,7 @@ from claude_memory.model import (
 )
 from claude_memory.settings import Settings
 from claude_memory.store import open_store, set_damaged_aside
-from claude_memory.store.protocol import Store
+from claude_memory.store.base import Store
 
 EVERYTHING = SearchScope(None)
 ALL = MemoryFilter(statuses=tuple(Status))

@@ -15,7 +15,7 @@ from claude_memory import Memory, NewMemory
 from claude_memory.backup import mirror
 from claude_memory.capture import drain as drain_module
 from claude_memory.capture.spool import Spool
-from claude_memory.store.protocol import Store
+from claude_memory.store.base import Store
 
 
 def capture(home: Path, count: int, sessions: int = 1) -> None:

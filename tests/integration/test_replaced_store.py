@@ -151,9 +151,9 @@ def test_a_store_that_was_replaced_while_it_was_written_says_so(
     memory.store.export(copy)
     whole = erase.erase
 
-    def replaced(db: apsw.Connection, ids: list[MemoryId], at: str, **named: object) -> object:
+    def replaced(db: apsw.Connection, ids: list[MemoryId], **named: object) -> object:
         copy.replace(memory.home / "memory.db")
-        return whole(db, ids, at, **named)  # type: ignore[arg-type]
+        return whole(db, ids, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(erase, "erase", replaced)
     with pytest.raises(StoreBusy, match="was replaced"):

@@ -14,7 +14,7 @@ from claude_memory.lifecycle import retention
 from claude_memory.platform import logs
 from claude_memory.settings import Settings
 from claude_memory.store.model import MadeRoom
-from claude_memory.store.sql import room
+from claude_memory.store.sql import erase
 
 
 def noise(seed: int, length: int) -> str:
@@ -124,7 +124,7 @@ def test_under_the_cap_nothing_goes(full: Memory) -> None:
 
 
 def test_tool_output_goes_first_and_the_oldest_of_it(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "BATCH", 5)
+    monkeypatch.setattr(erase, "BATCH", 5)
     before = rows(full)
     gone = full.store.archive.make_room(used(full) - 60_000)
     assert gone.tool_outputs
@@ -139,7 +139,7 @@ def test_tool_output_goes_first_and_the_oldest_of_it(full: Memory, monkeypatch: 
 def test_then_messages_then_exchanges_and_memories_never(
     full: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "BATCH", 50)
+    monkeypatch.setattr(erase, "BATCH", 50)
     before = rows(full)
     gone = full.store.archive.make_room(1)
     assert gone.tool_outputs >= before["results"]

@@ -10,8 +10,6 @@ from itertools import count
 from typing import Any
 
 import pytest
-from claude_memory.store.archive_model import NewMessage, Understood
-from claude_memory.store.lifecycle_model import Entity, Mention, Relation, Review, Strength
 from tests.postgres_server import Server
 
 from claude_memory.errors import StoreFault
@@ -27,6 +25,7 @@ from claude_memory.model import (
     SessionId,
     StoredMemory,
 )
+from claude_memory.store.model import Entity, Mention, NewMessage, Relation, Review, Strength, Understood
 from claude_memory.store.postgres import directory
 from claude_memory.store.postgres.team_store import PostgresStore
 

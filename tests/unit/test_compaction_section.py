@@ -15,7 +15,7 @@ from claude_memory.context.sections import START_SECTIONS
 from claude_memory.model import Kind, MemoryId, ProjectIdentity, SessionId, StoredMemory
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
-from claude_memory.store.protocol import Store
+from claude_memory.store.base import Store
 from claude_memory.summaries.shelf import Shelf
 from claude_memory.text.quotation import tokens
 

@@ -34,7 +34,7 @@ from claude_memory.model import (
 )
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
-from claude_memory.store.protocol import Store
+from claude_memory.store.base import Store
 from claude_memory.store.sqlite.glance import Glance
 from claude_memory.text.quotation import CLOSING, OPENING, clipped, marked, plain, tokens
 

@@ -23,7 +23,7 @@ from claude_memory.doctor import contents as doctor_contents
 from claude_memory.model import Kind, ProjectIdentity, StoredMemory, memory_id
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
-from claude_memory.store.protocol import Store
+from claude_memory.store.base import Store
 from claude_memory.store.sqlite import inspection, schema
 
 

@@ -16,7 +16,7 @@ from claude_memory.context.sections import START_SECTIONS
 from claude_memory.model import ProjectIdentity
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
-from claude_memory.store.protocol import Store
+from claude_memory.store.base import Store
 from claude_memory.text.quotation import tokens
 
 NOW = datetime(2026, 11, 3, 12, tzinfo=UTC)

@@ -15,7 +15,7 @@ from claude_memory.platform import project
 from claude_memory.platform.project import identify, normalise_remote, root_of
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
-from claude_memory.store.protocol import Store
+from claude_memory.store.base import Store
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 

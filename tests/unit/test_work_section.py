@@ -17,8 +17,8 @@ from claude_memory.notes import blocks
 from claude_memory.notes.person_files import SessionLine, append_session
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
+from claude_memory.store.base import Store
 from claude_memory.store.model import NewMessage
-from claude_memory.store.protocol import Store
 from claude_memory.understand.model import Command, Commit, SessionRecord, TaskItem
 from claude_memory.understand.sessions import to_json
 

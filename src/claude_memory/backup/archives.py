@@ -38,7 +38,7 @@ from claude_memory.backup.manifest import (
 )
 from claude_memory.errors import NotFound, StoreCorrupt
 from claude_memory.platform.files import FILE_MODE, private_folder, sync_file
-from claude_memory.store.packing import zstd
+from claude_memory.store.records import zstd
 
 CHUNK = 1 << 20
 LEVEL = 3  # of packing

@@ -50,8 +50,8 @@ from claude_memory.capture.spool import Spool
 from claude_memory.errors import Conflict, InvalidInput, MemoryFault, NotFound, StoreFault
 from claude_memory.platform import leftovers
 from claude_memory.platform.files import FILE_MODE, FOLDER_MODE, private_folder, sync_file, sync_folder
-from claude_memory.store import check_file
-from claude_memory.store.protocol import Store
+from claude_memory.store.base import Store
+from claude_memory.store.sqlite.inspection import check_file
 
 ENDINGS = (".zip", ".tar.gz", ".tar.zst")
 _PREFIX = "claude-memory-"

@@ -28,7 +28,7 @@ from claude_memory.platform import leftovers, logs
 from claude_memory.platform.files import FILE_MODE, private_folder, reads_only, require_writing
 from claude_memory.platform.locks import try_lock
 from claude_memory.settings import Settings
-from claude_memory.store.protocol import Store
+from claude_memory.store.base import Store
 
 STANDARD_INPUT = "-"
 QUIET_SECONDS = 30.0

@@ -32,8 +32,8 @@ from claude_memory.backup.manifest import DATABASE, MAX_MANIFEST_BYTES, SHA256, 
 from claude_memory.backup.sealing import Seal, seal_for
 from claude_memory.errors import Conflict, NotFound, StoreCorrupt, StoreFault
 from claude_memory.platform.files import FILE_MODE, private_folder, sync_file
-from claude_memory.store.packing import zstd
-from claude_memory.store.protocol import Store
+from claude_memory.store.base import Store
+from claude_memory.store.records import zstd
 
 HEADS, PACKS, INDEX, KEY = "heads", "packs", "index", "key.age"
 PACK_BYTES = 4 << 20

@@ -17,7 +17,7 @@ from claude_memory import settings
 from claude_memory.backup.archives import RestoreChange
 from claude_memory.backup.manifest import DATABASE, BackupManifest, is_program
 from claude_memory.errors import StoreCorrupt
-from claude_memory.store import own_words
+from claude_memory.store.sqlite.inspection import own_words
 
 CONFIG = "config.toml"
 # Whether the person wants the settings of a backup: said before, or asked once they are known.

@@ -24,8 +24,8 @@ from claude_memory.model import ProjectId
 from claude_memory.platform.files import FILE_MODE, private_folder, sync_folder
 from claude_memory.platform.locks import held, try_lock
 from claude_memory.redact.erasure import Holder, holds
+from claude_memory.store.base import Store
 from claude_memory.store.model import Change
-from claude_memory.store.protocol import Store
 
 CURRENT = "memories.jsonl"
 BATCH = 500

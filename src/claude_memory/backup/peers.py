@@ -25,8 +25,8 @@ from claude_memory.notes import erasing
 from claude_memory.platform import leftovers
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
+from claude_memory.store.base import Store
 from claude_memory.store.feed_model import STREAMS, FeedBatch, Sender, Taken, batch_from
-from claude_memory.store.protocol import Store
 
 BATCH = 500
 FORMAT = 1

@@ -29,7 +29,8 @@ from claude_memory.notes import erasing
 from claude_memory.platform import leftovers
 from claude_memory.platform.files import FOLDER_MODE, private_folder, sync_folder, write_atomically
 from claude_memory.settings import Settings
-from claude_memory.store import check_file, open_store
+from claude_memory.store import open_store
+from claude_memory.store.sqlite.inspection import check_file
 
 # No part of a backup, and still wanted after a restore. Other caches belong to the old database.
 _CARRIED_OVER = ("backups", "cache/models", "hooks", "install", "install.json", "logs", "plugin")

@@ -38,9 +38,10 @@ from claude_memory.backup.team import hub_at
 from claude_memory.errors import InvalidInput, StoreCorrupt
 from claude_memory.platform import leftovers
 from claude_memory.settings import Settings
-from claude_memory.store import check_file, is_server, open_store
+from claude_memory.store import is_server, open_store
 from claude_memory.store.feed_model import STREAMS, FeedBatch, Taken, batch_from
-from claude_memory.store.packing import zstd
+from claude_memory.store.records import zstd
+from claude_memory.store.sqlite.inspection import check_file
 
 FEEDS = "feeds"
 REMOTE = "claude-memory sync --stdio"

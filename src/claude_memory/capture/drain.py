@@ -27,7 +27,7 @@ from claude_memory.platform import logs, project
 from claude_memory.platform.repository import current_branch
 from claude_memory.redact import redact
 from claude_memory.settings import Settings
-from claude_memory.store.protocol import Store
+from claude_memory.store.base import Store
 from claude_memory.text.times import deadline
 
 BATCH_EVENTS = 500

@@ -21,8 +21,9 @@ from claude_memory.model import (
     Trust,
     memory_id,
 )
+from claude_memory.store.base import Store
 from claude_memory.store.model import Conversation, EventFilter, Message, Understood
-from claude_memory.store.protocol import Archive, Store
+from claude_memory.store.sql.archive import Archive
 from claude_memory.understand import exchanges as understanding
 from claude_memory.understand import sessions, statements, titles
 from claude_memory.understand.agent_summary import feedback_and_fixes, read

@@ -19,7 +19,7 @@ from claude_memory.settings import Settings
 from claude_memory.text.quotation import MARK_CHARACTERS, MARK_TOKENS, tokens
 
 if TYPE_CHECKING:
-    from claude_memory.store.protocol import Store
+    from claude_memory.store.base import Store
 
 # Claude Code spills a longer string to a file and shows the model 2 KB of it.
 MAX_CHARACTERS = 9_000 - MARK_CHARACTERS

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from claude_memory.lifecycle.intentions import Due
     from claude_memory.model import Project
     from claude_memory.opening import Opened
-    from claude_memory.store.protocol import Lifecycle
+    from claude_memory.store.sql.lifecycle import Lifecycle
     from claude_memory.store.sqlite.glance import Glance, Seen
 
 QUOTED_CHARACTERS = 260

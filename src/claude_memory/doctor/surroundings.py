@@ -16,7 +16,7 @@ from claude_memory import __version__
 from claude_memory.doctor.report import Check, fail, ok, warn
 from claude_memory.platform import leftovers, locks
 from claude_memory.settings import Settings
-from claude_memory.store import library
+from claude_memory.store.sqlite.inspection import library
 
 _MB = 1 << 20
 _FREE_WARN_MB = 500

@@ -26,8 +26,8 @@ from claude_memory.model import (
     StoredMemory,
 )
 from claude_memory.platform.files import private_folder, write_atomically
+from claude_memory.store.base import Store
 from claude_memory.store.model import Entity, Relation
-from claude_memory.store.protocol import Store
 from claude_memory.text.words import query_terms
 
 RULE_KINDS = (Kind.CONVENTION, Kind.PATTERN, Kind.PREFERENCE, Kind.CORRECTION, Kind.LESSON)

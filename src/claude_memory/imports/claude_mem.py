@@ -18,8 +18,8 @@ from claude_memory.capture.messages import cut_clean
 from claude_memory.errors import InvalidInput, StoreFault
 from claude_memory.imports.importer import Imported
 from claude_memory.model import Kind, ProjectId, ProjectIdentity, SessionId, StoredMemory, Trust, memory_id
-from claude_memory.store.protocol import Store
-from claude_memory.store.sqlite.reader import ForeignDatabase, foreign_database
+from claude_memory.store.base import Store
+from claude_memory.store.sqlite.inspection import ForeignDatabase, foreign_database
 from claude_memory.text.words import shorten
 from claude_memory.transcripts.model import moment_of
 

@@ -21,8 +21,8 @@ from claude_memory.platform.agents import canonical
 from claude_memory.platform.files import private_folder
 from claude_memory.platform.locks import held
 from claude_memory.settings import Settings
+from claude_memory.store.base import Store
 from claude_memory.store.model import NewMessage
-from claude_memory.store.protocol import Store
 from claude_memory.text.times import deadline
 from claude_memory.transcripts.model import SourceFile
 from claude_memory.transcripts.sources import AGENTS, discover, within

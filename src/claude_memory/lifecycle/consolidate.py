@@ -23,8 +23,8 @@ from claude_memory.lifecycle.given import note_uses
 from claude_memory.lifecycle.staleness import refreshed
 from claude_memory.lifecycle.strength import State
 from claude_memory.model import Kind, MemoryFilter, MemoryId, Project, SearchScope, Status, StoredMemory
+from claude_memory.store.base import Store
 from claude_memory.store.model import Relation, Step
-from claude_memory.store.protocol import Store
 from claude_memory.text.times import deadline
 from claude_memory.text.words import index_terms, is_stop_term
 

@@ -25,8 +25,8 @@ from claude_memory.model import (
     Status,
     StoredMemory,
 )
+from claude_memory.store.base import Store
 from claude_memory.store.model import Relation, Review
-from claude_memory.store.protocol import Store
 from claude_memory.text.words import query_terms
 
 # Cosine from which two statements are about the same thing. A denial is as close as an agreement, so

@@ -20,8 +20,8 @@ from claude_memory.model import (
     SessionId,
     StoredMemory,
 )
+from claude_memory.store.base import Store
 from claude_memory.store.model import EventFilter, Review
-from claude_memory.store.protocol import Store
 from claude_memory.text.words import query_terms, strings_in
 from claude_memory.understand.tools import same_file
 

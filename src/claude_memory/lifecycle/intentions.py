@@ -17,7 +17,7 @@ from typing import Any
 from claude_memory.errors import Conflict, InvalidInput
 from claude_memory.model import Project, memory_id
 from claude_memory.store.model import Intention, IntentionStatus, Priority
-from claude_memory.store.protocol import Lifecycle
+from claude_memory.store.sql.lifecycle import Lifecycle
 from claude_memory.text.quotation import meant, named
 from claude_memory.text.times import span, upcoming
 from claude_memory.text.words import query_terms

@@ -21,7 +21,7 @@ from claude_memory.store.model import EventFilter, MadeRoom, Pruned
 
 if TYPE_CHECKING:
     from claude_memory.settings import Settings
-    from claude_memory.store.protocol import Store
+    from claude_memory.store.base import Store
 
 DAY = 86_400.0
 JUMP_SECONDS = 35 * DAY  # who was away for longer loses nothing but a day

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from claude_memory.model import Kind, MemoryFilter, MemoryId, Project, SearchScope, StoredMemory
+from claude_memory.store.base import Store
 from claude_memory.store.model import FileState
-from claude_memory.store.protocol import Store
 from claude_memory.text.sentences import sentences
 
 # From this share of lines on a file counts as changed a lot: below it, most of what was said of it holds.

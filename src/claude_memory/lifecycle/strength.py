@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from claude_memory.model import Kind, MemoryId, StoredMemory, Trust
+from claude_memory.store.base import Store
 from claude_memory.store.model import Relation, Review, Strength
-from claude_memory.store.protocol import Lifecycle, Store
+from claude_memory.store.sql.lifecycle import Lifecycle
 
 # FSRS-6's default decay; the factor follows from the definition that recall is 90% after one stability.
 DECAY = -0.1542

@@ -32,7 +32,7 @@ from claude_memory.notes.person_files import Piece
 from claude_memory.notes.text_files import FileProblem, Lines, parse_lines, read_bytes
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
-from claude_memory.store.protocol import Store
+from claude_memory.store.base import Store
 from claude_memory.text import markdown
 from claude_memory.text.times import deadline
 from claude_memory.text.words import shorten

@@ -32,8 +32,8 @@ from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
 from claude_memory.platform.project import root_of
 from claude_memory.settings import Settings
+from claude_memory.store.base import Store
 from claude_memory.store.model import Conversation, EventFilter
-from claude_memory.store.protocol import Store
 from claude_memory.text.words import query_terms, shorten
 from claude_memory.understand import commands, sessions, tools
 from claude_memory.understand.agent_summary import called_open

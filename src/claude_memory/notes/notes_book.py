@@ -25,7 +25,7 @@ from claude_memory.notes.text_files import MAX_BYTES, FileProblem, Lines, edit, 
 from claude_memory.platform import project as projects
 from claude_memory.platform.files import FOLDER
 from claude_memory.settings import Settings
-from claude_memory.store.protocol import Store
+from claude_memory.store.base import Store
 
 NOTES = (".md", ".markdown", ".mdx")
 SYNC_SECONDS = 2.0

@@ -49,7 +49,7 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def write_atomically(path: Path, content: bytes, *, mode: int = FILE_MODE) -> None:
+def write_atomically(path: Path, content: bytes | memoryview, *, mode: int = FILE_MODE) -> None:
     """Replace a file as a whole: a reader, or a crash, sees the old content or the new, never a part."""
     temporary = path.with_name(f".{path.name[:100]}.{os.urandom(6).hex()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)

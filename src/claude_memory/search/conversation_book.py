@@ -14,7 +14,7 @@ from claude_memory.platform.agents import BY_NAME, canonical
 from claude_memory.search.conversations import asked_of
 from claude_memory.search.excerpts import Wording, one_line
 from claude_memory.store.model import Conversation, Message
-from claude_memory.store.protocol import Archive
+from claude_memory.store.sql.archive import Archive
 from claude_memory.text.quotation import meant
 from claude_memory.text.words import shorten
 from claude_memory.understand.sessions import from_json

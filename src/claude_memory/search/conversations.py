@@ -16,8 +16,9 @@ from claude_memory.model import Hit, MemoryFilter, ProjectId, SearchScope, Sessi
 from claude_memory.search import excerpts
 from claude_memory.search.excerpts import Wording, quote
 from claude_memory.search.search import recency, search
+from claude_memory.store.base import Store
 from claude_memory.store.model import ANY_CONVERSATION, Conversation, ConversationFilter, Message
-from claude_memory.store.protocol import Archive, Store
+from claude_memory.store.sql.archive import Archive
 from claude_memory.text.words import STOP_WORDS, stem
 
 CANDIDATES = 400

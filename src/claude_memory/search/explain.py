@@ -16,7 +16,7 @@ from claude_memory.search import scoring
 from claude_memory.search.ranking import Ranking, Scored, ask, rank
 from claude_memory.search.relevance import coverage, verdict
 from claude_memory.search.search import Judged, bonuses, judged_by, relevance_of, validity
-from claude_memory.store.protocol import Store
+from claude_memory.store.base import Store
 
 _DEPTH = 200
 _CLOSE = 0.75

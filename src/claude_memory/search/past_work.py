@@ -15,8 +15,8 @@ from claude_memory.model import Kind, MemoryFilter, MemoryId, SearchScope
 from claude_memory.search import excerpts
 from claude_memory.search.conversations import asked_of
 from claude_memory.search.excerpts import one_line
+from claude_memory.store.base import Store
 from claude_memory.store.model import ConversationFilter, Message
-from claude_memory.store.protocol import Store
 from claude_memory.text.words import STOP_WORDS, index_terms, shorten
 from claude_memory.understand.commands import checks_of, error_lines, segments
 from claude_memory.understand.model import Command, Exchange

@@ -16,8 +16,8 @@ from claude_memory.embed.protocol import Embedder
 from claude_memory.errors import EmbedderUnavailable
 from claude_memory.model import MemoryFilter, Passage, PassageId, SearchScope
 from claude_memory.search import scoring
+from claude_memory.store.base import Store
 from claude_memory.store.model import TermStatistics, VectorScan
-from claude_memory.store.protocol import Store
 from claude_memory.text.words import QUERY_CHARACTERS, query_terms
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from claude_memory.model import Hit, Kind, MemoryFilter, MemoryId, SearchScope, 
 from claude_memory.search.excerpts import one_line, snippet
 from claude_memory.search.ranking import TEXT_CANDIDATES, Question, Ranking, Scored, ask, rank
 from claude_memory.search.relevance import relevance
-from claude_memory.store.protocol import Store
+from claude_memory.store.base import Store
 from claude_memory.text.words import index_terms, query_terms, shorten
 from claude_memory.understand.model import places_of
 

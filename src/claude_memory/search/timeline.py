@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from claude_memory.model import Event, EventKind, Kind, MemoryFilter, SearchScope, SessionId, StoredMemory
 
 if TYPE_CHECKING:
-    from claude_memory.store.protocol import Store
+    from claude_memory.store.base import Store
 
 SHOWN_EVENTS = (
     EventKind.PROMPT,

@@ -1,4 +1,4 @@
-"""Where memories are kept: one `Store` in four parts, whatever the database; its contract in `protocol`.
+"""Where memories are kept: one `Store` in parts, whatever the database; its contract in `base` and `sql`.
 
 Belongs here: what a store promises, its values, opening one, a look at a file that may be old or damaged.
 Does not: ranking (search), judging (lifecycle), files that people edit (notes), statements (store/sql).
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from claude_memory.settings import Settings
+    from claude_memory.store.base import Store
     from claude_memory.store.model import Inspection
     from claude_memory.store.postgres.team_store import PostgresStore
-    from claude_memory.store.protocol import Store
 
 _SQLITE = "sqlite:///"
 _SERVER = ("postgresql://", "postgres://")
@@ -72,7 +72,7 @@ def server_findings(settings: Settings) -> list[tuple[str, str, str, str]]:
     with contextlib.closing(_open_server(settings.store, None)) as store:
         from claude_memory.store.postgres import health
 
-        return [(one.name, one.level, one.text, one.hint) for one in health.look(store.transactions)]
+        return list(health.look(store.transactions))
 
 
 def push_summaries(
@@ -119,23 +119,6 @@ def files_read(home: Path, settings: Settings) -> dict[str, tuple[int, int]]:
     return inspection.files_read(path) if path.exists() else {}
 
 
-def check_file(path: Path, *, in_use: bool = False) -> None:
-    """Verify the database of a backup, that it is a store and nothing more: StoreCorrupt, SchemaTooNew.
-
-    Of one that is in use, its pages are left alone.
-    """
-    from claude_memory.store.sqlite import inspection
-
-    inspection.check_file(path, in_use=in_use)
-
-
-def own_words(path: Path) -> tuple[int, int]:
-    """How many memories of a backup count as the person's own words, and how many of those everywhere."""
-    from claude_memory.store.sqlite import inspection
-
-    return inspection.own_words(path)
-
-
 def set_damaged_aside(home: Path, settings: Settings) -> Path | None:
     """Move a database that fails its check out of the way; returns its new path.
 
@@ -145,13 +128,6 @@ def set_damaged_aside(home: Path, settings: Settings) -> Path | None:
 
     path = database_path(home, settings.store)
     return inspection.set_aside(path) if path.exists() and not inspection.is_sound(path) else None
-
-
-def library() -> tuple[str, bool]:
-    """The version of SQLite in use, and whether it is safe: older ones can damage a store."""
-    from claude_memory.store.sqlite import inspection
-
-    return inspection.library()
 
 
 def database_path(home: Path, named: str) -> Path:

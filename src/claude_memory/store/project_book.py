@@ -11,7 +11,7 @@ from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Project, ProjectId
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.project import identify
-from claude_memory.store.protocol import Store
+from claude_memory.store.base import Store
 from claude_memory.text.quotation import meant
 
 _APPROVED = "approved.txt"

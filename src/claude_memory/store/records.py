@@ -1,32 +1,31 @@
-"""Values as they may be stored, and as lines of a mirror and back: the same in every backend."""
+"""Values as they may be stored, and as lines of a mirror and back; long texts as few bytes. Pure."""
 
 from __future__ import annotations
 
 import json
+import sys
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from enum import Enum
+from functools import cache
+from types import UnionType
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from claude_memory import redact
 from claude_memory.errors import InvalidInput
-from claude_memory.model import (
-    Event,
-    Kind,
-    MemoryId,
-    PersonId,
-    Project,
-    ProjectId,
-    Scope,
-    SessionId,
-    Status,
-    StoredMemory,
-    Trust,
-)
+from claude_memory.model import Event, MemoryId, SessionId, StoredMemory
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
     from claude_memory.store.model import Intention, Review, Strength
+
+PACK_FROM = 160  # characters
+_LEVEL = 3
+_ZSTANDARD = b"\x28\xb5\x2f\xfd"  # how every frame begins; no stream of zlib does
+T = TypeVar("T")
+_TYPES: dict[type, dict[str, Any]] = {}  # of the fields of a class
 
 
 def kept(text: str) -> str:
@@ -93,132 +92,60 @@ def moment(value: Any) -> datetime:
     return given if given.tzinfo else given.replace(tzinfo=UTC)
 
 
-def memory_record(memory: StoredMemory) -> dict[str, Any]:
-    """Every field of a memory as plain JSON values."""
-    return {
-        "id": memory.id,
-        "project": memory.project,
-        "kind": memory.kind.value,
-        "title": memory.title,
-        "body": memory.body,
-        "created_at": moment_text(memory.created_at),
-        "updated_at": moment_text(memory.updated_at),
-        "trust": memory.trust.value,
-        "scope": memory.scope.value,
-        "status": memory.status.value,
-        "session": memory.session,
-        "task": memory.task,
-        "topics": list(memory.topics),
-        "files": list(memory.files),
-        "provenance": dict(memory.provenance),
-        "supersedes": memory.supersedes,
-        "superseded_by": memory.superseded_by,
-        "forgotten_at": _text(memory.forgotten_at),
-        "pinned": memory.pinned,
-        **({"person": memory.person} if memory.person else {}),
-    }
+def _types(class_: type) -> dict[str, Any]:
+    if class_ not in _TYPES:
+        _TYPES[class_] = get_type_hints(class_)
+    return _TYPES[class_]
 
 
-def memory_from_record(record: Mapping[str, Any]) -> StoredMemory:
-    """The memory that a record describes; InvalidInput if it does not describe one."""
+def record_of(value: Any) -> dict[str, Any]:
+    """Every field of a value as plain JSON values; the person only of what is a person's."""
+    fields = {name: _plain(getattr(value, name)) for name in _types(type(value))}
+    return {name: field for name, field in fields.items() if field is not None or name != "person"}
+
+
+def _plain(field: Any) -> Any:
+    if isinstance(field, datetime):
+        return moment_text(field)
+    if isinstance(field, Enum):
+        return field.value
+    return list(field) if isinstance(field, tuple) else dict(field) if isinstance(field, Mapping) else field
+
+
+def from_record(class_: type[T], record: Mapping[str, Any]) -> T:
+    """The value of a class that a record describes; InvalidInput if it does not describe one."""
     try:
-        return StoredMemory(
-            id=MemoryId(str(record["id"])),
-            project=ProjectId(str(record["project"])),
-            kind=Kind(record["kind"]),
-            title=str(record["title"]),
-            body=str(record["body"]),
-            created_at=moment(record["created_at"]),
-            updated_at=moment(record["updated_at"]),
-            trust=Trust(record.get("trust", Trust.USER)),
-            scope=Scope(record.get("scope", Scope.PROJECT)),
-            status=Status(record.get("status", Status.ACTIVE)),
-            session=SessionId(record["session"]) if record.get("session") else None,
-            task=record.get("task"),
-            topics=tuple(map(str, record.get("topics", ()))),
-            files=tuple(map(str, record.get("files", ()))),
-            provenance=dict(record.get("provenance") or {}),
-            supersedes=_optional_id(record.get("supersedes")),
-            superseded_by=_optional_id(record.get("superseded_by")),
-            forgotten_at=_moment(record.get("forgotten_at")),
-            pinned=bool(record.get("pinned", False)),
-            person=PersonId(str(record["person"])) if record.get("person") else None,
-        )
-    except (KeyError, TypeError, ValueError) as fault:
-        raise InvalidInput(f"not the record of a memory: {type(fault).__name__} {fault}") from None
+        given = {name: type_ for name, type_ in _types(class_).items() if record.get(name) is not None}
+        return class_(**{name: _field(type_, record[name]) for name, type_ in given.items()})
+    except (AttributeError, TypeError, ValueError) as fault:
+        name = class_.__name__.removeprefix("Stored").lower()
+        raise InvalidInput(f"not the record of a {name}: {type(fault).__name__} {fault}") from None
 
 
-def project_record(project: Project) -> dict[str, Any]:
-    """A project as plain JSON values."""
-    return {
-        "id": project.id,
-        "name": project.name,
-        "path": project.path,
-        "identities": list(project.identities),
-    }
-
-
-def project_from_record(record: Mapping[str, Any]) -> Project:
-    """The project that a record describes."""
-    try:
-        identities = tuple(map(str, record["identities"]))
-        return Project(ProjectId(str(record["id"])), str(record["name"]), str(record["path"]), identities)
-    except (KeyError, TypeError) as fault:
-        raise InvalidInput(f"not the record of a project: {type(fault).__name__} {fault}") from None
+def _field(type_: Any, value: Any) -> Any:
+    if isinstance(type_, UnionType):  # of None and another
+        return _field(get_args(type_)[0], value) if value else None
+    if type_ is datetime:
+        return moment(value)
+    if get_origin(type_) is tuple:
+        return tuple(map(str, value))
+    if get_origin(type_) is Mapping:
+        return dict(value)
+    return type_(value) if isinstance(type_, type) else str(value)  # the ids are texts
 
 
 def intention_record(intention: Intention) -> dict[str, Any]:
     """An intention as plain JSON values, as it stands in the row and in the mirror."""
-    return {
-        "id": intention.id,
-        "project": intention.project,
-        "text": kept(intention.text),
-        "created_at": moment_text(intention.created_at),
-        "at": _text(intention.at),
-        "deadline": _text(intention.deadline),
-        "files": [*map(kept, intention.files)],
-        "topics": [*map(kept, intention.topics)],
-        "codebase": kept(intention.codebase) if intention.codebase else intention.codebase,
-        "priority": intention.priority.value,
-        "status": intention.status.value,
-        "snoozed_until": _text(intention.snoozed_until),
-        "closed_at": _text(intention.closed_at),
-    }
-
-
-def intention_from_record(record: Mapping[str, Any]) -> Intention:
-    """The intention that a record describes."""
-    from claude_memory.store.model import Intention, IntentionStatus, Priority
-
-    return Intention(
-        id=str(record["id"]),
-        project=ProjectId(str(record["project"])),
-        text=str(record["text"]),
-        created_at=moment(record["created_at"]),
-        at=_moment(record.get("at")),
-        deadline=_moment(record.get("deadline")),
-        files=tuple(record.get("files") or ()),
-        topics=tuple(record.get("topics") or ()),
-        codebase=record.get("codebase"),
-        priority=Priority(record.get("priority", "normal")),
-        status=IntentionStatus(record.get("status", "open")),
-        snoozed_until=_moment(record.get("snoozed_until")),
-        closed_at=_moment(record.get("closed_at")),
-    )
+    files, topics = tuple(map(kept, intention.files)), tuple(map(kept, intention.topics))
+    codebase = kept(intention.codebase) if intention.codebase else intention.codebase
+    written = intention._replace(text=kept(intention.text), files=files, topics=topics, codebase=codebase)
+    return record_of(written)
 
 
 def strength_record(memory: MemoryId, state: Strength, uses: Sequence[Review]) -> dict[str, Any]:
     """How firmly a memory is held after some uses, and the uses."""
-    return {
-        "memory": memory,
-        "stability": state.stability,
-        "difficulty": state.difficulty,
-        "reviewed_at": moment_text(state.reviewed_at),
-        "reviews": state.reviews,
-        "lapses": state.lapses,
-        "demoted": state.demoted,
-        "uses": [{"at": moment_text(use.at), "reason": kept(use.reason)} for use in uses],
-    }
+    listed = [{"at": moment_text(use.at), "reason": kept(use.reason)} for use in uses]
+    return {"memory": memory, **record_of(state), "uses": listed}
 
 
 def strength_from_record(record: Mapping[str, Any]) -> tuple[MemoryId, Strength, list[Review]]:
@@ -226,19 +153,47 @@ def strength_from_record(record: Mapping[str, Any]) -> tuple[MemoryId, Strength,
     from claude_memory.store.model import Review, Strength
 
     id_ = MemoryId(str(record["memory"]))
-    figures = (float(record["stability"]), float(record["difficulty"]), moment(record["reviewed_at"]))
-    state = Strength(*figures, int(record["reviews"]), int(record["lapses"]), bool(record["demoted"]))
-    uses = [Review(id_, moment(use["at"]), str(use["reason"])) for use in record.get("uses", ())]
-    return id_, state, uses
+    uses = [from_record(Review, {**use, "memory": id_}) for use in record.get("uses", ())]
+    return id_, from_record(Strength, record), uses
 
 
-def _text(moment: datetime | None) -> str | None:
-    return moment_text(moment) if moment else None
+# --- long texts as few bytes: what short ones gain is not worth it. Older stores hold zlib's bytes.
 
 
-def _moment(value: Any) -> datetime | None:
-    return moment(value) if value else None
+def packed(text: str, *, always: bool = False) -> str | bytes:
+    """A text as it is kept; `always` as bytes. Halves of a surrogate pair must be gone from it."""
+    if len(text) < PACK_FROM and not always:
+        return text
+    if not text:
+        return b""
+    compressor, whole = _compressor()
+    made: bytes = compressor.compress(text.encode(), whole)
+    return made
 
 
-def _optional_id(value: Any) -> MemoryId | None:
-    return MemoryId(str(value)) if value else None
+def unpacked(body: str | bytes) -> str:
+    """The text of a kept body."""
+    if not body:
+        return ""
+    if isinstance(body, str):
+        return body
+    if body.startswith(_ZSTANDARD):
+        return str(zstd().decompress(body), "utf-8")
+    return zlib.decompress(body).decode()
+
+
+@cache
+def _compressor() -> tuple[Any, Any]:
+    """One for all texts, each a frame of its own: making one takes as long as packing with it."""
+    kind = zstd().ZstdCompressor
+    return kind(_LEVEL), kind.FLUSH_FRAME
+
+
+@cache
+def zstd() -> Any:
+    """The library, which Python has of its own from 3.14 on."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd as library
+    else:
+        from backports import zstd as library
+    return library

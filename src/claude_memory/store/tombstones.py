@@ -1,7 +1,6 @@
 """What was erased stays away: salted hashes that tell erased content without holding any of it.
 
-`Tombstones` is the door of a store: whatever is about to be kept passes it, from wherever it comes. Pure,
-and shared by all backends: a store says which hashes it has.
+`Tombstones` is the door of a store: whatever is about to be kept passes it, from wherever it comes.
 """
 
 from __future__ import annotations
@@ -9,8 +8,10 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from claude_memory.model import Event, EventId, MemoryId, ProjectId, StoredMemory
 from claude_memory.redact.erasure import (
@@ -25,8 +26,15 @@ from claude_memory.redact.erasure import (
 )
 from claude_memory.text.quotation import clean
 
+if TYPE_CHECKING:
+    from claude_memory.store.sql.backend import Database
+
 MESSAGE = "k"  # what the hashes of messages begin with
-Pairs = Iterable[tuple[str, str]]  # salt and hash; one from another store's mirror keeps that store's salt
+# A hash from another store's mirror keeps that store's salt.
+_KNOWN = "SELECT 1 FROM tombstones WHERE salt = ? AND hash = ?"
+_SENTENCES = "SELECT salt, hash FROM tombstones WHERE hash LIKE 's%-%'"
+_FORMER = """SELECT a.identity FROM project_aliases a JOIN projects p ON p.number = a.project
+    WHERE p.id = ? AND substr(a.identity, 1, 3) = 'id:'"""
 
 
 def of_memory(salt: str, memory: StoredMemory) -> Iterator[str]:
@@ -60,26 +68,32 @@ def of_message(salt: str, key: int) -> str:
 class Tombstones:
     """The tombstones of a store, asked many times in one transaction."""
 
-    def __init__(
-        self,
-        salts: Iterable[str],
-        has: Callable[[str, str], bool],
-        sentences: Callable[[], Pairs],
-        former: Callable[[ProjectId], Sequence[ProjectId]] = lambda _: (),
-    ) -> None:
-        self._salts = tuple(salts)
-        self._has = has
-        self._all_sentences = sentences
-        self._former = former  # ids of the projects that were merged into one
-        self._sentences: dict[str, list[str]] | None = None
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._salts = [salt for (salt,) in db.execute("SELECT DISTINCT salt FROM tombstones")]
         self._holders: dict[ProjectId | None, Holder] = {}
+
+    def _has(self, salt: str, hash_: str) -> bool:
+        return self._db.execute(_KNOWN, (salt, hash_)).get is not None
+
+    def _former(self, project: ProjectId) -> list[ProjectId]:
+        """The ids of projects that were merged into this one."""
+        return [ProjectId(name.removeprefix("id:")) for (name,) in self._db.execute(_FORMER, (project,))]
+
+    @cached_property
+    def _sentences(self) -> dict[str, list[str]]:
+        """The hashes of sentences, by their salt."""
+        by_salt: defaultdict[str, list[str]] = defaultdict(list)
+        for salt, hash_ in self._db.execute(_SENTENCES):
+            by_salt[salt].append(hash_)
+        return by_salt
 
     def hold_memory(self, memory: StoredMemory) -> bool:
         """Whether this memory was erased."""
         if not self._salts:
             return False
-        named = [memory, *(replace(memory, project=id_) for id_ in self._former(memory.project))]
-        hashes = ((salt, hash_) for one in named for salt in self._salts for hash_ in of_memory(salt, one))
+        under = [memory, *(replace(memory, project=id_) for id_ in self._former(memory.project))]
+        hashes = ((salt, hash_) for copy in under for salt in self._salts for hash_ in of_memory(salt, copy))
         return any(self._has(salt, hash_) for salt, hash_ in hashes)
 
     def hold_message(self, keys: Iterable[int]) -> bool:
@@ -94,8 +108,8 @@ class Tombstones:
         """The sentences that were erased from a project; of all projects for None."""
         if project not in self._holders:
             ids = (project, *(self._former(project) if project and self._salts else ()))
-            found = [(salt, hashes, id_) for salt, hashes in self._loaded().items() for id_ in ids]
-            self._holders[project] = Several(Hashed(*one) for one in found)
+            each = (Hashed(salt, hashes, id_) for salt, hashes in self._sentences.items() for id_ in ids)
+            self._holders[project] = Several(each)
         return self._holders[project]
 
     def admitted(self, memory: StoredMemory) -> StoredMemory | None:
@@ -123,13 +137,6 @@ class Tombstones:
     def admitted_text(self, project: ProjectId, text: str) -> str:
         """A text as it may be kept."""
         return str(without(text, self.sentences(project))) if self._salts else text
-
-    def _loaded(self) -> dict[str, list[str]]:
-        if self._sentences is None:
-            self._sentences = defaultdict(list)
-            for salt, hash_ in self._all_sentences():
-                self._sentences[salt].append(hash_)
-        return self._sentences
 
 
 def memory_without(memory: StoredMemory, holder: Holder) -> StoredMemory:

@@ -24,8 +24,8 @@ from claude_memory.platform.files import FILE_MODE, private_folder, write_atomic
 from claude_memory.platform.locks import try_lock
 from claude_memory.redact import redact, redact_document
 from claude_memory.settings import Settings
+from claude_memory.store.base import Store
 from claude_memory.store.model import Conversation
-from claude_memory.store.protocol import Store
 from claude_memory.summaries.making import summarise
 from claude_memory.summaries.model import (
     ENTRIES,

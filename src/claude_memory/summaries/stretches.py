@@ -18,7 +18,7 @@ from claude_memory.imports.reading import Task, batches
 from claude_memory.model import ProjectId, SearchScope, SessionId, StoredMemory
 from claude_memory.settings import Settings
 from claude_memory.store.model import Message
-from claude_memory.store.protocol import Archive
+from claude_memory.store.sql.archive import Archive
 from claude_memory.summaries.making import budget, summarise
 from claude_memory.summaries.model import RULES, Stretch, document_of
 from claude_memory.text.quotation import about_tokens

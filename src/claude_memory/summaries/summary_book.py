@@ -37,8 +37,8 @@ from claude_memory.platform import logs
 from claude_memory.redact import redact_document
 from claude_memory.redact.erasure import without
 from claude_memory.settings import Settings
+from claude_memory.store.base import Store
 from claude_memory.store.model import EventFilter
-from claude_memory.store.protocol import Store
 from claude_memory.summaries.model import (
     OPEN,
     RULES,

@@ -248,7 +248,7 @@ def _each(*folders: Path) -> Iterator[dict[str, Any]]:
 
 
 def _database(path: Path) -> Iterator[Mapping[str, Any]]:
-    from claude_memory.store.sqlite.reader import foreign_database
+    from claude_memory.store.sqlite.inspection import foreign_database
 
     try:
         with foreign_database(path) as database:

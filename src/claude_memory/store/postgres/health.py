@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from claude_memory.store.postgres.migrations import CURRENT, SCHEMA
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.backend import Database, Transactions
+    from claude_memory.store.sql.backend import Database, Pool
 
 _SLOW_MS = 250
 _CLOCK_SECONDS = 30
@@ -61,7 +61,7 @@ def metrics(db: Database) -> dict[str, Any]:
     }
 
 
-def look(server: Transactions) -> Iterator[ServerFinding]:
+def look(server: Pool) -> Iterator[ServerFinding]:
     """Version and way there, extension, row security, indexes, bloat, clock."""
     with server.reading() as db:
         yield from _looked(db)

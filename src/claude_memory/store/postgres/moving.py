@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from claude_memory.errors import Conflict
-from claude_memory.store.packing import unpacked
 from claude_memory.store.postgres.finding import written
 from claude_memory.store.postgres.team_server import PROVENANCE, TRUST
+from claude_memory.store.records import unpacked
 from claude_memory.store.sql import rows
 from claude_memory.store.sqlite.store import SqliteStore
 
@@ -193,7 +193,7 @@ def _for_file(name: str, value: Any, space: int, person: int) -> Any:
 def _messages(
     batch: Sequence[Sequence[Any]], columns: Sequence[str], goal: Database
 ) -> tuple[list[list[Any]], list[tuple[int, str]]]:
-    from claude_memory.store.sql.archive_read import indexed
+    from claude_memory.store.sql.archive import indexed
 
     number, tool, body, failed = (columns.index(name) for name in ("number", "tool", "body", "failed"))
     made, texts = [], []

@@ -10,7 +10,7 @@ import contextlib
 import functools
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -23,10 +23,11 @@ from psycopg.types.string import TextLoader
 
 from claude_memory.errors import ConfigFault, StoreBusy, StoreFault
 from claude_memory.platform.files import reads_only
-from claude_memory.store.packing import packed
-from claude_memory.store.passages import Terms
 from claude_memory.store.postgres import migrations
 from claude_memory.store.postgres.migrations import MEMBERS, PERSONAL, SCHEMA
+from claude_memory.store.records import packed
+from claude_memory.store.sql.backend import Pool
+from claude_memory.store.sql.passages import Terms
 
 CONNECT_SECONDS = 10
 LOCK_MS = 10_000
@@ -187,7 +188,7 @@ class PostgresDatabase:
         self.execute("UPDATE messages SET words = ? WHERE number = ?", (self._words(after), message))
 
     def _words(self, text: str) -> list[str]:
-        from claude_memory.store.sql.archive_read import words_of
+        from claude_memory.store.sql.archive import words_of
 
         return self.question(words_of(text))
 
@@ -363,14 +364,13 @@ def _line(fault: object) -> str:
     return (lines[-1] if lines else "no answer")[:200]
 
 
-class TeamServer:
+class TeamServer(Pool):
     """All connections of this process to one team's store."""
 
     def __init__(self, url: str, *, patience_ms: int = LOCK_MS) -> None:
+        super().__init__()
         self.where = address(url)
-        self.after_write: Callable[[], None] | None = None
         self._patience_ms = patience_ms
-        self._local = threading.local()
         self._team = team_in(url)
         self._conninfo = conninfo(url)
         self._idle: list[psycopg.Connection[Any]] = []
@@ -445,7 +445,7 @@ class TeamServer:
         """One transaction that is committed as a whole or not at all."""
         if reads_only():
             raise StoreFault(f"{self.where} cannot be written: CLAUDE_MEMORY_READONLY is set")
-        hurried = getattr(self._local, "patience_ms", None)
+        hurried = self._hurried_ms()
         wait = f"; SET LOCAL lock_timeout = {max(1, int(hurried)):d}" if hurried is not None else ""
         with self._transaction(f"BEGIN{wait}") as connection:
             db = PostgresDatabase(connection, self.person)
@@ -504,16 +504,6 @@ class TeamServer:
             connection.close()
         else:
             self._idle.append(connection)
-
-    @contextlib.contextmanager
-    def hurried(self, patience_ms: int) -> Iterator[None]:
-        """Wait no longer than this for another writer, in this thread."""
-        before = getattr(self._local, "patience_ms", None)
-        self._local.patience_ms = patience_ms
-        try:
-            yield
-        finally:
-            self._local.patience_ms = before
 
     def close(self) -> None:
         """Close the connections of all threads; one that is in use is closed when it is given back."""

@@ -1,4 +1,4 @@
-"""A team's store in PostgreSQL. What each method promises stands in `store.protocol`."""
+"""A team's store in PostgreSQL. What each method promises stands in `store.base` and `store.sql`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import MemoryFilter, MemoryId, PassageId, ProjectId, SearchScope
+from claude_memory.store.base import Store, counted
 from claude_memory.store.model import Integrity
 from claude_memory.store.postgres import finding, health, migrations
 from claude_memory.store.postgres.team_server import LOCK_MS, TeamServer
 from claude_memory.store.sql import rows
-from claude_memory.store.sql.base import SqlStore, counted
-from claude_memory.store.sql.feed import SqlFeed
-from claude_memory.store.sql.memories import SqlMemories
+from claude_memory.store.sql.feed import Feed
+from claude_memory.store.sql.memories import Memories
 
 if TYPE_CHECKING:
     from claude_memory.store.model import Erased, StoreStats, TermStatistics, VectorScan
@@ -46,19 +46,19 @@ _BEYOND = (
 )
 
 
-class PostgresMemories(SqlMemories):
+class PostgresMemories(Memories):
     """Memories, found by their terms in a GIN index and by pgvector."""
 
-    vector = "CAST(:vector AS halfvec)"
-    vector_length = "vector_dims(vector)"
+    _vector = "CAST(:vector AS halfvec)"
+    _vector_length = "vector_dims(vector)"
     # Each member makes the vectors of what they said; what nobody made within an hour is anybody's.
-    mine = """(m.author = (SELECT memory_person())
+    _mine = """(m.author = (SELECT memory_person())
         OR m.updated_at < (extract(epoch FROM now()) - 3600) * 1000000)"""
     # Whoever else is writing may have taken lower numbers for passages that nobody sees yet.
-    settled = """NOT EXISTS (SELECT 1 FROM pg_snapshot_xip(pg_current_snapshot()) x
+    _settled = """NOT EXISTS (SELECT 1 FROM pg_snapshot_xip(pg_current_snapshot()) x
         WHERE x <> pg_current_xact_id())"""
 
-    def vector_value(self, vector: bytes) -> Any:
+    def _vector_value(self, vector: bytes) -> Any:
         return finding.written(vector)
 
     def add_vectors(self, model: str, vectors: Sequence[tuple[PassageId, bytes]]) -> int:
@@ -97,7 +97,7 @@ class PostgresMemories(SqlMemories):
             return finding.cosines(db, near, model, ids)
 
 
-class PostgresFeed(SqlFeed):
+class PostgresFeed(Feed):
     """A member carries out what others erased in what is the member's alone: nobody else can see it."""
 
     def is_unswept(self) -> bool:
@@ -110,13 +110,12 @@ class PostgresFeed(SqlFeed):
             rows.note(db, "swept", str(db.execute("SELECT coalesce(max(number), 0) FROM tombstones").get))
 
 
-class PostgresStore(SqlStore):
+class PostgresStore(Store):
     """One person's view of a team's store."""
 
     def __init__(self, server: TeamServer) -> None:
+        super().__init__(server, PostgresMemories(server))
         self._server = server
-        self.memories = PostgresMemories(server)
-        super().__init__(server, self.memories)
         self.feed = PostgresFeed(server)
 
     @classmethod

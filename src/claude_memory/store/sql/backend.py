@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import contextlib
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from claude_memory.store.passages import Terms
+if TYPE_CHECKING:
+    from claude_memory.store.sql.passages import Terms
 
 Values = Sequence[Any] | Mapping[str, Any]
 
@@ -116,11 +120,51 @@ class Database(Protocol):
         """Give room back that deleted rows took."""
 
 
-class Transactions(Protocol):
-    """Gives connections out, each for one transaction."""
+class Pool(ABC):
+    """All connections of this process to one store; gives them out, each for one transaction."""
 
+    def __init__(self) -> None:
+        self.after_write: Callable[[], None] | None = None
+        self._local = threading.local()
+
+    @abstractmethod
     def reading(self) -> AbstractContextManager[Database]:
         """One consistent view of the store, whoever writes meanwhile."""
 
+    @abstractmethod
     def writing(self) -> AbstractContextManager[Database]:
         """One transaction that is committed as a whole or not at all."""
+
+    @contextlib.contextmanager
+    def hurried(self, patience_ms: int) -> Iterator[None]:
+        """Wait no longer than this for another writer, in this thread."""
+        before = self._hurried_ms()
+        self._local.patience_ms = patience_ms
+        try:
+            yield
+        finally:
+            self._local.patience_ms = before
+
+    def _hurried_ms(self) -> int | None:
+        return getattr(self._local, "patience_ms", None)
+
+
+class StorePart:
+    """One part of a store."""
+
+    def __init__(self, connections: Pool) -> None:
+        self._connections = connections
+
+    def _read(self, statement: str, values: Values = ()) -> list[Any]:
+        """All rows of a statement, in a transaction of its own."""
+        with self._connections.reading() as db:
+            return db.execute(statement, values).fetchall()
+
+    def _value(self, statement: str, values: Values = ()) -> Any:
+        """The first value of the first row; None if there is none."""
+        with self._connections.reading() as db:
+            return db.execute(statement, values).get
+
+    def _write(self, statement: str, values: Values = ()) -> None:
+        with self._connections.writing() as db:
+            db.execute(statement, values)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import MemoryId, Project, StoredMemory
 from claude_memory.store import records
-from claude_memory.store.model import Added, Change
-from claude_memory.store.sql import projects, rows
+from claude_memory.store.model import Added, Change, Intention
+from claude_memory.store.sql import rows
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def record(db: Database, lines: Sequence[Mapping[str, Any]]) -> int:
 
 def record_from(db: Database, lines: Sequence[Mapping[str, Any]], home: str, clock: int) -> None:
     """Write down changes that were made in this home or came from another."""
-    db.executemany(_INSERT, [(records.to_json(line), home, clock) for line in lines])
+    db.executemany(_INSERT, [(records.to_json(entry), home, clock) for entry in lines])
 
 
 def record_states(
@@ -78,7 +78,7 @@ def record_states(
 def state_line(change: str, memory: StoredMemory) -> dict[str, Any]:
     """A memory's state as a mirror is told of it."""
     at = records.moment_text(memory.updated_at)
-    return {"change": change, "at": at, "memory": records.memory_record(memory)}
+    return {"change": change, "at": at, "memory": records.record_of(memory)}
 
 
 def record_new_states(db: Database, change: str, numbers: Iterable[int], *, counts: bool = True) -> None:
@@ -87,18 +87,22 @@ def record_new_states(db: Database, change: str, numbers: Iterable[int], *, coun
     record_states(db, change, rows.memories(db, where, rows.id_list(numbers)), counts=counts)
 
 
-def record_project(db: Database, project: Project, at: str, *, merged: Sequence[str] = ()) -> None:
-    """Write down a project that is new, has a new name, or took others in."""
-    line = {"change": "project", "at": at, "project": records.project_record(project)}
-    record(db, [{**line, "merged": list(merged)} if merged else line])
+def line(change: str, **content: Any) -> dict[str, Any]:
+    """What is written down of a change that is made now."""
+    return {"change": change, "at": records.moment_text(datetime.now(UTC)), **content}
 
 
-def bury(db: Database, hashes: Iterable[str], at: str) -> None:
+def record_project(db: Database, project: Project, **merged: Sequence[str]) -> None:
+    """Write down a project that is new, has a new name, or took others in (`merged`)."""
+    record(db, [line("project", project=records.record_of(project), **merged)])
+
+
+def bury(db: Database, hashes: Iterable[str]) -> None:
     """Leave hashes of what was erased, here and for the mirrors; the salt goes along, so that another store
     can honour them."""
     salt, new = store_id(db), list(hashes)
     db.executemany(_TOMBSTONE, [(salt, hash_) for hash_ in new])
-    record(db, [{"change": "erase", "at": at, "tombstone": hash_, "salt": salt} for hash_ in new])
+    record(db, [line("erase", tombstone=hash_, salt=salt) for hash_ in new])
 
 
 def drop(db: Database, ids: Sequence[MemoryId]) -> None:
@@ -119,7 +123,7 @@ def retract(db: Database, ids: Sequence[MemoryId]) -> None:
 def since(db: Database, mirror: str, limit: int) -> list[Change]:
     """The oldest changes that a mirror has not taken."""
     waiting = db.execute(_SINCE.format(settled=db.settled), (mirror, limit))
-    return [Change(sequence, json.loads(line), home, clock) for sequence, line, home, clock in waiting]
+    return [Change(sequence, json.loads(text), home, clock) for sequence, text, home, clock in waiting]
 
 
 def taken(db: Database, mirror: str, through: int) -> None:
@@ -130,35 +134,37 @@ def taken(db: Database, mirror: str, through: int) -> None:
 
 def replay(db: Database, lines: Iterable[Mapping[str, Any]]) -> Added:
     """Bring rows to the last state that the records tell; what was erased stays away."""
-    from claude_memory.store.sql import lifecycle, write
+    from claude_memory.store.sql import lifecycle, projects, write
 
     last: dict[str, tuple[StoredMemory, Mapping[str, Any]]] = {}
     strengths: list[Mapping[str, Any]] = []
     sequence = clock = 0
-    for line in lines:
-        sequence, clock = max(sequence, _number(line, "sequence")), max(clock, _number(line, "clock"))
-        if "memory" in line:
-            memory = records.memory_from_record(line["memory"])
-            last[memory.id] = (memory, line)
-        elif "reject" in line:
-            db.execute(REJECTED, (str(line["reject"]),))
-        elif "drop" in line:
-            last.pop(str(line["drop"]), None)
-        elif "tombstone" in line:
-            grave = (str(line.get("salt") or store_id(db)), str(line["tombstone"]))
+    for entry in lines:
+        sequence, clock = max(sequence, _number(entry, "sequence")), max(clock, _number(entry, "clock"))
+        if "memory" in entry:
+            memory = records.from_record(StoredMemory, entry["memory"])
+            last[memory.id] = (memory, entry)
+        elif "reject" in entry:
+            db.execute(REJECTED, (str(entry["reject"]),))
+        elif "drop" in entry:
+            last.pop(str(entry["drop"]), None)
+        elif "tombstone" in entry:
+            grave = (str(entry.get("salt") or store_id(db)), str(entry["tombstone"]))
             db.execute(_TOMBSTONE, grave)
-        elif isinstance(line.get("strength"), dict):
-            strengths.append(line["strength"])
-        elif isinstance(line.get("intention"), dict):
-            intention = records.intention_from_record(line["intention"])
-            lifecycle.put_intention(db, intention, _number(line, "clock"), clean(str(line.get("home") or "")))
-        elif "project" in line:
-            merged = line.get("merged")
+        elif isinstance(entry.get("strength"), dict):
+            strengths.append(entry["strength"])
+        elif isinstance(entry.get("intention"), dict):
+            intention = records.from_record(Intention, entry["intention"])
+            lifecycle.put_intention(
+                db, intention, _number(entry, "clock"), clean(str(entry.get("home") or ""))
+            )
+        elif "project" in entry:
+            merged = entry.get("merged")
             named = [str(source) for source in merged] if isinstance(merged, list) else []
-            projects.replay(db, records.project_from_record(line["project"]), named)
+            projects.replay(db, records.from_record(Project, entry["project"]), named)
     added = write.add(db, [memory for memory, _ in last.values()], mirrored=False)
-    for memory, line in last.values():
-        _bring_forward(db, memory, line)
+    for memory, entry in last.values():
+        _bring_forward(db, memory, entry)
     for told in strengths:
         lifecycle.put_strength(db, *records.strength_from_record(told))
     db.count_on(sequence)  # behind the files: a database whose count is lower has lost what they tell
@@ -166,12 +172,12 @@ def replay(db: Database, lines: Iterable[Mapping[str, Any]]) -> Added:
     return added
 
 
-def _number(line: Mapping[str, Any], name: str) -> int:
-    value = line.get(name)
+def _number(entry: Mapping[str, Any], name: str) -> int:
+    value = entry.get(name)
     return min(value, LARGEST) if isinstance(value, int) else 0
 
 
-def _bring_forward(db: Database, memory: StoredMemory, line: Mapping[str, Any]) -> None:
+def _bring_forward(db: Database, memory: StoredMemory, entry: Mapping[str, Any]) -> None:
     """A row that was there before, or was superseded on the way, gets the state of its last record."""
     from claude_memory.store.sql import write
 
@@ -181,4 +187,4 @@ def _bring_forward(db: Database, memory: StoredMemory, line: Mapping[str, Any]) 
     if present != memory and present.updated_at <= memory.updated_at:
         write.update(db, memory, mirrored=False)
     statement = "UPDATE memories SET home = ?1, clock = ?2 WHERE id = ?3 AND clock <= ?2"
-    db.execute(statement, (clean(str(line.get("home") or "")), _number(line, "clock"), memory.id))
+    db.execute(statement, (clean(str(entry.get("home") or "")), _number(entry, "clock"), memory.id))

@@ -10,15 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import BY_HAND, EventId, MemoryId, StoredMemory
 from claude_memory.redact.erasure import ERASED, Sentences, title_without, without
 from claude_memory.store import tombstones
-from claude_memory.store.model import Erased
-from claude_memory.store.packing import unpacked
-from claude_memory.store.records import to_json
-from claude_memory.store.sql import changes, rows, sweep, text_entries
+from claude_memory.store.model import Erased, MadeRoom
+from claude_memory.store.records import to_json, unpacked
+from claude_memory.store.sql import changes, passages, rows, sweep
 from claude_memory.store.sql.archive_write import unpacked_keys
 from claude_memory.text.words import strings_in
 from claude_memory.understand.model import places_of
@@ -65,7 +64,7 @@ _STATEMENTS = """JOIN conversations c ON c.project = m.project WHERE c.number = 
     AND m.provenance ->> 'by_hand' IS NULL AND m.provenance LIKE '%' || c.session || '%'"""
 
 
-def erase(db: Database, ids: Sequence[MemoryId], at: str, *, texts: Sequence[str] | None = None) -> Erased:
+def erase(db: Database, ids: Sequence[MemoryId], *, texts: Sequence[str] | None = None) -> Erased:
     """Remove memories and what they came from, and leave hashes that keep them away.
 
     Whatever else holds one of `texts`, by default what the memories say, loses it, in every project.
@@ -76,8 +75,8 @@ def erase(db: Database, ids: Sequence[MemoryId], at: str, *, texts: Sequence[str
     salt, swept = changes.store_id(db), sweep.Swept()
     memories = list(asked.values())
     changes.retract(db, [memory.id for memory in memories])
-    events = _erase_origins(db, memories, at, swept)
-    events += _erase_sources(db, memories, at, swept)
+    events = _erase_origins(db, memories, swept)
+    events += _erase_sources(db, memories, swept)
     swept.changed = 0  # those were asked for
     said = [memory.body for memory in memories] if texts is None else list(texts)
     if said:
@@ -85,23 +84,23 @@ def erase(db: Database, ids: Sequence[MemoryId], at: str, *, texts: Sequence[str
         sweep.sweep(db, lambda _: sentences, swept)
         where = {*swept.projects, *(memory.project for memory in memories)}
         hashes = (tombstones.of_sentence(salt, project, text) for project in where for text in said)
-        changes.bury(db, chain.from_iterable(hashes), at)
-        changes.bury(db, [tombstones.of_event(salt, id_) for id_ in swept.events], at)
+        changes.bury(db, chain.from_iterable(hashes))
+        changes.bury(db, [tombstones.of_event(salt, id_) for id_ in swept.events])
     gone = {**asked, **swept.memories}
     swept.derived = {number: id_ for number, id_ in swept.derived.items() if number not in gone}
     anew = _understand_anew(db, swept.touched, gone, said)
     changes.retract(db, [memory.id for memory in gone.values()])
     hashes = (tombstones.of_memory(salt, memory) for memory in gone.values())
-    changes.bury(db, chain.from_iterable(hashes), at)
-    changes.bury(db, [tombstones.of_id(salt, piece) for piece in anew.pieces.values()], at)
+    changes.bury(db, chain.from_iterable(hashes))
+    changes.bury(db, [tombstones.of_id(salt, piece) for piece in anew.pieces.values()])
     return _finish(db, gone, gone, anew, swept, events + len(swept.events))
 
 
-def apply_tombstones(db: Database, at: str) -> Erased:
+def apply_tombstones(db: Database) -> Erased:
     """Take out what the tombstones tell, after they came from elsewhere: rows, events, messages, texts."""
     known, swept = rows.tombstones(db), sweep.Swept()
     doomed = {number: memory for number, memory in rows.memories(db, "") if known.hold_memory(memory)}
-    events = _erase_origins(db, list(doomed.values()), at, swept)
+    events = _erase_origins(db, list(doomed.values()), swept)
     dead = [id_ for (id_,) in rows.fetch(db, "SELECT id FROM events") if known.hold_event(id_)]
     db.execute(f"DELETE FROM events WHERE id IN {_LISTED}", (to_json(dead),))
     left = rows.fetch(db, "SELECT DISTINCT event FROM messages WHERE event IS NOT NULL")
@@ -139,7 +138,7 @@ def _finish(
     return Erased(len(gone), events, passages, vectors, swept.changed, ids, said_in)
 
 
-def _erase_origins(db: Database, memories: Sequence[StoredMemory], at: str, swept: sweep.Swept) -> int:
+def _erase_origins(db: Database, memories: Sequence[StoredMemory], swept: sweep.Swept) -> int:
     """Events that memories name as their origin, and their messages; how many events."""
     gone: list[str] = []
     named: list[str] = []
@@ -150,12 +149,12 @@ def _erase_origins(db: Database, memories: Sequence[StoredMemory], at: str, swep
     archived = f"SELECT DISTINCT event FROM messages WHERE event IN {_LISTED}"
     events = [id_ for (id_,) in rows.fetch(db, archived, (to_json(named),))]
     salt = changes.store_id(db)
-    changes.bury(db, [tombstones.of_event(salt, EventId(id_)) for id_ in {*gone, *events}], at)
+    changes.bury(db, [tombstones.of_event(salt, EventId(id_)) for id_ in {*gone, *events}])
     sweep.blank_messages_of(db, events, swept)
     return len(gone)
 
 
-def _erase_sources(db: Database, memories: Sequence[StoredMemory], at: str, swept: sweep.Swept) -> int:
+def _erase_sources(db: Database, memories: Sequence[StoredMemory], swept: sweep.Swept) -> int:
     """The messages that memories were understood from, and the events of that time; how many events."""
     messages: set[int] = set()
     events: set[EventId] = set()
@@ -171,8 +170,8 @@ def _erase_sources(db: Database, memories: Sequence[StoredMemory], at: str, swep
     db.execute(f"DELETE FROM events WHERE id IN {_LISTED}", (to_json(sorted(events)),))
     gone = db.changes()
     salt = changes.store_id(db)
-    changes.bury(db, [tombstones.of_event(salt, id_) for id_ in sorted(events)], at)
-    changes.bury(db, _hashes_of(db, messages, salt), at)
+    changes.bury(db, [tombstones.of_event(salt, id_) for id_ in sorted(events)])
+    changes.bury(db, _hashes_of(db, messages, salt))
     sweep.blank_messages(db, messages, swept)
     return gone
 
@@ -271,22 +270,22 @@ def remove(db: Database, numbers: Sequence[int]) -> tuple[int, int]:
     many passages and vectors went."""
     writer = db.entries()
     gaps: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    passages = vectors = 0
+    passage_count = vector_count = 0
     for number in numbers:
         session, created_at, space = next(
             db.execute("SELECT session, created_at, space FROM memories WHERE number = ?", (number,))
         )
-        dropped = text_entries.drop_passages(db, writer, number)
-        passages += dropped.passages
-        vectors += dropped.vectors
+        dropped = passages.drop_passages(db, writer, number)
+        passage_count += dropped.passages
+        vector_count += dropped.vectors
         db.execute("DELETE FROM memories WHERE number = ?", (number,))
         writer.erased(space)
         if session is not None:
             gaps[session].append((created_at, number))
     for session, places in gaps.items():
-        text_entries.refresh_session(db, writer, session, sorted(places), set())
+        passages.refresh_session(db, writer, session, sorted(places), set())
     writer.flush()
-    return passages, vectors
+    return passage_count, vector_count
 
 
 def prune(db: Database, events_before: datetime | None) -> int:
@@ -302,3 +301,76 @@ def prune(db: Database, events_before: datetime | None) -> int:
 def is_unfinished(db: Database) -> bool:
     """Whether something was erased whose old pages may still be in the files."""
     return rows.noted(db, "unscrubbed") is not None
+
+
+# --- keeping the store within its cap: the oldest tool output goes first, then messages, then exchanges.
+# Typed memories and summaries never go. A message keeps its row, without its words, so that no import brings
+# it back and the parts of a conversation keep their numbers.
+
+BATCH = 2000
+_TOOL_KINDS = "('tool_call', 'tool_use', 'tool_failure')"
+_OLD_EVENTS = (
+    """SELECT number, length(payload) FROM events WHERE kind {which} ORDER BY timestamp, number LIMIT ?"""
+)
+_OLD_MESSAGES = """SELECT number, tool, body FROM messages WHERE body != '' AND {which}
+    ORDER BY at, number LIMIT ?"""
+_OLD_EXCHANGES = """SELECT m.number, m.id, length(m.body)
+    FROM exchanges e JOIN memories m ON m.number = e.memory
+    WHERE m.kind = 'observation' AND NOT m.pinned AND m.trust != 'user'
+    ORDER BY m.created_at, m.number LIMIT ?"""
+
+
+def make_room(db: Database, need: int) -> tuple[MadeRoom, int]:
+    """Take out what is to go next, about so many bytes of it; 0 when only what must stay is left."""
+    for step in (_tool_output, _oldest_messages, _oldest_exchanges):
+        gone, freed = step(db, need)
+        if gone != MadeRoom():
+            rows.note(db, "unscrubbed", "1")
+            return gone, max(freed, 1)
+    return MadeRoom(), 0
+
+
+def _tool_output(db: Database, need: int) -> tuple[MadeRoom, int]:
+    events, freed = _drop_events(db, f"IN {_TOOL_KINDS}", need)
+    messages, more = _blank(db, "role = 'result'", need - freed)
+    return MadeRoom(tool_outputs=events + messages), freed + more
+
+
+def _oldest_messages(db: Database, need: int) -> tuple[MadeRoom, int]:
+    events, freed = _drop_events(db, f"NOT IN {_TOOL_KINDS}", need)
+    messages, more = _blank(db, "role != 'result'", need - freed)
+    return MadeRoom(messages=events + messages), freed + more
+
+
+def _oldest_exchanges(db: Database, need: int) -> tuple[MadeRoom, int]:
+    found = _enough(rows.fetch(db, _OLD_EXCHANGES, (BATCH,)), need)
+    ids = [id_ for _, id_, _ in found]
+    changes.drop(db, ids)
+    remove(db, [number for number, _, _ in found])
+    return MadeRoom(exchanges=len(found)), sum(size for *_, size in found)
+
+
+def _drop_events(db: Database, which: str, need: int) -> tuple[int, int]:
+    found = _enough(rows.fetch(db, _OLD_EVENTS.format(which=which), (BATCH,)), need)
+    numbers = to_json([number for number, _ in found])
+    db.execute("DELETE FROM events WHERE number IN (SELECT +value FROM json_each(?))", (numbers,))
+    return len(found), sum(size for _, size in found)
+
+
+def _blank(db: Database, which: str, need: int) -> tuple[int, int]:
+    rows_ = rows.fetch(db, _OLD_MESSAGES.format(which=which), (BATCH,))
+    found = _enough([(*row, len(row[2])) for row in rows_], need)
+    for number, tool, body, _ in found:
+        sweep.rewrite(db, number, tool or "", unpacked(body), "")
+    return len(found), sum(size for *_, size in found)
+
+
+def _enough(found: Sequence[tuple[Any, ...]], need: int) -> list[tuple[Any, ...]]:
+    """The first rows that together take what is needed; the size of each stands last."""
+    chosen: list[tuple[Any, ...]] = []
+    for row in found:
+        if need <= 0:
+            break
+        need -= row[-1]
+        chosen.append(row)
+    return chosen

@@ -1,4 +1,4 @@
-"""The part `feed`: what other homes are sent, and what they send. See `store.protocol`.
+"""The part `feed`: what other homes are sent, and what they send. A team's hub does it, too.
 
 Triggers keep the lines of the table `feed` (each backend's `schema.py`); messages stand in the order of their
 numbers. Here a line becomes a record that tells the whole state of a thing, and a record what this home makes
@@ -10,16 +10,24 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from claude_memory.errors import InvalidInput, StoreCorrupt
-from claude_memory.model import MemoryId, PersonId, ProjectId, Scope, SessionId, Status, StoredMemory, Trust
+from claude_memory.model import (
+    MemoryId,
+    PersonId,
+    Project,
+    ProjectId,
+    Scope,
+    SessionId,
+    Status,
+    StoredMemory,
+    Trust,
+)
 from claude_memory.store import records
 from claude_memory.store.feed_model import (
-    ITEMS,
     MESSAGES,
     FeedBatch,
     MemoryVersion,
@@ -29,14 +37,15 @@ from claude_memory.store.feed_model import (
     is_touched,
     merged,
 )
-from claude_memory.store.model import NewMessage, Relation
-from claude_memory.store.packing import unpacked
+from claude_memory.store.model import Intention, NewMessage, Relation, Review, Strength
+from claude_memory.store.records import unpacked
 from claude_memory.store.sql import changes, erase, lifecycle, projects, rows, write
 from claude_memory.store.sql.archive_write import Addition, packed_keys, unpacked_keys
+from claude_memory.store.sql.backend import StorePart
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.backend import Database, Transactions
+    from claude_memory.store.sql.backend import Database
 
 BATCH_BYTES = 2 << 20
 _SINCE = """SELECT sequence, kind, name FROM feed WHERE sequence > ? AND {settled}
@@ -66,8 +75,6 @@ _RELATIONS = """SELECT a.id, b.id, r.kind, r.evidence, r.at FROM relations r
 _STRENGTH = (
     "SELECT stability, difficulty, reviewed_at, reviews, lapses, demoted FROM strengths WHERE memory = ?"
 )
-_PUT_STRENGTH = """INSERT INTO strengths
-    (memory, stability, difficulty, reviewed_at, reviews, lapses, demoted) VALUES (?, ?, ?, ?, ?, ?, ?)"""
 _HAS_CONVERSATION = "SELECT 1 FROM conversations WHERE session = ? AND messages > 0"
 _MOMENTS = """UPDATE messages SET moment = f.moment FROM (SELECT number,
         max(at - ordinal) OVER (PARTITION BY conversation ORDER BY ordinal) + ordinal AS moment FROM messages
@@ -76,13 +83,12 @@ _KEYLESS = """SELECT m.number, m.conversation, c.agent, c.session, m.role, m.at,
     FROM messages m JOIN conversations c ON c.number = m.conversation WHERE m.keys IS NULL LIMIT 1000"""
 
 
-class SqlFeed:
-    """What a store sends and takes in."""
-
-    def __init__(self, connections: Transactions) -> None:
-        self._connections = connections
+class Feed(StorePart):
+    """What changed, numbered, for other homes; and what they send."""
 
     def replica(self, token: str) -> str:
+        """The name of this very copy, whose numbers count on. It is a new one unless `token`, which lies
+        beside the store and in no backup of it, is the one given last."""
         with self._connections.writing() as db:
             _complete(db)
             known = json.loads(rows.noted(db, "replica") or "[]")
@@ -92,10 +98,17 @@ class SqlFeed:
             return str(known[0])
 
     def changes(self, stream: str, since: int, limit: int) -> FeedBatch:
+        """What stands in a stream after a number, oldest first; what changed twice stands there once."""
         with self._connections.reading() as db:
-            return _messages(db, since, limit) if stream == MESSAGES else _items(db, since, limit)
+            return _batch(stream, since, (_messages if stream == MESSAGES else _items)(db, since, limit))
 
     def apply(self, batch: FeedBatch, sender: Sender) -> Taken:
+        """Take in what another home sent, and note how far that is, all or nothing.
+
+        Messages are a union by their keys; of a memory the later change stands; hiding and erasing win over
+        it; projects meet by identity. Any order and repetition ends in the same state. What was erased
+        elsewhere is kept away from now on, and swept by `Memories.apply_tombstones`.
+        """
         with self._connections.writing() as db:
             try:
                 taken = Application(db, sender).run(batch)
@@ -106,24 +119,25 @@ class SqlFeed:
             return taken
 
     def through(self, replica: str, stream: str) -> int:
-        with self._connections.reading() as db:
-            return int(db.execute(_THROUGH, (replica, stream)).get or 0)
+        """How far a stream of another home was taken in."""
+        return int(self._value(_THROUGH, (replica, stream)) or 0)
 
     def forget_peers(self) -> None:
-        with self._connections.writing() as db:
-            db.execute("DELETE FROM peers")
+        """Begin with every other home anew, such as after one of them was paired."""
+        self._write("DELETE FROM peers")
 
     def is_unswept(self) -> bool:
+        """Whether tombstones came that were not carried out to the end yet."""
         with self._connections.reading() as db:
             return rows.noted(db, "unswept") is not None
 
     def swept(self) -> None:
-        with self._connections.writing() as db:
-            db.execute("DELETE FROM meta WHERE key = 'unswept'")
+        """They were."""
+        self._write("DELETE FROM meta WHERE key = 'unswept'")
 
     def erasures(self) -> int:
-        with self._connections.reading() as db:
-            return int(db.execute("SELECT count(*) FROM tombstones").get)
+        """How many tombstones there are: what was written down elsewhere before the last one may hold it."""
+        return int(self._value("SELECT count(*) FROM tombstones"))
 
 
 def _complete(db: Database) -> None:
@@ -148,30 +162,30 @@ def _complete(db: Database) -> None:
 # --- what is sent
 
 
-def _messages(db: Database, since: int, limit: int) -> FeedBatch:
-    found, size, through = [], 0, since
-    for row in db.execute(_MESSAGES.format(settled=db.settled), (since, limit)):
-        number, *fields, keys, body = row
-        told = dict(zip(_MESSAGE_FIELDS, fields, strict=True))
-        text = unpacked(body)
-        found.append({**told, "keys": unpacked_keys(keys), "text": text})
-        through, size = number, size + len(text)
-        if size > BATCH_BYTES:
-            break
-    return FeedBatch(MESSAGES, through, found)
-
-
-def _items(db: Database, since: int, limit: int) -> FeedBatch:
-    found, size, through = [], 0, since
-    for sequence, kind, name in rows.fetch(db, _SINCE.format(settled=db.settled), (since, limit)):
-        record = _TOLD[kind](db, name)
-        through = sequence
+def _batch(stream: str, since: int, numbered: Iterable[tuple[int, Mapping[str, Any] | None]]) -> FeedBatch:
+    """As many records as fit; of what is gone by now there is none."""
+    batch: list[Mapping[str, Any]] = []
+    size, through = 0, since
+    for number, record in numbered:
+        through = number
         if record is not None:
-            found.append({"kind": kind, **record})
+            batch.append(record)
             size += len(str(record))
         if size > BATCH_BYTES:
             break
-    return FeedBatch(ITEMS, through, found)
+    return FeedBatch(stream, through, batch)
+
+
+def _messages(db: Database, since: int, limit: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, *fields, keys, body in db.execute(_MESSAGES.format(settled=db.settled), (since, limit)):
+        message = dict(zip(_MESSAGE_FIELDS, fields, strict=True))
+        yield number, {**message, "keys": unpacked_keys(keys), "text": unpacked(body)}
+
+
+def _items(db: Database, since: int, limit: int) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    for sequence, kind, name in rows.fetch(db, _SINCE.format(settled=db.settled), (since, limit)):
+        record = _TOLD[kind](db, name)
+        yield sequence, record and {"kind": kind, **record}
 
 
 def _memory(db: Database, id_: str) -> dict[str, Any] | None:
@@ -179,7 +193,7 @@ def _memory(db: Database, id_: str) -> dict[str, Any] | None:
     if known is None:
         return None
     number = db.execute("SELECT number FROM memories WHERE id = ?", (id_,)).get
-    told = {**asdict(known), "memory": records.memory_record(known.memory)}
+    told = {**asdict(known), "memory": records.record_of(known.memory)}
     related = rows.fetch(db, _RELATIONS, {"of": number})
     if related:
         told["relations"] = [list(row) for row in related]
@@ -244,7 +258,6 @@ class Application:
     def __init__(self, db: Database, sender: Sender) -> None:
         self._db = db
         self._sender = sender
-        self._at = records.moment_text(datetime.now(UTC))
         self._taken = dict.fromkeys(Taken.__slots__, 0)
         self._clock = 0
 
@@ -355,7 +368,7 @@ class Application:
                 self._take_sides(record)
 
     def _version(self, record: Mapping[str, Any]) -> MemoryVersion:
-        memory = records.memory_from_record(record["memory"])
+        memory = records.from_record(StoredMemory, record["memory"])
         if self._sender.foreign:
             person = memory.person or PersonId(self._sender.person)
             owner = person if memory.scope is Scope.USER else None
@@ -427,29 +440,19 @@ class Application:
 
     def _take_sides(self, record: Mapping[str, Any]) -> None:
         """How a memory hangs together with others, and how firmly it is held."""
-        told = record.get("relations", ())
         related = [
             Relation(MemoryId(source), MemoryId(target), clean(kind), evidence, rows.moment(int(at)))
-            for source, target, kind, evidence, at in told
+            for source, target, kind, evidence, at in record.get("relations", ())
         ]
         if related:
             lifecycle.relate(self._db, related)
-        if not record.get("strength"):
-            return
-        id_ = record["memory"]["id"]
-        theirs = [
-            float(figure) if place < 2 else int(figure) for place, figure in enumerate(record["strength"])
-        ]
-        number = self._db.execute("SELECT number FROM memories WHERE id = ?", (id_,)).get
-        mine = next(self._db.execute(_STRENGTH, (number,)), None)
-        if number is not None and (mine is None or _firmness(theirs) > _firmness(mine)):
-            self._db.execute("DELETE FROM strengths WHERE memory = ?", (number,))
-            self._db.execute(_PUT_STRENGTH, (number, *theirs[:5], bool(theirs[5])))
-        for at, reason in record.get("uses", ()) if number is not None else ():
-            self._db.execute(
-                "INSERT INTO reviews (memory, at, reason) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                (number, int(at), records.kept(str(reason))),
-            )
+        if record.get("strength"):
+            id_ = MemoryId(record["memory"]["id"])
+            stability, difficulty, reviewed, reviews, lapses, demoted = record["strength"]
+            counts = (int(reviews), int(lapses), bool(demoted))
+            state = Strength(float(stability), float(difficulty), rows.moment(int(reviewed)), *counts)
+            uses = [Review(id_, rows.moment(int(at)), str(reason)) for at, reason in record.get("uses", ())]
+            lifecycle.put_strength(self._db, id_, state, uses)
 
     # --- the rest
 
@@ -458,8 +461,7 @@ class Application:
             grave = (clean(str(record["salt"])), clean(str(record["hash"])))
             if self._db.execute("SELECT 1 FROM tombstones WHERE salt = ? AND hash = ?", grave).get is None:
                 self._db.execute("INSERT INTO tombstones (salt, hash) VALUES (?, ?)", grave)
-                line = {"change": "erase", "at": self._at, "tombstone": grave[1], "salt": grave[0]}
-                changes.record(self._db, [line])
+                changes.record(self._db, [changes.line("erase", tombstone=grave[1], salt=grave[0])])
                 self._count("erased")
         if self._taken["erased"]:
             rows.note(self._db, "unswept", "1")
@@ -485,12 +487,12 @@ class Application:
         for record in told:
             clocks = {str(name): int(clock) for name, clock in record["identities"].items()}
             self._clock = max(self._clock, *clocks.values(), 0)
-            project = records.project_from_record({**record, "identities": list(clocks)})
-            self._count("other", projects.meet(self._db, project, clocks, self._at))
+            project = records.from_record(Project, {**record, "identities": list(clocks)})
+            self._count("other", projects.meet(self._db, project, clocks))
 
     def _take_intentions(self, told: Sequence[Mapping[str, Any]]) -> None:
         for record in told:
-            intention = records.intention_from_record(record["intention"])
+            intention = records.from_record(Intention, record["intention"])
             intention = intention._replace(project=self._resolved(intention.project))
             clock, home = int(record["clock"]), clean(str(record["home"]))
             self._clock = max(self._clock, clock)
@@ -498,14 +500,9 @@ class Application:
                 self._db.execute("SELECT clock, home FROM intentions WHERE id = ?", (intention.id,)), (-1, "")
             )
             if (clock, home) > mine and lifecycle.put_intention(self._db, intention, clock, home):
-                line = {"change": "intention", "at": self._at, "intention": record["intention"]}
+                line = changes.line("intention", intention=record["intention"])
                 changes.record_from(self._db, [line], home, clock)
                 self._count("other")
-
-
-def _firmness(state: Sequence[Any]) -> tuple[Any, ...]:
-    """What orders states: the one reviewed last."""
-    return (state[2], state[3], *state)
 
 
 _ORDER: Mapping[str, Callable[[Application, Sequence[Mapping[str, Any]]], None]] = {

@@ -1,4 +1,4 @@
-"""The part `graph`: entities, and which memories mention them. See `store.protocol`."""
+"""The part `graph`: entities, and which memories mention them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from claude_memory.model import MemoryId, ProjectId, StoredMemory
 from claude_memory.store.model import Entity, Mention
 from claude_memory.store.records import kept, to_json
 from claude_memory.store.sql import rows
+from claude_memory.store.sql.backend import StorePart
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.backend import Database, Transactions
+    from claude_memory.store.sql.backend import Database
 
 _ENTITY = """INSERT INTO entities (project, kind, name)
     SELECT m.project, ?2, ?3 FROM memories m WHERE m.id = ?1 AND m.space >= 0 ON CONFLICT DO NOTHING"""
@@ -50,13 +51,11 @@ _COMMON = """SELECT e.kind, e.name, count(DISTINCT n.memory) FROM entities e
     GROUP BY e.kind, e.name ORDER BY 3 DESC, 1, 2 LIMIT :limit"""
 
 
-class SqlGraph:
-    """Entities and mentions."""
-
-    def __init__(self, connections: Transactions) -> None:
-        self._connections = connections
+class Graph(StorePart):
+    """What memories mention, one project at a time, walked in bounded steps."""
 
     def put(self, mentions: Mapping[MemoryId, Sequence[Mention]]) -> None:
+        """Replace what memories mention; an empty list notes that they were looked at."""
         if not mentions:
             return
         found = {
@@ -84,23 +83,24 @@ class SqlGraph:
                 db.executemany(_ENTITY, new)
 
     def unread(self, project: ProjectId, limit: int) -> list[StoredMemory]:
-        with self._connections.reading() as db:
-            return [rows.memory_from_row(row) for row in db.execute(_UNREAD, (project, limit))]
+        """Memories not looked at yet, or changed since, oldest first."""
+        return [rows.memory_from_row(row) for row in self._read(_UNREAD, (project, limit))]
 
     def find(self, project: ProjectId, name: str, *, limit: int = 20) -> list[Entity]:
+        """Things by their name, or a path by its end."""
         values = {"project": project, "name": clean(name), "limit": limit}
-        with self._connections.reading() as db:
-            return [Entity(kind, found) for kind, found in db.execute(_FIND, values)]
+        return [Entity(*row) for row in self._read(_FIND, values)]
 
     def of_memories(self, ids: Sequence[MemoryId], *, limit: int) -> list[Mention]:
-        with self._connections.reading() as db:
-            found = rows.fetch(db, _OF_MEMORIES, (to_json(list(ids)), limit))
-        return [Mention(MemoryId(id_), relation, Entity(kind, name)) for id_, relation, kind, name in found]
+        """What memories mention."""
+        mentions = self._read(_OF_MEMORIES, (to_json(list(ids)), limit))
+        return [Mention(MemoryId(id_), relation, Entity(*entity)) for id_, relation, *entity in mentions]
 
     def of_entities(
         self, project: ProjectId, entities: Sequence[Entity], *, each: int
     ) -> list[tuple[Mention, int]]:
-        found: list[tuple[Mention, int]] = []
+        """Visible memories that mention things, the newest of each, and how many mention it in all."""
+        mentions: list[tuple[Mention, int]] = []
         with self._connections.reading() as db:
             for entity in entities:
                 number = db.execute(_NUMBER, (project, *entity)).get
@@ -108,13 +108,13 @@ class SqlGraph:
                     continue
                 total = int(db.execute(_COUNT, (number,)).get)
                 for id_, relation in db.execute(_OF_ENTITY, (number, each)):
-                    found.append((Mention(MemoryId(id_), relation, entity), total))
-        return found
+                    mentions.append((Mention(MemoryId(id_), relation, entity), total))
+        return mentions
 
     def common(self, project: ProjectId, kinds: Sequence[str], *, limit: int) -> list[tuple[Entity, int]]:
+        """What is mentioned most, and by how many memories."""
         values = {"project": project, "kinds": to_json(list(kinds)), "limit": limit}
-        with self._connections.reading() as db:
-            return [(Entity(kind, name), count) for kind, name, count in db.execute(_COMMON, values)]
+        return [(Entity(kind, name), count) for kind, name, count in self._read(_COMMON, values)]
 
 
 def _replace(db: Database, memory: MemoryId, wanted: set[tuple[str, str, str]]) -> None:

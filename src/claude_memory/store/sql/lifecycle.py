@@ -1,24 +1,22 @@
-"""The part `lifecycle`: intentions, strength, relations, file states, runs. See `store.protocol`.
-
-What most calls do without is imported where it is used: every prompt asks whether a reminder waits.
-"""
+"""The part `lifecycle`: intentions, strength, relations, file states, runs of the consolidation."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from claude_memory.errors import Conflict
 from claude_memory.model import MemoryId, Project, ProjectId, SearchScope, StoredMemory
 from claude_memory.store import records
+from claude_memory.store.model import FileState, Intention, Relation, Review, Step, Strength
 from claude_memory.store.records import kept, to_json
-from claude_memory.store.sql import rows
+from claude_memory.store.sql import changes, projects, rows
+from claude_memory.store.sql.backend import StorePart
 
 if TYPE_CHECKING:
-    from claude_memory.store.model import FileState, Intention, Relation, Review, Step, Strength
-    from claude_memory.store.sql.backend import Database, Transactions
+    from claude_memory.store.sql.backend import Database
 
 _BATCH = 1_000
 _LISTED = "SELECT value FROM json_each(?)"
@@ -32,7 +30,9 @@ _INTENTIONS = """SELECT i.record FROM intentions i JOIN projects p ON p.number =
         OR i.codebase = :name AND NOT EXISTS (SELECT 1 FROM projects WHERE id = i.codebase)
         AND (SELECT count(*) FROM projects WHERE lower(name) = :name) = 1)
       AND (i.status = 'open' OR NOT :open) ORDER BY i.number"""
-_DROP_STRENGTH = f"DELETE FROM strengths WHERE memory = {_NUMBER} AND reviewed_at <= ?"
+# Of two states the one reviewed last stands, in every home alike.
+_DROP_STRENGTH = """DELETE FROM strengths WHERE memory = (SELECT number FROM memories WHERE id = ?1)
+    AND (reviewed_at, reviews, stability, difficulty, lapses, demoted) < (?4, ?5, ?2, ?3, ?6, ?7)"""
 _PUT_STRENGTH = """INSERT INTO strengths
       (memory, stability, difficulty, reviewed_at, reviews, lapses, demoted)
     SELECT number, ?2, ?3, ?4, ?5, ?6, ?7 FROM memories WHERE id = ?1 ON CONFLICT DO NOTHING"""
@@ -43,6 +43,8 @@ _STRENGTHS = """SELECT m.id, s.stability, s.difficulty, s.reviewed_at, s.reviews
     WHERE m.id IN (SELECT value FROM json_each(?))"""
 _ARRIVALS = """SELECT m.id, a.at FROM memories m JOIN arrivals a ON a.memory = m.number
     WHERE m.id IN (SELECT value FROM json_each(?))"""
+_JUDGED = f"""DELETE FROM unjudged
+    WHERE memory IN (SELECT number FROM memories WHERE id IN ({_LISTED}))"""
 _UNJUDGED = f"""SELECT {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES}
     JOIN unjudged u ON u.memory = m.number ORDER BY m.created_at, m.id LIMIT ?"""
 # Both ends in one project, whatever the caller says: nothing of one project touches another.
@@ -63,22 +65,19 @@ _FILE_STATES = """SELECT m.id, f.path, f.sketch, f.revision, f.stale FROM file_s
       AND (:all OR m.id IN (SELECT value FROM json_each(:ids)))"""
 
 
-class SqlLifecycle:
-    """What memories are worth, and reminders."""
-
-    def __init__(self, connections: Transactions) -> None:
-        self._connections = connections
+class Lifecycle(StorePart):
+    """What memories are worth and how they hang together; what a person wants to be reminded of."""
 
     def put_intention(self, intention: Intention) -> None:
-        from claude_memory.store.sql import changes
-
+        """Keep a new one or the new state of a known one; Conflict if what it says was erased."""
         with self._connections.writing() as db:
-            at, record = records.moment_text(datetime.now(UTC)), records.intention_record(intention)
-            clock = changes.record(db, [{"change": "intention", "at": at, "intention": record}])
+            record = records.intention_record(intention)
+            clock = changes.record(db, [changes.line("intention", intention=record)])
             if not put_intention(db, intention, clock, changes.store_id(db)):
                 raise Conflict("this was erased for good and stays so")
 
     def intentions(self, project: Project, *, open_only: bool = True) -> list[Intention]:
+        """Those of the project, and those of anywhere that name its codebase; oldest first."""
         ids = [project.id, *(name[3:] for name in project.identities if name.startswith("id:"))]
         values = {
             "project": project.id,
@@ -86,27 +85,23 @@ class SqlLifecycle:
             "name": project.name.casefold(),  # as 0.1.0 kept it; it counts where only one has it
             "open": open_only,
         }
-        with self._connections.reading() as db:
-            found = rows.fetch(db, _INTENTIONS, values)
-        return [records.intention_from_record(json.loads(record)) for (record,) in found]
+        return [
+            records.from_record(Intention, json.loads(text)) for (text,) in self._read(_INTENTIONS, values)
+        ]
 
     def has_open_intentions(self) -> bool:
-        with self._connections.reading() as db:
-            return bool(db.execute("SELECT EXISTS (SELECT 1 FROM intentions WHERE status = 'open')").get)
+        """Whether any reminder waits, of whatever project; cheap, because every prompt asks."""
+        return bool(self._read("SELECT 1 FROM intentions WHERE status = 'open' LIMIT 1"))
 
     def strengths(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Strength]:
-        from claude_memory.store.model import Strength
-
-        with self._connections.reading() as db:
-            found = rows.fetch(db, _STRENGTHS, (to_json(list(ids)),))
+        """Known states; a memory that was never reviewed has none."""
         return {
             MemoryId(id_): Strength(stability, difficulty, rows.moment(at), reviews, lapses, bool(demoted))
-            for id_, stability, difficulty, at, reviews, lapses, demoted in found
+            for id_, stability, difficulty, at, reviews, lapses, demoted in self._read(_STRENGTHS, _ids(ids))
         }
 
     def put_strengths(self, strengths: Mapping[MemoryId, Strength], reviews: Sequence[Review] = ()) -> None:
-        from claude_memory.store.sql import changes
-
+        """Keep states and the reviews that led to them; an older state changes nothing."""
         lines = []
         with self._connections.writing() as db:
             for id_, state in strengths.items():
@@ -117,62 +112,53 @@ class SqlLifecycle:
             changes.record(db, lines)
 
     def arrivals(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, datetime]:
-        with self._connections.reading() as db:
-            found = rows.fetch(db, _ARRIVALS, (to_json(list(ids)),))
-        return {MemoryId(id_): rows.moment(at) for id_, at in found}
+        """When memories came to this store, of those that were made long before."""
+        return {MemoryId(id_): rows.moment(at) for id_, at in self._read(_ARRIVALS, _ids(ids))}
 
     def unjudged(self, limit: int) -> list[StoredMemory]:
-        with self._connections.reading() as db:
-            return [rows.memory_from_row(row) for row in db.execute(_UNJUDGED, (limit,))]
+        """Memories that have not met their neighbours yet, of any project, oldest first."""
+        return [rows.memory_from_row(row) for row in self._read(_UNJUDGED, (limit,))]
 
     def judged(self, ids: Sequence[MemoryId]) -> None:
-        if not ids:
-            return
-        with self._connections.writing() as db:
-            db.executemany(f"DELETE FROM unjudged WHERE memory = {_NUMBER}", [(id_,) for id_ in ids])
+        """These have met their neighbours."""
+        if ids:
+            self._write(_JUDGED, _ids(ids))
 
     def reviews(self, memory: MemoryId) -> list[Review]:
-        from claude_memory.store.model import Review
-
+        """Every use of one memory, oldest first."""
         statement = f"SELECT at, reason FROM reviews WHERE memory = {_NUMBER} ORDER BY at, number"
-        with self._connections.reading() as db:
-            return [
-                Review(memory, rows.moment(at), reason) for at, reason in db.execute(statement, (memory,))
-            ]
+        return [Review(memory, rows.moment(at), reason) for at, reason in self._read(statement, (memory,))]
 
     def relate(self, relations: Sequence[Relation]) -> int:
+        """Keep relations between memories of one project; returns how many are new."""
         with self._connections.writing() as db:
             return relate(db, relations)
 
     def relations(self, ids: Sequence[MemoryId], *, kinds: Sequence[str] = ()) -> list[Relation]:
-        from claude_memory.store.model import Relation
-
+        """Those that begin or end at one of the memories, oldest first."""
         values = {"ids": to_json(list(ids)), "any": not kinds, "kinds": to_json(list(kinds))}
         statement = f"{_RELATIONS.format(end='r.source')} UNION {_RELATIONS.format(end='r.target')}"
-        with self._connections.reading() as db:
-            found = rows.fetch(db, f"{statement} ORDER BY 5, 1, 2, 3", values)
+        ordered = self._read(f"{statement} ORDER BY 5, 1, 2, 3", values)
         return [
-            Relation(MemoryId(source), MemoryId(target), kind, evidence, rows.moment(at))
-            for source, target, kind, evidence, at in found
+            Relation(source, target, kind, evidence, rows.moment(at))
+            for source, target, kind, evidence, at in ordered
         ]
 
     def unrelate(self, source: MemoryId, target: MemoryId, kind: str) -> None:
-        with self._connections.writing() as db:
-            db.execute(
-                f"DELETE FROM relations WHERE source = {_NUMBER} AND target = {_NUMBER} AND kind = ?",
-                (source, target, kind),
-            )
+        """Take a relation back."""
+        statement = f"DELETE FROM relations WHERE source = {_NUMBER} AND target = {_NUMBER} AND kind = ?"
+        self._write(statement, (source, target, kind))
 
     def archive(self, ids: Sequence[MemoryId]) -> int:
+        """Let active memories rest; nothing else of them changes."""
         return self._restate(ids, "active", "archived", "archive")
 
     def unarchive(self, ids: Sequence[MemoryId]) -> int:
+        """Bring archived memories back as they were."""
         return self._restate(ids, "archived", "active", "restore")
 
     def _restate(self, ids: Sequence[MemoryId], before: str, after: str, change: str) -> int:
         """Change nothing but the status, so that undoing restores equality; the mirrors are told."""
-        from claude_memory.store.sql import changes
-
         done = 0
         statement = f"UPDATE memories SET status = ? WHERE status = ? AND id IN ({_LISTED}) RETURNING number"
         for start in range(0, len(ids), _BATCH):
@@ -185,30 +171,30 @@ class SqlLifecycle:
         return done
 
     def reject(self, ids: Sequence[MemoryId]) -> int:
+        """Take proposals out for good: what rules find again is not proposed again."""
         from claude_memory.store.sql import understood
 
         with self._connections.writing() as db:
             return understood.reject(db, ids)
 
     def put_file_states(self, states: Sequence[FileState]) -> None:
+        """Keep what files held, or how they differ by now."""
         values = [(s.memory, kept(s.path), s.sketch, s.revision, kept(s.stale)) for s in states]
         with self._connections.writing() as db:
             db.executemany(_PUT_FILE_STATE, values)
 
     def file_states(self, scope: SearchScope, ids: Sequence[MemoryId] | None = None) -> list[FileState]:
-        from claude_memory.store.model import FileState
-
+        """Files that memories of the scope are tied to."""
         with self._connections.reading() as db:
             values = {
                 "spaces": rows.id_list(rows.spaces_of(db, scope)),
                 "all": ids is None,
                 "ids": to_json(list(ids or ())),
             }
-            return [FileState(MemoryId(row[0]), *row[1:]) for row in rows.fetch(db, _FILE_STATES, values)]
+            return [FileState(*row) for row in db.execute(_FILE_STATES, values)]
 
     def consolidated(self, project: ProjectId, at: datetime, steps: Sequence[Step]) -> int:
-        from claude_memory.store.sql import projects
-
+        """Note a run and its steps; returns its number."""
         with self._connections.writing() as db:
             number = projects.number_of(db, project)
             through = int(db.execute("SELECT coalesce(max(number), 0) FROM memories").get)
@@ -224,29 +210,28 @@ class SqlLifecycle:
         return int(run)
 
     def steps(self, run: int) -> list[Step]:
-        from claude_memory.store.model import Step
-
+        """What a run did, in order."""
         statement = """SELECT c.action, a.id, b.id FROM consolidation_steps c
             JOIN memories a ON a.number = c.memory LEFT JOIN memories b ON b.number = c.other
             WHERE c.run = ? ORDER BY c.rowid"""
-        with self._connections.reading() as db:
-            found = rows.fetch(db, statement, (run,))
-        return [
-            Step(action, MemoryId(id_), MemoryId(other) if other else None) for action, id_, other in found
-        ]
+        return [Step(*row) for row in self._read(statement, (run,))]
 
     def last_run(self, project: ProjectId) -> tuple[int, datetime, int] | None:
+        """Number and time of the last run that stands, and how many memories came since."""
         statement = """SELECT c.number, c.at,
               (SELECT count(*) FROM memories m WHERE m.number > c.through AND m.space = c.project)
             FROM consolidations c WHERE c.project = (SELECT number FROM projects WHERE id = ?)
               AND NOT c.undone ORDER BY c.number DESC LIMIT 1"""
-        with self._connections.reading() as db:
-            row = next(iter(rows.fetch(db, statement, (project,))), None)
-        return (int(row[0]), rows.moment(row[1]), int(row[2])) if row else None
+        runs = self._read(statement, (project,))
+        return next(((int(number), rows.moment(at), int(since)) for number, at, since in runs), None)
 
     def undone(self, run: int) -> None:
-        with self._connections.writing() as db:
-            db.execute("UPDATE consolidations SET undone = TRUE WHERE number = ?", (run,))
+        """This run was taken back."""
+        self._write("UPDATE consolidations SET undone = TRUE WHERE number = ?", (run,))
+
+
+def _ids(ids: Sequence[MemoryId]) -> tuple[str]:
+    return (to_json(list(ids)),)
 
 
 def relate(db: Database, relations: Sequence[Relation]) -> int:
@@ -266,10 +251,10 @@ def relate(db: Database, relations: Sequence[Relation]) -> int:
 
 def put_strength(db: Database, memory: MemoryId, state: Strength, uses: Sequence[Review]) -> None:
     """Keep the state of a memory and the uses that led to it; an older state changes nothing."""
-    at = rows.stamp(state.reviewed_at)
-    figures = (state.stability, state.difficulty, at, state.reviews, state.lapses, state.demoted)
-    db.execute(_DROP_STRENGTH, (memory, at))
-    db.execute(_PUT_STRENGTH, (memory, *figures))
+    figures = (state.stability, state.difficulty, rows.stamp(state.reviewed_at))
+    values = (memory, *figures, state.reviews, state.lapses, state.demoted)
+    db.execute(_DROP_STRENGTH, values)
+    db.execute(_PUT_STRENGTH, values)
     db.executemany(_PUT_REVIEW, [(memory, rows.stamp(use.at), kept(use.reason)) for use in uses])
 
 
@@ -279,7 +264,6 @@ def put_intention(db: Database, intention: Intention, clock: int = 0, home: str 
     `clock` and `home`: when and where it became so.
     """
     from claude_memory.redact.erasure import holds
-    from claude_memory.store.sql import projects
 
     if holds(intention.text, rows.tombstones(db).sentences(intention.project)):
         return False

@@ -1,13 +1,12 @@
-"""The part `memories`: what each method promises stands in `store.protocol`. How words and vectors are found
-is the backend's part.
+"""The part `memories`: rows and passages. How words and vectors are found is the backend's part.
 
 What only writers need is imported where it is used: a hook that reads is in a hurry.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from claude_memory.errors import InvalidInput
@@ -21,14 +20,16 @@ from claude_memory.model import (
     StoredMemory,
 )
 from claude_memory.store.model import Added, Erased
-from claude_memory.store.passages import searchable
-from claude_memory.store.records import moment_text, to_json
+from claude_memory.store.records import to_json
 from claude_memory.store.sql import rows
+from claude_memory.store.sql.backend import StorePart
+from claude_memory.store.sql.passages import searchable
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
     from claude_memory.redact.erasure import Holder
-    from claude_memory.store.sql.backend import Database, Transactions
+    from claude_memory.store.model import TermStatistics, VectorScan
+    from claude_memory.store.sql.backend import Database
 
 _MOST_WALKS = 50  # of more spaces than that, all rows are sorted
 _BY_IDS = f"""SELECT {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES}
@@ -55,24 +56,26 @@ _COMPLETE_THROUGH = """SELECT coalesce((SELECT q.id FROM passages q WHERE q.id >
     (SELECT coalesce(max(id), 0) FROM passages)) WHERE {settled}"""
 
 
-class SqlMemories:
-    """Memories and their passages, without what finds them."""
+class Memories(StorePart, ABC):
+    """What is worth recalling, with its passages, words and vectors."""
 
-    vector = ":vector"  # as a statement takes one, and how long it is
-    vector_length = "length(vector)"
-    mine = settled = "1 = 1"  # memories `m` this home makes vectors for; whether no passage may come below
-
-    def __init__(self, connections: Transactions) -> None:
-        self._connections = connections
+    _vector = ":vector"  # as a statement takes one, and how long it is
+    _vector_length = "length(vector)"
+    _mine = _settled = "1 = 1"  # memories `m` this home makes vectors for; whether no passage may come below
 
     def scrub(self) -> None:
         """Clean the backend's own files of what was erased, where it has any."""
 
-    def vector_value(self, vector: bytes) -> Any:
+    def _vector_value(self, vector: bytes) -> Any:
         """A vector as the database takes it."""
         return vector
 
     def add(self, memories: Sequence[StoredMemory]) -> Added:
+        """Store a batch with its text entries; known ids and erased content are passed over.
+
+        One that says what it supersedes lets that one sink, within the project. A memory of scope `user`
+        belongs to the person it names, else to the person of this store.
+        """
         from claude_memory.store.sql import write
 
         if not memories:
@@ -81,29 +84,37 @@ class SqlMemories:
             return write.add(db, memories)
 
     def update(self, memory: StoredMemory) -> None:
+        """Replace a memory, and its passages if title or body changed. NotFound if there is none."""
         from claude_memory.store.sql import write
 
         with self._connections.writing() as db:
             write.update(db, memory)
 
     def erase(self, ids: Sequence[MemoryId], *, texts: Sequence[str] | None = None) -> Erased:
+        """Remove memories, the events they came from, text, vectors and file pages; leave tombstones.
+
+        The sentences `texts`, by default what the memories say, are taken out of everything else, too, in
+        every project.
+        """
         from claude_memory.store.sql import erase
 
         with self._connections.writing() as db:
-            erased = erase.erase(db, ids, _now(), texts=texts)
+            erased = erase.erase(db, ids, texts=texts)
         if erased.memories:
             self.scrub()
         return erased
 
     def apply_tombstones(self) -> Erased:
+        """Remove what tombstones name that came from elsewhere, as `erase` would have."""
         from claude_memory.store.sql import erase
 
         with self._connections.writing() as db:
-            erased = erase.apply_tombstones(db, _now())
+            erased = erase.apply_tombstones(db)
         self.scrub()
         return erased
 
     def erased_sentences(self, project: ProjectId | None = None) -> Holder:
+        """What was erased from a project, or from any, by its hashes: tells which texts hold it."""
         with self._connections.reading() as db:
             return rows.tombstones(db).sentences(project)
 
@@ -116,6 +127,7 @@ class SqlMemories:
         limit: int | None = None,
         newest_first: bool = True,
     ) -> list[StoredMemory]:
+        """The memories that fit, by time; with `ids`, only those, in that order."""
         condition, values = rows.filter_sql(filter_)
         with self._connections.reading() as db:
             spaces = rows.spaces_of(db, scope)
@@ -129,6 +141,7 @@ class SqlMemories:
         return [known[id_] for id_ in dict.fromkeys(ids) if id_ in known][:limit]
 
     def complete_id(self, scope: SearchScope, prefix: str) -> list[MemoryId]:
+        """Ids that begin with what a person typed, at most 20; nothing typed names nothing."""
         prefix = clean(prefix)
         if not prefix:
             return []
@@ -138,20 +151,46 @@ class SqlMemories:
             )
             return [MemoryId(id_) for (id_,) in near if id_.startswith(prefix)]
 
+    @abstractmethod
+    def term_statistics(self, scope: SearchScope, terms: Iterable[str]) -> TermStatistics:
+        """How many passages there are, how long they are, and how many hold each term."""
+
+    @abstractmethod
+    def text_candidates(
+        self, scope: SearchScope, filter_: MemoryFilter, terms: Mapping[str, float], limit: int
+    ) -> list[PassageId]:
+        """Passages that hold at least one term, likeliest first. Never fails, whatever the terms."""
+
+    @abstractmethod
+    def vector_candidates(
+        self, scope: SearchScope, filter_: MemoryFilter, near: bytes | PassageId, model: str, limit: int
+    ) -> VectorScan:
+        """The nearest passages to a vector, or to a passage, by exact cosine over vectors of this model.
+
+        The figures are of all vectors in scope, the candidates pass the filter.
+        """
+
+    @abstractmethod
+    def cosines(
+        self, near: bytes | PassageId, model: str, ids: Sequence[PassageId]
+    ) -> Mapping[PassageId, float]:
+        """How near passages are to a vector, or to a passage; those without a vector are left out."""
+
     def passages(self, ids: Sequence[PassageId]) -> list[Passage]:
+        """Whole passages in the order asked for; one that is gone is left out."""
         statement = f"{_PASSAGES} WHERE q.id IN (SELECT +value FROM json_each(?))"
-        with self._connections.reading() as db:
-            known = {row[0]: _passage(row) for row in db.execute(statement, (rows.id_list(ids),))}
-        return [known[id_] for id_ in dict.fromkeys(ids) if id_ in known]
+        by_id = {row[0]: _passage(row) for row in self._read(statement, (rows.id_list(ids),))}
+        return [by_id[id_] for id_ in dict.fromkeys(ids) if id_ in by_id]
 
     def unembedded(self, model: str, limit: int, *, project: ProjectId | None = None) -> list[Passage]:
-        """Newest memories first, but bulk observations after the rest."""
+        """Passages that have no vector of this model yet, newest memories first, bulk observations last."""
         with self._connections.reading() as db:
             number, through = _model(db, model)
             values = {"through": through, "project": project, "model": number, "limit": limit}
-            return [_passage(row) for row in db.execute(_UNEMBEDDED.format(mine=self.mine), values)]
+            return [_passage(row) for row in db.execute(_UNEMBEDDED.format(mine=self._mine), values)]
 
     def coverage(self, model: str) -> tuple[int, int]:
+        """How many passages there are, and how many have no vector of this model."""
         with self._connections.reading() as db:
             number, through = _model(db, model)
             passages, behind = next(db.execute(_COVERAGE, {"through": through}))
@@ -161,6 +200,7 @@ class SqlMemories:
         return int(passages), int(passages) - int(vectors)
 
     def add_vectors(self, model: str, vectors: Sequence[tuple[PassageId, bytes]]) -> int:
+        """Attach vectors; a passage that is gone by now, or has one, is passed over."""
         if not vectors:
             return 0
         with self._connections.writing() as db:
@@ -169,27 +209,28 @@ class SqlMemories:
                 db.execute("INSERT INTO models (id) VALUES (?) ON CONFLICT DO NOTHING", (model,))
                 number, through = _model(db, model)
             usual = db.execute(
-                f"SELECT {self.vector_length} FROM vectors WHERE model = ? LIMIT 1", (number,)
+                f"SELECT {self._vector_length} FROM vectors WHERE model = ? LIMIT 1", (number,)
             ).get
             lengths = {len(vector) for _, vector in vectors} | ({usual} if usual else set())
             if len(lengths) > 1 or not lengths.pop():
                 raise InvalidInput(f"vectors of {model} must all have the same length")
             stored = 0
             for passage, vector in vectors:
-                values = {"model": number, "vector": self.vector_value(vector), "passage": passage}
-                db.execute(_ADD_VECTOR.format(vector=self.vector), values)
+                values = {"model": number, "vector": self._vector_value(vector), "passage": passage}
+                db.execute(_ADD_VECTOR.format(vector=self._vector), values)
                 stored += db.changes()
             self._note_completeness(db, number, through)
             return stored
 
     def _note_completeness(self, db: Database, model: int | None, through: int) -> None:
         """Remember up to which passage all have their vector, so that looking for gaps stays cheap."""
-        statement = _COMPLETE_THROUGH.format(settled=self.settled)
+        statement = _COMPLETE_THROUGH.format(settled=self._settled)
         reached = db.execute(statement, {"through": through, "model": model}).get
         if reached is not None and reached > through:
             db.execute("UPDATE models SET complete_through = ? WHERE number = ?", (reached, model))
 
     def drop_vectors(self, *, keep: str | None) -> int:
+        """Remove vectors of every other model (after a change of model)."""
         others = "model IN (SELECT number FROM models WHERE id IS DISTINCT FROM ?)"
         with self._connections.writing() as db:
             db.execute(f"DELETE FROM vectors WHERE {others}", (keep,))
@@ -198,14 +239,11 @@ class SqlMemories:
         return dropped
 
     def rebuild_index(self) -> int:
-        from claude_memory.store.sql import text_entries
+        """Make passages and text entries anew from the memories; returns the passages there are."""
+        from claude_memory.store.sql import passages
 
         with self._connections.writing() as db:
-            return text_entries.rebuild(db)
-
-
-def _now() -> str:
-    return moment_text(datetime.now(UTC))
+            return passages.rebuild(db)
 
 
 def _by_time(spaces: Sequence[int], condition: str, order: str) -> str:

@@ -6,6 +6,7 @@ project's number, and the mirrors follow.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from claude_memory.model import Project, ProjectId, ProjectIdentity
 from claude_memory.platform.project import birth_of, split_root, still_stands
-from claude_memory.store.records import intention_from_record, intention_record, kept, to_json
-from claude_memory.store.sql import rows
+from claude_memory.store.model import Intention
+from claude_memory.store.records import from_record, intention_record, kept, to_json
+from claude_memory.store.sql import changes, rows
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
@@ -78,8 +80,6 @@ def join(db: Database, identity: ProjectIdentity) -> Project:
 
 def claim(db: Database, identity: ProjectIdentity, number: int) -> None:
     """Give a folder's own names to a project, whoever had them; a remote's name is not the folder's alone."""
-    from claude_memory.store.sql import changes
-
     own = tuple(name for name in identity.identities if not name.startswith("remote:"))
     _note(db, replace(identity, identities=own), number, _TAKE_NAME, changes.tick(db))
 
@@ -218,14 +218,12 @@ def _has_repository(db: Database, number: int) -> bool:
     return any(name.startswith(_REPOSITORY) for name in load(db, number).identities)
 
 
-def meet(db: Database, told: Project, clocks: Mapping[str, int], at: str) -> bool:
+def meet(db: Database, told: Project, clocks: Mapping[str, int]) -> bool:
     """Take in a project of another home of the person; returns whether anything is different now.
 
     Those that share a name that nobody gave away are one, whose id is the least of all: so it comes out the
     same in every home. Of a name that a person gave to a project, the later word holds.
     """
-    from claude_memory.store.sql import changes
-
     before = {number: load(db, number) for number in _kin(db, told, clocks)}
     ids = [told.id, *(project.id for project in before.values())]
     own = min(before.values(), key=lambda project: project.id) if before else told
@@ -234,7 +232,7 @@ def meet(db: Database, told: Project, clocks: Mapping[str, int], at: str) -> boo
         ensure(db, replace(told, id=load(db, number).id))
     for other in before:
         if other != number:
-            merge(db, load(db, other).id, min(ids), at, clock=0)
+            merge(db, load(db, other).id, min(ids), clock=0)
     if min(ids) != told.id:
         clocks = {f"{_ID_NAME}{told.id}": 0, **clocks}
     for place, (name, clock) in enumerate(clocks.items()):
@@ -244,7 +242,7 @@ def meet(db: Database, told: Project, clocks: Mapping[str, int], at: str) -> boo
     now = load(db, number)
     if now == before.get(number):
         return False
-    changes.record_project(db, now, at)
+    changes.record_project(db, now)
     return True
 
 
@@ -280,25 +278,21 @@ def alias_clocks(db: Database, id_: str) -> dict[str, int]:
     return {str(name): int(clock) for name, clock in db.execute(statement, (id_,))}
 
 
-def merge(
-    db: Database, source: ProjectId, target: ProjectId, at: str, *, clock: int | None = None
-) -> Project:
+def merge(db: Database, source: ProjectId, target: ProjectId, *, clock: int | None = None) -> Project:
     """Let all of one project belong to another, which keeps its id; the first is gone but for its names.
 
     `clock` is 0 where no person said so.
     """
-    from claude_memory.store.sql import changes
-
     old, new = number_of(db, source), number_of(db, target)
     held = rows.fetch(db, "SELECT number FROM sessions WHERE project = ?", (old,))
     _move_sessions(db, [number for (number,) in held], new)
     _move_memories(db, old, target, None)
     for table in ("events", "conversations", "consolidations"):
         db.execute(f"UPDATE {table} SET project = ? WHERE project = ?", (new, old))
-    _move_intentions(db, old, target, at)
+    _move_intentions(db, old, target)
     _absorb(db, old, new, source, changes.tick(db) if clock is None else clock)
     merged = load(db, new)
-    changes.record_project(db, merged, at, merged=(source,))
+    changes.record_project(db, merged, merged=[source])
     return merged
 
 
@@ -315,10 +309,8 @@ def replay(db: Database, project: Project, merged: Sequence[str]) -> None:
             _absorb(db, int(old), number, ProjectId(source), 0)
 
 
-def split(db: Database, identity: ProjectIdentity, at: str) -> Project:
+def split(db: Database, identity: ProjectIdentity) -> Project:
     """Make a folder a project of its own, with its sessions and what they left."""
-    from claude_memory.store.sql import changes
-
     old = lookup(db, identity)
     made = separate(db, identity)
     new = number_of(db, made.id)
@@ -335,20 +327,18 @@ def split(db: Database, identity: ProjectIdentity, at: str) -> Project:
         moved = f"UPDATE conversations SET project = :new, moved = :clock WHERE project = :old AND {_UNDER}"
         db.execute(moved, where)
         _move_memories(db, old, made.id, listed)
-        changes.record_project(db, load(db, old), at)
+        changes.record_project(db, load(db, old))
     done = load(db, new)
-    changes.record_project(db, done, at)
+    changes.record_project(db, done)
     return done
 
 
-def attach(db: Database, identity: ProjectIdentity, target: ProjectId, at: str) -> Project:
+def attach(db: Database, identity: ProjectIdentity, target: ProjectId) -> Project:
     """Let a folder belong to a project from now on; what it left elsewhere stays there."""
-    from claude_memory.store.sql import changes
-
     number = number_of(db, target)
     claim(db, identity, number)
     joined = load(db, number)
-    changes.record_project(db, joined, at)
+    changes.record_project(db, joined)
     return joined
 
 
@@ -376,18 +366,15 @@ def _move_memories(db: Database, old: int, target: ProjectId, sessions: str | No
         write.update(db, replace(memory, project=target), counts=sessions is not None)
 
 
-def _move_intentions(db: Database, old: int, target: ProjectId, at: str) -> None:
-    import json
-
-    from claude_memory.store.sql import changes, lifecycle
+def _move_intentions(db: Database, old: int, target: ProjectId) -> None:
+    from claude_memory.store.sql import lifecycle
 
     for (record,) in rows.fetch(db, "SELECT record FROM intentions WHERE project = ?", (old,)):
-        moved = intention_from_record(json.loads(record))._replace(project=target)
+        moved = from_record(Intention, json.loads(record))._replace(project=target)
         kept_as = rows.fetch(db, "SELECT clock, home FROM intentions WHERE id = ?", (moved.id,))
         db.execute("DELETE FROM intentions WHERE id = ?", (moved.id,))
         lifecycle.put_intention(db, moved, *kept_as[0])
-        line = {"change": "intention", "at": at, "intention": intention_record(moved)}
-        changes.record(db, [line])
+        changes.record(db, [changes.line("intention", intention=intention_record(moved))])
 
 
 def _absorb(db: Database, old: int, new: int, source: ProjectId, clock: int) -> None:

@@ -42,8 +42,6 @@ MEMORY_COLUMNS = """m.id, p.id, m.kind, m.title, m.body, m.created_at, m.updated
     m.pinned, (SELECT o.id FROM people o WHERE o.number = m.person)"""
 MEMORY_TABLES = """memories m JOIN projects p ON p.number = m.project
     LEFT JOIN sessions s ON s.number = m.session"""
-_FORMER = """SELECT a.identity FROM project_aliases a JOIN projects p ON p.number = a.project
-    WHERE p.id = ? AND substr(a.identity, 1, 3) = 'id:'"""
 EVENT_COLUMNS = "e.id, e.kind, e.agent, s.id, p.id, e.cwd, e.timestamp, e.payload"
 EVENT_TABLES = """events e JOIN projects p ON p.number = e.project
     LEFT JOIN sessions s ON s.number = e.session"""
@@ -82,17 +80,7 @@ def tombstones(db: Database) -> Tombstones:
     """What was erased, as one transaction sees it."""
     from claude_memory.store.tombstones import Tombstones  # readers do without
 
-    def has(salt: str, hash_: str) -> bool:
-        statement = "SELECT 1 FROM tombstones WHERE salt = ? AND hash = ?"
-        return db.execute(statement, (salt, hash_)).get is not None
-
-    salts = [salt for (salt,) in db.execute("SELECT DISTINCT salt FROM tombstones")]
-    sentences = "SELECT salt, hash FROM tombstones WHERE hash LIKE 's%-%'"
-
-    def former(project: ProjectId) -> list[ProjectId]:
-        return [ProjectId(name.removeprefix("id:")) for (name,) in fetch(db, _FORMER, (project,))]
-
-    return Tombstones(salts, has, lambda: fetch(db, sentences), former)
+    return Tombstones(db)
 
 
 def memory_from_row(row: Sequence[Any]) -> StoredMemory:
@@ -188,43 +176,21 @@ def spaces_of(db: Database, scope: SearchScope) -> list[int]:
     return [db.user_space, *(int(number) for (number,) in rows)]
 
 
-def filter_sql(filter_: MemoryFilter) -> tuple[str, dict[str, Any]]:
-    """Conditions on `memories m`, and their values. Only values come from the caller, never SQL."""
-    conditions = ["m.status IN (SELECT value FROM json_each(:statuses))"]
-    values: dict[str, Any] = {"statuses": to_json(filter_.statuses)}
-    if filter_.kinds:
-        conditions.append("m.kind IN (SELECT value FROM json_each(:kinds))")
-        values["kinds"] = to_json(filter_.kinds)
-    if filter_.topics:
-        conditions.append(
-            """m.number IN (SELECT memory FROM memory_topics
-               WHERE topic IN (SELECT value FROM json_each(:topics)))"""
-        )
-        values["topics"] = to_json([topic.casefold() for topic in filter_.topics])
-    if filter_.files:
-        conditions.append(_FILE_CONDITION)
-        values["files"] = to_json([[file_name(path), clean(path)] for path in map(plain_path, filter_.files)])
-    given: dict[str, Any] = {
-        "task": filter_.task,
-        "session": filter_.session,
-        "agent": filter_.agent,
-        "branch": filter_.branch,
-        "since": stamp(filter_.since) if filter_.since is not None else None,
-        "until": stamp(filter_.until) if filter_.until is not None else None,
-        "among": to_json(filter_.among) if filter_.among is not None else None,
-        "failed": filter_.failed or None,
-    }
-    for name, value in given.items():
-        if value is not None:
-            conditions.append(_CONDITIONS[name])
-            values[name] = clean(value) if isinstance(value, str) else value
-    return " AND ".join(conditions), values
-
-
 # A message of the exchange that a memory is.
 _HELD = """EXISTS (SELECT 1 FROM exchanges e JOIN messages x ON x.conversation = e.conversation
     WHERE e.memory = m.number AND {which})"""
+# Conditions on `memories m`, by the field of a filter that they hold to.
 _CONDITIONS = {
+    "statuses": "m.status IN (SELECT value FROM json_each(:statuses))",
+    "kinds": "m.kind IN (SELECT value FROM json_each(:kinds))",
+    "topics": """m.number IN (SELECT memory FROM memory_topics
+        WHERE topic IN (SELECT value FROM json_each(:topics)))""",
+    # A file is meant by its path or any tail of it: `auth.py`, `src/auth.py`, `/home/ann/app/src/auth.py`.
+    "files": """m.number IN (
+        SELECT f.memory FROM json_each(:files) w JOIN memory_files f ON f.name = w.value ->> 0
+        WHERE f.path = w.value ->> 1
+           OR substr(f.path, length(f.path) - length(w.value ->> 1)) = '/' || (w.value ->> 1)
+           OR substr(w.value ->> 1, length(w.value ->> 1) - length(f.path)) = '/' || f.path)""",
     "task": "m.task = :task",
     "session": "m.session IN (SELECT number FROM sessions WHERE id = :session)",
     "since": "m.created_at >= :since",
@@ -234,12 +200,34 @@ _CONDITIONS = {
     "failed": _HELD.format(which="x.ordinal BETWEEN e.first AND e.last AND x.failed = :failed"),
     "among": "m.id IN (SELECT value FROM json_each(:among))",
 }
-# A file is meant by its path or any tail of it: `auth.py`, `src/auth.py`, `/home/ann/app/src/auth.py`.
-_FILE_CONDITION = """m.number IN (
-    SELECT f.memory FROM json_each(:files) w JOIN memory_files f ON f.name = w.value ->> 0
-    WHERE f.path = w.value ->> 1
-       OR substr(f.path, length(f.path) - length(w.value ->> 1)) = '/' || (w.value ->> 1)
-       OR substr(w.value ->> 1, length(w.value ->> 1) - length(f.path)) = '/' || f.path)"""
+
+
+def filter_sql(filter_: MemoryFilter) -> tuple[str, dict[str, Any]]:
+    """Conditions on `memories m`, and their values. Only values come from the caller, never SQL."""
+    given = {name: getattr(filter_, name) for name in _CONDITIONS}
+    given["topics"] = [topic.casefold() for topic in filter_.topics]
+    given["files"] = [[file_name(path), path] for path in map(plain_path, filter_.files)]
+    # No kind is any kind, but to be among none, or of no status, is to be none.
+    given["statuses"] = to_json(filter_.statuses)
+    given["among"] = None if filter_.among is None else to_json(filter_.among)
+    return restricted(_CONDITIONS, given)
+
+
+_NOTHING: tuple[Any, ...] = (None, False, (), [])
+
+
+def restricted(conditions: Mapping[str, str], given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The conditions for which something is given, and their values."""
+    values = {name: _bound(value) for name, value in given.items() if value not in _NOTHING}
+    return " AND ".join(["1 = 1", *(conditions[name] for name in values)]), values
+
+
+def _bound(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return stamp(value)
+    return (
+        clean(value) if isinstance(value, str) else to_json(value) if isinstance(value, Sequence) else value
+    )
 
 
 def plain_path(path: str) -> str:

@@ -12,7 +12,7 @@ from claude_memory.errors import NotFound
 from claude_memory.model import Event, Kind, PersonId, ProjectId, Scope, SessionId, Status, StoredMemory
 from claude_memory.store.model import Added
 from claude_memory.store.records import kept, kept_event, kept_memory, to_json
-from claude_memory.store.sql import changes, projects, rows, text_entries
+from claude_memory.store.sql import changes, passages, projects, rows
 
 if TYPE_CHECKING:
     from claude_memory.store.sql.backend import Database
@@ -147,7 +147,7 @@ def add(db: Database, memories: Sequence[StoredMemory], *, mirrored: bool = True
             if memory.supersedes:
                 _supersede(db, memory)
     _note_arrivals(db, stored, datetime.now(UTC))
-    text_entries.index(db, [number for number, _ in stored])
+    passages.index(db, [number for number, _ in stored])
     return Added(len(stored), duplicates, tombstoned)
 
 
@@ -220,12 +220,12 @@ def update(db: Database, memory: StoredMemory, *, mirrored: bool = True, counts:
     writer = db.entries()
     fresh: set[int] = set()
     if cut_anew:
-        text_entries.drop_passages(db, writer, number)
-        text_entries.make_passages(db, number)
+        passages.drop_passages(db, writer, number)
+        passages.make_passages(db, number)
         fresh.add(number)
     if session is not None:
-        text_entries.refresh_session(db, writer, session, [(created_at, 0)], fresh)
-    text_entries.refresh(db, writer, [number], fresh=fresh)
+        passages.refresh_session(db, writer, session, [(created_at, 0)], fresh)
+    passages.refresh(db, writer, [number], fresh=fresh)
     writer.flush()
 
 

@@ -21,6 +21,7 @@ import apsw
 from claude_memory.errors import StoreBusy, StoreCorrupt, StoreFault
 from claude_memory.platform import files, locks
 from claude_memory.platform.files import reads_only
+from claude_memory.store.sql.backend import Pool
 from claude_memory.store.sqlite import schema
 
 T = TypeVar("T")
@@ -78,7 +79,7 @@ class SqliteDatabase(apsw.Connection):
         return range(last + 1, last + 1 + count)
 
     def body(self, text: str) -> str | bytes:
-        from claude_memory.store.packing import packed
+        from claude_memory.store.records import packed
 
         return packed(text)
 
@@ -123,17 +124,16 @@ class OpenFile(NamedTuple):
     log: tuple[int, int] | None
 
 
-class Connections:
+class Connections(Pool):
     """All connections of this process to one store file."""
 
     def __init__(self, path: Path, patience_ms: int = BUSY_TIMEOUT_MS) -> None:
+        super().__init__()
         self.path = path
         self.patience_ms = patience_ms
         self.writable = not reads_only()
-        self.after_write: Callable[[], None] | None = None
         self.when_replaced: Callable[[], None] | None = None
         self._before_migration: Callable[[int], None] | None = None
-        self._local = threading.local()
         self._all: weakref.WeakSet[SqliteDatabase] = weakref.WeakSet()
         self._guard = threading.Lock()
         self._closed = False
@@ -251,7 +251,7 @@ class Connections:
             if not self.writable:
                 why = "CLAUDE_MEMORY_READONLY is set" if reads_only() else "read-only"
                 raise StoreFault(f"{self.path} cannot be written: {why}")
-            hurried = getattr(self._local, "patience_ms", None)
+            hurried = self._hurried_ms()
             db.set_busy_timeout(min(hurried, self.patience_ms) if hurried is not None else self.patience_ms)
             try:
                 with transaction(db, "BEGIN IMMEDIATE"):
@@ -262,16 +262,6 @@ class Connections:
                 raise StoreBusy(f"{self.path} was replaced while it was written; try again")
         if self.after_write is not None:
             self.after_write()
-
-    @contextlib.contextmanager
-    def hurried(self, patience_ms: int) -> Iterator[None]:
-        """Wait no longer than this for another writer, in this thread."""
-        before = getattr(self._local, "patience_ms", None)
-        self._local.patience_ms = patience_ms
-        try:
-            yield
-        finally:
-            self._local.patience_ms = before
 
     def checked(self, work: Callable[[SqliteDatabase], T]) -> T:
         """Run work that manages its own transactions."""

@@ -13,7 +13,7 @@ import apsw
 
 from claude_memory.errors import StoreFault
 from claude_memory.store.sqlite import schema
-from claude_memory.store.sqlite.keys import key
+from claude_memory.store.sqlite.schema import key
 
 TYPE_CHECKING = False  # the real one is an import, too
 if TYPE_CHECKING:
@@ -47,20 +47,6 @@ _OF_COMMAND = """SELECT DISTINCT m.number FROM exchange_failures f JOIN memories
 
 class Seen:
     """One memory as a hook sees it: `files` is how many it names, `record` holds an exchange's parts."""
-
-    __slots__ = (
-        "body",
-        "created",
-        "files",
-        "id",
-        "kind",
-        "number",
-        "record",
-        "session",
-        "source",
-        "title",
-        "trust",
-    )
 
     def __init__(self, row: Sequence[Any]) -> None:
         self.number, self.id, self.kind, self.trust, self.created, self.session, self.title = row[:7]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,9 +31,10 @@ from claude_memory.store.sqlite.connection import (
 _OLDEST_LIBRARY = (3, 51, 3)  # before it, two connections that write can lose a WAL's head
 _LOCK_WAIT_MS = 2_000  # a drain's batch takes a tenth of that; who holds it longer is stuck
 _LOOK_SECONDS = 5.0
+_FOREIGN_WAIT_MS = 500
 _MOST_LINES = 20
 _PAGES_AT_ONCE = 4_096
-_IMMUTABLE = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+_READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
 _WRONG = {
     "memories without a passage": """SELECT count(*) FROM memories m
@@ -208,7 +209,7 @@ def set_aside(path: Path) -> Path:
 
 
 def library() -> tuple[str, bool]:
-    """The version of SQLite, and whether it is safe."""
+    """The version of SQLite in use, and whether it is safe: older ones can damage a store."""
     version = apsw.sqlite_lib_version()
     return version, tuple(int(part) for part in version.split(".")[:3]) >= _OLDEST_LIBRARY
 
@@ -248,7 +249,7 @@ def own_words(path: Path) -> tuple[int, int]:
 
 def _looked_at(path: Path, how: str) -> SqliteDatabase:
     """`immutable` looks at the file alone, whatever lies beside it."""
-    return SqliteDatabase(f"{path.absolute().as_uri()}?{how}", flags=_IMMUTABLE)
+    return SqliteDatabase(f"{path.absolute().as_uri()}?{how}", flags=_READ_ONLY)
 
 
 @contextlib.contextmanager
@@ -309,3 +310,40 @@ def copy_before_migration(db: SqliteDatabase, version: int, folder: Path, keep: 
     ]:
         old.unlink(missing_ok=True)
     return target
+
+
+# --- databases of other programs: agents' histories, other memories; read only, whatever they hold
+
+
+class ForeignDatabase:
+    """An open database of another program."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+
+    def tables(self) -> set[str]:
+        """The names of its tables."""
+        return {str(row["name"]) for row in self.rows("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> Iterator[Mapping[str, Any]]:
+        """Each row by the names of its columns; StoreFault where it cannot be read."""
+        try:
+            cursor = self._db.execute(statement, values)
+            names: list[str] = []
+            for row in cursor:
+                names = names or [column[0] for column in cursor.getdescription()]
+                yield dict(zip(names, row, strict=True))
+        except apsw.Error as fault:
+            raise StoreFault(f"{type(fault).__name__}: {fault}") from None
+
+
+@contextlib.contextmanager
+def foreign_database(path: Path) -> Iterator[ForeignDatabase]:
+    """Open a database of another program; StoreFault if it is none that can be read."""
+    try:
+        db = apsw.Connection(f"{path.absolute().as_uri()}?mode=ro", flags=_READ_ONLY)
+    except apsw.Error as fault:
+        raise StoreFault(f"{type(fault).__name__}: {fault}") from None
+    db.set_busy_timeout(_FOREIGN_WAIT_MS)
+    with contextlib.closing(db):
+        yield ForeignDatabase(db)

@@ -1,16 +1,19 @@
-"""The tables, as numbered migrations that are never edited once released.
+"""The tables, as numbered migrations that are never edited once released, and terms as the index keeps them.
 
-A new need is a new entry at the end of MIGRATIONS. This module only holds SQL and applies it.
+A new need is a new entry at the end of MIGRATIONS. A term stands in the text index in characters that FTS5
+leaves whole, headed by its space.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 
 import apsw
 
 from claude_memory.errors import SchemaTooNew, StoreCorrupt
+from claude_memory.text.quotation import clean
 
 APPLICATION_ID = 0x636D656D  # "cmem": tells our file from any other SQLite database
 
@@ -580,3 +583,27 @@ def _step(db: apsw.Connection) -> bool:
             db.execute("ROLLBACK")
         raise
     return number + 1 < CURRENT
+
+
+# --- terms
+
+# All of ASCII but a-z, 0-9 and the space; said so, because a set of all of Unicode takes 10 ms to compile.
+_UNSAFE = re.compile(r"[\x00-\x1f!-/:-`{-\x7f]")
+_CODES = {chr(code): f"_{code:02x}" for code in range(128)}
+
+
+def key(space: int, term: str) -> str:
+    """One term as it stands in index and lexicon."""
+    return head(space) + escaped(term).replace(" ", "_20")
+
+
+def head(space: int) -> str:
+    """What a term of a space begins with: `12_`, or `p2_` for what is another person's."""
+    return f"{space}_" if space >= 0 else f"p{-space}_"
+
+
+def escaped(terms: str) -> str:
+    """Terms in letters, digits, `_` and what is not ASCII."""
+    if terms.isascii() and terms.isalnum() and terms == terms.lower():  # most, and a search asks for hundreds
+        return terms
+    return _UNSAFE.sub(lambda found: _CODES[found[0]], clean(terms))

@@ -1,29 +1,70 @@
-"""The store in one SQLite file. What each method promises stands in `store.protocol`.
+"""The store in one SQLite file: passages found by words and by vectors, within a bounded amount of work.
 
-What only writers need is imported where it is used: a hook that reads is in a hurry.
+FTS5 finds and scores words; the lexicon says beforehand what that will cost. Vectors are scanned exactly;
+numpy is loaded with the first scan, not with the store. Ranking is not done here.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from claude_memory.errors import StoreBusy
 from claude_memory.model import MemoryFilter, PassageId, ProjectId, SearchScope
-from claude_memory.store.sql.base import SqlStore, counted
-from claude_memory.store.sql.memories import SqlMemories
-from claude_memory.store.sqlite import candidates
+from claude_memory.store.base import Store, counted
+from claude_memory.store.model import TermStatistics, VectorScan
+from claude_memory.store.records import to_json
+from claude_memory.store.sql import rows
+from claude_memory.store.sql.memories import Memories
 from claude_memory.store.sqlite.connection import Connections
+from claude_memory.store.sqlite.schema import key
 
 if TYPE_CHECKING:
-    from claude_memory.store.model import Integrity, StoreStats, TermStatistics, VectorScan
+    from pathlib import Path
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from claude_memory.store.model import Integrity, StoreStats
+    from claude_memory.store.sql.backend import Database
     from claude_memory.store.sqlite.matrix import Matrices
 
+# Scored per query, at about 1 µs each; stores of some thousand passages are searched exhaustively. On
+# 20,000 passages of unrelated words this keeps 95% of the exact ten best; four times as many, 96%.
+POSTINGS_BUDGET = 5_000
+_MAX_TERMS = 400
+_COMMON_TERMS = 3  # of those the budget cannot pay, read for the newest passages only
+_SCORED = """SELECT rowid, bm25(text_index, 1.0, 1.0, 0.5, 0.5) * :factor{n} AS score FROM text_index
+    WHERE text_index MATCH :match{n}{allowed}"""
+# bm25() counts a term's postings first, which for a common one is the very cost to be avoided.
+_NOTED = """SELECT rowid, -:factor{n} AS score FROM text_index
+    WHERE text_index MATCH :match{n} AND rowid >= :floor{n}"""
+_SUMMED = """SELECT rowid, sum(score) FROM ({parts}) GROUP BY rowid ORDER BY sum(score), rowid DESC
+    LIMIT :limit"""
+_ONE_BY_ONE = 2_000  # nearest passages; after that the filter is so narrow that a list is shorter
+_VECTOR = """SELECT vector FROM vectors
+    WHERE passage = ? AND model = (SELECT number FROM models WHERE id = ?)"""
+_VECTORS = """SELECT v.passage, v.vector FROM vectors v JOIN models n ON n.number = v.model AND n.id = ?
+    WHERE v.passage IN (SELECT value FROM json_each(?)) AND length(v.vector) = ?"""
+_NOTHING_NEAR = VectorScan((), 0, 0.0, 0.0, 0.0)
+_ALLOWED = " AND +rowid IN (SELECT value FROM json_each(:allowed))"  # + keeps MATCH the only way in
 
-class SqliteMemories(SqlMemories):
+
+class Posting(NamedTuple):
+    """One term in one space: how many passages hold it there, what it counts, from where it is read."""
+
+    passages: int
+    key: str
+    weight: float
+    floor: int = 0
+
+
+class SqliteMemories(Memories):
     """Memories, found by FTS5 and by a scan of all vectors."""
 
     def __init__(self, connections: Connections, cache: Path) -> None:
@@ -33,6 +74,11 @@ class SqliteMemories(SqlMemories):
         self._matrices: Matrices | None = None
         self._guard = threading.Lock()
         connections.when_replaced = self.close
+
+    def close(self) -> None:
+        """Let go of vectors: of a file that was replaced, they stand under numbers of other passages."""
+        with self._guard:
+            self._matrices = None
 
     def scrub(self) -> None:
         """Clean files of what was erased. A reader that needs old pages delays it to the next pruning."""
@@ -49,32 +95,9 @@ class SqliteMemories(SqlMemories):
             with self._connections.reading() as db:
                 matrix.discard_outdated(db, self._cache)
 
-    def term_statistics(self, scope: SearchScope, terms: Iterable[str]) -> TermStatistics:
-        with self._connections.reading() as db:
-            return candidates.term_statistics(db, scope, terms)
-
-    def text_candidates(
-        self, scope: SearchScope, filter_: MemoryFilter, terms: Mapping[str, float], limit: int
-    ) -> list[PassageId]:
-        with self._connections.reading() as db:
-            return candidates.by_words(db, scope, filter_, terms, limit)
-
-    def vector_candidates(
-        self, scope: SearchScope, filter_: MemoryFilter, near: bytes | PassageId, model: str, limit: int
-    ) -> VectorScan:
-        with self._connections.reading() as db:
-            return candidates.by_vector(db, self._loaded_matrices(), scope, filter_, near, model, limit)
-
-    def cosines(
-        self, near: bytes | PassageId, model: str, ids: Sequence[PassageId]
-    ) -> Mapping[PassageId, float]:
-        with self._connections.reading() as db:
-            return candidates.cosines(db, near, model, ids)
-
     def drop_vectors(self, *, keep: str | None) -> int:
         dropped = super().drop_vectors(keep=keep)
-        with self._connections.writing() as db:
-            db.execute("DELETE FROM dead_vectors WHERE model NOT IN (SELECT number FROM models)")
+        self._write("DELETE FROM dead_vectors WHERE model NOT IN (SELECT number FROM models)")
         return dropped
 
     def rebuild_index(self) -> int:
@@ -82,30 +105,57 @@ class SqliteMemories(SqlMemories):
         self._discard_outdated_caches()
         return made
 
-    def _loaded_matrices(self) -> Matrices:
+    def term_statistics(self, scope: SearchScope, terms: Iterable[str]) -> TermStatistics:
+        with self._connections.reading() as db:
+            spaces = rows.spaces_of(db, scope)
+            passages, length = _totals(db, spaces)
+            keys = {term: [key(space, term) for space in spaces] for term in terms}
+            counts = _frequencies(db, list(chain.from_iterable(keys.values())))
+        frequency = {term: sum(counts.get(place, 0) for place in places) for term, places in keys.items()}
+        return TermStatistics(passages, length / passages if passages else 0.0, frequency)
+
+    def text_candidates(
+        self, scope: SearchScope, filter_: MemoryFilter, terms: Mapping[str, float], limit: int
+    ) -> list[PassageId]:
+        with self._connections.reading() as db:
+            return _by_words(db, rows.spaces_of(db, scope), filter_, terms, limit)
+
+    def vector_candidates(
+        self, scope: SearchScope, filter_: MemoryFilter, near: bytes | PassageId, model: str, limit: int
+    ) -> VectorScan:
         from claude_memory.store.sqlite.matrix import Matrices
 
         with self._guard:
-            if self._matrices is None:
-                self._matrices = Matrices(self._cache)
-            return self._matrices
+            matrices = self._matrices = self._matrices or Matrices(self._cache)
+        with self._connections.reading() as db:
+            return _by_vector(db, matrices, rows.spaces_of(db, scope), filter_, near, model, limit)
 
-    def close(self) -> None:
-        """Let go of vectors: of a file that was replaced, they stand under numbers of other passages."""
-        with self._guard:
-            if self._matrices is not None:
-                self._matrices.close()
-                self._matrices = None
+    def cosines(
+        self, near: bytes | PassageId, model: str, ids: Sequence[PassageId]
+    ) -> Mapping[PassageId, float]:
+        with self._connections.reading() as db:
+            vector = _vector_of(db, near, model)
+            held = rows.fetch(db, _VECTORS, (model, rows.id_list(ids), len(vector))) if vector else []
+        if not held:
+            return {}
+        import numpy as np
+
+        from claude_memory.store.sqlite import matrix
+
+        made = matrix.rows_of([id_ for id_, _ in held], b"".join(row for _, row in held), len(vector))
+        scores = matrix.cosines(made, made["norm"], np.frombuffer(vector, np.int8))
+        return {PassageId(id_): score for (id_, _), score in zip(held, scores.tolist(), strict=True)}
 
 
-class SqliteStore(SqlStore):
+class SqliteStore(Store):
     """One SQLite file."""
+
+    memories: SqliteMemories
 
     def __init__(self, connections: Connections, home: Path) -> None:
         self._connections = connections
         self._cache = home / "cache" / "vectors"
-        self.memories = SqliteMemories(connections, self._cache)
-        super().__init__(connections, self.memories)
+        super().__init__(connections, SqliteMemories(connections, self._cache))
 
     @classmethod
     def open(
@@ -158,3 +208,212 @@ class SqliteStore(SqlStore):
     def close(self) -> None:
         self.memories.close()
         self._connections.close()
+
+
+# --- words
+
+
+def _totals(db: Database, spaces: Sequence[int]) -> tuple[int, float]:
+    statement = """SELECT coalesce(sum(passages), 0), coalesce(sum(length), 0.0) FROM spaces
+        WHERE number IN (SELECT value FROM json_each(?))"""
+    passages, length = next(db.execute(statement, (rows.id_list(spaces),)))
+    return int(passages), float(length)
+
+
+def _frequencies(db: Database, keys: Sequence[str]) -> dict[str, int]:
+    statement = "SELECT term, passages FROM lexicon WHERE term IN (SELECT value FROM json_each(?))"
+    return dict(db.execute(statement, (to_json(keys),)))
+
+
+def _by_words(
+    db: Database, spaces: Sequence[int], filter_: MemoryFilter, terms: Mapping[str, float], limit: int
+) -> list[PassageId]:
+    if limit <= 0 or not terms:
+        return []
+    postings = _postings(db, spaces, dict(list(terms.items())[:_MAX_TERMS]))
+    plan = {space: _affordable(db, of_space) for space, of_space in postings.items()}
+    enough = -1 if filter_.restricts else 2 * limit + 64
+    ranked = _ranked(db, plan, enough)
+    chosen = _first_passing(db, filter_, ranked, limit)
+    if len(chosen) < limit and len(ranked) == enough:  # many of the best are forgotten
+        chosen = _first_passing(db, filter_, _ranked(db, plan, -1), limit)
+    if len(chosen) < limit and filter_.restricts and plan != postings:
+        # The filter leaves few rows with the rare terms: every posting is read, only its rows are scored.
+        allowed = _all_passing(db, spaces, filter_)
+        chosen = [PassageId(id_) for id_ in _ranked(db, postings, limit, allowed)]
+    return chosen
+
+
+def _postings(db: Database, spaces: Sequence[int], terms: Mapping[str, float]) -> dict[int, list[Posting]]:
+    """Per space the terms that occur there, rarest first, with their weight in the whole scope."""
+    keys = {(space, term): key(space, term) for term in terms for space in spaces}
+    counts = _frequencies(db, list(keys.values()))
+    passages, _ = _totals(db, spaces)
+    holding: defaultdict[str, int] = defaultdict(int)
+    for (_, term), name in keys.items():
+        holding[term] += counts.get(name, 0)
+    by_space: defaultdict[int, list[Posting]] = defaultdict(list)
+    for (space, term), name in keys.items():
+        if counts.get(name, 0) > 0:
+            by_space[space].append(Posting(counts[name], name, terms[term] * _idf(passages, holding[term])))
+    return {space: sorted(postings) for space, postings in by_space.items()}
+
+
+def _affordable(db: Database, postings: Sequence[Posting]) -> list[Posting]:
+    """The rarest terms, as many as the budget allows: they decide a ranking anyway.
+
+    What is left goes to the next ones, read for the newest passages only: words that are everywhere
+    tell little, and where all are such, the newest stand for the rest.
+    """
+    left = POSTINGS_BUDGET
+    taken = []
+    for posting in postings:
+        if posting.passages > left:
+            break
+        left -= posting.passages
+        taken.append(posting)
+    common = postings[len(taken) :][:_COMMON_TERMS]
+    if common:
+        share = left / sum(posting.passages for posting in common)
+        last = int(db.execute("SELECT coalesce(max(id), 0) FROM passages").get)
+        taken += [posting._replace(floor=int(last * (1 - share))) for posting in common]
+    return taken
+
+
+def _ranked(
+    db: Database, plan: Mapping[int, list[Posting]], limit: int, allowed: Sequence[int] | None = None
+) -> list[int]:
+    """Passages by their summed scores over all spaces; equal ones newest first."""
+    total = int(db.execute("SELECT coalesce(sum(passages), 0) FROM spaces").get)
+    scored: list[tuple[float, int]] = []
+    for postings in plan.values():
+        scored += _scored(db, postings, total, limit, allowed)
+    scored.sort(key=lambda pair: (pair[0], -pair[1]))
+    return [rowid for _, rowid in scored][: limit if limit >= 0 else None]
+
+
+def _scored(
+    db: Database, postings: Sequence[Posting], total: int, limit: int, allowed: Sequence[int] | None
+) -> list[tuple[float, int]]:
+    values: dict[str, Any] = {"limit": limit}
+    parts = []
+    for place, posting in enumerate(postings):
+        values[f"match{place}"] = f'"{posting.key}"'
+        if posting.floor:
+            values[f"floor{place}"] = posting.floor
+            values[f"factor{place}"] = posting.weight
+            parts.append(_NOTED.format(n=place))
+        else:
+            values[f"factor{place}"] = posting.weight / _fts5_idf(total, posting.passages)
+            parts.append(_SCORED.format(n=place, allowed="" if allowed is None else _ALLOWED))
+    if allowed is not None:
+        values["allowed"] = rows.id_list(allowed)
+    # The empty part keeps SQLite from merging a single part into the sum, where bm25() cannot work.
+    statement = _SUMMED.format(parts=" UNION ALL ".join([*parts, "SELECT 0, 0.0 WHERE 0"]))
+    return [(score, rowid) for rowid, score in rows.fetch(db, statement, values)]
+
+
+def _idf(passages: int, holding: int) -> float:
+    return math.log(1 + (passages - holding + 0.5) / (holding + 0.5))
+
+
+def _fts5_idf(passages: int, holding: int) -> float:
+    """What bm25() multiplies with, over the whole table; divided out again."""
+    value = math.log((passages - holding + 0.5) / (holding + 0.5)) if passages >= holding else 0.0
+    return value if value > 0 else 1e-6
+
+
+def _first_passing(db: Database, filter_: MemoryFilter, ranked: Sequence[int], limit: int) -> list[PassageId]:
+    """The first `limit` that the filter lets through."""
+    found: list[PassageId] = []
+    start, size = 0, 2 * limit
+    while len(found) < limit and start < len(ranked):
+        chunk = ranked[start : start + size]
+        through = _passing(db, filter_, chunk)
+        found += [PassageId(id_) for id_ in chunk if id_ in through]
+        start, size = start + size, size * 4
+    return found[:limit]
+
+
+def _passing(db: Database, filter_: MemoryFilter, ids: Sequence[int]) -> set[int]:
+    """Those of some passages that the filter lets through."""
+    condition, values = rows.filter_sql(filter_)
+    statement = f"""SELECT q.id FROM json_each(:ids) wanted JOIN passages q ON q.id = wanted.value
+        JOIN memories m ON m.number = q.memory WHERE {condition}"""
+    return {id_ for (id_,) in db.execute(statement, {**values, "ids": rows.id_list(ids)})}
+
+
+def _all_passing(db: Database, spaces: Sequence[int], filter_: MemoryFilter) -> list[int]:
+    """Every passage of some spaces that the filter lets through."""
+    condition, values = rows.filter_sql(filter_)
+    statement = f"""SELECT q.id FROM memories m JOIN passages q ON q.memory = m.number
+        WHERE m.space IN (SELECT value FROM json_each(:spaces)) AND {condition}"""
+    return [id_ for (id_,) in db.execute(statement, {**values, "spaces": rows.id_list(spaces)})]
+
+
+# --- vectors
+
+
+def _vector_of(db: Database, near: bytes | PassageId, model: str) -> bytes:
+    """A vector as it is given, or that of a passage; empty if it has none of this model."""
+    return near if isinstance(near, bytes) else bytes(db.execute(_VECTOR, (near, model)).get or b"")
+
+
+def _by_vector(
+    db: Database,
+    matrices: Matrices,
+    spaces: Sequence[int],
+    filter_: MemoryFilter,
+    near: bytes | PassageId,
+    model: str,
+    limit: int,
+) -> VectorScan:
+    import numpy as np
+
+    vector = _vector_of(db, near, model)
+    query = np.frombuffer(vector, np.int8)
+    number = db.execute("SELECT number FROM models WHERE id = ?", (model,)).get
+    if number is None or not query.any():
+        return _NOTHING_NEAR
+    held = [matrix for space in spaces if len(matrix := matrices.of(db, space, number, len(vector)))]
+    if not held:
+        return _NOTHING_NEAR
+    scores, passages = [matrix.scores(query) for matrix in held], [matrix.passages for matrix in held]
+    # The usual single space is not copied, which at a million rows costs as much as the scan.
+    score = scores[0] if len(held) == 1 else np.concatenate(scores)
+    passage = passages[0] if len(held) == 1 else np.concatenate(passages)
+    if any(matrix.dead for matrix in held):
+        living = ~np.isnan(score)
+        score, passage = score[living], passage[living]
+    if not len(score):
+        return _NOTHING_NEAR
+    best = _nearest(db, spaces, filter_, passage, score, limit)
+    return VectorScan(tuple(best), len(score), float(score.min()), float(score.mean()), float(score.std()))
+
+
+def _nearest(
+    db: Database,
+    spaces: Sequence[int],
+    filter_: MemoryFilter,
+    passages: npt.NDArray[np.int64],
+    scores: npt.NDArray[np.float32],
+    limit: int,
+) -> list[tuple[PassageId, float]]:
+    """The `limit` best that pass, with their scores; equal scores go to the newer passage."""
+    import numpy as np
+
+    size = 2 * limit + 16
+    best: list[tuple[PassageId, float]] = []
+    while limit > 0:
+        top = np.argpartition(-scores, size - 1)[:size] if size < len(scores) else np.arange(len(scores))
+        top = top[np.lexsort((-passages[top], -scores[top]))]
+        pairs = list(zip(passages[top].tolist(), scores[top].tolist(), strict=True))
+        through = _passing(db, filter_, [id_ for id_, _ in pairs])
+        best = [(PassageId(id_), score) for id_, score in pairs if id_ in through][:limit]
+        if len(best) == limit or size >= len(passages):
+            break
+        size *= 4
+        if size > _ONE_BY_ONE:
+            allowed = np.isin(passages, _all_passing(db, spaces, filter_))
+            passages, scores, size = passages[allowed], scores[allowed], limit
+    return best

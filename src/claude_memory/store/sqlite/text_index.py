@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from claude_memory.store.passages import Terms
+from claude_memory.store.sql.passages import Terms
 from claude_memory.store.sqlite.connection import SqliteDatabase, transaction
-from claude_memory.store.sqlite.keys import escaped, head
+from claude_memory.store.sqlite.schema import escaped, head
 
 _PUTS = 500  # entries that wait to be written together
 _LEXICON = """INSERT INTO lexicon VALUES (?, ?)

@@ -1,39 +1,124 @@
-"""The text entries of passages: kept in step with their rows and their neighbours, whatever the index is.
+"""How a memory becomes passages, which words each is found by, and their entries in the text index.
 
-Terms come ready from `store.passages`. Every term carries the number of its space in the index, so that a
-query of one project cannot meet a row of another.
+A passage is found by its own words, its neighbours' and its day's; each backend finds the same. Entries are
+kept in step with their rows and their neighbours, whatever the index is. Every term carries the number of its
+space there, so that a query of one project cannot meet a row of another.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from claude_memory.store import passages
-from claude_memory.store.passages import Place, Terms
 from claude_memory.store.sql import rows
+from claude_memory.text import words
 
 if TYPE_CHECKING:
     from claude_memory.store.sql.backend import Database, Entries
 
+REACH = 2  # neighbours of the same session whose words count, on either side
+NEIGHBOUR_TERMS = 200  # of each neighbour: enough for a turn, little enough that a paste drowns nobody
 _REBUILT = 2_000  # memories whose entries are made anew at once
 _INSERT_PASSAGE = """INSERT INTO passages (memory, space, ordinal, start, stop, own, near, far, dates)
     VALUES (?, ?, ?, ?, ?, ?, '', '', ?)"""
+
+Place = tuple[int, int]  # of a memory in its session: time and number
+
+
+class Terms(NamedTuple):
+    """The terms of one passage, each column a text of terms between spaces."""
+
+    own: str
+    near: str  # of the neighbours at distance one
+    far: str  # and two
+    dates: str
+
+    @property
+    def length(self) -> float:
+        """As BM25 counts it: own and near terms whole, far ones half."""
+        own, near, far = (column.count(" ") + 1 if column else 0 for column in self[:3])
+        return own + near + 0.5 * far
+
+
+class Cut(NamedTuple):
+    """One passage to be: where it stands in the memory's text, and its own terms."""
+
+    start: int
+    stop: int
+    own: str
+
+
+def searchable(title: str, body: str) -> str:
+    """What is searched and embedded of a memory; a title that only repeats the beginning adds nothing."""
+    head = title.strip().rstrip("…").rstrip()
+    return body if not head or body.lstrip().startswith(head) else f"{title}\n{body}"
+
+
+def cuts(title: str, body: str) -> Iterator[Cut]:
+    """The passages of a memory; later ones are found by the words of its title, too."""
+    whole = searchable(title, body)
+    start = 0
+    for ordinal, part in enumerate(words.passages(whole)):
+        # Slices overlap, so each is found from where the last one began.
+        start = whole.index(part, start + 1 if ordinal else 0)
+        terms = words.index_terms(part)
+        if ordinal:
+            terms = words.index_terms(title) + terms
+        yield Cut(start, start + len(part), " ".join(terms))
+
+
+def date_terms(at: datetime) -> str:
+    """The words for the day that a memory is from."""
+    return " ".join(words.date_terms(at))
+
+
+def head_terms(own: str) -> str:
+    """Those of a first passage's terms that its neighbours are found by."""
+    return " ".join(own.split(" ", NEIGHBOUR_TERMS)[:NEIGHBOUR_TERMS])
+
+
+def beside(
+    chain: Sequence[Place], heads: Mapping[int, str], places: Sequence[Place]
+) -> dict[int, tuple[str, str]]:
+    """The near and the far terms of the memories at and around some places of a session.
+
+    `chain` has all memories from twice the reach before the first place to as many after the last, in
+    order. A place may be empty: that is the gap of a memory that is gone, or seen no longer.
+    """
+    terms = [heads.get(number, "") for _, number in chain]
+    around: set[int] = set()
+    for place in places:
+        at = bisect_left(chain, place)
+        around.update(range(max(0, at - REACH), min(len(chain), at + REACH + 1)))
+    # Forgotten and personal memories stand outside the chain, and have no neighbours.
+    found = dict.fromkeys((number for _, number in places), ("", ""))
+    for at in around:
+        found[chain[at][1]] = (_joined(terms, at - 1, at + 1), _joined(terms, at - 2, at + 2))
+    return found
+
+
+def _joined(terms: Sequence[str], *places: int) -> str:
+    return " ".join(terms[place] for place in places if 0 <= place < len(terms) and terms[place])
+
+
+# --- rows and entries
 
 
 def make_passages(db: Database, number: int) -> None:
     """Cut a memory into passages. Their entries follow with `refresh`."""
     title, body, created_at, space = _source(db, number)
-    dates = passages.date_terms(rows.moment(created_at))
-    cut = enumerate(passages.cuts(title, body))
+    dates = date_terms(rows.moment(created_at))
+    cut = enumerate(cuts(title, body))
     db.executemany(_INSERT_PASSAGE, [(number, space, ordinal, *part, dates) for ordinal, part in cut])
 
 
 def _recut(db: Database, writer: Entries, number: int) -> None:
     """Cut a memory again, while the index is empty; where the cuts are the same, vectors stay."""
     title, body, created_at, space = _source(db, number)
-    cut = list(passages.cuts(title, body))
+    cut = list(cuts(title, body))
     present = db.execute(
         "SELECT start, stop FROM passages WHERE memory = ? AND space = ? ORDER BY ordinal", (number, space)
     ).fetchall()
@@ -41,7 +126,7 @@ def _recut(db: Database, writer: Entries, number: int) -> None:
         _remove_passages(db, writer, number)
         make_passages(db, number)
         return
-    dates = passages.date_terms(rows.moment(created_at))
+    dates = date_terms(rows.moment(created_at))
     db.executemany(
         "UPDATE passages SET own = ?, near = '', far = '', dates = ? WHERE memory = ? AND ordinal = ?",
         [(part.own, dates, number, ordinal) for ordinal, part in enumerate(cut)],
@@ -112,8 +197,8 @@ def refresh_session(
     statement = """SELECT memory, own FROM passages
         WHERE ordinal = 0 AND memory IN (SELECT +value FROM json_each(?))"""
     own = rows.fetch(db, statement, (rows.id_list(number for _, number in chain),))
-    heads = {memory: passages.head_terms(terms) for memory, terms in own}
-    _write_entries(db, writer, passages.beside(chain, heads, places), fresh)
+    heads = {memory: head_terms(terms) for memory, terms in own}
+    _write_entries(db, writer, beside(chain, heads, places), fresh)
 
 
 def _chain(db: Database, session: int, first: Place, last: Place) -> list[Place]:
@@ -126,7 +211,7 @@ def _chain(db: Database, session: int, first: Place, last: Place) -> list[Place]
         WHERE session = ? AND space > 0 AND status <> 'forgotten' AND kind NOT IN ('observation', 'summary')
         AND (created_at, number)"""
     forward, back = "ORDER BY created_at, number", "ORDER BY created_at DESC, number DESC"
-    reach = f"LIMIT {2 * passages.REACH}"
+    reach = f"LIMIT {2 * REACH}"
     before = db.execute(f"{seen} < (?, ?) {back} {reach}", (session, *first)).fetchall()
     middle = db.execute(f"{seen} BETWEEN (?, ?) AND (?, ?) {forward}", (session, *first, *last)).fetchall()
     after = db.execute(f"{seen} > (?, ?) {forward} {reach}", (session, *last)).fetchall()

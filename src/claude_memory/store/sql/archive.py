@@ -1,7 +1,7 @@
 """The part `archive`: events, messages once each, and a light text index over all of them.
 
-What each method promises stands in `store.protocol`. Tool output is large, so the index of messages has
-words only, no stems, places or frequencies: it gives candidates, and who asks ranks them by their text.
+Tool output is large, so the index of messages has words only, no stems, places or frequencies: it gives
+candidates, and who asks ranks them by their text.
 """
 
 from __future__ import annotations
@@ -26,18 +26,27 @@ from claude_memory.store.model import (
     Understood,
     WaitingCompactions,
 )
-from claude_memory.store.packing import unpacked
-from claude_memory.store.records import kept, to_json
+from claude_memory.store.records import kept, to_json, unpacked
 from claude_memory.store.sql import rows
+from claude_memory.store.sql.backend import StorePart
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.backend import Database, Transactions
+    from claude_memory.store.sql.backend import Database, Pool
 
 MAX_WORDS = 24
 _TRIES = 6
 _WORD = re.compile(r"[A-Za-z0-9_\u0080-\U0010ffff]+")
 FILE_COLUMNS = 'path, agent, inode, size, modified_ns, "offset", head, tail, skipped, state'
+_EVENT_CONDITIONS = {
+    "projects": """e.project IN (SELECT number FROM projects
+        WHERE id IN (SELECT value FROM json_each(:projects)))""",
+    "session": "e.session IN (SELECT number FROM sessions WHERE id = :session)",
+    "kinds": "e.kind IN (SELECT value FROM json_each(:kinds))",
+    "since": "e.timestamp >= :since",
+    "until": "e.timestamp <= :until",
+    "ids": "e.id IN (SELECT value FROM json_each(:ids))",
+}
 _MESSAGES = """SELECT m.number, m.conversation, m.ordinal, m.role, m.at, m.body, m.tool, m.call, m.failed,
     m.event, m.speaker, m.manner, m.branch FROM messages m"""
 _COLUMNS = """c.number, c.session, c.agent, p.id, c.cwd, c.branch, c.first_at, c.last_at,
@@ -86,11 +95,11 @@ _REPORTS = f"""SELECT {rows.EVENT_COLUMNS} FROM {rows.EVENT_TABLES}
     ORDER BY e.timestamp, e.number"""
 
 
-class SqlArchive:
-    """Events and conversations."""
+class Archive(StorePart):
+    """What happened: events, and whole conversations, which outlive the agents' own files."""
 
-    def __init__(self, connections: Transactions, scrub: Callable[[], None]) -> None:
-        self._connections = connections
+    def __init__(self, connections: Pool, scrub: Callable[[], None]) -> None:
+        super().__init__(connections)
         self._scrub = scrub
 
     def add(
@@ -100,6 +109,10 @@ class SqlArchive:
         files: Sequence[ImportFile] = (),
         events: Sequence[Event] = (),
     ) -> Archived:
+        """Keep what is new, the events, and how far files were read: all or nothing.
+
+        `projects` names the project of every folder that a message is from. What was erased stays away.
+        """
         from claude_memory.store.sql.archive_write import Addition
 
         with self._connections.writing() as db:
@@ -108,14 +121,20 @@ class SqlArchive:
     def events(
         self, scope: SearchScope, filter_: EventFilter, *, limit: int, newest_first: bool = True
     ) -> list[Event]:
-        condition, values = _event_condition(scope, filter_)
+        """The events that fit, by time."""
+        conditions = _EVENT_CONDITIONS
+        if scope.projects is not None and len(scope.projects) == 1:
+            # Equality where it can be: then the index gives the order, and only `limit` rows are read.
+            conditions = {**conditions, "projects": conditions["projects"].replace(" IN ", " = ", 1)}
+        projects = None if scope.projects is None else to_json(scope.projects)
+        condition, values = rows.restricted(conditions, {**filter_._asdict(), "projects": projects})
         order = "DESC" if newest_first else "ASC"
         statement = f"""SELECT {rows.EVENT_COLUMNS} FROM {rows.EVENT_TABLES} WHERE {condition}
             ORDER BY e.timestamp {order}, e.number {order} LIMIT :limit"""
-        with self._connections.reading() as db:
-            return [rows.event_from_row(row) for row in db.execute(statement, {**values, "limit": limit})]
+        return [rows.event_from_row(row) for row in self._read(statement, {**values, "limit": limit})]
 
     def prune(self, events_before: datetime | None) -> int:
+        """Retention: drop old events; and bring erasures to their end that a reader held up."""
         from claude_memory.store.sql import erase
 
         with self._connections.writing() as db:
@@ -127,7 +146,8 @@ class SqlArchive:
         return pruned
 
     def make_room(self, most_bytes: int) -> MadeRoom:
-        from claude_memory.store.sql import room
+        """Take out the oldest tool output, then messages, then exchanges, until the rest takes no more."""
+        from claude_memory.store.sql import erase
 
         gone, freed = MadeRoom(), 1
         while freed:
@@ -137,7 +157,7 @@ class SqlArchive:
                 break
             while need > 0 and freed:
                 with self._connections.writing() as db:  # others get their turn between two batches
-                    part, freed = room.take(db, need)
+                    part, freed = erase.make_room(db, need)
                 gone, need = gone + part, need - freed
             with self._connections.writing() as db:
                 db.compact()
@@ -146,13 +166,13 @@ class SqlArchive:
         return gone
 
     def file(self, path: str) -> ImportFile | None:
+        """How far a source was read."""
         statement = f"SELECT {FILE_COLUMNS} FROM import_files WHERE path = ?"
-        with self._connections.reading() as db:
-            return next((_file(row) for row in db.execute(statement, (kept(path),))), None)
+        return next((_file(row) for row in self._read(statement, (kept(path),))), None)
 
     def files(self) -> list[ImportFile]:
-        with self._connections.reading() as db:
-            return [_file(row) for row in db.execute(f"SELECT {FILE_COLUMNS} FROM import_files")]
+        """Every source that was read."""
+        return [_file(row) for row in self._read(f"SELECT {FILE_COLUMNS} FROM import_files")]
 
     def conversations(
         self,
@@ -162,33 +182,35 @@ class SqlArchive:
         prefix: str = "",
         limit: int | None = None,
     ) -> list[Conversation]:
+        """The conversations that fit and whose id begins so, newest first."""
         more = {**_beginning(prefix), "limit": rows.EVERYTHING if limit is None else limit}
         return self._conversations(_FITTING, {**_values(scope, within), **more})
 
     def _conversations(self, statement: str, values: Mapping[str, Any] | Sequence[Any]) -> list[Conversation]:
-        with self._connections.reading() as db:
-            return [_conversation(row) for row in rows.fetch(db, statement, values)]
+        return [_conversation(row) for row in self._read(statement, values)]
 
     def session_ids(self, scope: SearchScope, prefix: str) -> list[str]:
+        """Ids of sessions that begin so, of events and memories as well as of conversations; at most 20."""
         values = {"projects": _projects(scope), **_beginning(prefix)}
-        with self._connections.reading() as db:
-            return [id_ for (id_,) in db.execute(_SESSION_IDS, values)]
+        return [id_ for (id_,) in self._read(_SESSION_IDS, values)]
 
     def by_numbers(self, numbers: Sequence[int]) -> list[Conversation]:
+        """Conversations by their numbers, in that order."""
         statement = f"{_CONVERSATIONS} WHERE c.number IN (SELECT +value FROM json_each(?))"
         known = {item.number: item for item in self._conversations(statement, (rows.id_list(numbers),))}
         return [known[number] for number in dict.fromkeys(numbers) if number in known]
 
     def by_sessions(self, scope: SearchScope, sessions: Sequence[str]) -> list[Conversation]:
+        """Conversations by their agents' own ids, newest first."""
         values = {"projects": _projects(scope), "sessions": to_json([clean(session) for session in sessions])}
         return self._conversations(_BY_SESSIONS, values)
 
     def messages(
         self, conversation: int, *, first: int = 1, last: int | None = None, failed_only: bool = False
     ) -> list[Message]:
+        """A conversation's messages in order, or a range of them."""
         values = {"of": conversation, "first": first, "last": last, "failed": failed_only}
-        with self._connections.reading() as db:
-            return [_message(row) for row in db.execute(_RANGE, values)]
+        return [_message(row) for row in self._read(_RANGE, values)]
 
     def candidates(
         self,
@@ -197,6 +219,7 @@ class SqlArchive:
         limit: int,
         within: ConversationFilter = ANY_CONVERSATION,
     ) -> list[Message]:
+        """Messages of all roles that hold the rarest of the words together, newest first."""
         numbers: dict[int, None] = {}
         with self._connections.reading() as db:
             known = _rarest_first(db, words_of(" ".join(words))[: 4 * MAX_WORDS])
@@ -218,6 +241,7 @@ class SqlArchive:
         limit: int,
         depth: int,
     ) -> list[Message]:
+        """Messages with all the words whose text is accepted, newest first; `depth` are looked at at most."""
         accepted: list[Message] = []
         with self._connections.reading() as db:
             known = _rarest_first(db, words_of(" ".join(words)))[:MAX_WORDS]
@@ -228,15 +252,17 @@ class SqlArchive:
         return accepted
 
     def of_events(self, events: Sequence[str]) -> list[Message]:
+        """The messages that left these events."""
         statement = f"{_MESSAGES} WHERE m.event IN (SELECT value FROM json_each(?))"
-        with self._connections.reading() as db:
-            return [_message(row) for row in db.execute(statement, (to_json(list(events)),))]
+        return [_message(row) for row in self._read(statement, (to_json(list(events)),))]
 
     def word_counts(self, words: Sequence[str]) -> tuple[int, Mapping[str, int]]:
+        """About how many messages there are, and in how many of them each word stands."""
         with self._connections.reading() as db:
             return db.message_count(), db.word_counts(words_of(" ".join(words)))
 
     def words_beginning(self, start: str, limit: int) -> list[str]:
+        """Words of messages that begin so, the most common first."""
         first = next(iter(words_of(start)), "")
         if not first:
             return []
@@ -244,16 +270,18 @@ class SqlArchive:
             return db.words_beginning(first, limit)
 
     def upgrade_stage(self) -> int:
-        with self._connections.reading() as db:
-            return int(rows.noted(db, "move") or 0)
+        """1 while events of an earlier release wait to be messages, 2 until all is understood, else 0."""
+        return int(self._value("SELECT value FROM meta WHERE key = 'move'") or 0)
 
     def reach_upgrade_stage(self, stage: int) -> None:
+        """Note how far the upgrade is; 0 when it is done."""
         with self._connections.writing() as db:
             db.execute("DELETE FROM meta WHERE key = 'move'")
             if stage:
                 rows.note(db, "move", str(stage))
 
     def waiting(self, limit: int) -> list[Conversation]:
+        """Conversations with messages that were not understood yet, oldest first."""
         statement = f"{_CONVERSATIONS} WHERE c.distilled < c.messages ORDER BY c.last_at LIMIT ?"
         return self._conversations(statement, (limit,))
 
@@ -267,6 +295,11 @@ class SqlArchive:
         record: Mapping[str, Any] | None = None,
         memories: Sequence[StoredMemory] = (),
     ) -> int:
+        """Keep what was understood of messages from `since` to `through`; returns how many memories are new.
+
+        Exchanges that were known from `since` on and are not among these are gone. What a person did to a
+        memory (worded, pinned, forgot, rejected, used it) stays.
+        """
         from claude_memory.store.sql import understood
 
         with self._connections.writing() as db:
@@ -274,16 +307,18 @@ class SqlArchive:
 
     def exchanges(self, conversation: int) -> list[tuple[MemoryId, int, int, Mapping[str, Any]]]:
         # Without those that an erasure emptied.
+        """A conversation's exchanges in order: memory, first and last message, parts."""
         statement = """SELECT m.id, e.first, e.last, e.record FROM exchanges e
             JOIN memories m ON m.number = e.memory
             WHERE e.conversation = ? AND e.record <> '{}' ORDER BY e.first"""
-        with self._connections.reading() as db:
-            found = rows.fetch(db, statement, (conversation,))
-        return [(MemoryId(id_), first, last, json.loads(record)) for id_, first, last, record in found]
+        exchanges = self._read(statement, (conversation,))
+        return [(MemoryId(id_), first, last, json.loads(record)) for id_, first, last, record in exchanges]
 
     def exchanges_at(
         self, places: Sequence[tuple[int, int]]
     ) -> list[tuple[MemoryId, int, int, int, Mapping[str, Any]] | None]:
+        """For each conversation and message the visible exchange that holds it: memory, conversation, first,
+        last, parts."""
         found: list[tuple[MemoryId, int, int, int, Mapping[str, Any]] | None] = []
         with self._connections.reading() as db:
             for conversation, ordinal in places:
@@ -295,25 +330,28 @@ class SqlArchive:
         return found
 
     def exchange_parts(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Mapping[str, Any]]:
+        """The parts of those memories that are exchanges."""
         statement = """SELECT m.id, e.record FROM exchanges e JOIN memories m ON m.number = e.memory
             WHERE m.id IN (SELECT value FROM json_each(?)) AND e.record <> '{}'"""
-        with self._connections.reading() as db:
-            found = rows.fetch(db, statement, (to_json(list(ids)),))
-        return {MemoryId(id_): json.loads(record) for id_, record in found}
+        return {
+            MemoryId(id_): json.loads(record) for id_, record in self._read(statement, (to_json(list(ids)),))
+        }
 
     def session_records(self, scope: SearchScope, limit: int) -> list[tuple[Conversation, Mapping[str, Any]]]:
-        with self._connections.reading() as db:
-            found = rows.fetch(db, _RECORDS, {"projects": _projects(scope), "limit": limit})
-        return [(_conversation(row[:-1]), json.loads(row[-1])) for row in found]
+        """The records of sessions, newest first."""
+        sessions = self._read(_RECORDS, {"projects": _projects(scope), "limit": limit})
+        return [(_conversation(row[:-1]), json.loads(row[-1])) for row in sessions]
 
     def unasked(self, *, before: datetime, limit: int) -> list[Conversation]:
+        """Sessions, silent since `before`, that no model was asked about since they grew; newest first."""
         return self._conversations(_UNASKED, (rows.stamp(before), limit))
 
     def asked(self, conversation: int, through: int) -> None:
-        with self._connections.writing() as db:
-            db.execute("UPDATE conversations SET asked = ? WHERE number = ?", (through, conversation))
+        """A language model was asked about so many messages of a conversation."""
+        self._write("UPDATE conversations SET asked = ? WHERE number = ?", (through, conversation))
 
     def waiting_compactions(self, limit: int) -> list[WaitingCompactions]:
+        """Sessions with reports that came in since the last `summed_up`; the latest first."""
         with self._connections.reading() as db:
             return [
                 WaitingCompactions(
@@ -325,20 +363,19 @@ class SqlArchive:
             ]
 
     def summed_up(self, waiting: WaitingCompactions) -> None:
-        with self._connections.writing() as db:
-            note = """INSERT INTO summed_up (session, report) VALUES (?, ?)
-                ON CONFLICT (session) DO UPDATE SET report = excluded.report"""
-            db.execute(note, (clean(waiting.session), waiting.latest))
+        """These need no more look, until another report of the session comes in."""
+        note = """INSERT INTO summed_up (session, report) VALUES (?, ?)
+            ON CONFLICT (session) DO UPDATE SET report = excluded.report"""
+        self._write(note, (clean(waiting.session), waiting.latest))
 
     def agents(self) -> list[str]:
-        with self._connections.reading() as db:
-            return [name for (name,) in db.execute("SELECT DISTINCT agent FROM conversations ORDER BY agent")]
+        """Whose conversations are kept."""
+        return [name for (name,) in self._read("SELECT DISTINCT agent FROM conversations ORDER BY agent")]
 
     def totals(self) -> Mapping[str, int]:
+        """How many `conversations`, `messages` and `files` read there are."""
         tables = {"conversations": "conversations", "messages": "messages", "files": "import_files"}
-        with self._connections.reading() as db:
-            counts = {name: f"SELECT count(*) FROM {table}" for name, table in tables.items()}
-            return {name: int(db.execute(statement).get) for name, statement in counts.items()}
+        return {name: int(self._value(f"SELECT count(*) FROM {table}")) for name, table in tables.items()}
 
 
 def indexed(tool: str, text: str) -> str:
@@ -390,33 +427,6 @@ def _values(scope: SearchScope, within: ConversationFilter) -> dict[str, Any]:
         "since": rows.stamp(within.since) if within.since else None,
         "until": rows.stamp(within.until) if within.until else None,
     }
-
-
-def _event_condition(scope: SearchScope, filter_: EventFilter) -> tuple[str, dict[str, Any]]:
-    conditions: list[str] = ["1 = 1"]
-    values: dict[str, Any] = {}
-
-    def want(condition: str, name: str, value: Any) -> None:
-        conditions.append(condition)
-        values[name] = value
-
-    if scope.projects is not None:
-        # Equality where it can be: then the index gives the order, and only `limit` rows are read.
-        numbers = "(SELECT number FROM projects WHERE id IN (SELECT value FROM json_each(:projects)))"
-        relation = "=" if len(scope.projects) == 1 else "IN"
-        want(f"e.project {relation} {numbers}", "projects", to_json(scope.projects))
-    if filter_.session is not None:
-        in_session = "e.session IN (SELECT number FROM sessions WHERE id = :session)"
-        want(in_session, "session", clean(filter_.session))
-    if filter_.kinds:
-        want("e.kind IN (SELECT value FROM json_each(:kinds))", "kinds", to_json(filter_.kinds))
-    if filter_.since is not None:
-        want("e.timestamp >= :since", "since", rows.stamp(filter_.since))
-    if filter_.until is not None:
-        want("e.timestamp <= :until", "until", rows.stamp(filter_.until))
-    if filter_.ids:
-        want("e.id IN (SELECT value FROM json_each(:ids))", "ids", to_json(filter_.ids))
-    return " AND ".join(conditions), values
 
 
 def _by_number(db: Database, number: int) -> list[Message]:

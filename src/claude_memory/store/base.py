@@ -1,0 +1,180 @@
+"""What a store must do as a whole: its parts, projects, numbered changes, check and export.
+
+Every backend is a `Store`; what a method promises is said here and in the parts (`store/sql`), once. A store
+keeps rows and finds candidates; it never ranks, judges, redacts or reads files. Each call is one transaction;
+every query is scoped to projects. What only writers need is imported where it is used: a hook is in a hurry.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from claude_memory.errors import NotFound, StoreFault
+from claude_memory.model import PersonId, Project, ProjectId, ProjectIdentity
+from claude_memory.store.sql import changes, projects, rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from claude_memory.store.model import Added, Change, Integrity, StoreStats
+    from claude_memory.store.sql.archive import Archive
+    from claude_memory.store.sql.backend import Database, Pool
+    from claude_memory.store.sql.feed import Feed
+    from claude_memory.store.sql.graph import Graph
+    from claude_memory.store.sql.lifecycle import Lifecycle
+    from claude_memory.store.sql.memories import Memories
+
+_JOIN_TIMEOUT_MS = 250  # a search must not wait for a writer only to note a folder's new name
+_OF_PROJECT = ":project IS NULL OR project = (SELECT number FROM projects WHERE id = :project)"
+
+
+class Store(ABC):
+    """The persistent half of the memory; safe to use from several threads and processes."""
+
+    def __init__(self, pool: Pool, memories: Memories) -> None:
+        self.transactions = pool
+        self.memories = memories
+
+    @cached_property
+    def archive(self) -> Archive:
+        from claude_memory.store.sql.archive import Archive
+
+        return Archive(self.transactions, self.memories.scrub)
+
+    @cached_property
+    def graph(self) -> Graph:
+        from claude_memory.store.sql.graph import Graph
+
+        return Graph(self.transactions)
+
+    @cached_property
+    def lifecycle(self) -> Lifecycle:
+        from claude_memory.store.sql.lifecycle import Lifecycle
+
+        return Lifecycle(self.transactions)
+
+    @cached_property
+    def feed(self) -> Feed:
+        from claude_memory.store.sql.feed import Feed
+
+        return Feed(self.transactions)
+
+    @property
+    def person(self) -> PersonId:
+        """Who owns what has scope `user` here, unless it says otherwise."""
+        with self.transactions.reading() as db:
+            return PersonId(str(rows.noted(db, "person")))
+
+    def project_for(self, identity: ProjectIdentity) -> Project:
+        """Find, join by alias, or create the project of a folder; a partial identity makes none: NotFound.
+
+        While nobody can write, the answer is the same, only not noted.
+        """
+        with self.transactions.reading() as db:
+            number = projects.lookup(db, identity)
+            if number is not None and projects.is_complete(db, number, identity):
+                return projects.load(db, number)
+            if number is None and identity.partial:
+                raise NotFound(f"no project is known by these names of {identity.path}")
+            project = projects.load(db, number) if number is not None else projects.provisional(identity)
+        writing, hurried = self.transactions.writing(), self.hurried(_JOIN_TIMEOUT_MS)
+        with contextlib.suppress(StoreFault), hurried, writing as db:
+            project = projects.join(db, identity)
+            changes.record_project(db, project)
+        return project
+
+    def projects(self) -> list[Project]:
+        """Every project, by name."""
+        with self.transactions.reading() as db:
+            return projects.all_projects(db)
+
+    def merge_projects(self, source: ProjectId, target: ProjectId) -> Project:
+        """Let all of one project belong to another, which is given back; only its names are left."""
+        with self.transactions.writing() as db:
+            return projects.merge(db, source, target)
+
+    def split_project(self, identity: ProjectIdentity) -> Project:
+        """Make a folder a project of its own, with the sessions that were held in it."""
+        with self.transactions.writing() as db:
+            return projects.split(db, identity)
+
+    def move_folder(self, identity: ProjectIdentity, target: ProjectId) -> Project:
+        """Let a folder belong to a known project from now on."""
+        with self.transactions.writing() as db:
+            return projects.attach(db, identity, target)
+
+    def changes_since(self, mirror: str, limit: int) -> list[Change]:
+        """The oldest changes that a mirror has not taken yet; a new one begins with the oldest there is."""
+        with self.transactions.reading() as db:
+            return changes.since(db, mirror, limit)
+
+    def changes_taken(self, mirror: str, through: int) -> None:
+        """A mirror has all changes up to this number; those that every mirror has may go."""
+        with self.transactions.writing() as db:
+            changes.taken(db, mirror, through)
+
+    def replay(self, records: Iterable[Mapping[str, Any]]) -> Added:
+        """Bring memories to the last state that a mirror's records tell; what was erased stays away."""
+        with self.transactions.writing() as db:
+            return changes.replay(db, records)
+
+    def after_write(self, notify: Callable[[], None]) -> None:
+        """Call `notify` after every commit of this process, outside the transaction."""
+        self.transactions.after_write = notify
+
+    def hurried(self, patience_ms: int) -> AbstractContextManager[None]:
+        """Wait no longer than this for another writer, in this thread, for as long as it is open."""
+        return self.transactions.hurried(patience_ms)
+
+    @abstractmethod
+    def check(self) -> Integrity:
+        """Verify everything that can be verified; takes seconds on a large store."""
+
+    @abstractmethod
+    def stats(self, project: ProjectId | None = None) -> StoreStats:
+        """Counts, of one project or of all."""
+
+    @abstractmethod
+    def export(self, target: Path) -> int:
+        """Write a consistent copy while others read and write, which can be opened as a store.
+
+        Returns the version of its schema.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the store, in all threads."""
+
+
+def counted(db: Database, project: str | None, *, version: int, size_bytes: int) -> StoreStats:
+    """Counts, of one project or of all."""
+    from claude_memory.store.model import StoreStats
+
+    which, mine = {"project": project}, _OF_PROJECT
+    theirs = f"memory IN (SELECT number FROM memories WHERE {mine})" if project else ":project IS NULL"
+    vectors = f"""SELECT n.id, count(*) FROM vectors v JOIN models n ON n.number = v.model
+        WHERE {f"v.passage IN (SELECT id FROM passages WHERE {theirs})" if project else theirs}
+        GROUP BY n.id"""
+    span = f"SELECT min(created_at), max(created_at) FROM memories WHERE {mine}"
+    oldest, newest = (None if at is None else rows.moment(at) for at in next(db.execute(span, which)))
+
+    def count(table: str, condition: str) -> int:
+        return int(db.execute(f"SELECT count(*) FROM {table} WHERE {condition}", which).get)
+
+    return StoreStats(
+        schema_version=version,
+        events=count("events", mine),
+        memories=dict(db.execute(f"SELECT kind, count(*) FROM memories WHERE {mine} GROUP BY kind", which)),
+        projects=1 if project else count("projects", ":project IS NULL"),
+        sessions=count("sessions", mine),
+        passages=count("passages", theirs),
+        vectors=dict(db.execute(vectors, which)),
+        size_bytes=size_bytes,
+        oldest=oldest,
+        newest=newest,
+    )
