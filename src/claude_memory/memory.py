@@ -107,9 +107,7 @@ class Memory(Opened):
     @property
     def notes(self) -> NotesBook:
         """The plain files of the person, the project and the knowledge base."""
-        from claude_memory.notes.notes_book import NotesBook
-
-        return NotesBook(self.home, self.store, self.settings, clean, self.project, self.project_root)
+        return self.upkeep.notes
 
     @property
     def lifecycle(self) -> Life:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from claude_memory import settings as settings_module
 from claude_memory.errors import Conflict, InvalidInput, StoreBusy
-from claude_memory.lifecycle.drafting import clean, drafted
+from claude_memory.lifecycle.drafting import drafted
 from claude_memory.model import Trust
 from claude_memory.opening import WHATEVER, Opened
 from claude_memory.platform import leftovers
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from claude_memory.imports.importer import Imported, ImportPlan, Progress
     from claude_memory.lifecycle.consolidate import Consolidated
     from claude_memory.model import MemoryId, StoredMemory
-    from claude_memory.notes.index import Synced
-    from claude_memory.notes.notes_book import Keeper
+    from claude_memory.notes.notes_book import NotesBook
     from claude_memory.store.model import Erased, MadeRoom, Pruned
 
 FILES_SECONDS = 0.5  # a drain in more of a hurry leaves the plain files to the next
@@ -56,11 +55,12 @@ class Upkeep:
         self._looked = False
 
     @property
-    def keeper(self) -> Keeper:
+    def notes(self) -> NotesBook:
         """What keeps store and plain files together."""
-        from claude_memory.notes.notes_book import Keeper
+        from claude_memory.notes.notes_book import NotesBook
 
-        return Keeper(self._opened.home, self._opened.store, self._opened.settings, clean)
+        opened = self._opened
+        return NotesBook(opened.home, opened.store, opened.settings, opened.project, opened.project_root)
 
     def catch_up(self, *, graph: bool = False) -> None:
         """Bring in what waits before a question, without ever making it fail; `graph`: what it mentions, too.
@@ -109,19 +109,12 @@ class Upkeep:
     def _keep_files(self, budget_seconds: float | None) -> None:
         """Write down what sessions did, read what people wrote; no fault of a file spoils the drain."""
         try:
-            self.keeper.keep_up(now=datetime.now(UTC))
-            self.sync_files(budget_seconds=budget_seconds)
+            self.notes.keep_up()
+            self.notes.read_files(budget_seconds=budget_seconds)
         except (Conflict, InvalidInput, StoreBusy, OSError) as fault:
             from claude_memory.platform import logs
 
             logs.logger("files").warning("plain files wait for the next drain: %s", type(fault).__name__)
-
-    def sync_files(self, *, budget_seconds: float | None = None) -> Synced:
-        """Bring the store up to what the plain files say: of the person, this project, the knowledge base."""
-        root = self._opened.project_root
-        # A drain that runs for nobody in particular is opened on the home itself, which is no project.
-        project = None if root == self._opened.home else self._opened.project
-        return self.keeper.read_files(project, root, now=datetime.now(UTC), budget_seconds=budget_seconds)
 
     def _index_tasks(self) -> None:
         """Let search find what stands in this project's task files; texts that changed are revised."""
@@ -229,7 +222,7 @@ class Upkeep:
             memories = opened.store.replay(mirror.read(opened.home)).memories
         passages = opened.store.memories.rebuild_index()
         index.drop_state(opened.home)
-        passages += self.sync_files().added
+        passages += self.notes.read_files().added
         if opened.embedder is not None:
             opened.store.memories.drop_vectors(keep=opened.embedder.model)
         stop(opened.home, stopped=False)
@@ -346,18 +339,20 @@ class Upkeep:
 
     def _files_outside(self, gone: Sequence[StoredMemory]) -> tuple[list[Path], list[Path]]:
         """Places outside the home that may say it: those with our blocks in them, and those we only read."""
-        here, keeper = self._opened.project, self.keeper
+        from claude_memory.notes.places import project_files
+
+        here = self._opened.project
         own, others = [], []
         for project in {here.id: here, **{item.id: item for item in self._opened.store.projects()}}.values():
             root = self._opened.project_root if project.id == here.id else Path(project.path)
-            files = keeper.files_of(project.id, root)
+            files = project_files(self._opened.home, project.id, root)
             outside = [path for path in files.all() if not path.is_relative_to(self._opened.home)]
             approved = [path for path in outside if path.is_relative_to(files.base)]
             own += approved
             others += [path for path in outside if path not in approved]
             folder = root / FOLDER
             others += [folder] if folder.is_dir() and not folder.is_symlink() else []
-        others += keeper.knowledge_folders()
+        others += self.notes.knowledge_folders()
         others += [Path(str(item.provenance["file"])) for item in gone if item.provenance.get("file")]
         return own, others
 

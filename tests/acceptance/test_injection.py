@@ -138,7 +138,7 @@ def test_what_the_client_puts_in_is_nobodys_word(home: Path, clone: Path, tag: s
         respond("UserPromptSubmit", raw, home)
     with Memory.open(home, clone) as memory:
         memory.drain()
-        memory.upkeep.sync_files()
+        memory.notes.read_files()
     for context in hook_contexts(home, clone, PAYLOADS[:3]):
         check(context.removeprefix("<claude-memory>\n").removesuffix("\n</claude-memory>"))
 
@@ -255,7 +255,7 @@ def drain(memory: Memory, payloads: list[tuple[str, str]]) -> None:
             raw = json.dumps({"hook_event_name": event, **common, **given}).encode()
             spool(str(memory.home), event, "claude-code", [raw], sync=False)
     memory.drain()
-    memory.upkeep.sync_files()
+    memory.notes.read_files()
 
 
 def hook_contexts(home: Path, clone: Path, payloads: list[tuple[str, str]]) -> Iterator[str]:

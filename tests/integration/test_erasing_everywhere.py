@@ -175,7 +175,7 @@ def write_files(world: World) -> None:
     files = project_files(home, world.memory.project.id, world.here)
     files.folder.mkdir(parents=True, exist_ok=True)
     files.buffer.write_text(blocks.updated("Mine.\n", "said", [f"- 14:02 {SENTENCE}", f"- {OTHER}"]), "utf-8")
-    world.memory.upkeep.sync_files()
+    world.memory.notes.read_files()
 
 
 def bodies(world: World) -> list[str]:
@@ -515,7 +515,7 @@ def test_notes_and_task_documents_of_a_person_are_named(world: World, tmp_path: 
     task.parent.mkdir(parents=True)
     task.write_text(f"# Plan\n\n1. {SENTENCE}\n", "utf-8")
     with Memory.open(world.home, world.here, flags={**WORDS, "knowledge": [str(note.parent)]}) as memory:
-        memory.upkeep.sync_files()
+        memory.notes.read_files()
         kept = memory.remember(NewMemory(SENTENCE))
         done = memory.erase([kept.id])
         assert {f"{note}:4", f"{task}:3"} <= set(done.left)

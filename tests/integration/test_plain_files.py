@@ -218,7 +218,6 @@ def test_a_note_is_found_from_every_project_with_its_line(memory: Memory, knowle
     assert hit.place == f"{knowledge / 'a.md'}:7"
     shown = memory.show([hit.id])[0]
     assert shown.topics == ("infra",)
-    assert shown.provenance["links"] == ["Jitter"]
     assert "[[" not in shown.body
 
 
@@ -226,7 +225,7 @@ def test_a_bare_heading_is_no_memory_of_its_own(memory: Memory, knowledge: Path)
     long = "The kiln is fired slowly so that nothing cracks. " * 40
     settled(knowledge / "kilns.md", f"# Kilns\n\n## Firing\n\n### Ramps\n\n{long}\n\n## Cooling\n")
     settled(knowledge / "empty.md", "# Glazes\n\n## Recipes\n")
-    memory.upkeep.sync_files()
+    memory.notes.read_files()
     found = asked(memory, "kilns firing ramps cooling glazes recipes", min_relevance=0.0)
     assert [hit.title for hit in found] == ["Kilns › Firing › Ramps"]
 
@@ -272,7 +271,7 @@ def test_whatever_state_a_file_is_in_the_rest_is_read(memory: Memory, home: Path
     settled(
         home / "reflections.jsonl", '{"type":"pattern","content":"whole marmalade"}\n{"type":"pat\nnull\n'
     )
-    done = memory.upkeep.sync_files()
+    done = memory.notes.read_files()
     found = {(problem.path.name, problem.line) for problem in done.problems}
     assert found == {("latin.md", 1), ("latin.md", 3), ("merge.md", 2), ("merge.md", 4), ("merge.md", 6)}
     assert len(asked(memory, "marmalade", limit=20)) == 4
@@ -465,7 +464,7 @@ def test_files_that_are_committed_change_only_on_command(home: Path, project: Pa
     memory.drain()
     assert not (project / "MEMORY.md").exists()
     assert not (project / "tasks").exists()
-    memory.upkeep.keeper.keep_up(now=datetime.now(UTC), on_command=True)
+    memory.notes.keep_up(on_command=True)
     assert "Retry payments" in (project / "MEMORY.md").read_text("utf-8")
     assert "write docs" in (project / "tasks" / "todo.md").read_text("utf-8")
 
@@ -475,7 +474,7 @@ def test_what_was_forgotten_leaves_the_table(home: Path, project: Path, memory: 
     memory.drain()
     [decision] = asked(memory, "retry payments backoff", kinds=["decision"])
     memory.forget([decision.id])
-    memory.upkeep.keeper.keep_up(now=datetime.now(UTC), on_command=True)
+    memory.notes.keep_up(on_command=True)
     files = memory.notes.files
     assert "| Retry payments" not in files.memory.read_text("utf-8")
 
@@ -662,9 +661,9 @@ def test_templates_are_made_where_nothing_stands_and_filled_inside_our_marks(
 
 
 def test_what_an_agent_adds_to_a_note_is_the_agents(memory: Memory, knowledge: Path) -> None:
-    memory.upkeep.keeper.add_note("Kiln firing", "Ramps of sixty degrees.", by_agent=False)
-    path = memory.upkeep.keeper.add_note("Kiln firing", "Soak for ten minutes.", by_agent=True)
+    memory.notes.add_note("Kiln firing", "Ramps of sixty degrees.", by_agent=False)
+    path = memory.notes.add_note("Kiln firing", "Soak for ten minutes.", by_agent=True)
     assert path == knowledge / "kiln-firing.md"
-    memory.upkeep.sync_files()
+    memory.notes.read_files()
     trust = {hit.snippet[:4]: hit.trust for hit in asked(memory, "kiln ramps soak minutes degrees")}
     assert sorted(trust.values()) == ["agent", "user"]

@@ -14,8 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
+from claude_memory.lifecycle.drafting import clean
 from claude_memory.model import (
     MemoryFilter,
     MemoryId,
@@ -33,7 +33,6 @@ from claude_memory.notes.text_files import FileProblem, Lines, parse_lines, read
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
 from claude_memory.store.base import Store
-from claude_memory.text import markdown
 from claude_memory.text.times import deadline
 from claude_memory.text.words import shorten
 
@@ -63,11 +62,10 @@ class FileSource:
         """Whether a path belongs here; nothing does while the folder itself cannot be seen."""
         return path.startswith(self.prefixes) and (self.root is None or self.root.is_dir())
 
-    def memory(self, path: Path, piece: Piece, file: _File, clean: Callable[[str], str]) -> StoredMemory:
+    def memory(self, path: Path, piece: Piece, file: _File) -> StoredMemory:
         """The memory that a piece is; what names its project belongs there."""
         at = piece.created_at or datetime.fromtimestamp(file.modified / 1e9, UTC)
         is_shown_from = self.shown_from is not None and path.is_relative_to(self.shown_from)
-        provenance: dict[str, Any] = {"source": "file", "file": str(path), "line": piece.line}
         return StoredMemory(
             id=memory_id(f"file:{file.id}:{piece.key}"),
             project=self.projects.get(piece.project, self.project),
@@ -81,7 +79,7 @@ class FileSource:
             session=SessionId(piece.session) if piece.session else None,
             topics=piece.topics,
             files=(path.relative_to(self.shown_from or "").as_posix() if is_shown_from else str(path),),
-            provenance=provenance | ({"links": list(piece.links)} if piece.links else {}),
+            provenance={"source": "file", "file": str(path), "line": piece.line},
         )
 
 
@@ -153,25 +151,19 @@ def drop_state(home: Path) -> None:
 
 
 def sync(
-    home: Path,
-    store: Store,
-    sources: Sequence[FileSource],
-    *,
-    clean: Callable[[str], str],
-    now: datetime,
-    store_setting: str,
-    budget_seconds: float | None = None,
+    store: Store, index: FileIndex, sources: Sequence[FileSource], budget_seconds: float | None = None
 ) -> Synced:
-    """Bring the store up to what the files say. `clean` cuts secrets and private parts from every text."""
-    with try_lock(private_folder(home / "cache") / "files.lock") as mine:
+    """Bring the store up to what the files say; secrets and private parts are cut from every text."""
+    with try_lock(private_folder(index.path.parent) / "files.lock") as mine:
         if not mine:
             return Synced(busy=True)
-        return _Run(store, FileIndex(home, store_setting), clean, now).all(sources, deadline(budget_seconds))
+        return _Run(store, index).all(sources, deadline(budget_seconds))
 
 
 class _Run:
-    def __init__(self, store: Store, index: FileIndex, clean: Callable[[str], str], now: datetime) -> None:
-        self.store, self.index, self.clean, self.now = store, index, clean, now
+    def __init__(self, store: Store, index: FileIndex) -> None:
+        self.store, self.index = store, index
+        self.now = datetime.now(UTC)
         self.done = Synced()
         self.is_changed = False
         self.gone: dict[str, _File] = {}
@@ -219,11 +211,9 @@ class _Run:
     def read(self, source: FileSource, path: Path, content: bytes, fresh: _File) -> None:
         lines = parse_lines(path, content)
         self.done.problems += lines.problems
-        named = markdown.parse(lines.lines, path.stem).id if source.root is not None else ""
-        own_id = f"note:{named}" if named else ""
-        before = self.index.known.get(str(path)) or self.moved(fresh.hash, own_id)
-        fresh.id = before.id if before else own_id or str(path)
-        made = (source.memory(path, piece, fresh, self.clean) for piece in source.read(lines))
+        before = self.index.known.get(str(path)) or self.moved(fresh.hash)
+        fresh.id = before.id if before else str(path)
+        made = (source.memory(path, piece, fresh) for piece in source.read(lines))
         memories = {memory.id: memory for memory in made}
         fresh.memories = list(memories)
         self.done.read += 1
@@ -234,14 +224,13 @@ class _Run:
         if len(self.pending) >= BATCH:
             self.flush()
 
-    def moved(self, digest: str, own_id: str) -> _File | None:
-        """The file that this one was before: the same words or the same id, now missing at its old place."""
+    def moved(self, digest: str) -> _File | None:
+        """The file that this one was before: the same words, now missing at its old place."""
         for path, file in self.gone.items():
-            if file.hash == digest or (own_id and file.id == own_id):
+            if file.hash == digest:
                 del self.gone[path]
-                self.index.known.pop(path, None)
                 self.done.renamed += 1
-                return file
+                return self.index.known.pop(path)
         return None
 
     def flush(self) -> None:

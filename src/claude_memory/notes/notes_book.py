@@ -1,8 +1,7 @@
 """The plain files of the person, of projects and of the knowledge base: which are read, what is written.
 
-`Keeper` keeps store and files together for a whole home; `NotesBook` is what `memory.notes` gives for one
-project. What is written there is cleaned of secrets first, and read into the store at once; a busy store
-leaves that to the next drain.
+What `memory.notes` gives, and what the drain keeps up. What is written here is cleaned of secrets first, and
+read into the store at once; a busy store leaves that to the next drain.
 """
 
 from __future__ import annotations
@@ -10,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from claude_memory.errors import InvalidInput, StoreFault
+from claude_memory.lifecycle.drafting import clean
 from claude_memory.model import Project, ProjectId, ProjectIdentity, Scope, Trust
 from claude_memory.notes import blocks, buffer, index, journal, person_files, places, project_documents
 from claude_memory.notes.index import FileSource
@@ -33,60 +33,188 @@ _SKIPPED = ("node_modules", "__pycache__")
 
 
 @dataclass(frozen=True, slots=True)
-class Keeper:
-    """The plain files of one home, and the store that knows them."""
+class KnowledgeFolder:
+    """A folder of notes, and what of it is indexed."""
+
+    folder: Path
+    exists: bool
+    notes: int
+    indexed: int
+    pieces: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotesBook:
+    """Files that people and agents write: of the person, of one project, and of all of a home."""
 
     home: Path
     store: Store
     settings: Settings
-    clean: Callable[[str], str]
-
-    def read_files(
-        self, project: Project | None, root: Path, *, now: datetime, budget_seconds: float | None = None
-    ) -> index.Synced:
-        """Bring the store up to what the files of the person, this project and the knowledge base say."""
-        sources = self._sources(project, root)
-        if not sources and not self.index.known:
-            return index.Synced()
-        return index.sync(
-            self.home,
-            self.store,
-            sources,
-            clean=self.clean,
-            now=now,
-            store_setting=self.settings.store,
-            budget_seconds=budget_seconds,
-        )
+    project: Project
+    root: Path
 
     @property
-    def index(self) -> index.FileIndex:
-        """Which files the store knows."""
-        return index.FileIndex(self.home, self.settings.store)
+    def files(self) -> ProjectFiles:
+        """Where the project's files stand."""
+        return project_files(self.home, self.project.id, self.root)
 
-    def keep_up(self, *, now: datetime, on_command: bool = False) -> list[person_files.SessionLine]:
+    @property
+    def documents(self) -> ProjectDocuments:
+        """The project's documents, to be written."""
+        return ProjectDocuments(self.files, self.home)
+
+    # --- store and files kept together
+
+    def sync(self) -> index.Synced:
+        """Bring the files up to the last sessions and the store up to the files, whatever time it takes."""
+        self.keep_up(on_command=True)
+        return self.read_files()
+
+    def keep_up(self, *, on_command: bool = False) -> None:
         """Write down what sessions did; condense those whose window is nearly full; mark what was said."""
-        written = journal.keep_up(self.home, self.store, now=now, on_command=on_command)
+        now = datetime.now(UTC)
+        journal.keep_up(self.home, self.store, now=now, on_command=on_command)
         journal.watch(self.home, self.store, self.settings, now=now)
         for project, root in self._at_work():
-            self.documents_of(project.id, root).fold_buffer()
-        return written
+            ProjectDocuments(project_files(self.home, project.id, root), self.home).fold_buffer()
 
-    def files_of(self, project: ProjectId, root: Path) -> ProjectFiles:
-        """The plain files of a project."""
-        return project_files(self.home, project, root)
-
-    def documents_of(self, project: ProjectId, root: Path) -> ProjectDocuments:
-        """The documents of a project, to be written."""
-        return ProjectDocuments(self.files_of(project, root), self.home)
+    def read_files(self, *, budget_seconds: float | None = None) -> index.Synced:
+        """Bring the store up to what the files of the person, this project and the knowledge base say."""
+        state = index.FileIndex(self.home, self.settings.store)
+        sources = self._sources()
+        if not sources and not state.known:
+            return index.Synced()
+        return index.sync(self.store, state, sources, budget_seconds)
 
     def knowledge_folders(self) -> list[Path]:
         """The folders of notes, as set; those that are there or not."""
         return [Path(name).expanduser().absolute() for name in self.settings.knowledge]
 
+    def _at_work(self) -> Iterator[tuple[Project, Path]]:
+        """Every project that has files."""
+        for project in self.store.projects():
+            root = Path(project.path)
+            if (self.home / "projects" / project.id).is_dir() or (root / FOLDER).is_dir():
+                yield project, root
+
+    def _sources(self) -> list[FileSource]:
+        """Which files are read, and whose word they are."""
+        sources: list[FileSource] = []
+        # What runs for nobody in particular is opened on the home itself, which is no project.
+        here = [(self.project, self.root)] if self.root != self.home else self._at_work()
+        for project, root in here:
+            files = project_files(self.home, project.id, root)
+            # Those that came with a clone are nobody's word yet.
+            trusts = {files.base: Trust.USER, **dict.fromkeys(files.imported, Trust.IMPORTED)}
+            if files.all():
+                sources += (_of_project(base, project.id, trust, root) for base, trust in trusts.items())
+        folders = [folder for folder in self.knowledge_folders() if folder.is_dir()]
+        person = PersonFiles(self.home)
+        if folders or person.memory.is_file() or person.reflections.is_file() or person.session_logs():
+            # What belongs to the person and no project still needs one to stand under.
+            path = str(self.home)
+            own = self.store.project_for(ProjectIdentity((f"path:{path}",), self.home.name, path)).id
+            sources += self._of_person(person, own)
+            sources += [_of_knowledge(folder, own) for folder in folders]
+        return sources
+
+    def _of_person(self, files: PersonFiles, own: ProjectId) -> Iterator[FileSource]:
+        """MEMORY.md, reflections and logs go with the person; a line that names its project belongs there."""
+        projects = self.store.projects()
+        names = Counter(project.name for project in projects)
+        by_name = {project.name: project.id for project in projects if names[project.name] == 1}
+        by_name |= {project.id: project.id for project in projects}
+        for paths, prefix, read in (
+            ([files.memory], str(files.memory), project_documents.of_memory_file),
+            ([files.reflections], str(files.reflections), person_files.of_reflections),
+            (files.session_logs(), f"{files.sessions}{os.sep}", person_files.of_session_log),
+        ):
+            present = [path for path in paths if path.is_file()]
+            yield FileSource(present, read, own, Trust.USER, Scope.USER, (prefix,), projects=by_name)
+
+    # --- what people and agents write on purpose
+
+    def sessions(
+        self, days: int, *, all_projects: bool = False
+    ) -> tuple[Sequence[person_files.SessionLine], Sequence[FileProblem]]:
+        """The last days of the session log, and lines of it that cannot be read."""
+        wanted = None if all_projects else self.project.id
+        return person_files.recent_sessions(self.home, today=_today(), days=days, project=wanted)
+
+    def add_session(
+        self,
+        text: str,
+        *,
+        title: str = "",
+        decisions: Sequence[str] = (),
+        artifacts: Sequence[str] = (),
+        open_threads: Sequence[str] = (),
+    ) -> tuple[Path, person_files.SessionLine]:
+        """Add a line to today's session log."""
+        now, summary = datetime.now().astimezone(), one_line(clean(text))
+        line = person_files.SessionLine(
+            date=f"{now:%Y-%m-%d}",
+            session=clean(title) if title else summary[:80],
+            time=f"{now:%H:%M}",
+            summary=summary,
+            decisions=tuple(map(clean, decisions)),
+            artifacts=tuple(map(clean, artifacts)),
+            open_threads=tuple(map(clean, open_threads)),
+            project=self.project.id,
+            session_id=os.environ.get("CLAUDE_MEMORY_SESSION", ""),
+        )
+        return self._written(person_files.append_session(self.home, line)), line
+
+    def reflect(self, type_: str, text: str, *, by_agent: bool) -> tuple[Path, person_files.Reflection]:
+        """Write down a pattern, a reflection or an idea."""
+        home, now = self.home, datetime.now().astimezone()
+        made = person_files.add_reflection(
+            home, type_, clean(text), project=self.project.id, by_agent=by_agent, now=now
+        )
+        return self._written(home / "reflections.jsonl"), made
+
+    def add_lesson(self, text: str, *, by_agent: bool) -> tuple[Path, str]:
+        """Add a lesson to tasks/lessons.md."""
+        content = clean(text)
+        self.documents.add_lesson(content, day=_today(), by_agent=by_agent)
+        return self._written(self.files.lessons), content
+
+    def decide(self, text: str, why: str, *, by_agent: bool) -> tuple[Path, str, str]:
+        """Add a decision and its reason to the table in the project's MEMORY.md."""
+        what, reason = clean(text), clean(why)
+        self.documents.add_decision(what, reason, day=_today(), by_agent=by_agent)
+        return self._written(self.files.memory), what, reason
+
+    def buffer(self) -> Lines:
+        """What stands in the working buffer."""
+        return read_lines(self.files.buffer)
+
+    def add_to_buffer(self, text: str, *, by_agent: bool) -> tuple[Path, str]:
+        """Add an entry to the working buffer."""
+        content = one_line(clean(text))
+        session = buffer.session_name(os.environ.get("CLAUDE_MEMORY_SESSION", ""))
+        entry = buffer.BufferEntry(datetime.now(UTC), buffer.NOTE, content, session)
+        self.documents.add_to_buffer(entry, by_agent=by_agent)
+        return self._written(self.files.buffer), content
+
+    def clear_buffer(self) -> bool:
+        """Empty our blocks of the working buffer, once what was said there is remembered."""
+        self._written(self.files.buffer)
+        return self.documents.clear_buffer()
+
+    def propose(self, days: int) -> Proposal:
+        """What of the last days' logs belongs into MEMORY.md."""
+        return self.documents.propose(since=_today() - timedelta(days=days - 1))
+
+    def apply(self, proposal: Proposal) -> None:
+        """Add what was proposed to MEMORY.md."""
+        self.documents.apply(proposal)
+        self._written(self.files.memory)
+
     def add_note(self, name: str, text: str, *, by_agent: bool) -> Path:
         """Add to a note of the knowledge base, or begin it; what agents add is marked as theirs."""
         folders = self.knowledge_folders()
-        title, addition = one_line(self.clean(name)), self.clean(text).strip()
+        title, addition = one_line(clean(name)), clean(text).strip()
         stem = "-".join("".join(c if c.isalnum() else " " for c in title.lower()).split())[:80]
         if not folders or not stem or not addition:
             raise InvalidInput("a note needs a name, a text and a knowledge folder (setting `knowledge`)")
@@ -100,58 +228,41 @@ class Keeper:
 
         path = folders[0] / f"{stem}.md"
         edit(path, change, home=self.home)
+        return self._written(path)
+
+    def knowledge(self) -> list[KnowledgeFolder]:
+        """The folders of the knowledge base."""
+        known = index.FileIndex(self.home, self.settings.store).known
+        rows = []
+        for folder in self.knowledge_folders():
+            there = [str(path) for path in notes_in(folder)] if folder.is_dir() else []
+            indexed = [path for path in there if path in known]
+            count = sum(len(known[path].memories) for path in indexed)
+            rows.append(KnowledgeFolder(folder, folder.is_dir(), len(there), len(indexed), count))
+        return rows
+
+    def unapproved(self, *, repo: bool) -> list[Path]:
+        """Files of the project's folder that came with a clone, and that the person never took over."""
+        return places.unapproved(self.home, self.project.id, self.root, repo=repo)
+
+    def prepare(self, layout: str | None) -> tuple[projects.Prepared, list[Path]]:
+        """Give the project its own folder; what stands there is the person's word from now on.
+
+        Returns the folder, and files that were brought back into it from their copies in the home.
+        """
+        done = projects.prepare(self.root, layout)
+        places.approve(self.home, self.project.id, self.root)
+        return done, places.bring_back(self.files)
+
+    def _written(self, path: Path) -> Path:
+        """Read what was just written; if the store is busy, the next drain does."""
+        with contextlib.suppress(StoreFault):
+            self.read_files(budget_seconds=SYNC_SECONDS)
         return path
 
-    def _at_work(self) -> Iterator[tuple[Project, Path]]:
-        """Every project that has files."""
-        for project in self.store.projects():
-            root = Path(project.path)
-            if (self.home / "projects" / project.id).is_dir() or (root / FOLDER).is_dir():
-                yield project, root
 
-    # --- which files are read, and whose word they are
-
-    def _sources(self, project: Project | None, root: Path) -> list[FileSource]:
-        sources: list[FileSource] = []
-        # What runs for nobody in particular is opened on the home itself, which is no project.
-        for each, place in [(project, root)] if project and root != self.home else self._at_work():
-            files = self.files_of(each.id, place)
-            if files.all():
-                sources.append(_of_project(files, files.base, each.id, Trust.USER, place))
-                # Those that came with a clone are nobody's word yet.
-                sources += [
-                    _of_project(files, base, each.id, Trust.IMPORTED, place) for base in files.imported
-                ]
-        folders = [folder for folder in self.knowledge_folders() if folder.is_dir()]
-        person = PersonFiles(self.home)
-        if folders or person.memory.is_file() or person.reflections.is_file() or person.session_logs():
-            # What belongs to the person and no project still needs one to stand under.
-            path = str(self.home)
-            identity = ProjectIdentity((f"path:{path}",), self.home.name, path)
-            own = self.store.project_for(identity).id
-            sources += self._of_person(person, own)
-            sources += [_of_knowledge(folder, own) for folder in folders]
-        return sources
-
-    def _of_person(self, files: PersonFiles, own: ProjectId) -> Iterator[FileSource]:
-        """MEMORY.md, reflections and logs go with the person; a line that names its project belongs there."""
-        projects = self.store.projects()
-        names = Counter(project.name for project in projects)
-        named = {project.name: project.id for project in projects if names[project.name] == 1}
-        named |= {project.id: project.id for project in projects}
-        for path, read in (
-            (files.memory, project_documents.of_memory_file),
-            (files.reflections, person_files.of_reflections),
-            (files.sessions, person_files.of_session_log),
-        ):
-            single = path != files.sessions
-            paths = [path] if single and path.is_file() else [] if single else files.session_logs()
-            prefix = str(path) if single else f"{path}{os.sep}"
-            yield FileSource(paths, read, own, Trust.USER, Scope.USER, (prefix,), projects=named)
-
-
-def _of_project(files: ProjectFiles, base: Path, project: ProjectId, trust: Trust, root: Path) -> FileSource:
-    single = ProjectFiles(base, files.kept)
+def _of_project(base: Path, project: ProjectId, trust: Trust, root: Path) -> FileSource:
+    single = ProjectFiles(base, base)
     return FileSource(
         [path for path in single.all() if single.inside(path)],
         project_documents.of_project_file,
@@ -187,153 +298,6 @@ def notes_in(folder: Path) -> Iterable[Path]:
             is_note = name.lower().endswith(NOTES) and name[0] != "." and name not in ON_DEMAND
             if is_note and not path.is_symlink() and path.stat().st_size <= MAX_BYTES:
                 yield path
-
-
-@dataclass(frozen=True, slots=True)
-class KnowledgeFolder:
-    """A folder of notes, and what of it is indexed."""
-
-    folder: Path
-    exists: bool
-    notes: int
-    indexed: int
-    pieces: int
-
-
-@dataclass(frozen=True, slots=True)
-class NotesBook(Keeper):
-    """Files that people and agents write, of the person and of one project."""
-
-    project: Project
-    root: Path
-
-    @property
-    def documents(self) -> ProjectDocuments:
-        """The project's documents, to be written."""
-        return self.documents_of(self.project.id, self.root)
-
-    @property
-    def files(self) -> ProjectFiles:
-        """Where the project's files stand."""
-        return self.files_of(self.project.id, self.root)
-
-    def sessions(
-        self, days: int, *, all_projects: bool = False
-    ) -> tuple[Sequence[person_files.SessionLine], Sequence[FileProblem]]:
-        """The last days of the session log, and lines of it that cannot be read."""
-        wanted = None if all_projects else self.project.id
-        return person_files.recent_sessions(self.home, today=_today(), days=days, project=wanted)
-
-    def add_session(
-        self,
-        text: str,
-        *,
-        title: str = "",
-        decisions: Sequence[str] = (),
-        artifacts: Sequence[str] = (),
-        open_threads: Sequence[str] = (),
-    ) -> tuple[Path, person_files.SessionLine]:
-        """Add a line to today's session log."""
-        clean, now = self.clean, datetime.now().astimezone()
-        summary = one_line(self.clean(text))
-        line = person_files.SessionLine(
-            date=f"{now:%Y-%m-%d}",
-            session=clean(title) if title else summary[:80],
-            time=f"{now:%H:%M}",
-            summary=summary,
-            decisions=tuple(map(clean, decisions)),
-            artifacts=tuple(map(clean, artifacts)),
-            open_threads=tuple(map(clean, open_threads)),
-            project=self.project.id,
-            session_id=os.environ.get("CLAUDE_MEMORY_SESSION", ""),
-        )
-        return self._written(person_files.append_session(self.home, line)), line
-
-    def reflect(self, type_: str, text: str, *, by_agent: bool) -> tuple[Path, person_files.Reflection]:
-        """Write down a pattern, a reflection or an idea."""
-        home, now = self.home, datetime.now().astimezone()
-        made = person_files.add_reflection(
-            home, type_, self.clean(text), project=self.project.id, by_agent=by_agent, now=now
-        )
-        return self._written(home / "reflections.jsonl"), made
-
-    def add_lesson(self, text: str, *, by_agent: bool) -> tuple[Path, str]:
-        """Add a lesson to tasks/lessons.md."""
-        content = self.clean(text)
-        self.documents.add_lesson(content, day=_today(), by_agent=by_agent)
-        return self._written(self.files.lessons), content
-
-    def decide(self, text: str, why: str, *, by_agent: bool) -> tuple[Path, str, str]:
-        """Add a decision and its reason to the table in the project's MEMORY.md."""
-        what, reason = self.clean(text), self.clean(why)
-        self.documents.add_decision(what, reason, day=_today(), by_agent=by_agent)
-        return self._written(self.files.memory), what, reason
-
-    def buffer(self) -> Lines:
-        """What stands in the working buffer."""
-        return read_lines(self.files.buffer)
-
-    def add_to_buffer(self, text: str, *, by_agent: bool) -> tuple[Path, str]:
-        """Add an entry to the working buffer."""
-        content = one_line(self.clean(text))
-        session = buffer.session_name(os.environ.get("CLAUDE_MEMORY_SESSION", ""))
-        entry = buffer.BufferEntry(datetime.now(UTC), buffer.NOTE, content, session)
-        self.documents.add_to_buffer(entry, by_agent=by_agent)
-        return self._written(self.files.buffer), content
-
-    def clear_buffer(self) -> bool:
-        """Empty our blocks of the working buffer, once what was said there is remembered."""
-        self._written(self.files.buffer)
-        return self.documents.clear_buffer()
-
-    def propose(self, days: int) -> Proposal:
-        """What of the last days' logs belongs into MEMORY.md."""
-        return self.documents.propose(since=_today() - timedelta(days=days - 1))
-
-    def apply(self, proposal: Proposal) -> None:
-        """Add what was proposed to MEMORY.md."""
-        self.documents.apply(proposal)
-        self._written(self.files.memory)
-
-    def add_note(self, name: str, text: str, *, by_agent: bool) -> Path:
-        """Add to a note of the knowledge base, or begin one."""
-        return self._written(Keeper.add_note(self, name, text, by_agent=by_agent))
-
-    def sync(self) -> index.Synced:
-        """Bring the files up to the last sessions and the store up to the files, whatever time it takes."""
-        self.keep_up(now=datetime.now(UTC), on_command=True)
-        return self.read_files(self.project, self.root, now=datetime.now(UTC))
-
-    def knowledge(self) -> list[KnowledgeFolder]:
-        """The folders of the knowledge base."""
-        known = self.index.known
-        rows = []
-        for folder in self.knowledge_folders():
-            there = [str(path) for path in notes_in(folder)] if folder.is_dir() else []
-            indexed = [path for path in there if path in known]
-            count = sum(len(known[path].memories) for path in indexed)
-            rows.append(KnowledgeFolder(folder, folder.is_dir(), len(there), len(indexed), count))
-        return rows
-
-    def unapproved(self, *, repo: bool) -> list[Path]:
-        """Files of the project's folder that came with a clone, and that the person never took over."""
-        return places.unapproved(self.home, self.project.id, self.root, repo=repo)
-
-    def prepare(self, layout: str | None) -> tuple[projects.Prepared, list[Path]]:
-        """Give the project its own folder; what stands there is the person's word from now on.
-
-        Returns the folder, and files that were brought back into it from their copies in the home.
-        """
-        done = projects.prepare(self.root, layout)
-        places.approve(self.home, self.project.id, self.root)
-        return done, places.bring_back(self.files)
-
-    def _written(self, path: Path) -> Path:
-        """Read what was just written; if the store is busy, the next drain does."""
-        with contextlib.suppress(StoreFault):
-            now = datetime.now(UTC)
-            self.read_files(self.project, self.root, now=now, budget_seconds=SYNC_SECONDS)
-        return path
 
 
 def _today() -> date:

@@ -41,7 +41,6 @@ class Piece:
     line: int
     title: str = ""  # the body's first line, unless it says otherwise
     topics: tuple[str, ...] = ()
-    links: tuple[str, ...] = ()
     created_at: datetime | None = None
     by_agent: bool = False
     session: str = ""

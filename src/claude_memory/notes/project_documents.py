@@ -317,7 +317,7 @@ def _of_note(lines: Lines) -> list[Piece]:
         title = " › ".join([note.title, *(name for name in section.path if name != note.title)])
         key = "/".join(section.path) + (f"#{times}" if times > 1 else "")
         body = markdown.spoken(section.text)
-        pieces.append(Piece(key, Kind.NOTE, body, section.line, title, note.tags, note.links))
+        pieces.append(Piece(key, Kind.NOTE, body, section.line, title, note.tags))
     return pieces
 
 

@@ -1,4 +1,4 @@
-"""A markdown file taken apart: front matter, title, sections by heading, tags, wiki links. Pure."""
+"""A markdown file taken apart: front matter, title, sections by heading, tags. Pure."""
 
 from __future__ import annotations
 
@@ -32,9 +32,7 @@ class Note:
 
     title: str
     sections: tuple[TextSection, ...] = ()
-    id: str = ""
     tags: tuple[str, ...] = ()
-    links: tuple[str, ...] = ()
 
 
 def parse(lines: Sequence[Numbered], name: str) -> Note:
@@ -55,9 +53,7 @@ def parse(lines: Sequence[Numbered], name: str) -> Note:
         title=title,
         # A heading without text of its own stands in the path of the sections below it.
         sections=tuple(section for section in sections if section.text.strip()),
-        id=first(meta, "id") or first(meta, "permalink") or first(meta, "uid"),
         tags=tuple(dict.fromkeys(tag.lstrip("#").lower() for tag in tags if tag))[:20],
-        links=tuple(dict.fromkeys(target.strip() for target, _ in _LINK.findall(text)))[:100],
     )
 
 
