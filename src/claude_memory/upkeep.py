@@ -58,9 +58,13 @@ class Upkeep:
     def notes(self) -> NotesBook:
         """What keeps store and plain files together."""
         from claude_memory.notes.notes_book import NotesBook
+        from claude_memory.platform.project import identify
+        from claude_memory.store.sql.projects import provisional
 
-        opened = self._opened
-        return NotesBook(opened.home, opened.store, opened.settings, opened.project, opened.project_root)
+        opened, root = self._opened, self._opened.project_root
+        # What runs for nobody in particular is opened on the home itself, which is no project.
+        project = opened.project if root != opened.home else provisional(identify(root))
+        return NotesBook(opened.home, opened.store, opened.settings, project, root)
 
     def catch_up(self, *, graph: bool = False) -> None:
         """Bring in what waits before a question, without ever making it fail; `graph`: what it mentions, too.

@@ -100,7 +100,6 @@ class NotesBook:
     def _sources(self) -> list[FileSource]:
         """Which files are read, and whose word they are."""
         sources: list[FileSource] = []
-        # What runs for nobody in particular is opened on the home itself, which is no project.
         here = [(self.project, self.root)] if self.root != self.home else self._at_work()
         for project, root in here:
             files = project_files(self.home, project.id, root)
