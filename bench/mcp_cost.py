@@ -251,7 +251,7 @@ def filled(folder: Path, home: Path, count: int) -> None:
         for at in range(0, count, 2_000):
             memory.remember_many([NewMemory(body) for body in bodies[at : at + 2_000]], embed=False)
         assert memory.embedder is not None
-        model, dimensions = memory.embedder.model, memory.embedder.dimensions
+        model, dimensions = memory.embedder.model, len(memory.embedder.embed(["x"])[0])
         while waiting := memory.store.memories.unembedded(model, 2_000):
             rows = dice.standard_normal((len(waiting), dimensions))
             rows = np.round(rows / np.linalg.norm(rows, axis=1, keepdims=True) * 127).astype(np.int8)

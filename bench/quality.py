@@ -51,10 +51,6 @@ class CachedEmbedder:
     def model(self) -> str:
         return self._inner.model
 
-    @property
-    def dimensions(self) -> int:
-        return self._inner.dimensions
-
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes]:
         return [self._one(text, query=query) for text in texts]
 

@@ -10,20 +10,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from claude_memory import settings as settings_module
 from claude_memory.errors import EmbedderUnavailable, NotFound, StoreFault
-from claude_memory.model import (
-    MemoryFilter,
-    MemoryId,
-    Project,
-    SearchScope,
-    SessionId,
-    Status,
-    StoredMemory,
-)
+from claude_memory.model import MemoryFilter, MemoryId, Project, SearchScope, SessionId, Status, StoredMemory
 from claude_memory.platform.files import private_folder
 from claude_memory.platform.project import identify, resolve
 from claude_memory.text.quotation import meant
@@ -99,9 +90,7 @@ class Opened:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *fault: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -273,11 +262,6 @@ class _Watched:
         self.model = embedder.model
         self._embedder = embedder
         self._lost = lost
-
-    @property
-    def dimensions(self) -> int:
-        """Length of a vector."""
-        return self._embedder.dimensions
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes]:
         """One int8 vector per text."""

@@ -115,7 +115,6 @@ def test_the_id_names_model_and_dimension_and_asks_once(server: Server) -> None:
     one = embedder(server)
 
     assert one.model == "endpoint-small-2"
-    assert one.dimensions == 2
     assert one.model == "endpoint-small-2"
     assert len(server.asked) == 1
 

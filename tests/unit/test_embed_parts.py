@@ -147,7 +147,7 @@ def test_opening_an_embedder_loads_nothing_heavy_and_writes_nothing(tmp_path: Pa
         "from claude_memory.embed import open_embedder\n"
         "from claude_memory.settings import Settings\n"
         "embedder = open_embedder(Settings(), Path(sys.argv[1]) / 'cache')\n"
-        "assert embedder.model and embedder.dimensions == 384\n"
+        "assert embedder.model\n"
         "heavy = {'numpy', 'onnx', 'onnxruntime', 'tokenizers', 'torch'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )

@@ -57,12 +57,8 @@ class EndpointEmbedder:
     @property
     def model(self) -> str:
         """The model's name and dimension; asks the endpoint once."""
-        return f"endpoint-{re.sub(r'[^A-Za-z0-9._:/-]+', '-', self._name)}-{self.dimensions}"
-
-    @property
-    def dimensions(self) -> int:
-        """Length of a vector; asks the endpoint once."""
-        return self._dimensions or len(self.embed(["dimension"])[0])
+        dimensions = self._dimensions or len(self.embed(["dimension"])[0])
+        return f"endpoint-{re.sub(r'[^A-Za-z0-9._:/-]+', '-', self._name)}-{dimensions}"
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes]:
         """One int8 vector per text; nothing of a long text is cut off."""

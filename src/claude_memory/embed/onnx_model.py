@@ -62,12 +62,6 @@ class OnnxModel:
         self._output, self._pooled = _output(self._session)
         return self
 
-    @property
-    def dimensions(self) -> int:
-        """Length of a vector."""
-        declared = self._session.get_outputs()[self._output].shape[-1]
-        return declared if isinstance(declared, int) else len(self.vector("a"))
-
     def vector(self, text: str, *, query: bool = False) -> Vector:
         """The unit vector of a text of any length."""
         prompt = self._files.query_prompt if query else self._files.text_prompt

@@ -36,11 +36,6 @@ class EmbedderProcess:
         return self._named.model
 
     @property
-    def dimensions(self) -> int:
-        """Length of a vector."""
-        return self._named.dimensions
-
-    @property
     def is_running(self) -> bool:
         """Whether there is a process that holds the model or is loading it."""
         return self._child is not None

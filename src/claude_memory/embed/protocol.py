@@ -29,9 +29,6 @@ class Embedder(Protocol):
     @property
     def model(self) -> str: ...
 
-    @property
-    def dimensions(self) -> int: ...
-
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes]:
         """One int8 vector per text: unit vector × 127, rounded; nothing of a long text is cut off.
 
