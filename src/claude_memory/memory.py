@@ -52,9 +52,8 @@ if TYPE_CHECKING:
     from claude_memory.graph.walk import ProjectGraph
     from claude_memory.imports.importer import Imported, Progress
     from claude_memory.lifecycle.entry import Admission
-    from claude_memory.lifecycle.given import Given, LedgerLine
     from claude_memory.lifecycle.intentions import IntentionBook
-    from claude_memory.lifecycle.strength import Life
+    from claude_memory.lifecycle.strength import Given, LedgerLine, Life
     from claude_memory.notes.notes_book import NotesBook
     from claude_memory.search.conversation_book import ConversationBook
     from claude_memory.search.conversations import Recalled
@@ -441,13 +440,13 @@ class Memory(Opened):
 
     def given(self, id_: str) -> list[Given]:
         """When and where hooks handed a memory to an agent, newest first."""
-        from claude_memory.lifecycle.given import given
+        from claude_memory.lifecycle.strength import given
 
         return given(self.store, self.scope(), self.find([id_])[0].id)
 
     def ledger(self, *, since: datetime | None = None) -> list[LedgerLine]:
         """What hooks gave to agents in this project."""
-        from claude_memory.lifecycle.given import ledger
+        from claude_memory.lifecycle.strength import ledger
 
         return ledger(self.store, self.scope(), since=since)
 

@@ -12,8 +12,8 @@ import pytest
 
 from claude_memory import Memory, NewMemory
 from claude_memory.context.sections import line_for
-from claude_memory.lifecycle.given import note_uses
 from claude_memory.lifecycle.staleness import changed_share, sketch
+from claude_memory.lifecycle.strength import note_uses
 from claude_memory.model import Event, EventId, EventKind, SessionId
 from claude_memory.surfaces.cli import main
 

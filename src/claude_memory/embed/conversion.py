@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,28 +23,13 @@ _MAGIC = b"HMSEMB01"
 _PREFIX = struct.Struct("<8sQ")
 
 
-@dataclass(frozen=True, slots=True)
-class Architecture:
-    """The shape of a RoBERTa encoder."""
-
-    hidden: int
-    layers: int
-    heads: int
-    intermediate: int
-    vocab: int
-    max_positions: int
-    layer_norm_eps: float
-    position_offset: int
-
-
 class Container:
     """The parts of one container, as views of its bytes."""
 
     def __init__(self, raw: bytes) -> None:
         try:
             header, body = _header(raw)
-            arch = header["arch"]
-            self.architecture = Architecture(**{key: arch[key] for key in Architecture.__slots__})
+            self.architecture = SimpleNamespace(**header["arch"])
             end = body + int(header["tokenizer_len"])
             self.tokenizer = raw[body:end]
             self._tensors = _located(header["tensors"], end, len(raw))

@@ -19,9 +19,8 @@ from typing import TypeVar
 from claude_memory.errors import NotFound
 from claude_memory.lifecycle import strength
 from claude_memory.lifecycle.entry import derive_pending
-from claude_memory.lifecycle.given import note_uses
 from claude_memory.lifecycle.staleness import refreshed
-from claude_memory.lifecycle.strength import State
+from claude_memory.lifecycle.strength import State, note_uses
 from claude_memory.model import Kind, MemoryFilter, MemoryId, Project, SearchScope, Status, StoredMemory
 from claude_memory.store.base import Store
 from claude_memory.store.model import Relation, Step

@@ -12,7 +12,7 @@ from claude_memory.surfaces.cli.output import Line, Piece, clean
 from claude_memory.text import times
 
 if TYPE_CHECKING:
-    from claude_memory.lifecycle.given import Given
+    from claude_memory.lifecycle.strength import Given
     from claude_memory.search.explain import Explanation
     from claude_memory.search.timeline import TimelineEntry
 
