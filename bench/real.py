@@ -31,9 +31,9 @@ from claude_memory import Memory
 from claude_memory.embed.protocol import Embedder
 from claude_memory.model import Hit, MemoryId, SearchScope
 from claude_memory.text.words import index_terms, query_terms
+from claude_memory.understand.calls import is_scratch
 from claude_memory.understand.model import Exchange, places_of
 from claude_memory.understand.sessions import from_json
-from claude_memory.understand.tools import is_scratch
 from quality import embedder_for
 from sets.sessions import Repository, copied, from_folder, from_git
 

@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.conftest import Machine
 from tests.e2e.fake_model import say, use
 
-from claude_memory.summaries.model import faults
+from claude_memory.summaries.shelf import faults
 
 pytestmark = pytest.mark.e2e
 Make = Callable[..., Machine]

@@ -18,9 +18,8 @@ from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Kind, MemoryFilter, ProjectId, SearchScope, SessionId
 from claude_memory.store.sql.archive import Archive
 from claude_memory.summaries import summary_book
-from claude_memory.summaries.model import KeptSummary, Stretch, faults
-from claude_memory.summaries.shelf import Shelf
-from claude_memory.summaries.stretches import Material, open_summary
+from claude_memory.summaries.shelf import KeptSummary, Shelf, faults
+from claude_memory.summaries.stretches import Material, Stretch, open_summary
 from claude_memory.summaries.summary_book import SummaryBook
 
 SESSION = "5f0c1c1e-7a52-4a1e-9d1e-0b6a3f1f9c01"

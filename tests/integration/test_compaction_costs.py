@@ -17,17 +17,15 @@ from tests.integration.test_compaction import SESSION, Session, drained, first_p
 from claude_memory import Memory
 from claude_memory.summaries import asking
 from claude_memory.summaries.asking import Asker, TokenLedger, upgrade
-from claude_memory.summaries.model import KeptSummary
 from claude_memory.summaries.providers import (
-    AnthropicApi,
     ClaudeCommand,
-    OpenAiCompatible,
+    ModelEndpoint,
     Provider,
     ProviderDown,
     Reply,
     open_provider,
 )
-from claude_memory.summaries.shelf import Shelf
+from claude_memory.summaries.shelf import KeptSummary, Shelf
 from claude_memory.summaries.summary_book import SummaryBook
 
 NOW = datetime(2026, 11, 3, 12, tzinfo=UTC)
@@ -142,7 +140,7 @@ def test_a_key_with_a_line_end_around_it_is_taken_without(
 @pytest.mark.parametrize("key", ["sk-ant-one\nsk-ant-two", "sk-ant-schlüssel-ключ"])
 def test_a_key_that_cannot_be_sent_is_never_quoted(key: str) -> None:
     with pytest.raises(ProviderDown) as fault:
-        AnthropicApi("http://127.0.0.1:9", "m", key).complete("s", "p", 10)
+        ModelEndpoint("anthropic", "http://127.0.0.1:9", "m", key).complete("s", "p", 10)
     assert fault.value.lasting
     assert "sk-ant" not in str(fault.value)
 
@@ -152,19 +150,19 @@ def test_a_key_that_cannot_be_sent_is_never_quoted(key: str) -> None:
 )
 def test_an_address_that_is_none_is_a_lasting_fault(place: str) -> None:
     with pytest.raises(ProviderDown) as fault:
-        OpenAiCompatible(place, "m").complete("s", "p", 10)
+        ModelEndpoint("endpoint", place, "m").complete("s", "p", 10)
     assert fault.value.lasting
 
 
 @pytest.mark.parametrize("content", [b'{"choices": 5}', b'{"choices": [5]}', b"[" * 100_000, b"5", b""])
 def test_an_answer_of_another_shape_is_a_fault(content: bytes) -> None:
     with Raw(content) as endpoint, pytest.raises(ProviderDown):
-        OpenAiCompatible(endpoint.url, "m").complete("s", "p", 10)
+        ModelEndpoint("endpoint", endpoint.url, "m").complete("s", "p", 10)
 
 
 def test_the_query_of_an_address_is_sent() -> None:
     with Raw(b'{"choices":[{"message":{"content":"yes"},"finish_reason":"stop"}]}') as endpoint:
-        reply = OpenAiCompatible(f"{endpoint.url}/v1/?api-version=3", "m").complete("s", "p", 10)
+        reply = ModelEndpoint("endpoint", f"{endpoint.url}/v1/?api-version=3", "m").complete("s", "p", 10)
     assert reply.text == "yes"
     assert endpoint.paths == ["/v1/chat/completions?api-version=3"]
 
@@ -192,7 +190,9 @@ def test_what_a_cache_read_or_took_in_was_read(tmp_path: Path) -> None:
     assert (reply.input_tokens, reply.output_tokens) == (32_003, 5)
     answer = {"content": [{"type": "text", "text": "x"}], "usage": BILLED}
     with Raw(json.dumps(answer).encode()) as endpoint:
-        assert AnthropicApi(endpoint.url, "m", "k").complete("s", "p", 10).input_tokens == 32_003
+        assert (
+            ModelEndpoint("anthropic", endpoint.url, "m", "k").complete("s", "p", 10).input_tokens == 32_003
+        )
 
 
 def test_an_answer_that_breaks_off_says_what_it_cost(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_an_answer_that_breaks_off_says_what_it_cost(tmp_path: Path) -> None:
         Raw(b'{"content": [], "usage": {"input_tokens": 1200}}') as endpoint,
         pytest.raises(ProviderDown) as fault,
     ):
-        AnthropicApi(endpoint.url, "m", "k").complete("s", "p", 10)
+        ModelEndpoint("anthropic", endpoint.url, "m", "k").complete("s", "p", 10)
     assert fault.value.cost is not None
     assert fault.value.cost.input_tokens == 1_200
     failed = program(tmp_path, json.dumps({"is_error": True, "usage": BILLED}), code=1)

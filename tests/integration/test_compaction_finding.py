@@ -25,8 +25,7 @@ from claude_memory.capture.spool import Spool
 from claude_memory.errors import StoreBusy
 from claude_memory.redact.erasure import Sentences
 from claude_memory.summaries import summary_book
-from claude_memory.summaries.model import KeptSummary
-from claude_memory.summaries.shelf import Shelf
+from claude_memory.summaries.shelf import KeptSummary, Shelf
 from claude_memory.summaries.summary_book import SummaryBook
 from claude_memory.surfaces.hooks import background
 from claude_memory.transcripts.model import SourceFile

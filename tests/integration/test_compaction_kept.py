@@ -8,8 +8,7 @@ import pytest
 from tests.integration.test_compaction import SESSION, Session, compacted, first_part, second_part
 
 from claude_memory import Memory
-from claude_memory.summaries.model import KeptSummary
-from claude_memory.summaries.shelf import Shelf
+from claude_memory.summaries.shelf import KeptSummary, Shelf
 
 
 def ids(*numbers: int) -> list[str]:

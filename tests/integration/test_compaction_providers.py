@@ -21,16 +21,14 @@ from claude_memory import Memory
 from claude_memory.errors import ConfigFault
 from claude_memory.model import Kind, MemoryFilter, SearchScope, StoredMemory
 from claude_memory.summaries.asking import Asker, TokenLedger, upgrade
-from claude_memory.summaries.model import faults
 from claude_memory.summaries.providers import (
-    AnthropicApi,
     ClaudeCommand,
-    OpenAiCompatible,
+    ModelEndpoint,
     Provider,
     Reply,
     open_provider,
 )
-from claude_memory.summaries.shelf import Shelf
+from claude_memory.summaries.shelf import Shelf, faults
 
 NOW = datetime(2026, 11, 3, 12, tzinfo=UTC)
 ANSWER = {
@@ -132,8 +130,8 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 def both(endpoint: Endpoint, timeout_seconds: float = 5) -> list[Provider]:
     return [
-        AnthropicApi(endpoint.url, "m", "key", timeout_seconds),
-        OpenAiCompatible(f"{endpoint.url}/v1", "m", "key", timeout_seconds),
+        ModelEndpoint("anthropic", endpoint.url, "m", "key", timeout_seconds),
+        ModelEndpoint("endpoint", f"{endpoint.url}/v1", "m", "key", timeout_seconds),
     ]
 
 

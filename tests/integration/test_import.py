@@ -28,7 +28,7 @@ from claude_memory.platform.locks import try_lock
 from claude_memory.settings import Settings
 from claude_memory.transcripts import sources
 from claude_memory.transcripts.model import SourceFile
-from claude_memory.understand.tools import given_of, rendered
+from claude_memory.understand.calls import given_of, rendered
 
 EVERYTHING = SearchScope(None)
 

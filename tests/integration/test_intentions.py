@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from claude_memory import Memory
-from claude_memory.context.builder import Situation, build
 from claude_memory.context.moments import Offer, Scene
-from claude_memory.context.sections import START_SECTIONS
+from claude_memory.context.sections import START_SECTIONS, Situation, build
 from claude_memory.context.session_state import SessionState
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.lifecycle.intentions import matches

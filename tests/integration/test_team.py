@@ -540,7 +540,7 @@ def test_both_backends_put_the_same_first(team, tmp_path):
 def test_summaries_are_pushed_to_plain_tables_and_renewed(postgres, tmp_path):
     from claude_memory.store.model import NewMessage
     from claude_memory.summaries.making import summarise
-    from claude_memory.summaries.model import document_of
+    from claude_memory.summaries.shelf import document_of
 
     said = {**summarise([]), "executive": "we chose zebra striping"}
     summary = document_of(said, NOW, "auto", {"provider": "rules"})

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory.context.builder import Situation, build
 from claude_memory.context.compaction_section import summary_lines
-from claude_memory.context.sections import START_SECTIONS
+from claude_memory.context.sections import START_SECTIONS, Situation, build
 from claude_memory.model import Kind, MemoryId, ProjectIdentity, SessionId, StoredMemory
 from claude_memory.settings import Settings
 from claude_memory.store import open_store

@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 
-from claude_memory.context.builder import Said, Section, Situation, build
 from claude_memory.context.for_file import MAX_TOKENS as FILE_TOKENS
 from claude_memory.context.for_file import at_file
 from claude_memory.context.for_prompt import MAX_LINES, at_prompt
 from claude_memory.context.for_prompt import MAX_TOKENS as PROMPT_TOKENS
 from claude_memory.context.moments import Line, Offer, Scene
-from claude_memory.context.sections import START_SECTIONS, line_for
+from claude_memory.context.sections import START_SECTIONS, Said, Section, Situation, build, line_for
 from claude_memory.context.session_state import SessionState
 from claude_memory.model import (
     Kind,
@@ -409,7 +408,7 @@ def test_asking_twice_for_the_same_thing_gives_the_same_answer(home: Path) -> No
         state.expect_agent("t3", "general-purpose", "count the lines")
     for _ in range(2):
         assert state.started_agent("general-purpose", "agent-1") == ("count the lines", False)
-    assert state.started_agent("general-purpose", "agent-2") is None
+    assert state.started_agent("general-purpose", "agent-2") == ("", False)
 
 
 def test_session_ids_that_are_paths_stay_inside(home: Path) -> None:

@@ -123,7 +123,6 @@ def test_a_bare_word_of_consent_is_no_title(request_: str) -> None:
     assert title(told) == "The lock was held by a stale process"
     answering = Utterance(1, AT, request_, question="Shall I add a lock to the cache?")
     assert title(replace(bare, asked=(answering,))) == "Shall I add a lock to the cache?"
-    assert title(replace(bare, files_edited=(("a.py", 2), ("b.py", 1)))) == "Edited a.py, b.py"
 
 
 def test_a_title_is_one_short_line() -> None:

@@ -10,11 +10,11 @@ import pytest
 
 from claude_memory.model import SessionId
 from claude_memory.store.model import Message
+from claude_memory.understand.calls import rendered
 from claude_memory.understand.exchanges import exchanges
 from claude_memory.understand.model import Exchange, Outcome
 from claude_memory.understand.sessions import record, session_text
 from claude_memory.understand.titles import SEARCH_CHARACTERS, TITLE_CHARACTERS, search_text, title
-from claude_memory.understand.tools import rendered
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 SESSION = SessionId("s1")

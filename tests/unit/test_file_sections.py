@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory.context.builder import Situation, build
 from claude_memory.context.file_sections import PROJECT_TOKENS, excerpt, files_of
 from claude_memory.context.moments import Offer
-from claude_memory.context.sections import START_SECTIONS
+from claude_memory.context.sections import START_SECTIONS, Situation, build
 from claude_memory.model import ProjectIdentity
 from claude_memory.settings import Settings
 from claude_memory.store import open_store

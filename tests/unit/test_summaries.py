@@ -12,9 +12,9 @@ import pytest
 from claude_memory.model import Kind, ProjectId, SessionId, StoredMemory, Trust, memory_id
 from claude_memory.store.model import Message
 from claude_memory.summaries.making import budget, summarise, tokens_of
-from claude_memory.summaries.model import faults, is_readable, summary_faults
+from claude_memory.summaries.shelf import faults, is_readable, summary_faults
 from claude_memory.summaries.stretches import Transcript, open_end, stretches
-from claude_memory.understand import agent_summary, tools
+from claude_memory.understand import agent_summary, calls
 from claude_memory.understand.model import Command, Commit, Exchange, Outcome, TaskItem, Utterance
 
 NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
@@ -242,7 +242,7 @@ def test_a_changed_file_says_what_its_edits_define() -> None:
     assert file["definitions"] == ["send_link", "RETRIES = 3"]
     assert summary_faults(summarise([work], defined=new)) == []
     edit = "file_path: /p/app/mail.py\nold_string: x\nnew_string: def send_link(to):\n    return to\nconst retries = 3\n"
-    assert tools.definitions_of(edit) == ["send_link", "retries = 3"]
+    assert calls.definitions_of(edit) == ["send_link", "retries = 3"]
 
 
 def test_a_commit_leaves_nothing_uncommitted_before_it() -> None:

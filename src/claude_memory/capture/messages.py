@@ -21,8 +21,8 @@ from claude_memory.store.model import NewMessage
 from claude_memory.store.records import packed
 from claude_memory.text.quotation import clean
 from claude_memory.transcripts.model import Role, Turn, text_of
+from claude_memory.understand.calls import rendered
 from claude_memory.understand.speaker import MANNER, SPEAKER, Manner, Speaker, Verdict, of_hook, of_result
-from claude_memory.understand.tools import rendered
 
 RESULT_CHARACTERS = 8_000  # of a tool's output: head and tail
 CALL_CHARACTERS = 6_000

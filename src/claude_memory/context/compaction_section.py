@@ -9,12 +9,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from claude_memory.context.builder import Situation
 from claude_memory.context.file_sections import identity
 from claude_memory.context.moments import Line
 from claude_memory.text.quotation import named, quoted, tokens
+
+if TYPE_CHECKING:
+    from claude_memory.context.sections import Situation
 
 EARLIER = 2  # summaries before the last one
 # Tokens: of all right after a compaction, of what others need of it then, and when a session goes on. Of 161
@@ -94,7 +96,7 @@ def _state(executive: str, story: list[str]) -> str:
 
 def _present(summary: Mapping[str, Any], request: str, state: str) -> Iterator[str]:
     """Where things stand: the request at work, the state, what is open, files, what is done."""
-    from claude_memory.understand.tools import is_scratch
+    from claude_memory.understand.calls import is_scratch
 
     mark, _, words = request.partition(": ")
     if words:

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from claude_memory.context.builder import Situation
 from claude_memory.context.moments import Line
 from claude_memory.model import SearchScope
 from claude_memory.notes import blocks
@@ -20,6 +20,9 @@ from claude_memory.notes.person_files import Reflection, memory_of_reflection, r
 from claude_memory.notes.places import INVITATIONS, PersonFiles, ProjectFiles, project_files
 from claude_memory.notes.text_files import read_lines
 from claude_memory.text.quotation import clipped, named, plain, quoted, tokens
+
+if TYPE_CHECKING:
+    from claude_memory.context.sections import Situation
 
 MAX_REFLECTIONS = 30
 REFLECTION_CHARACTERS = 240

@@ -60,35 +60,32 @@ class SessionState:
         os.replace(f"{self._folder}/{temporary}", f"{self._folder}/{name}")
 
     def expect_agent(self, tool_use_id: str, kind: str, prompt: str, *, told: bool = False) -> None:
-        """A sub-agent of this kind is about to start with this prompt."""
+        """A sub-agent of this kind is about to start with this prompt, which may hold its context already."""
         call = _name(tool_use_id) if tool_use_id else f"{time.time_ns():020d}"
-        self._create(f"agent-{_word(kind)}-{call}{'-told' if told else ''}", prompt)
+        self._create(f"agent-{_word(kind)}-{call}", ("t" if told else "-") + prompt)
 
-    def started_agent(self, kind: str, by: str = "") -> tuple[str, bool] | None:
+    def started_agent(self, kind: str, by: str = "") -> tuple[str, bool]:
         """What the sub-agent that starts now was asked, and whether it was told already in its prompt.
 
-        None when several of its kind could be meant. The sub-agent of the id `by` gets the same answer
-        again: a server that answers too late has asked for it already.
+        Nothing is known where several of its kind could be meant: the prompts of the others are dropped, for
+        the last of them would look alone. The sub-agent of the id `by` gets the same answer again: a server
+        that answers too late has asked for it already.
         """
         answer = f"started-{_name(by)}"
-        if by and (known := self.read(answer)) is not None:
-            return (known[1:], known[0] == "t") if known else None
-        waiting = [
-            marker
-            for marker in self._markers(f"agent-{_word(kind)}-")
-            if age_seconds(f"{self._folder}/{marker}") < _PENDING_SECONDS
-        ]
-        if not waiting:
-            return None
-        alone = len(waiting) == 1 and not waiting[0].endswith("-crowd")
-        told = waiting[0].endswith("-told")
-        prompt = (self.read(waiting[0]) or "") if alone else ""
-        if by:
-            self._create(answer, ("t" if told else "-") + prompt if alone or told else "")
-        _unlink(f"{self._folder}/{waiting[0]}")
-        for other in waiting[1:]:
-            self._mark_crowd(other)
-        return (prompt, told) if alone or told else None
+        noted = self.read(answer) if by else None
+        waiting = self._waiting(kind) if noted is None else []
+        for name in waiting if len(waiting) > 1 else ():
+            self.note(name, (self.read(name) or "-")[0])
+        if waiting:
+            noted = self.read(waiting[0])
+            _unlink(f"{self._folder}/{waiting[0]}")
+            if by:
+                self._create(answer, noted or "-")
+        return (noted[1:], noted[0] == "t") if noted else ("", False)
+
+    def _waiting(self, kind: str) -> list[str]:
+        names = self._markers(f"agent-{_word(kind)}-")
+        return [name for name in names if age_seconds(f"{self._folder}/{name}") < _PENDING_SECONDS]
 
     def read(self, name: str) -> str | None:
         """A marker's content; None if there is no such marker."""
@@ -103,14 +100,6 @@ class SessionState:
             return sorted(name for name in os.listdir(self._folder) if name.startswith(start))  # noqa: PTH208
         except OSError:
             return []
-
-    def _mark_crowd(self, marker: str) -> None:
-        """Of several that start together the last would look alone, and get whichever prompt is left."""
-        if not marker.endswith(("-crowd", "-told")):
-            try:
-                os.rename(f"{self._folder}/{marker}", f"{self._folder}/{marker}-crowd")  # noqa: PTH104
-            except OSError:
-                return
 
     def _create(self, name: str, content: str) -> bool:
         try:

@@ -10,15 +10,18 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from claude_memory.context.builder import Situation
 from claude_memory.context.moments import Line
 from claude_memory.model import SearchScope
 from claude_memory.notes.person_files import SessionLine, recent_sessions
 from claude_memory.notes.places import PersonFiles
 from claude_memory.text.quotation import clipped, inner, named, plain, quoted
 from claude_memory.text.words import index_terms, query_terms
+from claude_memory.understand.titles import outside_fences, plain_line, telling_words
+
+if TYPE_CHECKING:
+    from claude_memory.context.sections import Situation
 
 DAYS = 3  # on which there were sessions
 RECORDS = 40  # of the latest sessions, among which the branch's own are looked for
@@ -27,21 +30,10 @@ BRIEFLY, LOGGED = 4, 5
 COMMITS, FILES, TASKS, CHECKS = 4, 5, 4, 5
 CHECKED_IN, CHECKED_SHARE = 2, 0.2  # sessions, at least, and of those that ran any check
 ASKED, LAST, ENDED, SUBJECT = 260, 200, 460, 90  # characters
-SAME_REQUEST = 0.8  # of its terms
 RUNNING = timedelta(hours=1)  # a session without an answer may still go on in another window
 TELLING_TERMS = 3  # of a request; "do you have access?" says nothing of the work
 _NO_BRANCH = ("", "HEAD")
-_MINOR = (
-    "wip",
-    "WIP",
-    "fixup!",
-    "squash!",
-    "amend!",
-    "Merge branch",
-    "Merge remote",
-    "Merge pull",
-    "Merge origin",
-)
+_MINOR = ("wip", "WIP", "fixup!", "squash!", "amend!", "Merge ")
 _COMMITTING = frozenset("commit push merge rebase pr".split())
 
 
@@ -132,30 +124,21 @@ def _sessions(situation: Situation) -> list[SessionWork]:
 
 
 def _once(sessions: Sequence[SessionWork]) -> list[SessionWork]:
-    """Without commits that were reverted or made again later, and without sessions that a newer one began
-    again, or that were given up before anything was done.
+    """Without commits that were reverted or made again later, and without sessions that have no others, or
+    that were given up before anything was done.
     """
     subjects = [str(commit["subject"]) for one in sessions for commit in one.record.get("commits", ())]
     reverted = {subject[8:-1] for subject in subjects if subject.startswith('Revert "')}
     gone = reverted.union(f'Revert "{subject}"' for subject in reverted)
-    kept: list[SessionWork] = []
-    requests: list[set[str]] = []
+    once: list[SessionWork] = []
     for one in sessions:
         made = one.record.get("commits", ())
         commits = [commit for commit in made if commit["subject"] not in gone]
         gone.update(str(commit["subject"]) for commit in commits)
-        asked = set(query_terms(str(one.record.get("first_request", ""))))
-        given_up = kept and not one.record.get("answered", True) and not one.record.get("files")
-        if commits or not (made or given_up or any(_is_same(asked, newer) for newer in requests)):
-            kept.append(one._replace(record={**one.record, "commits": commits}))
-            requests.append(asked)
-    return kept
-
-
-def _is_same(asked: set[str], newer: set[str]) -> bool:
-    """Whether a request was made again; two that name other numbers are two."""
-    numbers = {term for term in asked ^ newer if term.isdigit()}
-    return not numbers and len(asked & newer) > SAME_REQUEST * len(asked)
+        given_up = once and not one.record.get("answered", True) and not one.record.get("files")
+        if commits or not (made or given_up):
+            once.append(one._replace(record={**one.record, "commits": commits}))
+    return once
 
 
 def _has_work(record: Mapping[str, Any]) -> bool:
@@ -384,31 +367,15 @@ _PASSING = re.compile(
     r"|waiting for|next steps?|still (?:need|to do|open|failing|running|watching)|will report|no need to poll"
     r"|in the background|monitor(?:ing)? task)\b"
 )
-_ITEM = re.compile(r"^\s*(?:#{1,6}\s+|[-*•>]\s+|\d+[.)]\s+)+")
-_LINK = re.compile(r"\[([^\]\n]{1,200})\]\([^)\s]{1,400}\)")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+")
 _CLAUSE = re.compile(r"(?<=[.!?;:—])\s+")
-# Words that say that it is done, and nothing of what.
-_EMPTY = frozenset(
-    """a all and are both build changed changes check checks clean committed complete completed did done
-    everything excellent finished fixed following good great green here here's i implementation in is it let
-    lint linter made me my now of ok okay overview pass passed passes passing perfect pushed ready result
-    results review successful successfully summarize summary test tests that the this verified was what with
-    work working works —""".split()
-)
 
 
 def closing_words(closing: str) -> str:
     """What the agent said at the end, without its opening, code, tables and lead-ins, in one line."""
     told: list[str] = []
-    fenced = False
-    for line in closing.splitlines():
-        if line.lstrip().startswith(("```", "~~~")):
-            fenced = not fenced
-            continue
-        said = _LINK.sub(r"\1", _ITEM.sub("", line).replace("**", "").replace("`", "")).strip()
-        if fenced or said.startswith(("|", "---", "===")):
-            continue
+    for line in outside_fences(closing):
+        said = "" if line.lstrip().startswith(("|", "---", "===")) else plain_line(line)
         rest = said if told else _without_opening(said)
         if len(rest.split()) > 2 and not (rest.endswith(":") and len(rest) < 100):
             told.append(rest if rest[-1] in ".!?:;…" else rest + ";")
@@ -416,10 +383,11 @@ def closing_words(closing: str) -> str:
 
 
 def _without_opening(text: str) -> str:
-    sentences = _CLAUSE.split(text)
-    while sentences and all(word.isdigit() or word in _EMPTY for word in _words(sentences[0])):
-        del sentences[0]
-    return " ".join(sentences)
+    """Without clauses that say that it is done, and nothing of what."""
+    clauses = _CLAUSE.split(text)
+    while clauses and not telling_words(clauses[0]) and not clauses[0].startswith("No"):
+        del clauses[0]
+    return " ".join(clauses)
 
 
 def _words(text: str) -> set[str]:

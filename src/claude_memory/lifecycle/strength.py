@@ -28,7 +28,7 @@ from claude_memory.store.base import Store
 from claude_memory.store.model import EventFilter, Relation, Review, Strength
 from claude_memory.store.sql.lifecycle import Lifecycle
 from claude_memory.text.words import query_terms, strings_in
-from claude_memory.understand.tools import same_file
+from claude_memory.understand.calls import same_file
 
 # FSRS-6's default decay; the factor follows from the definition that recall is 90% after one stability.
 DECAY = -0.1542

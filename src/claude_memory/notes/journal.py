@@ -35,7 +35,7 @@ from claude_memory.settings import Settings
 from claude_memory.store.base import Store
 from claude_memory.store.model import Conversation, EventFilter
 from claude_memory.text.words import query_terms, shorten
-from claude_memory.understand import commands, sessions, tools
+from claude_memory.understand import calls, commands, sessions
 from claude_memory.understand.agent_summary import called_open
 from claude_memory.understand.model import Command, Exchange, SessionRecord
 from claude_memory.understand.statements import closing_points
@@ -180,7 +180,7 @@ def is_meaningful(exchanges: Sequence[Exchange]) -> bool:
     return any(
         exchange.commits
         or exchange.plan
-        or any(not tools.is_scratch(name) for name, _ in exchange.files_edited)
+        or any(not calls.is_scratch(name) for name, _ in exchange.files_edited)
         or (len(query_terms(exchange.request)) > 2 and bool(closing_points(exchange.closing)))
         for exchange in exchanges
     )

@@ -18,11 +18,11 @@ from claude_memory.search.excerpts import one_line
 from claude_memory.store.base import Store
 from claude_memory.store.model import ConversationFilter, Message
 from claude_memory.text.words import STOP_WORDS, index_terms, shorten
+from claude_memory.understand.calls import command_of, relative, same_file
 from claude_memory.understand.commands import checks_of, error_lines, segments
 from claude_memory.understand.model import Command, Exchange
 from claude_memory.understand.sessions import from_json
 from claude_memory.understand.titles import title
-from claude_memory.understand.tools import command_of, relative, same_file
 
 CALLS = ConversationFilter(roles=("call",))
 CALLS_AND_RESULTS = ConversationFilter(roles=("call", "result"))

@@ -27,7 +27,8 @@ from claude_memory.settings import Settings
 from claude_memory.store.base import Store
 from claude_memory.store.model import Conversation
 from claude_memory.summaries.making import summarise
-from claude_memory.summaries.model import (
+from claude_memory.summaries.providers import Provider, ProviderDown, Reply, open_provider
+from claude_memory.summaries.shelf import (
     ENTRIES,
     OPEN,
     RULES,
@@ -38,7 +39,6 @@ from claude_memory.summaries.model import (
     summary_faults,
     within,
 )
-from claude_memory.summaries.providers import Provider, ProviderDown, Reply, open_provider
 from claude_memory.summaries.stretches import Material
 from claude_memory.summaries.summary_book import SummaryBook, written_entries
 from claude_memory.text.quotation import about_tokens, clipped

@@ -16,10 +16,10 @@ from types import MappingProxyType
 from typing import Any
 
 from claude_memory.model import Kind, StoredMemory
-from claude_memory.summaries.model import ENTRIES, SOURCED
+from claude_memory.summaries.shelf import ENTRIES, SOURCED
 from claude_memory.text.quotation import about_tokens, clipped
 from claude_memory.understand import agent_summary as agents
-from claude_memory.understand import commands, tools
+from claude_memory.understand import calls, commands
 from claude_memory.understand.agent_summary import AgentSummary
 from claude_memory.understand.model import Exchange, Outcome, TaskItem, Utterance, places_of
 from claude_memory.understand.sessions import OPEN_STATES, uncommitted
@@ -204,9 +204,9 @@ def _files(
         moved |= _moved(each)
     said = {section.path: section.text for section in written.sections()}
     for named, text in reversed(said.items()):
-        purposes |= {path: text for path in counts if tools.same_file(named, path) and text}
+        purposes |= {path: text for path in counts if calls.same_file(named, path) and text}
     before = {name: old for old, name in moved.items() if name}
-    created = {tools.relative(path, each.cwd) for each in exchanges[:1] for path in new}
+    created = {calls.relative(path, each.cwd) for each in exchanges[:1] for path in new}
     loose = uncommitted(exchanges)
     changes = []
     for path in sorted(counts, key=lambda path: (path not in loose, -counts[path], path)):
@@ -226,7 +226,7 @@ def _moved(exchange: Exchange) -> dict[str, str]:
     moved: dict[str, str] = {}
     passed = [each.command for each in exchange.commands if not each.failed]
     for step in (step for command in passed for step in commands.segments(command)):
-        words = [tools.relative(word, exchange.cwd) for word in step.split() if not word.startswith("-")]
+        words = [calls.relative(word, exchange.cwd) for word in step.split() if not word.startswith("-")]
         words = words[1:] if words and words[0] == "git" else words
         if words[:1] == ["mv"] and len(words) == 3:
             moved[words[1]] = words[2]

@@ -13,10 +13,9 @@ import os
 import subprocess
 import tempfile
 import urllib.parse
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from claude_memory.errors import ConfigFault, MemoryFault
 from claude_memory.settings import Settings
@@ -54,20 +53,6 @@ class ProviderDown(MemoryFault):
         self.lasting, self.cost = lasting, cost
 
 
-class Provider(Protocol):
-    """One model behind one door."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def model(self) -> str: ...
-
-    def complete(self, system: str, prompt: str, max_tokens: int) -> Reply:
-        """One answer."""
-        ...
-
-
 def open_provider(settings: Settings) -> Provider | None:
     """The model that the setting `summariser` names; None where rules alone sum up."""
     kind, _, place = settings.summariser.partition(":")
@@ -77,9 +62,10 @@ def open_provider(settings: Settings) -> Provider | None:
     # A key is read where it is kept, and never stored.
     key = os.environ.get(settings.summariser_key_variable or "ANTHROPIC_API_KEY", "")
     if kind == "anthropic":
-        return AnthropicApi(place or ANTHROPIC, model or ANTHROPIC_MODEL, key)
+        return ModelEndpoint("anthropic", place or ANTHROPIC, model or ANTHROPIC_MODEL, key)
     if kind == "endpoint" and place:
-        return OpenAiCompatible(place, model or "default", key if settings.summariser_key_variable else "")
+        own_key = key if settings.summariser_key_variable else ""
+        return ModelEndpoint("endpoint", place, model or "default", own_key)
     if kind == "claude":
         return ClaudeCommand(place or "claude", model or "default")
     raise ConfigFault(
@@ -102,29 +88,36 @@ def _reply(text: str, usage: Any, asked: str) -> Reply:
 
 
 @dataclass(frozen=True)
-class _Endpoint(ABC):
-    """One model of an endpoint that takes and gives JSON."""
+class ModelEndpoint:
+    """One model of an endpoint that takes and gives JSON: Anthropic's, or any that speaks OpenAI's way."""
 
+    name: str  # anthropic or endpoint
     base: str
     model: str
     key: str = ""
     timeout_seconds: float = ENDPOINT_SECONDS
-    path = ""
-
-    @abstractmethod
-    def _request(self, system: str, prompt: str) -> tuple[dict[str, str], dict[str, Any]]:
-        """The headers and the body of a request."""
-
-    @abstractmethod
-    def _texts(self, answer: Mapping[str, Any]) -> list[Any]:
-        """The parts of an answer; empty if it has another shape."""
 
     def complete(self, system: str, prompt: str, max_tokens: int) -> Reply:
         """One answer; one that breaks off says what it may have cost."""
-        headers, own = self._request(system, prompt)
+        is_anthropic, key = self.name == "anthropic", self.key.strip()
+        if is_anthropic and not key:
+            raise ProviderDown("no key: set ANTHROPIC_API_KEY, or summariser_key_variable", lasting=True)
+        question = {"role": "user", "content": prompt}
+        if is_anthropic:
+            headers = {"x-api-key": key, "anthropic-version": ANTHROPIC_VERSION}
+            own: dict[str, Any] = {"system": system, "messages": [question]}
+        else:
+            headers = {"authorization": f"Bearer {key}"} if key else {}
+            own = {"messages": [{"role": "system", "content": system}, question]}
+            own["response_format"] = {"type": "json_object"}
         asked = json.dumps({"model": self.model, "max_tokens": max_tokens, **own}, ensure_ascii=False)
         answer = json_object(self._posted(asked, {"content-type": "application/json", **headers})) or {}
-        texts = [text for text in self._texts(answer) if isinstance(text, str)]
+        parts = list_of(answer, "content") if is_anthropic else list_of(answer, "choices")[:1]
+        parts = [
+            part if is_anthropic else mapping_of(part, "message") for part in parts if isinstance(part, dict)
+        ]
+        texts = [part.get("text" if is_anthropic else "content") for part in parts]
+        texts = [text for text in texts if isinstance(text, str)]
         reply = _reply("".join(texts), answer.get("usage"), asked)
         if not texts:
             raise ProviderDown("the endpoint reported an error, or no JSON that has an answer", cost=reply)
@@ -162,39 +155,8 @@ class _Endpoint(ABC):
         if parts is None or not parts.hostname:
             reason = "the endpoint's address is none: it begins with http:// or https:// and names a host"
             raise ProviderDown(reason, lasting=True)
-        return connection, parts.path.rstrip("/") + self.path + (f"?{parts.query}" if parts.query else "")
-
-
-class AnthropicApi(_Endpoint):
-    """Anthropic's models."""
-
-    name, path = "anthropic", "/v1/messages"
-
-    def _request(self, system: str, prompt: str) -> tuple[dict[str, str], dict[str, Any]]:
-        if not self.key.strip():
-            raise ProviderDown("no key: set ANTHROPIC_API_KEY, or summariser_key_variable", lasting=True)
-        headers = {"x-api-key": self.key.strip(), "anthropic-version": ANTHROPIC_VERSION}
-        return headers, {"system": system, "messages": [{"role": "user", "content": prompt}]}
-
-    def _texts(self, answer: Mapping[str, Any]) -> list[Any]:
-        return [part.get("text") for part in list_of(answer, "content") if isinstance(part, dict)]
-
-
-class OpenAiCompatible(_Endpoint):
-    """Any endpoint that speaks OpenAI's chat completions."""
-
-    name, path = "endpoint", "/chat/completions"
-
-    def _request(self, system: str, prompt: str) -> tuple[dict[str, str], dict[str, Any]]:
-        key = self.key.strip()
-        return {"authorization": f"Bearer {key}"} if key else {}, {
-            "messages": [{"role": "system", "content": system}, {"role": "user", "content": prompt}],
-            "response_format": {"type": "json_object"},
-        }
-
-    def _texts(self, answer: Mapping[str, Any]) -> list[Any]:
-        choices = [choice for choice in list_of(answer, "choices") if isinstance(choice, dict)]
-        return [mapping_of(choice, "message").get("content") for choice in choices[:1]]
+        path = "/v1/messages" if self.name == "anthropic" else "/chat/completions"
+        return connection, parts.path.rstrip("/") + path + (f"?{parts.query}" if parts.query else "")
 
 
 # --- the user's own program: their plan, their login
@@ -241,3 +203,6 @@ class ClaudeCommand:
             reason = f"{self.command!r} ended with {done.returncode}, without an answer"
             raise ProviderDown(reason, cost=counted)
         return reply
+
+
+Provider = ModelEndpoint | ClaudeCommand  # `name`, `model` and `complete` are all that is asked of one

@@ -2,7 +2,8 @@
 
 One writer a session at a time, numbers without gaps, whole files only. A compaction is kept once: what is
 known of it is told by its boundary. What was erased is taken out here, and a file stays valid without it.
-Never reads a transcript, never sums up.
+What people, agents and models wrote is checked by the published schema, never in a hook; `is_readable` is
+the quick look that every reader takes. Never reads a transcript, never sums up.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,179 @@ from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import held
 from claude_memory.redact.erasure import Holder, without
-from claude_memory.summaries.model import NO_VECTORS, OPEN, RULES, KeptSummary, is_readable, valid
+from claude_memory.text.quotation import about_tokens
+
+RULES = "rules"  # who summed up where no language model did
+OPEN = "open"  # the kind of a summary that was made before the compaction was over
+ENTRIES = ("key_decisions", "files_modified", "code_snippets", "error_solutions")
+SOURCED = ("tasks_completed", "tasks_pending", "important_context", "conventions")
+TEXTS = ("topics", *SOURCED)
+NO_VECTORS: Mapping[str, Any] = {"model": None, "summary_vector": [], "topic_vectors": {}}
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSummary:
+    """One summary as its file holds it."""
+
+    session: str
+    number: int
+    document: Mapping[str, Any] = field(default_factory=dict)
+
+    def part(self, name: str) -> Mapping[str, Any]:
+        """A part of the document that is an object; empty where it is none."""
+        value = self.document.get(name)
+        return value if isinstance(value, Mapping) else {}
+
+    @property
+    def id(self) -> str:
+        """How a person names it: SESSION/NNN."""
+        return f"{self.session}/{self.number:03d}"
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        return self.part("summary")
+
+    @property
+    def executive(self) -> str:
+        return str(self.summary.get("executive") or "")
+
+    @property
+    def kind(self) -> str:
+        """Where the messages were read: transcript, archive, open (before it was over) or agent."""
+        return str(self.part("source").get("kind") or "")
+
+    @property
+    def boundary(self) -> str:
+        """Which compaction it is of."""
+        return str(self.part("source").get("boundary") or "")
+
+    @property
+    def provider(self) -> str:
+        """Who summed up: rules, an agent, a model; empty where the file does not say."""
+        return str(self.part("summariser").get("provider") or "")
+
+    @property
+    def erased(self) -> bool:
+        """Whether something was taken out of it that must not come back."""
+        return bool(self.part("summariser").get("erased"))
+
+
+def document_of(body: Any, at: datetime, trigger: str, by: Mapping[str, Any]) -> dict[str, Any]:
+    """A document around a summary, of whose messages nothing is known."""
+    return {
+        "timestamp": written(at),
+        "compaction_trigger": trigger,
+        "token_count_before": 0,
+        "token_count_after": about_tokens(json.dumps(body, ensure_ascii=False)),
+        "token_counts": "estimated",
+        "summary": body,
+        "embeddings": dict(NO_VECTORS),
+        "original_message_range": [0, 0],
+        "source": {},
+        "summariser": dict(by),
+    }
+
+
+def written(at: datetime) -> str:
+    """A moment as a document says it."""
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def within(summary: Mapping[str, Any], messages: range) -> dict[str, Any]:
+    """A valid summary without the numbers of messages that it cannot rest on."""
+
+    def left(places: Sequence[int]) -> list[int]:
+        return [place for place in places if place in messages]
+
+    entries = {
+        name: [
+            {**entry, "messages": left(entry["messages"])} if "messages" in entry else entry
+            for entry in summary.get(name, ())
+        ]
+        for name in ENTRIES
+    }
+    sources = summary.get("sources", {})
+    places = {name: [left(own) for own in sources[name]] for name in SOURCED if name in sources}
+    return {**summary, **entries, "sources": places}
+
+
+# --- the published schema
+
+_WANTED = {
+    "type": "must be of type {}",
+    "enum": "must be one of {}",
+    "minLength": "must not be empty",
+    "pattern": "must not be empty",
+    "minimum": "must not be below {}",
+}
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The schema of a whole compact_NNN.json."""
+    # Read beside this file: `importlib.resources` takes longer to load than a hook has.
+    document: dict[str, Any] = json.loads(Path(__file__).with_name("summary.schema.json").read_bytes())
+    return document
+
+
+def faults(document: Any) -> list[str]:
+    """What is wrong with a whole document, each in a line that one can act on; empty if nothing is."""
+    return list(_faults(document, schema(), ""))
+
+
+def summary_faults(summary: Any) -> list[str]:
+    """What is wrong with the part that sums up."""
+    return list(_faults(summary, schema()["properties"]["summary"], "summary"))
+
+
+def valid(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document, or InvalidInput that says what is wrong with it."""
+    wrong = faults(document)
+    if wrong:
+        raise InvalidInput(f"the summary does not fit the schema: {'; '.join(wrong[:5])}")
+    return dict(document)
+
+
+def _faults(value: Any, rule: Mapping[str, Any], where: str) -> Iterator[str]:
+    from jsonschema import Draft202012Validator
+
+    errors = Draft202012Validator(rule).iter_errors(value)
+    for error in sorted(errors, key=lambda error: list(map(str, error.path))):
+        steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path)
+        place = f"{where}{steps}".lstrip(".")
+        kind, wanted = str(error.validator), error.validator_value
+        # Its own message quotes the value, and what was said belongs into no log.
+        if kind == "required":
+            missing = [name for name in wanted if name not in error.instance]
+            yield from (f"{place}.{name} is missing".lstrip(".") for name in missing)
+            continue
+        shown = (", " if kind == "enum" else " or ").join(wanted) if isinstance(wanted, list) else wanted
+        yield f"{place or 'the document'} {_WANTED.get(kind, 'must have {} items').format(shown)}"
+
+
+def is_readable(document: Any) -> bool:
+    """Whether a document has the shape that its readers rely on."""
+    summary = document.get("summary") if isinstance(document, dict) else None
+    if not isinstance(summary, dict) or not isinstance(summary.get("executive"), str):
+        return False
+    places = document.get("original_message_range")
+    return (
+        bool(summary["executive"].strip())
+        and isinstance(document.get("timestamp"), str)
+        and isinstance(document.get("token_count_before"), int)
+        and isinstance(places, list)
+        and [type(place) for place in places] == [int, int]
+        and all(_holds(summary.get(name, []), dict) for name in ENTRIES)
+        and all(_holds(summary.get(name, []), str) for name in TEXTS)
+        and isinstance(summary.get("sources", {}), dict)
+    )
+
+
+def _holds(value: Any, kind: type) -> bool:
+    return isinstance(value, list) and all(isinstance(item, kind) for item in value)
+
+
+# --- the files
 
 MAX_BYTES = 4 << 20
 LOCK_SECONDS = 10.0
@@ -63,7 +238,7 @@ class Shelf:
 
     def one(self, named: str) -> KeptSummary:
         """The summary that SESSION/NNN names; the beginning of a session's id is enough."""
-        start, number = place_of(named)
+        start, number = self.place_of(named)
         matching = [session for session in self.sessions() if session.startswith(start)]
         exact = [session for session in matching if session == start]
         if len(matching) > 1 and not exact:
@@ -72,6 +247,17 @@ class Shelf:
             if kept.number == number:
                 return kept
         raise NotFound(f"no summary {named!r}; `claude-memory summaries` lists them")
+
+    @staticmethod
+    def place_of(named: str) -> tuple[str, int]:
+        """The session and the number that SESSION/NNN names."""
+        start, slash, number = named.strip().rpartition("/")
+        digits = number.removeprefix("compact_").removesuffix(".json")
+        if not slash or not digits.isdecimal() or not digits.isascii():
+            raise InvalidInput(
+                f"cannot read {named!r}: say SESSION/NNN, as `claude-memory summaries` shows it"
+            )
+        return start, int(digits[:20])
 
     def keep(
         self,
@@ -154,15 +340,6 @@ class Shelf:
         folder = private_folder(self.folder(session) / "summaries")
         with held(folder / ".lock", wait_seconds=LOCK_SECONDS, conflict=BUSY):
             yield
-
-
-def place_of(named: str) -> tuple[str, int]:
-    """The session and the number that SESSION/NNN names."""
-    start, slash, number = named.strip().rpartition("/")
-    digits = number.removeprefix("compact_").removesuffix(".json")
-    if not slash or not digits.isdecimal() or not digits.isascii():
-        raise InvalidInput(f"cannot read {named!r}: say SESSION/NNN, as `claude-memory summaries` shows it")
-    return start, int(digits[:20])
 
 
 def _changed(folder: Path) -> float:

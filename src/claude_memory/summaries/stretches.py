@@ -20,12 +20,12 @@ from claude_memory.settings import Settings
 from claude_memory.store.model import Message
 from claude_memory.store.sql.archive import Archive
 from claude_memory.summaries.making import budget, summarise
-from claude_memory.summaries.model import RULES, Stretch, document_of
+from claude_memory.summaries.shelf import RULES, document_of
 from claude_memory.text.quotation import about_tokens
 from claude_memory.transcripts import sources
 from claude_memory.transcripts.model import list_of, mapping_of, moment_of, text_of
 from claude_memory.transcripts.sources import json_object
-from claude_memory.understand import sessions, tools
+from claude_memory.understand import calls, sessions
 from claude_memory.understand.exchanges import exchanges
 from claude_memory.understand.model import Exchange, TaskItem
 
@@ -33,6 +33,24 @@ NOTE, SUMMARY = "note", "summary"
 CREATED = "File created successfully"  # the result of writing a file that was not there
 _BOUNDARY_LINE = b"compact_boundary"
 _ID = re.compile(rb'"uuid"\s*:\s*"([^"\\]{1,100})"')
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Which messages of a session one compaction took: both ends count, from 1.
+
+    `boundary` names the compaction itself, so that it is summed up once, whoever finds it.
+    """
+
+    session: SessionId
+    boundary: str
+    first: int
+    last: int
+    at: datetime
+    trigger: str = "auto"
+    tokens_before: int | None = None  # as the agent reported them
+    tokens_after: int | None = None
+    agent_summary: str = ""  # what the agent itself wrote of it, where that is there already
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +130,20 @@ class Transcript:
 
 def _created(messages: Sequence[Message]) -> Iterator[str]:
     """The files that were written and had not been there."""
-    calls = {message.call: message for message in messages if message.role == "call" and message.call}
+    inputs = {message.call: message.text for message in messages if message.role == "call" and message.call}
     for message in messages:
-        if message.role == "result" and message.text.startswith(CREATED) and message.call in calls:
-            yield from tools.files_of(calls[message.call].text)
+        if message.role == "result" and message.text.startswith(CREATED) and message.call in inputs:
+            yield from calls.files_of(inputs[message.call])
 
 
 def _defined(messages: Sequence[Message], cwd: str) -> dict[str, list[str]]:
     """The names that edits of each file define, the newest last."""
     names: dict[str, list[str]] = {}
     for message in messages:
-        if message.role == "call" and message.tool.lower() in tools.CHANGING:
-            new = tools.definitions_of(message.text)
-            for path in tools.files_of(message.text):
-                own = names.setdefault(tools.relative(path, cwd), [])
+        if message.role == "call" and message.tool.lower() in calls.CHANGING:
+            new = calls.definitions_of(message.text)
+            for path in calls.files_of(message.text):
+                own = names.setdefault(calls.relative(path, cwd), [])
                 own[:] = [*(name for name in own if name not in new), *new]
     return names
 

@@ -39,19 +39,19 @@ from claude_memory.redact.erasure import without
 from claude_memory.settings import Settings
 from claude_memory.store.base import Store
 from claude_memory.store.model import EventFilter
-from claude_memory.summaries.model import (
+from claude_memory.summaries.shelf import (
     OPEN,
     RULES,
     KeptSummary,
-    Stretch,
+    Shelf,
     document_of,
     valid,
     within,
     written,
 )
-from claude_memory.summaries.shelf import Shelf, place_of
 from claude_memory.summaries.stretches import (
     Material,
+    Stretch,
     Transcript,
     archived,
     open_end,
@@ -121,19 +121,6 @@ class SummaryBook:
         ]
         push_summaries(url, summaries, sessions)
         return len(summaries), len(sessions)
-
-    def of_session(self, session: str) -> Sequence[KeptSummary]:
-        """Those of one session, oldest first."""
-        return self.shelf.of(session)
-
-    def one(self, named: str) -> KeptSummary:
-        """The summary that SESSION/NNN names."""
-        return self.shelf.one(named)
-
-    @staticmethod
-    def check_name(named: str) -> None:
-        """InvalidInput unless it has the form SESSION/NNN."""
-        place_of(named)
 
     def save(self, session: str, raw: bytes, *, now: datetime | None = None) -> tuple[KeptSummary, bool]:
         """Keep what an agent wrote under the session's next number; the same text is kept once.

@@ -147,7 +147,7 @@ def files_read_by(command: str) -> list[str]:
 def files_written_by(command: str) -> list[str]:
     """Files that a command wrote from a text of its own: a patch, or a here-document."""
     if "*** Begin Patch" in command:
-        from claude_memory.understand.tools import files_of
+        from claude_memory.understand.calls import files_of
 
         return files_of(command)
     if "<<" not in command:

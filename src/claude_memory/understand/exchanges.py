@@ -12,8 +12,18 @@ from datetime import timedelta
 
 from claude_memory.model import Message, SessionId
 from claude_memory.redact.erasure import ERASED
-from claude_memory.understand import tools
-from claude_memory.understand.calls import FILES, Tasks, Work, clip, pull_requests_in
+from claude_memory.understand.calls import (
+    CHANGING,
+    FILES,
+    PLANNING,
+    Tasks,
+    Work,
+    clip,
+    files_of,
+    given_of,
+    pull_requests_in,
+    relative,
+)
 from claude_memory.understand.model import Exchange, Outcome, Utterance
 from claude_memory.understand.typed import typed_words
 
@@ -220,9 +230,9 @@ def _utterances(message: Message) -> list[Utterance]:
 def _refused_file(message: Message, calls: Mapping[str, Message], cwd: str) -> str:
     """The file whose edit a person refused with these words; empty for all other words."""
     call = calls.get(message.call) if message.manner == "rejection" else None
-    if call is None or call.tool.lower() not in tools.CHANGING:
+    if call is None or call.tool.lower() not in CHANGING:
         return ""
-    return next((tools.relative(name, cwd) for name in tools.files_of(call.text)), "")
+    return next((relative(name, cwd) for name in files_of(call.text)), "")
 
 
 def _with_question(reply: Utterance, before: Exchange) -> Utterance:
@@ -267,9 +277,9 @@ def _plan(span: Sequence[Message], calls: Mapping[str, Message]) -> str:
         if message.manner == "plan":
             return _PLAN_HEAD.sub("", message.text, count=1).strip()
         call = calls.get(message.call) if message.role == "result" and not message.failed else None
-        if call is not None and call.tool.lower() in tools.PLANNING and message.manner != "rejection":
+        if call is not None and call.tool.lower() in PLANNING and message.manner != "rejection":
             approved = _APPROVED.split(message.text, maxsplit=1)
-            return (approved[1] if len(approved) > 1 else tools.given_of(call.text).get("plan", "")).strip()
+            return (approved[1] if len(approved) > 1 else given_of(call.text).get("plan", "")).strip()
     return ""
 
 

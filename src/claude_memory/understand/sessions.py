@@ -11,7 +11,7 @@ from typing import Any
 
 from claude_memory.model import SessionId
 from claude_memory.text.words import index_terms, shorten
-from claude_memory.understand import commands, tools
+from claude_memory.understand import calls, commands
 from claude_memory.understand.calls import Checks
 from claude_memory.understand.model import (
     Command,
@@ -40,7 +40,7 @@ def record(session: SessionId, exchanges: Sequence[Exchange], title: str = "") -
     commits = _commits(exchanges)
     files: Counter[str] = Counter()
     for exchange in exchanges:
-        files.update({name: count for name, count in exchange.files_edited if not tools.is_scratch(name)})
+        files.update({name: count for name, count in exchange.files_edited if not calls.is_scratch(name)})
     return SessionRecord(
         session=session,
         title=title.strip() or _title(exchanges),

@@ -31,7 +31,7 @@ _EMPTY = STOP_WORDS | frozenset(
     catch cause changed changes check checks clarification clarifies clean commit commits committed
     complete completed conclusion confirmed context continue cool correct created don't done draft enough
     error errors everything exactly excellent fail failing fails fair files final findings fine finished
-    fixes following found full get go going good got great green happy hello help here here's hey hi hit
+    fixed fixes following found full get go going good got great green happy hello help here here's hey hi hit
     i'll i'm i've implementation implemented important instinct issue issues it's key latest let let's
     lgtm like lint linter linting look looks made make makes modified need needed next note notes
     observation ok okay overview pass passed passes passing perfect picture plan please pls point pr
@@ -107,8 +107,6 @@ def _titles(exchange: Exchange) -> Iterator[str]:
     yield from _telling(lines, 1)
     yield from (_first_telling(text) for text in reversed(exchange.said))
     yield from (spoken.question for spoken in exchange.asked)
-    if exchange.files_edited:
-        yield "Edited " + ", ".join(name for name, _ in exchange.files_edited[:3])
     yield from (command.command for command in exchange.commands[-1:])
     yield from (line for line in lines if len(line.split()) > 2)
 
@@ -123,28 +121,25 @@ def _matter(lines: Iterable[str], exchange: Exchange) -> frozenset[str]:
 def plan_title(plan: str) -> str:
     """What a plan is about: its heading or first line, without the word that it is a plan."""
     heading = next((line for line in plan.splitlines() if line.startswith("#")), "") or _first_line(plan)
-    return _PLAN_WORDS.sub("", _plain(heading)).strip(" :—–-")
+    return _PLAN_WORDS.sub("", plain_line(heading)).strip(" :—–-")
 
 
 def _first_telling(text: str, matter: frozenset[str] = frozenset()) -> str:
-    """The first heading, item or sentence that says something of the matter; questions come last."""
-    asks = ""
+    """The first heading, item or sentence that says something of the matter; a question says too little."""
     for sentence in itertools.islice(_sentences(text), SENTENCES):
         least = 3 if sentence.endswith(":") or (matter and len(sentence.split()) < 6) else 2
         if telling_words(sentence) < least or _ON_THE_WAY.match(sentence) or _DANGLING.match(sentence):
             continue
-        if matter and matter.isdisjoint(word[:_STEM] for word in _words(sentence)):
-            continue
-        if not sentence.endswith("?"):
+        on_topic = not matter or not matter.isdisjoint(word[:_STEM] for word in _words(sentence))
+        if on_topic and not sentence.endswith("?"):
             return sentence
-        asks = asks or sentence
-    return asks
+    return ""
 
 
 def _sentences(text: str) -> Iterator[str]:
     """Sentences of a text without code, tables and marks."""
     for line in outside_fences(text):
-        for sentence in () if _SKIPPED.match(line) else _SENTENCE_END.split(_plain(line)):
+        for sentence in () if _SKIPPED.match(line) else _SENTENCE_END.split(plain_line(line)):
             word = _LEADING_WORD.match(sentence) or _HERE_IS.match(sentence)
             yield sentence[word.end() :] if word else sentence
 
@@ -160,7 +155,7 @@ def _words(text: str) -> list[str]:
 
 def _request_lines(asked: Iterable[Utterance]) -> list[str]:
     """The lines that a person typed, without polite openings."""
-    lines = [_plain(line) for spoken in asked for line in spoken.words.splitlines()]
+    lines = [plain_line(line) for spoken in asked for line in spoken.words.splitlines()]
     bare = (line[polite.end() :] if (polite := _POLITE.match(line)) else line for line in lines)
     return [line if "://" in line.split()[0] else line[:1].upper() + line[1:] for line in bare if line]
 
@@ -174,7 +169,7 @@ def _first_line(text: str) -> str:
     return next(filter(None, lines), "")
 
 
-def _plain(line: str) -> str:
+def plain_line(line: str) -> str:
     """A line without marks of headings, lists, emphasis and links."""
     line = _MARKS.sub("", line.strip(), count=1)
     line = _LINK.sub(r"\1", line) if "](" in line else line
@@ -183,7 +178,7 @@ def _plain(line: str) -> str:
 
 def _fitted(text: str) -> str:
     """A text as a title: one line, cut at a clause where one ends in time, else at a word."""
-    line = _plain(text).rstrip(" .:;,—–-")
+    line = plain_line(text).rstrip(" .:;,—–-")
     if len(line) <= TITLE_CHARACTERS:
         return line
     cuts = [cut.start() for cut in _CLAUSE.finditer(line[: TITLE_CHARACTERS + 1])]

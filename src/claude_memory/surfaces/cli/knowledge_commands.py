@@ -32,7 +32,7 @@ from claude_memory.text import times
 if TYPE_CHECKING:
     from claude_memory.graph.knowledge import Knowledge
     from claude_memory.memory import Memory
-    from claude_memory.summaries.model import KeptSummary
+    from claude_memory.summaries.shelf import KeptSummary
 
 _FORMATS = {".svg": "svg", ".mmd": "mermaid", ".md": "mermaid", ".graphml": "graphml", ".xml": "graphml"}
 MAX_BYTES = 4 << 20
@@ -167,9 +167,9 @@ def summary(
         done = f"saved {saved.id}" if is_new else f"{saved.id} says the same already: nothing was saved"
         return Result({"saved": saved.id, "new": is_new}, done)
     with reading("SESSION/NNN"):
-        memory.summaries.check_name(named)
+        memory.summaries.shelf.place_of(named)
     _sum_up(memory)
-    whole = memory.summaries.one(named)
+    whole = memory.summaries.shelf.one(named)
     return Result(whole.document, _whole_summary(whole))
 
 

@@ -332,8 +332,7 @@ def _agent_starts(moment: Moment) -> Answer | None:
     if not moment.text("agent_type"):
         return None
     SubagentStarts(moment.home).note()
-    started = moment.state.started_agent(moment.text("agent_type"), moment.text("agent_id"))
-    prompt, told = started or ("", False)
+    prompt, told = moment.state.started_agent(moment.text("agent_type"), moment.text("agent_id"))
     if told or moment.is_off("subagent"):
         return None
     return Answer(at_subagent(moment.scene(), prompt))

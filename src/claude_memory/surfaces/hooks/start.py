@@ -10,9 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from claude_memory.context.builder import Situation, build
 from claude_memory.context.moments import Offer, Scene, at_subagent
-from claude_memory.context.sections import START_SECTIONS
+from claude_memory.context.sections import START_SECTIONS, Situation, build
 from claude_memory.errors import StoreBusy
 from claude_memory.model import SessionId
 from claude_memory.platform.git import ChangedFiles

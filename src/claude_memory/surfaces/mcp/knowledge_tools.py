@@ -19,7 +19,7 @@ from claude_memory.text.quotation import named, plain, unquoted
 if TYPE_CHECKING:
     from claude_memory.graph.knowledge import Knowledge as ProjectKnowledge
     from claude_memory.graph.walk import Connection as Tie
-    from claude_memory.summaries.model import KeptSummary
+    from claude_memory.summaries.shelf import KeptSummary
 
 SHOWN_A_KIND = 12
 SHOWN_TOPICS = 20

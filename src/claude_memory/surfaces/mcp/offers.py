@@ -119,7 +119,7 @@ def _session(memory: Memory, id_: str) -> str:
     whole = memory.session_id(id_)
     lines = [
         f"compaction {item.number:03d}: {line(item.executive, Trust.AGENT, 600)}"
-        for item in memory.summaries.of_session(whole)
+        for item in memory.summaries.shelf.of(whole)
     ]
     lines += [
         f"{moment(entry.timestamp)} {entry.kind}: {line(entry.title, Trust.TOOL, 160)} [{entry.id}]"
