@@ -456,7 +456,7 @@ def test_forgetting_does_not_take_a_twin_away_when_its_time_is_over(world: World
 def test_a_text_holds_a_sentence_however_it_is_written(text: str) -> None:
     assert holds(text, Sentences([SENTENCE]))
     assert not holds(str(without(text, Sentences([SENTENCE]))), Sentences([SENTENCE]))
-    hashed = Hashed("00ff", [str(sentence_hash("00ff", "p", SENTENCE))], "p")
+    hashed = Hashed({"00ff": [str(sentence_hash("00ff", "p", SENTENCE))]}, ["p"])
     if not text.endswith("s"):  # a hash tells whole words only
         assert holds(text, hashed)
         assert str(without(f"first\n{text}", hashed)) in ("first", ERASED)
@@ -467,13 +467,13 @@ def test_a_text_holds_a_sentence_however_it_is_written(text: str) -> None:
 )
 def test_and_not_what_says_only_a_part_of_it(text: str) -> None:
     assert not holds(text, Sentences([SENTENCE]))
-    assert not holds(text, Hashed("00ff", [str(sentence_hash("00ff", "p", SENTENCE))], None))
+    assert not holds(text, Hashed({"00ff": [str(sentence_hash("00ff", "p", SENTENCE))]}))
 
 
 def test_scripts_without_spaces_are_told_too() -> None:
     secret = "発射コードは青いサギです今夜"
     assert holds(f"彼は言った「{secret}」と。", Sentences([secret]))
-    assert holds(f"彼は言った「{secret}」と。", Hashed("1", [str(sentence_hash("1", "p", secret))]))
+    assert holds(f"彼は言った「{secret}」と。", Hashed({"1": [str(sentence_hash("1", "p", secret))]}))
 
 
 def test_a_short_text_is_no_sentence(world: World) -> None:

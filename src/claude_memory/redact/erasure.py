@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 ERASED = "[erased]"
 SHORTEST = 12  # characters; a shorter text may stand anywhere by chance
@@ -23,19 +23,6 @@ _ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrtbf])")
 _CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
 _BROKEN_OFF = ("…", "...")
-
-
-class Holder(Protocol):
-    """Sentences that were erased."""
-
-    def likely(self, text: str) -> bool:
-        """False only if the text holds none of them; cheap."""
-
-    def spans(self, words: Sequence[str]) -> Iterable[tuple[int, int]]:
-        """Where sentences stand among the words: first and last of each."""
-
-    def is_piece(self, text: str) -> bool:
-        """Whether the text is a part of a sentence, or breaks off within one."""
 
 
 def words(text: str, *, escaped: bool = False) -> list[str]:
@@ -124,13 +111,14 @@ class Sentences:
         self._longest = [max(one.split(" "), key=len) for one in self._wanted]
 
     def likely(self, text: str) -> bool:
-        """Whether the longest word of a sentence stands anywhere in the text."""
+        """False only if the text holds none of them; cheap: looks for the longest word of each."""
         if "\\u" in text:
             return bool(self._wanted)
         plain = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
         return any(word in plain for word in self._longest)
 
     def spans(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """Where sentences stand among the words: first and last of each."""
         said = " ".join(words)
         for wanted in self._wanted:
             place = said.find(wanted)
@@ -176,68 +164,49 @@ def sentence_hash(salt: str, project: str, text: str) -> str | None:
 class _Known(NamedTuple):
     length: int
     proof: str
-    project: str
 
 
 class Hashed:
-    """Sentences of one salt by their hashes, of one project or of all."""
+    """Sentences known by their hashes, each under the salt it was made with; of some projects, or of all."""
 
-    def __init__(self, salt: str, hashes: Iterable[str], project: str | None = None) -> None:
-        self._salt = salt
-        self._by_anchor: dict[int, dict[int, list[_Known]]] = {}
-        for hash_ in hashes:
+    def __init__(self, by_salt: Mapping[str, Iterable[str]], projects: Collection[str] | None = None) -> None:
+        self._anchors: dict[tuple[str, int], dict[int, list[_Known]]] = {}
+        for salt, hash_ in ((salt, hash_) for salt, hashes in by_salt.items() for hash_ in hashes):
             parts = hash_.split("-", 3)
             if len(parts) != 4 or not hash_.startswith(_MARK) or not parts[0][1:].isdecimal():
                 continue
-            known = _Known(int(parts[0][1:]), parts[2], parts[3])
-            if project is None or known.project == project:
-                anchors = self._by_anchor.setdefault(min(known.length, _ANCHOR), {})
-                anchors.setdefault(int(parts[1], 16), []).append(known)
+            length, start, proof, project = int(parts[0][1:]), int(parts[1], 16), parts[2], parts[3]
+            if projects is None or project in projects:
+                anchors = self._anchors.setdefault((salt, min(length, _ANCHOR)), {})
+                anchors.setdefault(start, []).append(_Known(length, proof))
 
     def likely(self, text: str) -> bool:  # noqa: ARG002
         """Nothing can be said without looking, unless there is nothing to look for."""
-        return bool(self._by_anchor)
+        return bool(self._anchors)
 
     def spans(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
-        numbers = [_number(self._salt, word) for word in words] if self._by_anchor else []
-        for width, anchors in self._by_anchor.items():
+        """Where sentences stand among the words: first and last of each."""
+        numbers = {salt: [_number(salt, word) for word in words] for salt, _ in self._anchors}
+        for (salt, width), anchors in self._anchors.items():
             top = pow(_BASE, width, _MODULUS)
             rolling = 0
-            for place, number in enumerate(numbers):
+            for place, number in enumerate(numbers[salt]):
                 rolling = rolling * _BASE + number
                 if place >= width:
-                    rolling -= numbers[place - width] * top
+                    rolling -= numbers[salt][place - width] * top
                 rolling %= _MODULUS
                 first = place - width + 1
-                if first >= 0 and (found := anchors.get(rolling & _SHORT_HASH)):
-                    yield from self._proved(words, first, found)
-
-    def _proved(self, words: Sequence[str], first: int, found: Sequence[_Known]) -> Iterator[tuple[int, int]]:
-        for known in found:
-            said = words[first : first + known.length]
-            if len(said) == known.length and _proof(self._salt, said) == known.proof:
-                yield first, first + known.length - 1
+                for known in anchors.get(rolling & _SHORT_HASH, ()) if first >= 0 else ():
+                    said = words[first : first + known.length]
+                    if len(said) == known.length and _proof(salt, said) == known.proof:
+                        yield first, first + known.length - 1
 
     def is_piece(self, text: str) -> bool:  # noqa: ARG002
         """A hash tells nothing of parts."""
         return False
 
 
-class Several:
-    """Sentences from several sources."""
-
-    def __init__(self, holders: Iterable[Holder]) -> None:
-        self._holders = list(holders)
-
-    def likely(self, text: str) -> bool:
-        return any(holder.likely(text) for holder in self._holders)
-
-    def spans(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
-        for holder in self._holders:
-            yield from holder.spans(words)
-
-    def is_piece(self, text: str) -> bool:
-        return any(holder.is_piece(text) for holder in self._holders)
+Holder = Sentences | Hashed
 
 
 @lru_cache(maxsize=65_536)

@@ -18,7 +18,6 @@ from claude_memory.redact.erasure import (
     ERASED,
     Hashed,
     Holder,
-    Several,
     holds,
     sentence_hash,
     title_without,
@@ -107,9 +106,8 @@ class Tombstones:
     def sentences(self, project: ProjectId | None) -> Holder:
         """The sentences that were erased from a project; of all projects for None."""
         if project not in self._holders:
-            ids = (project, *(self._former(project) if project and self._salts else ()))
-            each = (Hashed(salt, hashes, id_) for salt, hashes in self._sentences.items() for id_ in ids)
-            self._holders[project] = Several(each)
+            ids = None if project is None else [project, *(self._former(project) if self._salts else ())]
+            self._holders[project] = Hashed(self._sentences, ids)
         return self._holders[project]
 
     def admitted(self, memory: StoredMemory) -> StoredMemory | None:

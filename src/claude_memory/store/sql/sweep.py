@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import EventId, MemoryId, ProjectId, StoredMemory
-from claude_memory.redact.erasure import ERASED, Holder, Several, holds, title_without, without
+from claude_memory.redact.erasure import ERASED, Holder, Sentences, holds, title_without, without
 from claude_memory.store.feed_model import is_derived
 from claude_memory.store.records import to_json, unpacked
 from claude_memory.store.sql import changes, rows, write
@@ -112,7 +112,7 @@ def blank_messages(db: Database, numbers: set[int], swept: Swept) -> None:
             if text == ERASED:
                 continue
             rewrite(db, number, tool or "", text, ERASED)
-            _retitle(db, conversation, text, ERASED, Several(()))
+            _retitle(db, conversation, text, ERASED, Sentences(()))
             _said_in(swept, project, path, conversation, ordinal)
 
 
