@@ -35,7 +35,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             },
             "entry_points": ("shop (shop.cli:main)", "src/shop/__main__.py"),
             "ci": ("GitHub Actions",),
-            "structure": {"src": "source", "tests": "tests"},
         },
     ),
     "python with poetry and django": (
@@ -360,7 +359,7 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     ),
     "nothing known": (
         {"notes.txt": "hello", "drafts/one.txt": ""},
-        {"languages": (), "frameworks": (), "commands": {}, "structure": {"drafts": ""}, "packages": ()},
+        {"languages": (), "frameworks": (), "commands": {}, "packages": ()},
     ),
 }
 

@@ -35,11 +35,9 @@ def purge(home: Path, holder: Holder, folders: Sequence[Path] = ()) -> None:
     for path in _files(home):
         with contextlib.suppress(MemoryFault, OSError):
             _purge_file(home, path, holder)
-    for folder in folders:
-        for path in _files(folder):
-            if path.suffix == ".md":
-                with contextlib.suppress(MemoryFault, OSError):
-                    edit(path, lambda text: _blocks_without(text, holder), home=home)
+    for path in (path for folder in folders for path in _files(folder) if path.suffix == ".md"):
+        with contextlib.suppress(MemoryFault, OSError):
+            edit(path, lambda text: _blocks_without(text, holder), home=home)
 
 
 def _purge_file(home: Path, path: Path, holder: Holder) -> None:
@@ -47,17 +45,11 @@ def _purge_file(home: Path, path: Path, holder: Holder) -> None:
     top = name.parts[0]
     if _is_store(name) or top == "backups" or name.is_relative_to(_WAITING):
         return
-    if not says(path.read_text("utf-8", "replace"), holder) and path.suffix not in (".json", ".jsonl", ".md"):
-        return
     if top in ("cache", "spool"):
         if holds(path.read_text("utf-8", "replace"), holder):
             path.unlink()  # made anew from the store, or a capture that nobody can read
-    elif top == "logs":
-        edit(path, lambda text: str(without(text, holder)), home=home)
-    else:
-        change = _CHANGES.get(path.suffix)
-        if change is not None:
-            edit(path, lambda text: change(text, holder), home=home)
+    elif change := _text_without if top == "logs" else _CHANGES.get(path.suffix):
+        edit(path, lambda text: change(text, holder), home=home)
 
 
 def _is_store(name: Path) -> bool:
@@ -70,11 +62,8 @@ def _is_mirror(name: Path) -> bool:
 
 def places(paths: Iterable[Path], holder: Holder) -> list[str]:
     """Where the sentences stand, as file:line; folders are read with all that is in them."""
-    found: dict[str, None] = {}
-    for path in paths:
-        for file in _files(path):
-            found.update(dict.fromkeys(_places(file, holder)))
-    return list(found)
+    files = (file for path in paths for file in _files(path))
+    return list(dict.fromkeys(place for file in files for place in _places(file, holder)))
 
 
 def places_in_home(home: Path, holder: Holder, texts: Sequence[str]) -> list[str]:
@@ -129,6 +118,10 @@ def _bytes_hold(path: Path, texts: Sequence[str]) -> bool:
 
 
 # --- what is left of a file
+
+
+def _text_without(text: str, holder: Holder) -> str:
+    return str(without(text, holder))
 
 
 def _blocks_without(text: str, holder: Holder) -> str:

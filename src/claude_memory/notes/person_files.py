@@ -20,11 +20,11 @@ from claude_memory.notes.places import PersonFiles
 from claude_memory.notes.text_files import (
     FileProblem,
     Lines,
-    append_record,
     edit,
     json_line,
     read_lines,
     records_of,
+    with_line,
 )
 
 KINDS = {"pattern": Kind.PATTERN, "reflection": Kind.REFLECTION, "idea": Kind.IDEA}
@@ -88,7 +88,7 @@ _LISTS, _OPTIONAL = _RECORD[4:7], _RECORD[7:]
 def append_session(home: Path, line: SessionLine) -> Path:
     """Add a session's line to the file of its day."""
     path = PersonFiles(home).session_log(line.date)
-    append_record(path, line.record(), home=home)
+    edit(path, lambda text: with_line(text, json_line(line.record())), home=home)
     return path
 
 
@@ -108,8 +108,7 @@ def put_session(home: Path, line: SessionLine, *, written_before: str = "") -> s
             return text
         hashes.append(_hash(made))
         if place is None:
-            gap = "" if not text or text.endswith("\n") else "\n"
-            return f"{text}{gap}{made}"
+            return with_line(text, made)
         return "".join([*lines[:place], made, *lines[place + 1 :]])
 
     edit(PersonFiles(home).session_log(line.date), change, home=home)
@@ -221,7 +220,8 @@ def add_reflection(
         raise InvalidInput("a reflection needs a text")
     made = Reflection(type_, " ".join(content.split()), f"{now:%Y-%m-%d}", project, by_agent=by_agent)
     record = {"type": made.type, "content": made.content, "date": made.date, "project": made.project}
-    append_record(PersonFiles(home).reflections, record | ({"by": BY_AGENT} if by_agent else {}), home=home)
+    line = json_line(record | ({"by": BY_AGENT} if by_agent else {}))
+    edit(PersonFiles(home).reflections, lambda text: with_line(text, line), home=home)
     return made
 
 

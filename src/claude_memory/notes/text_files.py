@@ -166,20 +166,17 @@ def append(path: Path, content: bytes, *, title: bytes = b"", sync: bool = True)
                     return
 
 
-def append_record(path: Path, record: Mapping[str, Any], *, home: Path) -> None:
-    """Add one JSON line."""
-    line = json_line(record).encode("utf-8", "replace")
-    with _locked(path, home):
-        private_folder(path.parent)
-        refuse_special(path)
-        append(path, line)
+def with_line(text: str, line: str) -> str:
+    """The text with one more line; a half-written one before it is ended first."""
+    return f"{text}{'' if not text or text.endswith(chr(10)) else chr(10)}{line}"
 
 
 def json_line(record: Mapping[str, Any]) -> str:
     """A record as a line that may be kept."""
     from claude_memory.redact import redact_document
 
-    return json.dumps(redact_document(dict(record)), ensure_ascii=False) + "\n"
+    line = json.dumps(redact_document(dict(record)), ensure_ascii=False)
+    return line.encode("utf-8", "replace").decode() + "\n"
 
 
 def one_line(text: str) -> str:

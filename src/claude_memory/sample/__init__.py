@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class SampleEvent:
+class SampleEvent(NamedTuple):
     """What one hook gets: its name, and the bytes on its standard input."""
 
     name: str
     raw: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class SampleQuestion:
+class SampleQuestion(NamedTuple):
     """A question, and words of the memory that answers it."""
 
     text: str

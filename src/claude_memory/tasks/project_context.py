@@ -53,13 +53,11 @@ class Facts:
     frameworks: tuple[str, ...] = ()
     package_managers: tuple[str, ...] = ()
     commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    structure: Mapping[str, str] = field(default_factory=dict)
     entry_points: tuple[str, ...] = ()
     ci: tuple[str, ...] = ()
     services: tuple[str, ...] = ()
     workspace: tuple[str, ...] = ()
     packages: tuple[Package, ...] = ()
-    manifests: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +77,6 @@ class ProjectContext:
     def lines(self) -> list[str]:
         """A few lines of facts, for people and agents alike."""
         facts = self.facts
-        folders = [f"{name} ({means})" if means else name for name, means in facts.structure.items()]
         custom = {
             key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             for key, value in self.custom.items()
@@ -93,7 +90,6 @@ class ProjectContext:
             "Entry points": ", ".join(facts.entry_points[:8]),
             "Workspace": ", ".join(facts.workspace),
             "Packages": ", ".join(f"{package.path} ({package.language})" for package in facts.packages[:12]),
-            "Folders": ", ".join(folders[:12]),
             "CI": ", ".join(facts.ci),
             "Services": ", ".join(facts.services),
             **custom,
@@ -170,7 +166,6 @@ def detect(root: Path) -> Facts:
         ),
         package_managers=_unique(each.manager for each in met),
         commands=_commands(tree, met),
-        structure={name: rules["structure"].get(name, "") for name in tree.top_folders},
         entry_points=_unique(entry for each in met for entry in each.entry_points())[:20],
         ci=_unique(name for pattern, name in rules["ci"].items() if tree.glob(pattern)),
         services=_unique(
@@ -182,7 +177,6 @@ def detect(root: Path) -> Facts:
             Package(path, each.name or path.rpartition("/")[2], next(each.languages()))
             for path, each in sorted(inner.items())
         )[:MAX_PACKAGES],
-        manifests=_unique(path for each in met for path in each.manifests),
     )
 
 
@@ -192,18 +186,17 @@ class Tree:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.folders = dict(islice(self._walk(), MAX_FOLDERS))
-        self.files = [_join(folder, name) for folder, (names, _) in self.folders.items() for name in names]
-        self.top_folders = [name for name in self.folders.get("", ((), ()))[1] if not name.startswith(".")]
+        self.files = [_join(folder, name) for folder, names in self.folders.items() for name in names]
 
-    def _walk(self) -> Iterator[tuple[str, tuple[list[str], list[str]]]]:
+    def _walk(self) -> Iterator[tuple[str, list[str]]]:
         waiting, ignored = [""], described()["ignored_folders"]
         for path in waiting:
             try:
                 entries = documents.listing(self.root / path)
             except OSError:
                 continue
+            yield path, [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
             inner = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-            yield path, ([entry.name for entry in entries if entry.is_file(follow_symlinks=False)], inner)
             # JVM sources hide their entry points deep below: src/main/java/org/example/app
             depth = MAX_DEPTH + 5 if "/src/main/" in f"/{path}/" else MAX_DEPTH
             if len(PurePosixPath(path).parts) < depth:
@@ -226,8 +219,7 @@ class Tree:
     def glob(self, pattern: str, folder: str = "") -> list[str]:
         """Files by a pattern below a folder: `*` within one name, `**/` over any number of folders."""
         if "/" not in pattern:  # most are, and only one folder need be looked at
-            names = fnmatch.filter(self.folders.get(folder, ((), ()))[0], pattern)
-            return [_join(folder, name) for name in names]
+            return [_join(folder, name) for name in fnmatch.filter(self.folders.get(folder, ()), pattern)]
         spread = _join(folder, pattern.replace("**/", "*"))
         matching = fnmatch.filter(self.files, spread)
         is_deep, slashes = "**/" in pattern, spread.count("/")

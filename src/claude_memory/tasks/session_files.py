@@ -157,15 +157,9 @@ class SessionManager:
         old = tuple(
             session for session in present if session.session_id != current and _last_change(session) < before
         )
-        gone = {session.session_id for session in old}
-        stale = [
-            Path(entry.path)
-            for session in present
-            if session.session_id not in gone
-            for entry in documents.listing(session.folder / ".locks")
-            if entry.stat(follow_symlinks=False).st_mtime < before.timestamp()
-        ]
-        return Cleanup(old, tuple(stale))
+        every = [entry for session in present for entry in documents.listing(session.folder / ".locks")]
+        stale = [entry for entry in every if entry.stat(follow_symlinks=False).st_mtime < before.timestamp()]
+        return Cleanup(old, tuple(Path(entry.path) for entry in stale))
 
     def clean_up(self, planned: Cleanup, *, now: datetime) -> Cleanup:
         """Archive the sessions, then remove them; remove the lock files that are free."""

@@ -104,20 +104,18 @@ class Storage:
     def set_aside(self, session: Path, archive: Path) -> None:
         """A session was archived: copy the archive, and put the session's copy where nobody misses it."""
         self.copy(archive)
-        if (target := self._target(session)) and target.is_dir():
-            assert self.mirror is not None
-            import shutil
-
-            aside = files.private_folder(self.mirror / _ARCHIVED) / session.name
-            shutil.rmtree(aside, ignore_errors=True)
-            target.rename(aside)
+        with contextlib.suppress(OSError):  # nothing of it was written here
+            if (target := self._target(session)) and (aside := self._target(session, _ARCHIVED)):
+                target.rename(files.private_folder(aside.parent) / aside.name)
 
     def take_back(self, session: Path, archive: Path) -> None:
-        """The same the other way round."""
-        if (target := self._target(session)) and (zipped := self._target(archive)):
-            zipped.unlink(missing_ok=True)
-            with contextlib.suppress(FileNotFoundError):  # the archive came with a clone
-                (zipped.parent.parent / _ARCHIVED / session.name).rename(target)
+        """A session came out of its archive: so does its copy."""
+        with contextlib.suppress(OSError):  # the archive came with a clone
+            if (target := self._target(session)) and (aside := self._target(session, _ARCHIVED)):
+                aside.rename(target)
+        with contextlib.suppress(OSError):
+            if zipped := self._target(archive):
+                zipped.unlink()
 
     def own_texts(self, path: Path) -> frozenset[str] | None:
         """Digests of the texts of a document that were written here; None where all of it was."""
@@ -168,10 +166,10 @@ class Storage:
             if note.parent != own and not Path(os.fsdecode(note.read_bytes())).exists():
                 yield note.parent / "sessions", self.folder / "sessions"
 
-    def _target(self, path: Path) -> Path | None:
+    def _target(self, path: Path, place: str = "") -> Path | None:
         if self.mirror is None or not path.is_relative_to(self.folder):
             return None
-        return self.mirror / path.relative_to(self.folder)
+        return self.mirror / place / path.relative_to(self.folder)
 
 
 def digest(text: str) -> str:
