@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from claude_memory.model import Hit
 from claude_memory.search.conversations import rank_sessions
-from claude_memory.search.relevance import INJECTION_THRESHOLD
+from claude_memory.search.ranking import INJECTION_THRESHOLD
 from sets.corpus import Corpus, Question
 
 Values = dict[str, list[float]]

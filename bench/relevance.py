@@ -6,7 +6,7 @@ Asks readers' questions of real repositories and developers' questions of their 
 bench/quality.py): each home its own and foreign ones, weighing alike. Of every hit among the first five it is
 known whether it is right. One logistic regression over cosine, covered words and distance from the best
 passage, one over words alone, each judged on the repository that was left out. Prints the constants for
-`search/relevance.py`, and what is shown against what is right.
+`search/ranking.py`, and what is shown against what is right.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import real
 from claude_memory import Memory
 from claude_memory.model import MemoryFilter, SearchScope
-from claude_memory.search import relevance
+from claude_memory.search import ranking as relevance
 from claude_memory.search.ranking import ask, rank
 from claude_memory.search.search import Judged, judged_by
 from quality import embedder_for, feed

@@ -55,11 +55,9 @@ if TYPE_CHECKING:
     from claude_memory.lifecycle.intentions import IntentionBook
     from claude_memory.lifecycle.strength import Given, LedgerLine, Life
     from claude_memory.notes.notes_book import NotesBook
-    from claude_memory.search.conversation_book import ConversationBook
-    from claude_memory.search.conversations import Recalled
+    from claude_memory.search.conversations import ConversationBook, Recalled
     from claude_memory.search.explain import Explanation
-    from claude_memory.search.past_work import WorkBook
-    from claude_memory.search.timeline import TimelineEntry
+    from claude_memory.search.past_work import TimelineEntry, WorkBook
     from claude_memory.store.model import Erased, StoreStats
     from claude_memory.store.project_book import ProjectBook
     from claude_memory.summaries.summary_book import SummaryBook
@@ -118,7 +116,7 @@ class Memory(Opened):
     @property
     def conversations(self) -> ConversationBook:
         """The archived conversations: look up, read, resume."""
-        from claude_memory.search.conversation_book import ConversationBook
+        from claude_memory.search.conversations import ConversationBook
 
         return ConversationBook(self.archive)
 
@@ -387,7 +385,7 @@ class Memory(Opened):
         session: str | None = None,
     ) -> list[TimelineEntry]:
         """What happened around a memory, around a question's best hit, or most recently."""
-        from claude_memory.search.timeline import entries_around
+        from claude_memory.search.past_work import entries_around
 
         if around is None and query is not None:
             hits = self.search(query, limit=1, session=session)

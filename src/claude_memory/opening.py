@@ -204,7 +204,7 @@ class Opened:
 
     def session_id(self, named: str, *, all_projects: bool = False) -> SessionId:
         """A session of this project by its id, or by the unique beginning of one."""
-        from claude_memory.search.conversation_book import session_named
+        from claude_memory.search.conversations import session_named
 
         return session_named(self.archive, self.scope(all_projects=all_projects), named)
 

@@ -13,7 +13,7 @@ import pytest
 
 from claude_memory import Memory, NewMemory
 from claude_memory.model import Trust
-from claude_memory.search.relevance import INJECTION_THRESHOLD
+from claude_memory.search.ranking import INJECTION_THRESHOLD
 from claude_memory.search.search import NOTHING
 
 NOTES = {

@@ -11,7 +11,7 @@ import pytest
 from tests.integration.histories import ClaudeSession, codex_lines, write_lines
 
 from claude_memory.memory import Memory
-from claude_memory.search.conversation_book import resume
+from claude_memory.search.conversations import resume
 from claude_memory.surfaces.cli.app import run
 
 SHOP = "/home/dev/shop"

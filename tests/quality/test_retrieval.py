@@ -13,7 +13,7 @@ import pytest
 
 from claude_memory import Memory, NewMemory
 from claude_memory.search.conversations import rank_sessions
-from claude_memory.search.relevance import INJECTION_THRESHOLD
+from claude_memory.search.ranking import INJECTION_THRESHOLD
 
 # (note, a question in other words, a question in the same words)
 NOTES = [

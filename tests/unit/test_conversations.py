@@ -11,8 +11,7 @@ from rich.console import Console
 
 from claude_memory.model import ProjectId, SessionId
 from claude_memory.search import excerpts
-from claude_memory.search.conversation_book import resume
-from claude_memory.search.conversations import Quote, Recalled, together
+from claude_memory.search.conversations import Quote, Recalled, resume, together
 from claude_memory.search.excerpts import Wording, match, quote, spans
 from claude_memory.store.model import Conversation, Message
 from claude_memory.surfaces.tui import drawing

@@ -22,7 +22,7 @@ from claude_memory.model import (
     Trust,
 )
 from claude_memory.search import scoring
-from claude_memory.search import search as priors
+from claude_memory.search import scoring as priors
 from claude_memory.search.conversations import rank_sessions
 from claude_memory.search.excerpts import WIDTH, one_line, snippet
 from claude_memory.search.scoring import fused

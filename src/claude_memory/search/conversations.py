@@ -1,4 +1,4 @@
-"""Answers a question with whole conversations and their best passages, best first.
+"""Archived conversations: those that answer a question with their best passages, by id, and how to go on.
 
 Words and phrases are looked for in every message, meaning in the memories that conversations left.
 Never fails for any question, writes nothing; time is an argument.
@@ -7,19 +7,27 @@ Never fails for any question, writes nothing; time is an argument.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from pathlib import Path
 
 from claude_memory.embed.protocol import Embedder
+from claude_memory.errors import InvalidInput
 from claude_memory.model import Hit, MemoryFilter, ProjectId, SearchScope, SessionId
+from claude_memory.platform.agents import BY_NAME, canonical
 from claude_memory.search import excerpts
-from claude_memory.search.excerpts import Wording, quote
-from claude_memory.search.search import recency, search
+from claude_memory.search.excerpts import Wording, one_line, quote
+from claude_memory.search.scoring import recency
+from claude_memory.search.search import search
 from claude_memory.store.base import Store
 from claude_memory.store.model import ANY_CONVERSATION, Conversation, ConversationFilter, Message
 from claude_memory.store.sql.archive import Archive
-from claude_memory.text.words import STOP_WORDS, stem
+from claude_memory.text.quotation import meant
+from claude_memory.text.words import STOP_WORDS, shorten, stem
+from claude_memory.understand.sessions import from_json
 
 CANDIDATES = 400
 # Candidates are the newest; where there are more, a phrase is looked for among so many that share its words.
@@ -41,6 +49,7 @@ PLACE_SHARE = 0.5  # of the best passage's score, from which a place is worth a 
 OWN_PROJECT_BONUS = 0.02  # as much as being of today
 UNKNOWN_WORDS = 4  # of a question, for which words that begin alike are tried
 ALIKE = 3
+EVERYWHERE = SearchScope(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +79,18 @@ class Recalled:
 class _Heap:
     """What was found of one conversation."""
 
-    messages: dict[int, tuple[float, Message]] = field(default_factory=dict)
+    messages: dict[int, Quote] = field(default_factory=dict)
     memories: list[Quote] = field(default_factory=list)
 
-    def hear(self, message: Message, score: float) -> None:
+    def add(self, message: Message, score: float) -> None:
         known = self.messages.get(message.ordinal)
-        if known is None or known[0] < score:
-            self.messages[message.ordinal] = (score, message)
+        if known is None or known.score < score:
+            self.messages[message.ordinal] = Quote(
+                message.ordinal, message.role, message.at, message.text, score, message.tool, message.failed
+            )
 
-    def scores(self) -> list[float]:
-        found = [score for score, _ in self.messages.values()] + [item.score for item in self.memories]
-        return sorted(found, reverse=True)[:COUNTED]
+    def best(self) -> list[Quote]:
+        return sorted([*self.messages.values(), *self.memories], key=lambda item: (-item.score, item.ordinal))
 
 
 def recall(
@@ -103,23 +113,31 @@ def recall(
     if limit <= 0:
         return []
     if not query.strip():
-        return _newest(archive, scope, within, limit)
+        newest = archive.conversations(scope, within, limit=4 * limit + 20)
+        # Sub-agents work for a conversation that is listed itself.
+        return [Recalled(item, 0.0) for item in newest if not item.parent and item.messages][:limit]
     asked = asked_of(archive, query)
     heaps: dict[int, _Heap] = {}
-    for message in _messages(archive, scope, asked, within, thorough=thorough):
+    depth = DEPTH if thorough else 0
+    for message in messages_with(archive, scope, asked, within, limit=CANDIDATES, enough=FEW, depth=depth):
         score = excerpts.match(asked, message.text, message.role)
-        heaps.setdefault(message.conversation, _Heap()).hear(message, score)
-    _add_memories(heaps, archive, store, embedder, scope, query, within, now)
-    found = archive.by_numbers(list(heaps))
+        heaps.setdefault(message.conversation, _Heap()).add(message, score)
+    filter_ = MemoryFilter(since=within.since, until=within.until)
+    files = [part for part in query.split() if "/" in part or "." in part.strip(".")]
+    hits = search(
+        store, embedder, scope, query, filter_=filter_, limit=MEMORY_HITS, min_relevance=LEAST_RELEVANCE,
+        now=now, boost_files=files,
+    )  # fmt: skip
+    _add_memories(heaps, archive, store, scope, hits)
+    passages = {number: heap.best() for number, heap in heaps.items()}
+    least = LEAST_SHARE * max((best[0].score for best in passages.values()), default=0.0)
     ranked = [
-        _recalled(item, heaps[item.number], now, own)
-        for item in found
-        if _fits(item, within) and heaps[item.number].scores()
+        _recalled(item, passages[item.number], now, own)
+        for item in archive.by_numbers(list(passages))
+        if _fits(item, within) and passages[item.number][0].score >= least
     ]
-    top = max((heap.scores()[0] for heap in heaps.values() if heap.scores()), default=0.0)
-    near = [item for item in ranked if heaps[item.conversation.number].scores()[0] >= LEAST_SHARE * top]
-    best = sorted(near, key=lambda item: -item.score)[:limit]
-    return [replace(item, quotes=_quotes(asked, heaps[item.conversation.number])) for item in best]
+    ranked.sort(key=lambda item: -item.score)
+    return [replace(item, quotes=_shown(asked, item.quotes)) for item in ranked[:limit]]
 
 
 def asked_of(archive: Archive, query: str) -> Wording:
@@ -143,90 +161,54 @@ def _alike(archive: Archive, word: str) -> list[str]:
     )
 
 
-def _newest(archive: Archive, scope: SearchScope, within: ConversationFilter, limit: int) -> list[Recalled]:
-    found = archive.conversations(scope, within, limit=4 * limit + 20)
-    # Sub-agents work for a conversation that is listed itself.
-    return [Recalled(item, 0.0) for item in found if not item.parent and item.messages][:limit]
+def messages_with(
+    archive: Archive,
+    scope: SearchScope,
+    asked: Wording,
+    within: ConversationFilter,
+    *,
+    limit: int,
+    enough: int,
+    depth: int = 0,
+) -> list[Message]:
+    """Messages with the question's words together; with its single words where those are not enough.
 
-
-def _messages(
-    archive: Archive, scope: SearchScope, asked: Wording, within: ConversationFilter, *, thorough: bool
-) -> Iterable[Message]:
-    known = _in_the_archive(asked)
-    found = {message.number: message for message in archive.candidates(scope, known, CANDIDATES, within)}
-    if len(found) >= CANDIDATES and thorough and len(known) > 1:
+    Where there are more than the limit, `depth` of them are read for the question as it stands.
+    """
+    # Each word that nobody said is replaced by the most common one that it may stand for.
+    replaced = {word: alike for alike, word in reversed(list(asked.meant.items())) if alike != word}
+    words = [replaced.get(word, word) for word in asked.words]
+    messages = {message.number: message for message in archive.candidates(scope, words, limit, within)}
+    if len(messages) >= limit and depth and len(words) > 1:
         accept = excerpts.holds_phrase(asked)
-        exact = archive.matching(scope, known, within, accept, limit=EXACT, depth=DEPTH)
-        found.update((message.number, message) for message in exact)
-    if len(found) < FEW:
-        telling = sorted(
-            (word for word in known if word not in STOP_WORDS), key=lambda word: -_worth(asked, word)
-        )
-        for word in telling[:SINGLE_WORDS]:
-            more = archive.candidates(scope, [word], CANDIDATES // 4, within)
-            found.update((message.number, message) for message in more)
-    return found.values()
-
-
-def _in_the_archive(asked: Wording) -> list[str]:
-    """The question's words, each unknown one replaced by the most common word it may stand for."""
-    replaced: dict[str, str] = {}
-    for alike, word in asked.meant.items():
-        if alike != word:
-            replaced.setdefault(word, alike)
-    return [replaced.get(word, word) for word in asked.words]
-
-
-def _worth(asked: Wording, word: str) -> float:
-    return asked.weights.get(asked.meant.get(word, word), 0.0)
+        exact = archive.matching(scope, words, within, accept, limit=EXACT, depth=depth)
+        messages.update((message.number, message) for message in exact)
+    if len(messages) < enough:
+        weight = {word: asked.weights[asked.meant[word]] for word in words if word not in STOP_WORDS}
+        for word in sorted(weight, key=lambda word: -weight[word])[:SINGLE_WORDS]:
+            more = archive.candidates(scope, [word], limit // SINGLE_WORDS, within)
+            messages.update((message.number, message) for message in more)
+    return list(messages.values())
 
 
 def _add_memories(
-    heaps: dict[int, _Heap],
-    archive: Archive,
-    store: Store,
-    embedder: Embedder | None,
-    scope: SearchScope,
-    query: str,
-    within: ConversationFilter,
-    now: datetime,
+    heaps: dict[int, _Heap], archive: Archive, store: Store, scope: SearchScope, hits: Sequence[Hit]
 ) -> None:
-    """Hear memories by words and meaning; each speaks for the message it came from, else its session."""
-    hits = search(
-        store,
-        embedder,
-        scope,
-        query,
-        filter_=MemoryFilter(since=within.since, until=within.until),
-        limit=MEMORY_HITS,
-        min_relevance=LEAST_RELEVANCE,
-        now=now,
-        boost_files=[part for part in query.split() if "/" in part or "." in part.strip(".")],
-    )
-    by_id = {hit.id: hit for hit in hits}
-    stored = store.memories.find(SearchScope(None), MemoryFilter(), ids=list(by_id)) if by_id else []
+    """Each memory that answers speaks for the message it came from, else for its session."""
+    ids = [hit.id for hit in hits]
+    stored = store.memories.find(EVERYWHERE, MemoryFilter(), ids=ids) if ids else []
     events = {memory.id: str(memory.provenance.get("event") or "") for memory in stored}
-    messages = _by_event(archive, events.values())
-    sessions = _by_session(archive, scope, [hit.session for hit in hits if hit.session])
+    messages = {message.event: message for message in archive.of_events([*filter(None, events.values())])}
+    sessions = [hit.session for hit in hits if hit.session]
+    numbers = {item.session: item.number for item in reversed(archive.by_sessions(scope, sessions))}
     for hit in hits:
         score = MEANING_WEIGHT * min(1.0, hit.score)
         message = messages.get(events.get(hit.id, ""))
         if message is not None:
-            heaps.setdefault(message.conversation, _Heap()).hear(message, score)
-        elif hit.session is not None and hit.session in sessions:
-            heard = Quote(0, hit.kind, hit.timestamp, hit.snippet or hit.title, score)
-            heaps.setdefault(sessions[hit.session], _Heap()).memories.append(heard)
-
-
-def _by_event(archive: Archive, events: Iterable[str]) -> dict[str, Message]:
-    wanted = [event for event in events if event]
-    return {message.event: message for message in archive.of_events(wanted)} if wanted else {}
-
-
-def _by_session(archive: Archive, scope: SearchScope, sessions: Sequence[str]) -> Mapping[str, int]:
-    if not sessions:
-        return {}
-    return {item.session: item.number for item in reversed(archive.by_sessions(scope, sessions))}
+            heaps.setdefault(message.conversation, _Heap()).add(message, score)
+        elif hit.session is not None and hit.session in numbers:
+            passage = Quote(0, hit.kind, hit.timestamp, hit.snippet or hit.title, score)
+            heaps.setdefault(numbers[hit.session], _Heap()).memories.append(passage)
 
 
 def _fits(item: Conversation, within: ConversationFilter) -> bool:
@@ -236,26 +218,24 @@ def _fits(item: Conversation, within: ConversationFilter) -> bool:
     return inside and within.agent in (None, item.agent)
 
 
-def _recalled(item: Conversation, heap: _Heap, now: datetime, own: ProjectId | None) -> Recalled:
+def _recalled(
+    item: Conversation, passages: Sequence[Quote], now: datetime, own: ProjectId | None
+) -> Recalled:
     bonus = recency(item.last, now) + (OWN_PROJECT_BONUS if item.project == own else 0.0)
-    least = PLACE_SHARE * heap.scores()[0]
-    told = sorted(heap.messages.items(), key=lambda pair: (-pair[1][0], pair[0]))
-    places = [ordinal for ordinal, (score, _) in told if score >= least]
-    return Recalled(item, round(together(heap.scores()) + SHARPNESS * bonus, 4), (), tuple(places))
+    score = together(passage.score for passage in passages[:COUNTED]) + SHARPNESS * bonus
+    least = PLACE_SHARE * passages[0].score
+    places = [one.ordinal for one in passages if one.ordinal and one.score >= least]
+    return Recalled(item, round(score, 4), tuple(passages), tuple(places))
 
 
-def _quotes(asked: Wording, heap: _Heap) -> tuple[Quote, ...]:
-    told = [
-        Quote(message.ordinal, message.role, message.at, message.text, score, message.tool, message.failed)
-        for score, message in heap.messages.values()
-    ]
-    best = sorted([*told, *heap.memories], key=lambda item: (-item.score, item.ordinal))
+def _shown(asked: Wording, passages: Sequence[Quote]) -> tuple[Quote, ...]:
+    """The best few, each with the line that answers; no line twice."""
     chosen: dict[str, Quote] = {}
-    for item in best:
+    for passage in passages:
         if len(chosen) == SHOWN:
             break
-        if line := quote(asked, item.text):
-            chosen.setdefault(line.casefold(), replace(item, text=line))
+        if line := quote(asked, passage.text):
+            chosen.setdefault(line.casefold(), replace(passage, text=line))
     return tuple(chosen.values())
 
 
@@ -267,14 +247,136 @@ SHARPNESS = 10.0
 
 def rank_sessions(hits: Iterable[Hit]) -> list[tuple[SessionId, float]]:
     """Sessions with their score, best first; hits without a session are left out."""
-    sums: dict[SessionId, float] = {}
+    scores: dict[SessionId, list[float]] = {}
     for hit in hits:
         if hit.session is not None:
-            sums[hit.session] = sums.get(hit.session, 0.0) + math.exp(SHARPNESS * min(hit.score, 1.0))
-    ranked = [(session, math.log(total)) for session, total in sums.items()]
+            scores.setdefault(hit.session, []).append(hit.score)
+    ranked = [(session, together(each)) for session, each in scores.items()]
     return sorted(ranked, key=lambda pair: -pair[1])
 
 
 def together(scores: Iterable[float]) -> float:
-    """What several scores in one session come to, on the same scale as `rank_sessions`."""
+    """What several scores in one session come to."""
     return math.log(sum(math.exp(SHARPNESS * min(score, 1.0)) for score in scores))
+
+
+# --- by id, and going on: the agent's own command, in the conversation's folder
+
+HANDED_EXCHANGES = 5
+HANDED_CHARACTERS = 700
+_BEGIN_WITH_TEXT = frozenset(("claude-code", "codex"))  # agents that take a first prompt as their argument
+# An id comes from a file that anybody may have written: it must not read as an option or a path.
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
+_RANGE = re.compile(r"(?P<first>\d+)?(?P<dash>-)?(?P<last>\d+)?")
+
+
+def session_named(archive: Archive, scope: SearchScope, named: str) -> SessionId:
+    """The one session in scope whose id begins so, whether its conversation is archived or not."""
+    return SessionId(meant(named, archive.session_ids(scope, named.strip()), f"session {named!r} here"))
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """A command and the folder to run it in; `handed` where it begins anew with what the archive holds."""
+
+    arguments: tuple[str, ...]
+    folder: str
+    handed: bool = False
+
+    @property
+    def line(self) -> str:
+        """What a person would type."""
+        command = shlex.join(self.arguments)
+        return f"cd {shlex.quote(self.folder)} && {command}" if self.folder else command
+
+    @property
+    def has_folder(self) -> bool:
+        """Whether the folder is still there."""
+        return bool(self.folder) and Path(self.folder).is_dir()
+
+
+def resume(conversation: Conversation, archive: Archive | None = None) -> Resume | None:
+    """How to go on; None where the agent has no command for it. A sub-agent's work goes on in its session.
+
+    Where the agent has deleted its own file, it begins anew with what the `archive` holds.
+    """
+    known = BY_NAME.get(canonical(conversation.agent))
+    template = known.resume if known else ""
+    session = conversation.parent or conversation.session
+    if not template or not _ID.fullmatch(session):
+        return None
+    arguments = tuple(part.format(session=session) for part in template.split())
+    gone = bool(conversation.path) and not Path(conversation.path).exists()
+    if gone and archive is not None and conversation.agent in _BEGIN_WITH_TEXT:
+        return Resume((arguments[0], _handoff(archive, conversation)), conversation.cwd, handed=True)
+    return Resume(arguments, conversation.cwd)
+
+
+def _handoff(archive: Archive, conversation: Conversation) -> str:
+    """A conversation in brief, for an agent that is to go on with it: its record and its last exchanges."""
+    lines = [f"Go on with this earlier conversation of {conversation.last:%Y-%m-%d}: {conversation.name}"]
+    if conversation.branch:
+        lines.append(f"Branch: {conversation.branch}")
+    for _, _, _, record in archive.exchanges(conversation.number)[-HANDED_EXCHANGES:]:
+        exchange = from_json(record)
+        files = ", ".join(name for name, _ in exchange.files_edited[:8])
+        lines += [
+            f"\nAsked: {shorten(one_line(exchange.request or exchange.handed), HANDED_CHARACTERS)}",
+            *([f"Edited: {files}"] if files else []),
+            *[f"Commit {one.hash} {one.subject}" for one in exchange.commits],
+            *[f"Open: {one.title}" for one in exchange.tasks if one.status in ("pending", "in_progress")],
+            f"Answered: {shorten(one_line(exchange.closing), HANDED_CHARACTERS)}",
+        ]
+    lines.append(f"\nThe whole of it: claude-memory conversation {conversation.session}")
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationBook:
+    """What agents and people said, message by message, in every project."""
+
+    archive: Archive
+
+    def named(self, id_: str) -> Conversation:
+        """The one conversation whose id begins so."""
+        prefix = id_.strip()
+        known = self.archive.conversations(EVERYWHERE, prefix=prefix, limit=20) if prefix else []
+        names: list[str] = [item.session for item in known]
+        session = meant(id_, names, f"conversation {id_!r}; `claude-memory import` reads what agents keep")
+        if names.count(session) > 1:  # two agents may use the same id
+            raise InvalidInput(f"{id_!r} could be {', '.join(names[:4])}: give more of the id")
+        return known[names.index(session)]
+
+    def messages(
+        self, conversation: Conversation, *, first: int = 1, last: int | None = None
+    ) -> Sequence[Message]:
+        """Its messages by their ordinals."""
+        return self.archive.messages(conversation.number, first=first, last=last)
+
+    def count(self) -> int:
+        """How many there are."""
+        return self.archive.totals()["conversations"]
+
+    def agents(self) -> Sequence[str]:
+        """Whose there are."""
+        return self.archive.agents()
+
+    def asked(self, query: str) -> Wording:
+        """A question taken apart, to mark in messages what answers it."""
+        return asked_of(self.archive, query) if query.strip() else Wording("", {}, {}, {})
+
+    def resume(self, conversation: Conversation) -> Resume | None:
+        """How a person goes on with it; None where its agent has no command for that."""
+        return resume(conversation, self.archive)
+
+    @staticmethod
+    def range_of(named: str) -> tuple[str, int, int | None]:
+        """`ID`, `ID:7`, `ID:5-9`, `ID:5-`, `ID:-9`: the id, the first and the last message wanted."""
+        id_, colon, text = named.rpartition(":")
+        if not colon:
+            return named, 1, None
+        match = _RANGE.fullmatch(text)
+        if not id_ or match is None or text in ("", "-"):
+            raise InvalidInput(f"cannot read the range {text!r}: try ID:7, ID:5-9, ID:5- or ID:-9")
+        first, last = match["first"], match["last"] if match["dash"] else match["first"]
+        return id_, int(first or 1), int(last) if last else None

@@ -10,7 +10,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from typing import TypeVar
 
@@ -97,9 +96,9 @@ def match(asked: Wording, text: str, role: str = "user") -> float:
     exact = phrase(asked, text)
     if exact and len(asked.weights) > 1:  # one word is no phrase
         return exact
-    heard = _heard(asked, text)
-    coverage = _share(asked.weights, set(heard))
-    near = _share(asked.pairs, set(pairwise(heard))) if asked.pairs else coverage
+    words = _in_question(asked, text)
+    coverage = _share(asked.weights, words)
+    near = _share(asked.pairs, pairwise(words)) if asked.pairs else coverage
     by_words = (1.0 - PAIRS_SHARE) * coverage + PAIRS_SHARE * near
     return WORDS_AT_MOST * by_words * ROLE_FACTOR.get(role, 1.0)
 
@@ -125,13 +124,8 @@ def holds_phrase(asked: Wording) -> Callable[[str], bool]:
 def quote(asked: Wording, text: str, width: int = QUOTE_WIDTH) -> str:
     """The line of a text that shares most with the question, cut around what they share."""
     lines = [line for line in (one_line(part) for part in text[:_READ].splitlines()) if line]
-    if not lines:
-        return ""
-    best = max(lines, key=lambda line: _line_worth(asked, line))
-    if len(best) <= width:
-        return best
-    begin = max(0, min((start for start, _ in spans(asked, best)), default=0) - width // 3)
-    return ("…" if begin else "") + shorten(best[begin:], width - 1)
+    best = max(lines, key=lambda line: _line_worth(asked, line), default="")
+    return _around(best, min((start for start, _ in spans(asked, best)), default=0), width)
 
 
 def spans(asked: Wording, line: str) -> list[tuple[int, int]]:
@@ -147,40 +141,38 @@ def spans(asked: Wording, line: str) -> list[tuple[int, int]]:
 
 
 def _contains(whole: str, wanted: str) -> bool:
-    if len(wanted) >= _CERTAIN:
+    if len(wanted) >= _CERTAIN or wanted not in whole:
         return wanted in whole
-    at = whole.find(wanted)
-    while at >= 0:
-        after = whole[at + len(wanted) : at + len(wanted) + 1]
-        if not (_is_word(whole[at - 1 : at] if at else "") or _is_word(after)):
-            return True
-        at = whole.find(wanted, at + 1)
-    return False
+    return re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", whole) is not None
 
 
-def _is_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
-
-
-def _heard(asked: Wording, text: str) -> list[str]:
+def _in_question(asked: Wording, text: str) -> list[str]:
     """The text's words as the question means them; all others are empty."""
-    meant = asked.meant
-    return [meant.get(word, "") for word in words_of(text[:_READ])]
+    return [asked.meant.get(word, "") for word in words_of(text[:_READ])]
 
 
 def _line_worth(asked: Wording, line: str) -> float:
-    heard = _heard(asked, line)
+    words = _in_question(asked, line)
     exact = sum(asked.weights.values()) if asked.phrase and asked.phrase in plain(line) else 0.0
-    return exact + _told(asked.weights, heard) + _told(asked.pairs, pairwise(heard))
+    return exact + _sum(asked.weights, words) + _sum(asked.pairs, pairwise(words))
 
 
-def _told(weights: Mapping[_Item, float], found: Iterable[_Item]) -> float:
-    return sum(weights.get(item, 0.0) for item in set(found))
+def _sum(weights: Mapping[_Item, float], items: Iterable[_Item]) -> float:
+    return sum(weights.get(item, 0.0) for item in set(items))
 
 
-def _share(weights: Mapping[_Item, float], found: Iterable[_Item]) -> float:
+def _share(weights: Mapping[_Item, float], items: Iterable[_Item]) -> float:
     total = sum(weights.values())
-    return _told(weights, found) / total if total else 0.0
+    return _sum(weights, items) / total if total else 0.0
+
+
+def _around(line: str, start: int, width: int) -> str:
+    """A line, cut to the width around what begins there."""
+    begin = max(0, start - width // 3) if len(line) > width else 0
+    if not begin:
+        return shorten(line, width)
+    space = line.find(" ", begin, begin + width // 3)
+    return "…" + shorten(line[space + 1 if space != -1 else begin :], width - 1)
 
 
 # --- one line of a memory that shows why it was found
@@ -210,59 +202,33 @@ def snippet(text: str, weights: Mapping[str, float], *, width: int = WIDTH, titl
 
     What the title says already, questions and lists of names come after sentences that tell something.
     """
-    lines = text[:_LONGEST_READ].splitlines()
-    telling = "\n".join(line for line in lines if not _NAMES.match(line))
-    sentences = _sentences(telling) or _sentences(text[:_LONGEST_READ])
+    telling = "\n".join(line for line in text[:_LONGEST_READ].splitlines() if not _NAMES.match(line))
+    parts = sentences(telling) or sentences(text)
     said = one_line(title).rstrip("…").casefold()
-    besides = [part for part in sentences if part.casefold() != said] or sentences
-    sentences = [part for part in besides if not (said and said in part.casefold())] or besides
-    if not sentences:
-        return ""
-    best = (
-        max(sentences, key=lambda part: _sentence_worth(part, weights))
-        if len(sentences) > 1
-        else sentences[0]
-    )
+    besides = [part for part in parts if part.casefold() != said] or parts
+    parts = [part for part in besides if not (said and said in part.casefold())] or besides
+    best = max(parts, key=lambda part: _sentence_worth(part, weights), default="")
     if len(best) > width:
-        return _window(best, weights, width)
-    return _grown(sentences, sentences.index(best), width)
+        return _around(best, _first_shared(best, weights.keys()), width)
+    for following in parts[parts.index(best) + 1 :] if best else ():
+        if len(best) + 1 + len(following) > width:
+            break
+        best = f"{best} {following}"
+    return best
 
 
-def _sentences(text: str) -> list[str]:
-    return [part for part in map(one_line, _SENTENCE.split(text)) if part]
+def sentences(text: str) -> list[str]:
+    """Sentences, each on one line."""
+    return [part for part in map(one_line, _SENTENCE.split(text[:_LONGEST_READ])) if part]
 
 
 def _sentence_worth(sentence: str, weights: Mapping[str, float]) -> float:
     share = 0.5 if sentence.endswith("?") else 1.0
-    return share * sum(weights.get(term, 0.0) for term in set(index_terms(sentence)))
-
-
-def _grown(sentences: list[str], at: int, width: int) -> str:
-    line = sentences[at]
-    for following in sentences[at + 1 :]:
-        if len(line) + 1 + len(following) > width:
-            break
-        line = f"{line} {following}"
-    return line
-
-
-def _window(sentence: str, weights: Mapping[str, float], width: int) -> str:
-    start = _first_shared(sentence, weights.keys())
-    begin = max(0, start - width // 3)
-    if begin:
-        space = sentence.find(" ", begin, begin + width // 3)
-        begin = space + 1 if space != -1 else begin
-        return "…" + shorten(sentence[begin:], width - 1)
-    return shorten(sentence, width)
+    return share * _sum(weights, index_terms(sentence))
 
 
 def _first_shared(sentence: str, terms: Collection[str]) -> int:
     for match in _TOKEN.finditer(sentence):
-        if not _terms_of(match.group()).isdisjoint(terms):
+        if not set(index_terms(match.group())).isdisjoint(terms):
             return match.start()
     return 0
-
-
-@lru_cache(maxsize=8192)
-def _terms_of(word: str) -> frozenset[str]:
-    return frozenset(index_terms(word))

@@ -1,22 +1,29 @@
-"""What was done, found by the work itself: who shaped a file, what followed an error, which commands worked.
+"""What was done: who shaped a file, what followed an error, which commands worked, what came around a moment.
 
 Reads archived messages and the parts of exchanges; nothing here guesses from wording. Writes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
-from typing import Any
 
-from claude_memory.model import Kind, MemoryFilter, MemoryId, SearchScope
+from claude_memory.model import (
+    Event,
+    EventKind,
+    Kind,
+    MemoryFilter,
+    MemoryId,
+    SearchScope,
+    SessionId,
+    StoredMemory,
+)
 from claude_memory.search import excerpts
-from claude_memory.search.conversations import asked_of
+from claude_memory.search.conversations import asked_of, messages_with
 from claude_memory.search.excerpts import one_line
 from claude_memory.store.base import Store
-from claude_memory.store.model import ConversationFilter, Message
+from claude_memory.store.model import ConversationFilter, EventFilter, Message
 from claude_memory.text.words import STOP_WORDS, index_terms, shorten
 from claude_memory.understand.calls import command_of, relative, same_file
 from claude_memory.understand.commands import checks_of, error_lines, segments
@@ -33,7 +40,6 @@ TELLING_LINE = 8  # letters and digits from which a line of a file can be told f
 SAME_ERROR = 0.6  # of the words of an error, by worth, from which it is the same one
 LINE_WIDTH = 200
 STEPS = 6
-SINGLE_WORDS = 4
 NEARLY = 0.75  # of the best match of words, from which a command is told
 # Stand beside the command that is meant.
 _BESIDE = frozenset("cd tail head echo sleep export source true wc".split())
@@ -86,131 +92,6 @@ class CommandRuns:
     match: float = field(default=0.0)
 
 
-# --- which exchanges shaped a file
-
-
-def _shaped(id_: MemoryId, exchange: Exchange, file: str, writers: set[MemoryId]) -> Shaped | None:
-    edits = sum(count for name, count in exchange.files_edited if same_file(name, file))
-    if not edits:
-        return None
-    return Shaped(
-        id=id_,
-        title=title(exchange),
-        why=_line(exchange.request or exchange.plan or exchange.handed),
-        ended=_line(exchange.closing),
-        session=exchange.session,
-        branch=exchange.branch,
-        timestamp=exchange.ended,
-        edits=edits,
-        commits=tuple(f"{one.hash} {one.subject}".strip() for one in exchange.commits),
-        line=id_ in writers,
-    )
-
-
-# --- what was done after an error
-
-
-def _fixed(
-    id_: MemoryId,
-    share: float,
-    message: Message,
-    record: Mapping[str, Any],
-    asked: excerpts.Wording,
-    moments: Iterable[tuple[datetime, MemoryId]],
-) -> Fixed:
-    exchange = from_json(record)
-    failed = _command_before(exchange.commands, message.ordinal)
-    later = [one for one in exchange.commands if one.ordinal > message.ordinal]
-    return Fixed(
-        id=id_,
-        title=title(exchange),
-        error=excerpts.quote(asked, message.text) or _line(error_lines(message.text)),
-        command=_line(failed.command) if failed else "",
-        after=_steps(exchange, later),
-        ended=_line(exchange.closing),
-        session=exchange.session,
-        timestamp=message.at,
-        outcome=_outcome(failed, later),
-        came_back=min((at for at, other in moments if other != id_ and at > message.at), default=None),
-        match=round(share, 4),
-    )
-
-
-def _command_before(commands: Sequence[Command], ordinal: int) -> Command | None:
-    return next((one for one in reversed(commands) if one.ordinal < ordinal), None)
-
-
-def _steps(exchange: Exchange, later: Sequence[Command]) -> tuple[str, ...]:
-    """The files of the exchange, then the commands that came after the error."""
-    edited = [name for name, _ in exchange.files_edited[:STEPS]]
-    ran = dict.fromkeys(_line(one.command) for one in later if not one.failed)
-    return (*([f"edited {', '.join(edited)}"] if edited else []), *list(ran)[:STEPS])
-
-
-def _outcome(failed: Command | None, later: Sequence[Command]) -> str:
-    """Whether the same command, or the same check, passed afterwards."""
-    if failed is None:
-        return "unknown"
-    names = {name for name, _ in checks_of(failed.command)} or set(segments(failed.command))
-    again = [
-        one
-        for one in later
-        if names & ({name for name, _ in checks_of(one.command)} | set(segments(one.command)))
-    ]
-    return ("failing" if again[-1].failed else "passed") if again else "unknown"
-
-
-# --- commands that worked
-
-
-def _command_at(record: Mapping[str, Any], ordinal: int) -> Command | None:
-    for one in record.get("commands", ()):
-        if one["ordinal"] == ordinal:
-            return Command(ordinal, one["command"], one.get("failed", False), one.get("error", ""))
-    return None
-
-
-def _telling_segments(command: str, wanted: set[str]) -> list[str]:
-    """The parts of a command line that hold the words; else the first that does something."""
-    parts = [part for part in segments(command) if part.split()[0] not in _BESIDE]
-    named = [part for part in parts if wanted.intersection(index_terms(part))]
-    telling = [
-        part for part in parts if len(part.split()) > 1
-    ]  # a bare `cat` fed by a document tells nothing
-    return [shorten(one_line(part), LINE_WIDTH) for part in named or telling[:1]]
-
-
-def _counted(
-    known: CommandRuns | None,
-    segment: str,
-    ran: Command,
-    at: datetime,
-    id_: MemoryId,
-    match: float,
-) -> CommandRuns:
-    if known is None:
-        known = CommandRuns(segment, 0, 0, at, id_, "", _line(ran.error), match)
-    elif at > known.last:
-        known = replace(known, last=at, id=id_, error=_line(ran.error))
-    return replace(
-        known,
-        worked=known.worked + (not ran.failed),
-        failed=known.failed + ran.failed,
-        match=max(known.match, match),
-    )
-
-
-def _is_commit(commit: Mapping[str, Any], wanted: Sequence[str]) -> bool:
-    hash_, subject = commit.get("hash", ""), commit.get("subject", "").casefold()
-    if len(wanted) == 1 and hash_ and (hash_.startswith(wanted[0]) or wanted[0].startswith(hash_)):
-        return True
-    return all(word in subject for word in wanted)
-
-
-def _line(text: str) -> str:
-    return shorten(one_line(text), LINE_WIDTH)
-
-
 @dataclass(frozen=True, slots=True)
 class WorkBook:
     """What was done, for `memory.work`."""
@@ -222,60 +103,62 @@ class WorkBook:
         """Which exchanges shaped a file and why, newest first; those that wrote `line` come before others."""
         wanted = MemoryFilter(kinds=(Kind.OBSERVATION,), files=(file,))
         memories = self.store.memories.find(self.scope, wanted, limit=NARROWED)
-        parts = self.store.archive.exchange_parts([memory.id for memory in memories])
+        records = self.store.archive.exchange_parts([memory.id for memory in memories])
         writers = self._writers(file, line) if line is not None else set()
-        told = (_shaped(id_, from_json(record), file, writers) for id_, record in parts.items())
-        shaped = [one for one in told if one is not None]
-        return sorted(shaped, key=lambda one: (one.line, one.timestamp), reverse=True)[:limit]
+        shaped = [_shaped(id_, from_json(record), file, writers) for id_, record in records.items()]
+        edited = [one for one in shaped if one.edits]
+        return sorted(edited, key=lambda one: (one.line, one.timestamp), reverse=True)[:limit]
 
     def fix(self, error: str, *, limit: int = 5) -> list[Fixed]:
         """The times this error was met, best match first, then newest; what was done, and whether it held."""
         asked = asked_of(self.store.archive, error)
-        met: dict[MemoryId, tuple[float, Message, Mapping[str, Any]]] = {}
+        met: dict[MemoryId, Fixed] = {}
         moments: list[tuple[datetime, MemoryId]] = []
-        found = self.store.archive.candidates(self.scope, asked.words, CANDIDATES, FAILURES)
-        for message, id_, record in self._held(found):
+        failures = self.store.archive.candidates(self.scope, asked.words, CANDIDATES, FAILURES)
+        for message, id_, exchange in self._exchanges(failures):
             share = min(1.0, excerpts.match(asked, message.text) / excerpts.WORDS_AT_MOST)
             if share < SAME_ERROR:
                 continue
             moments.append((message.at, id_))
-            if id_ not in met or met[id_][0] < share:
-                met[id_] = (share, message, record)
-        best = sorted(met, key=lambda id_: (round(met[id_][0], 1), met[id_][1].at), reverse=True)[:limit]
-        return [_fixed(id_, *met[id_], asked, moments) for id_ in best]
+            if id_ not in met or met[id_].match < share:
+                met[id_] = _fixed(id_, exchange, message, asked, share)
+        best = sorted(met.values(), key=lambda one: (round(one.match, 1), one.timestamp), reverse=True)
+        return [replace(one, came_back=_next_time(one, moments)) for one in best[:limit]]
 
     def how(self, words: str, *, limit: int = 10) -> list[CommandRuns]:
         """Commands with these words, in themselves or in their description; those that worked come first."""
         wanted = {term for term in index_terms(words) if term not in STOP_WORDS} or set(index_terms(words))
         runs: dict[str, CommandRuns] = {}
-        for message, id_, record in self._held(self._calls(asked_of(self.store.archive, words).words)):
-            ran = _command_at(record, message.ordinal)
+        archive = self.store.archive
+        asked = asked_of(archive, words)
+        calls = messages_with(archive, self.scope, asked, CALLS, limit=CANDIDATES, enough=CANDIDATES)
+        for message, id_, exchange in self._exchanges(calls):
+            ran = _command_at(exchange, message)
             if ran is None:
                 continue
             match = len(wanted.intersection(index_terms(message.text))) / max(len(wanted), 1)
+            last = CommandRuns("", 0, 0, message.at, id_, title(exchange), _line(ran.error), match)
             for segment in _telling_segments(command_of(message.text), wanted):
-                runs[segment] = _counted(runs.get(segment), segment, ran, message.at, id_, match)
-        best = max((one.match for one in runs.values()), default=0.0)
-        near = [one for one in runs.values() if one.match >= NEARLY * best]
-        near.sort(key=lambda one: (one.worked > 0, one.match, one.worked, one.last), reverse=True)
-        records = self.store.archive.exchange_parts([one.id for one in near[:limit]])
-        return [replace(one, title=title(from_json(records[one.id]))) for one in near[:limit]]
+                runs[segment] = _counted(runs.get(segment), replace(last, command=segment), failed=ran.failed)
+        best = max((run.match for run in runs.values()), default=0.0)
+        near = [run for run in runs.values() if run.match >= NEARLY * best]
+        near.sort(key=lambda run: (run.worked > 0, run.match, run.worked, run.last), reverse=True)
+        return near[:limit]
 
     def among(self, command: str | None, commit: str | None, *, failed: bool) -> tuple[MemoryId, ...] | None:
         """The exchanges that ran a command and made a commit; None where neither is asked for."""
-        named: list[tuple[MemoryId, ...]] = []
-        if command is not None:
-            named.append(self._with_command(command, failed=failed))
-        if commit is not None:
-            named.append(self._with_commit(commit))
-        return tuple(id_ for id_ in named[0] if id_ in named[-1]) if named else None
+        ran = self._with_command(command, failed=failed) if command is not None else None
+        made = self._with_commit(commit) if commit is not None else None
+        if ran is not None and made is not None:
+            return tuple(id_ for id_ in ran if id_ in made)
+        return ran if made is None else made
 
-    def _held(self, found: Sequence[Message]) -> Iterator[tuple[Message, MemoryId, Mapping[str, Any]]]:
+    def _exchanges(self, messages: Sequence[Message]) -> Iterator[tuple[Message, MemoryId, Exchange]]:
         """Messages with the exchange that each stands in; those that stand in none are left out."""
-        places = [(message.conversation, message.ordinal) for message in found]
-        for message, held in zip(found, self.store.archive.exchanges_at(places), strict=True):
-            if held is not None:
-                yield message, held[0], held[4]
+        places = [(message.conversation, message.ordinal) for message in messages]
+        for message, place in zip(messages, self.store.archive.exchanges_at(places), strict=True):
+            if place is not None:
+                yield message, place[0], from_json(place[4])
 
     def _writers(self, file: str, line: str) -> set[MemoryId]:
         """Exchanges whose edit of the file holds the line as it stands now."""
@@ -288,17 +171,8 @@ class WorkBook:
             return name in message and text in " ".join(message.split())
 
         archive = self.store.archive
-        found = archive.matching(self.scope, [text], CALLS, holds, limit=CANDIDATES, depth=NARROWED)
-        return {id_ for _, id_, _ in self._held(found)}
-
-    def _calls(self, words: Sequence[str]) -> list[Message]:
-        """Calls that hold the words together, else some of them."""
-        look_up = partial(self.store.archive.candidates, self.scope)
-        found = {one.number: one for one in look_up(words, CANDIDATES, CALLS)}
-        for word in [word for word in words if word not in STOP_WORDS][:SINGLE_WORDS]:
-            if len(found) < CANDIDATES:
-                found.update((one.number, one) for one in look_up([word], CANDIDATES // SINGLE_WORDS, CALLS))
-        return list(found.values())
+        calls = archive.matching(self.scope, [text], CALLS, holds, limit=CANDIDATES, depth=NARROWED)
+        return {id_ for _, id_, _ in self._exchanges(calls)}
 
     def _with_command(self, words: str, *, failed: bool) -> tuple[MemoryId, ...]:
         """Exchanges that ran a command with all these words; with `failed`, where it failed."""
@@ -309,15 +183,203 @@ class WorkBook:
             return all(word in command for word in wanted)
 
         archive = self.store.archive
-        found = archive.matching(self.scope, [words], CALLS, holds, limit=NARROWED, depth=2 * NARROWED)
-        ran = ((id_, _command_at(record, message.ordinal)) for message, id_, record in self._held(found))
-        return tuple(dict.fromkeys(id_ for id_, one in ran if one and (one.failed or not failed)))
+        calls = archive.matching(self.scope, [words], CALLS, holds, limit=NARROWED, depth=2 * NARROWED)
+        ran = ((id_, _command_at(exchange, message)) for message, id_, exchange in self._exchanges(calls))
+        return tuple(dict.fromkeys(id_ for id_, command in ran if command and (command.failed or not failed)))
 
-    def _with_commit(self, named: str) -> tuple[MemoryId, ...]:
+    def _with_commit(self, words: str) -> tuple[MemoryId, ...]:
         """Exchanges that made a commit of this hash, or whose subject holds these words."""
-        wanted = named.casefold().split()
-        found = self.store.archive.candidates(self.scope, [named], NARROWED, CALLS_AND_RESULTS)
-        made = ((id_, record.get("commits", ())) for _, id_, record in self._held(found))
+        wanted = words.casefold().split()
+        messages = self.store.archive.candidates(self.scope, [words], NARROWED, CALLS_AND_RESULTS)
         return tuple(
-            dict.fromkeys(id_ for id_, commits in made if any(_is_commit(one, wanted) for one in commits))
+            dict.fromkeys(
+                id_
+                for _, id_, exchange in self._exchanges(messages)
+                if any(_is_commit(commit.hash, commit.subject, wanted) for commit in exchange.commits)
+            )
         )
+
+
+def _shaped(id_: MemoryId, exchange: Exchange, file: str, writers: Collection[MemoryId]) -> Shaped:
+    return Shaped(
+        id=id_,
+        title=title(exchange),
+        why=_line(exchange.request or exchange.plan or exchange.handed),
+        ended=_line(exchange.closing),
+        session=exchange.session,
+        branch=exchange.branch,
+        timestamp=exchange.ended,
+        edits=sum(count for name, count in exchange.files_edited if same_file(name, file)),
+        commits=tuple(f"{commit.hash} {commit.subject}".strip() for commit in exchange.commits),
+        line=id_ in writers,
+    )
+
+
+def _fixed(
+    id_: MemoryId, exchange: Exchange, message: Message, asked: excerpts.Wording, share: float
+) -> Fixed:
+    before = [command for command in exchange.commands if command.ordinal < message.ordinal]
+    later = [command for command in exchange.commands if command.ordinal > message.ordinal]
+    edited = ", ".join(name for name, _ in exchange.files_edited[:STEPS])
+    ran = dict.fromkeys(_line(command.command) for command in later if not command.failed)
+    return Fixed(
+        id=id_,
+        title=title(exchange),
+        error=excerpts.quote(asked, message.text) or _line(error_lines(message.text)),
+        command=_line(before[-1].command) if before else "",
+        after=(*([f"edited {edited}"] if edited else []), *list(ran)[:STEPS]),
+        ended=_line(exchange.closing),
+        session=exchange.session,
+        timestamp=message.at,
+        outcome=_outcome(before[-1], later) if before else "unknown",
+        match=round(share, 4),
+    )
+
+
+def _next_time(fixed: Fixed, moments: Sequence[tuple[datetime, MemoryId]]) -> datetime | None:
+    """When the error came back in another exchange."""
+    return min((at for at, id_ in moments if id_ != fixed.id and at > fixed.timestamp), default=None)
+
+
+def _outcome(failed: Command, later: Sequence[Command]) -> str:
+    """Whether the same command, or the same check, passed afterwards."""
+    wanted = _checks(failed) or set(segments(failed.command))
+    again = [command for command in later if wanted & (_checks(command) | set(segments(command.command)))]
+    return ("failing" if again[-1].failed else "passed") if again else "unknown"
+
+
+def _checks(command: Command) -> set[str]:
+    return {name for name, _ in checks_of(command.command)}
+
+
+def _command_at(exchange: Exchange, message: Message) -> Command | None:
+    return next((command for command in exchange.commands if command.ordinal == message.ordinal), None)
+
+
+def _telling_segments(command: str, wanted: set[str]) -> list[str]:
+    """The parts of a command line that hold the words; else the first that does something."""
+    parts = [part for part in segments(command) if part.split()[0] not in _BESIDE]
+    named = [part for part in parts if wanted.intersection(index_terms(part))]
+    telling = [part for part in parts if " " in part]  # a bare `cat` fed by a document tells nothing
+    return [_line(part) for part in named or telling[:1]]
+
+
+def _counted(known: CommandRuns | None, run: CommandRuns, *, failed: bool) -> CommandRuns:
+    """One more run, described by the latest."""
+    known = known or run
+    latest = run if run.last > known.last else known
+    match = max(known.match, run.match)
+    return replace(latest, worked=known.worked + (not failed), failed=known.failed + failed, match=match)
+
+
+def _is_commit(hash_: str, subject: str, wanted: Sequence[str]) -> bool:
+    if len(wanted) == 1 and hash_ and (hash_.startswith(wanted[0]) or wanted[0].startswith(hash_)):
+        return True
+    return all(word in subject.casefold() for word in wanted)
+
+
+def _line(text: str) -> str:
+    return shorten(one_line(text), LINE_WIDTH)
+
+
+# --- what happened around a moment: memories and captured events in one order of time
+
+SHOWN_EVENTS = (
+    EventKind.PROMPT,
+    EventKind.TOOL_USE,
+    EventKind.TOOL_FAILURE,
+    EventKind.REPLY,
+    EventKind.SUBAGENT_RESULT,
+    EventKind.COMPACTION,
+)
+# Where the text of an event stands, and that of the call of a tool.
+_TEXTS = ("prompt", "error", "last_assistant_message", "compact_summary")
+_INPUTS = ("command", "file_path", "pattern", "query", "description")
+EVENT_WIDTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEntry:
+    """One line of a timeline: a memory, or an event that has no memory of its own."""
+
+    id: str
+    kind: str
+    title: str
+    timestamp: datetime
+    session: SessionId | None
+    is_event: bool = False
+    anchor: bool = False
+
+
+def entries_around(
+    store: Store,
+    scope: SearchScope,
+    anchor: StoredMemory | None,
+    *,
+    before: int,
+    after: int,
+    session: SessionId | None,
+) -> list[TimelineEntry]:
+    """Entries before and after the anchor, oldest first; without an anchor, the most recent ones."""
+    recent = MemoryFilter(session=session)
+    if anchor is None:
+        return _entries(store, scope, recent, before + after, newest_first=True)
+    earlier = _entries(store, scope, replace(recent, until=anchor.created_at), before + 1, newest_first=True)
+    later = _entries(store, scope, replace(recent, since=anchor.created_at), after + 1, newest_first=False)
+    earlier = [entry for entry in earlier if entry.id != anchor.id]
+    later = [entry for entry in later if entry.id != anchor.id and entry not in earlier]
+    own = replace(_from_memory(anchor), anchor=True)
+    return [*earlier[len(earlier) - before if len(earlier) > before else 0 :], own, *later[:after]]
+
+
+def _entries(
+    store: Store, scope: SearchScope, wanted: MemoryFilter, count: int, *, newest_first: bool
+) -> list[TimelineEntry]:
+    memories = store.memories.find(scope, wanted, limit=count, newest_first=newest_first)
+    events = store.archive.events(
+        scope,
+        EventFilter(session=wanted.session, kinds=SHOWN_EVENTS, since=wanted.since, until=wanted.until),
+        limit=2 * count,
+        newest_first=newest_first,
+    )
+    # Exchanges tell already of the events of conversations that were understood to their end.
+    talks = store.archive.by_sessions(scope, list({event.session for event in events if event.session}))
+    understood = {talk.session for talk in talks if talk.understood >= talk.messages}
+    own = {memory.provenance.get("event") for memory in memories}
+    # The record of a session of one exchange says the same as that exchange.
+    alone = {_span(memory) for memory in memories if memory.kind is Kind.OBSERVATION}
+    entries = [
+        _from_memory(memory)
+        for memory in memories
+        if memory.provenance.get("source") != "session" or _span(memory) not in alone
+    ]
+    entries += [
+        TimelineEntry(
+            event.id, event.kind, _event_title(event), event.timestamp, event.session, is_event=True
+        )
+        for event in events
+        if event.id not in own and event.session not in understood
+    ]
+    entries.sort(key=lambda entry: entry.timestamp, reverse=newest_first)
+    return sorted(entries[:count], key=lambda entry: entry.timestamp)
+
+
+def _span(memory: StoredMemory) -> tuple[SessionId | None, datetime, datetime]:
+    return memory.session, memory.created_at, memory.updated_at
+
+
+def _from_memory(memory: StoredMemory) -> TimelineEntry:
+    return TimelineEntry(memory.id, memory.kind, memory.title, memory.created_at, memory.session)
+
+
+def _event_title(event: Event) -> str:
+    text = next((event.payload[name] for name in _TEXTS if event.payload.get(name)), "")
+    inputs = event.payload.get("tool_input")
+    if not text:
+        given = (
+            next((inputs[name] for name in _INPUTS if inputs.get(name)), "")
+            if isinstance(inputs, dict)
+            else ""
+        )
+        text = f"{event.payload.get('tool_name', event.kind)}: {given}".removesuffix(": ")
+    return str(text).strip().partition("\n")[0][:EVENT_WIDTH]

@@ -37,8 +37,7 @@ from claude_memory.text import times
 if TYPE_CHECKING:
     from claude_memory.imports.importer import Imported, Unread
     from claude_memory.memory import Memory
-    from claude_memory.search.conversation_book import Resume
-    from claude_memory.search.conversations import Recalled
+    from claude_memory.search.conversations import Recalled, Resume
     from claude_memory.store.model import Conversation, Message
 
 NOTHING_YET = "no conversations yet: claude-memory import reads what agents keep of theirs"

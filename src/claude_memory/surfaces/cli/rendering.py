@@ -14,7 +14,7 @@ from claude_memory.text import times
 if TYPE_CHECKING:
     from claude_memory.lifecycle.strength import Given
     from claude_memory.search.explain import Explanation
-    from claude_memory.search.timeline import TimelineEntry
+    from claude_memory.search.past_work import TimelineEntry
 
 _DETAIL_WIDTH = 12
 
