@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.postgres_server import Server
 
-from claude_memory.platform import caller
+from claude_memory.platform import agents as caller
 
 # Whoever runs the tests inside an agent still tests what a person can do; a process can tell its
 # ancestors, but not the interpreter's own start-up file.

@@ -12,6 +12,7 @@ from claude_memory.backup import backups as automatic
 from claude_memory.backup import home_state
 from claude_memory.backup.backups import Backups
 from claude_memory.platform.locks import try_lock
+from claude_memory.store.base import Store
 
 
 @pytest.fixture
@@ -59,16 +60,16 @@ def test_each_conversation_is_pushed_once_and_not_twice_in_half_a_minute(
 def test_what_is_said_during_a_push_goes_with_the_next(
     memory: Memory, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, said = automatic._pushed, iter(["during the push"])
+    real, said = Backups._pushed, iter(["during the push"])
 
-    def slow(home: Path, store: object, settings: object) -> bool:
-        done = real(home, store, settings)  # type: ignore[arg-type]
+    def slow(self: Backups, store: Store) -> bool:
+        done = real(self, store)
         for body in said:
             remember(memory, body)
             break
         return done
 
-    monkeypatch.setattr(automatic, "_pushed", slow)
+    monkeypatch.setattr(Backups, "_pushed", slow)
     remember(memory, "before")
     assert len(after_a_conversation(memory, place)) == 2
 

@@ -258,10 +258,9 @@ def test_a_backup_goes_through_a_pipe(home: Path, store: Store, tmp_path: Path) 
 def test_a_home_of_zeros_can_be_packed_and_read(
     home: Path, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (archives, backup):
-        monkeypatch.setattr(module, "RATIO_MATTERS_FROM", 1 << 20)
+    monkeypatch.setattr(archives, "RATIO_MATTERS_FROM", 1 << 20)
     fill(home, {"zeros": bytes(30 << 20)})
-    for ending in backup.ENDINGS:
+    for ending in archives.ENDINGS:
         assert backup.verify(backup.create(home, store, tmp_path / f"made{ending}")).ok
 
 
@@ -584,6 +583,57 @@ def test_links_folders_and_strange_packing_are_refused(packed: Path, tmp_path: P
     assert not backup.verify(hostile).ok
 
 
+@pytest.mark.parametrize(
+    ("kind", "size", "reason"),
+    [
+        (tarfile.SYMTYPE, 0, "no regular file"),
+        (tarfile.LNKTYPE, 0, "no regular file"),
+        (tarfile.DIRTYPE, 0, "no regular file"),
+        (tarfile.FIFOTYPE, 0, "no regular file"),
+        (tarfile.XHDTYPE, 1 << 20, "no regular file"),
+        (tarfile.GNUTYPE_SPARSE, 512, "no regular file"),
+        (tarfile.GNUTYPE_LONGLINK, 512, "no regular file"),
+        (tarfile.GNUTYPE_LONGNAME, 64 << 20, "too long"),
+        (tarfile.REGTYPE, 5, "does not know"),
+    ],
+)
+def test_a_tar_brings_regular_files_that_its_manifest_knows_and_nothing_else(
+    packed: Path, tmp_path: Path, kind: bytes, size: int, reason: str
+) -> None:
+    hostile = tmp_path / "hostile.tar.gz"
+    with (
+        zipfile.ZipFile(packed) as opened,
+        tarfile.open(hostile, "w:gz", format=tarfile.GNU_FORMAT) as written,
+    ):
+        extra = tarfile.TarInfo("evil")
+        extra.type, extra.linkname, extra.size = kind, "/etc/passwd", size
+        for name in opened.namelist():
+            info = tarfile.TarInfo(name)
+            info.size = len(opened.read(name))
+            written.addfile(info, io.BytesIO(opened.read(name)))
+        written.addfile(extra, io.BytesIO(bytes(size)))
+    assert reason in backup.verify(hostile).problems[0]
+    with pytest.raises(StoreCorrupt):
+        restoring.restore(hostile, tmp_path / "target", replace=False)
+    assert not (tmp_path / "target").exists()
+
+
+def test_no_flipped_or_missing_byte_of_a_tar_goes_unnoticed(home: Path, store: Store, tmp_path: Path) -> None:
+    random_ = random.Random(11)
+    for ending in (".tar.gz", ".tar.zst"):
+        whole = backup.create(home, store, tmp_path / f"whole{ending}").read_bytes()
+        for number in range(20):
+            damaged = bytearray(whole)
+            if number % 2:
+                del damaged[random_.randrange(len(damaged) * 9 // 10) :]
+            else:
+                damaged[random_.randrange(len(damaged))] ^= 1 << random_.randrange(8)
+            (tmp_path / "damaged").write_bytes(damaged)
+            report = backup.verify(tmp_path / "damaged")  # never raises
+            assert "\n" not in "".join(report.problems)
+            assert not (number % 2 and report.ok)
+
+
 def test_a_bomb_is_refused_before_it_unpacks(packed: Path, tmp_path: Path) -> None:
     bomb = rewritten(
         packed, tmp_path / "bomb.zip", lambda c: c.update({"sessions/zeros": bytes(200 * 2**20)})
@@ -782,7 +832,7 @@ def test_a_backup_that_fails_leaves_nothing_behind(
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    for name in ("sync_file", "_open_regular", "_publish"):
+    for name in ("sync_file", "_open_regular", "put_new"):
         with monkeypatch.context() as patched:
             patched.setattr(backup, name, fail)
             if name == "_open_regular":  # one unreadable file is reported, not fatal

@@ -19,7 +19,7 @@ from tests.integration.test_backup import rewritten
 
 from claude_memory import Memory, NewMemory
 from claude_memory import doctor as health
-from claude_memory.backup import backup, foreign
+from claude_memory.backup import backup
 from claude_memory.backup import restore as restoring
 from claude_memory.capture.spool import Spool
 from claude_memory.errors import StoreCorrupt
@@ -157,9 +157,14 @@ def test_settings_that_cannot_be_read_are_left_out(packed: Path, tmp_path: Path,
 
 
 def test_every_setting_is_guarded_or_known_to_be_harmless() -> None:
-    assert KEYS.keys() > foreign.HARMLESS
-    assert GUARDED - {"future_command"} <= KEYS.keys() - foreign.HARMLESS
-    assert {"exclude", "keep_events_days", "forget_undo_days", "log_level"} <= KEYS.keys() - foreign.HARMLESS
+    assert KEYS.keys() > restoring.HARMLESS
+    assert GUARDED - {"future_command"} <= KEYS.keys() - restoring.HARMLESS
+    assert {
+        "exclude",
+        "keep_events_days",
+        "forget_undo_days",
+        "log_level",
+    } <= KEYS.keys() - restoring.HARMLESS
 
 
 @pytest.mark.parametrize(
@@ -291,7 +296,7 @@ with Memory.open(Path(sys.argv[1]), Path(sys.argv[1]).parent, flags={"embedder":
 """
 
 
-@pytest.mark.parametrize("at", ["_pack", "_publish"])
+@pytest.mark.parametrize("at", ["_pack", "put_new"])
 @pytest.mark.parametrize("inside", [True, False])
 def test_a_killed_backup_leaves_nothing_after_an_hour(
     memory: Memory, tmp_path: Path, at: str, inside: bool

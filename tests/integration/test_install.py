@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from claude_memory.errors import ConfigFault
-from claude_memory.install import installer, record, settings_text
+from claude_memory.install import installer, settings_text
 from claude_memory.install.edits import INSTALLABLE, InstallPlace, edits
 from claude_memory.install.installer import install, uninstall
 from claude_memory.install.plugin import HOOK_FILE
@@ -311,7 +311,7 @@ def test_entries_whose_record_was_lost_are_found_all_the_same(
 ) -> None:
     settings.write_bytes(b'{"theme": "dark"}')
     without_client(home, "claude", "user", project)
-    (home / record.RECORD).unlink()
+    (home / installer.RECORD).unlink()
     uninstall(home, None, project, client="")
     assert json.loads(settings.read_bytes()) == {"theme": "dark"}
 
@@ -379,10 +379,14 @@ def test_a_full_disk_leaves_the_old_file(
 ) -> None:
     settings.write_bytes(b'{"theme": "dark"}')
 
-    def full(path: Path, *_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
+    real = installer.write_atomically
 
-    monkeypatch.setattr(record, "write_atomically", full)
+    def full(path: Path, content: bytes, **how: int) -> None:
+        if path.name == settings.name:
+            raise OSError(28, "No space left on device")
+        real(path, content, **how)
+
+    monkeypatch.setattr(installer, "write_atomically", full)
     with pytest.raises((ConfigFault, OSError)):
         without_client(home, "claude", "user", project)
     assert settings.read_bytes() == b'{"theme": "dark"}'

@@ -108,7 +108,7 @@ def test_a_push_after_one_more_conversation_is_small(memory: Memory, here: Spot,
 def test_packs_of_which_little_is_wanted_go(
     memory: Memory, volume: Spot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(locations, "ORPHAN_SECONDS", -1.0)
+    monkeypatch.setattr(locations.BackupPlace, "orphan_seconds", -1.0)
     for number in range(12):
         remember(memory, f"note {number}")
         (memory.home / "MEMORY.md").write_text(secrets.token_hex(200_000))

@@ -354,7 +354,7 @@ Command = Callable[..., Any]
 
 @pytest.fixture
 def command(memory: Memory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    from claude_memory.platform import caller
+    from claude_memory.platform import agents as caller
     from claude_memory.surfaces.cli.app import run
 
     monkeypatch.setattr(caller, "ancestor_agent", lambda: "")

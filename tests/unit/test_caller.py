@@ -12,9 +12,9 @@ import pytest
 
 from claude_memory.errors import Conflict
 from claude_memory.model import Trust
-from claude_memory.platform import caller
+from claude_memory.platform import agents as caller
 
-ASK = "from claude_memory.platform import caller; print(caller.inside_agent())"
+ASK = "from claude_memory.platform import agents as caller; print(caller.inside_agent())"
 
 
 @pytest.mark.parametrize("marker", caller.MARKERS)

@@ -14,21 +14,23 @@ import gzip
 import hashlib
 import io
 import os
+import shutil
 import stat
 import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Protocol
+from typing import IO, Any, BinaryIO, Protocol, Self
 
 from claude_memory.backup.manifest import (
     MAX_FILES,
     MAX_MANIFEST_BYTES,
     MAX_RATIO,
+    MAX_TOTAL_BYTES,
     NAME,
     RATIO_MATTERS_FROM,
     BackupEntry,
@@ -37,20 +39,20 @@ from claude_memory.backup.manifest import (
     decode,
 )
 from claude_memory.errors import NotFound, StoreCorrupt
-from claude_memory.platform.files import FILE_MODE, private_folder, sync_file
+from claude_memory.platform.files import FILE_MODE, new_file, private_folder, sync_file
 from claude_memory.store.records import zstd
 
+ENDINGS = (".zip", ".tar.gz", ".tar.zst")
 CHUNK = 1 << 20
 LEVEL = 3  # of packing
-_BLOCK = tarfile.BLOCKSIZE
 _LONGEST_NAME = 4096
 _LARGEST_WINDOW = 25  # as a power of two: what a reader must hold in memory
 _REGULAR = (tarfile.REGTYPE, tarfile.AREGTYPE)
 _MAGIC = {b"\x1f\x8b": ".tar.gz", b"\x28\xb5\x2f\xfd": ".tar.zst"}
-_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 0x1
 _DAMAGE = (
     zipfile.BadZipFile,
+    tarfile.TarError,
     zlib.error,
     zstd().ZstdError,
     struct.error,
@@ -98,12 +100,6 @@ class BackupReport:
         return not self.problems
 
 
-class Readable(Protocol):
-    """Something that gives its bytes in order."""
-
-    def read(self, size: int, /) -> bytes: ...
-
-
 class BackupSource(Protocol):
     """Something that holds a backup: a file, or a place where its pieces lie."""
 
@@ -130,74 +126,6 @@ def reported(source: BackupSource) -> BackupReport:
     )
 
 
-class BackupFile:
-    """One backup file; `manifest` is read and checked when it opens."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.name = path.name
-        self._ending = _ending(path)
-        with damage_named(self.name):
-            self.manifest = self._read_manifest()
-            _check_ratio(self.manifest.size_bytes, path.stat().st_size)
-
-    def unpack(self, folder: Path) -> None:
-        """Write every file below a folder of ours; StoreCorrupt unless each is what the manifest says."""
-        with damage_named(self.name):
-            missing = {entry.path: entry for entry in self.manifest.files}
-            for name, size, content in self._members():
-                if name == NAME:
-                    _read_bounded(content)
-                    continue
-                entry = missing.pop(name, None)
-                if entry is None:
-                    raise StoreCorrupt(f"it holds {name[:80]!r} twice, or its manifest does not know it")
-                if entry.size != size:
-                    raise StoreCorrupt(f"{entry.path} is not as long as it was")
-                write_entry(folder, entry, content)
-            if missing:
-                raise StoreCorrupt(f"{len(missing)} of its files are missing, among them {min(missing)!r}")
-
-    def _members(self) -> Iterator[tuple[str, int, Readable]]:
-        return _tar_members(self.path, self._ending) if self._ending else _zip_members(self.path)
-
-    def _read_manifest(self) -> BackupManifest:
-        for name, _, content in self._members():
-            if name == NAME:
-                return decode(_read_bounded(content))
-            if self._ending:  # a stream is not read through to the end for it
-                break
-        raise StoreCorrupt("it has no manifest, so it is no backup of claude-memory")
-
-
-def write_entry(folder: Path, entry: BackupEntry, content: Readable) -> None:
-    """Write one file, private and on the disk; StoreCorrupt unless size and checksum are right."""
-    target = folder.joinpath(*entry.path.split("/"))
-    private_folder(target.parent)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    digest, left = hashlib.sha256(), entry.size
-    # Whatever the backup says: others get no rights, and nothing in a home is run.
-    with os.fdopen(os.open(target, flags, FILE_MODE), "wb") as handle:
-        while piece := content.read(min(CHUNK, left + 1)):
-            left -= len(piece)
-            if left < 0:
-                break
-            digest.update(piece)
-            handle.write(piece)
-        sync_file(handle)
-    if left or digest.hexdigest() != entry.sha256:
-        raise StoreCorrupt(f"{entry.path} is not what was backed up")
-
-
-def _read_bounded(source: Readable) -> bytes:
-    content = b""
-    while len(content) <= MAX_MANIFEST_BYTES and (piece := source.read(CHUNK)):
-        content += piece
-    if len(content) > MAX_MANIFEST_BYTES:
-        raise StoreCorrupt("its manifest is too large")
-    return content
-
-
 @contextlib.contextmanager
 def damage_named(name: str) -> Iterator[None]:
     """Whatever a damaged backup makes a library raise, as one line that names it."""
@@ -213,6 +141,79 @@ def damage_named(name: str) -> Iterator[None]:
         raise StoreCorrupt(f"{name} is damaged: {fault or type(fault).__name__}") from None
 
 
+# --- reading
+
+Members = Generator[tuple[str, int, IO[bytes]], None, None]  # name, size, content
+
+
+class BackupFile:
+    """One backup file; `manifest` is read and checked when it opens."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.name = path.name
+        self._ending = _ending(path)
+        with damage_named(self.name), contextlib.closing(self._members()) as members:
+            name, _, content = next(members, ("", 0, io.BytesIO()))
+            if name != NAME:
+                raise StoreCorrupt("it has no manifest, so it is no backup of claude-memory")
+            self.manifest = decode(_manifest_bytes(content))
+            if self.manifest.size_bytes > max(RATIO_MATTERS_FROM, path.stat().st_size * MAX_RATIO):
+                raise StoreCorrupt("it would unpack to far more than any home holds")
+
+    def unpack(self, folder: Path) -> None:
+        """Write every file below a folder of ours; StoreCorrupt unless each is what the manifest says."""
+        with damage_named(self.name):
+            missing = {entry.path: entry for entry in self.manifest.files}
+            for name, size, content in self._members():
+                if name == NAME:
+                    continue
+                entry = missing.pop(name, None)
+                if entry is None:
+                    raise StoreCorrupt(f"it holds {name[:80]!r} twice, or its manifest does not know it")
+                if entry.size != size:
+                    raise StoreCorrupt(f"{entry.path} is not as long as it was")
+                _write_entry(folder, entry, content)
+            if missing:
+                raise StoreCorrupt(f"{len(missing)} of its files are missing, among them {min(missing)!r}")
+
+    def _members(self) -> Members:
+        """Each file's name, size and content, the manifest first: nothing is believed before it."""
+        return _tar_members(self.path, self._ending) if self._ending else _zip_members(self.path)
+
+
+def make_file(folder: Path, path: str) -> BinaryIO:
+    """Make one file of a backup below a folder of ours.
+
+    Whatever the backup says: others get no rights, and nothing in a home is run.
+    """
+    target = folder.joinpath(*path.split("/"))
+    private_folder(target.parent)
+    return new_file(target)
+
+
+def _write_entry(folder: Path, entry: BackupEntry, content: IO[bytes]) -> None:
+    """Write one file, private and on the disk; StoreCorrupt unless size and checksum are right."""
+    digest, left = hashlib.sha256(), entry.size
+    with make_file(folder, entry.path) as handle:
+        while piece := content.read(min(CHUNK, left + 1)):
+            left -= len(piece)
+            if left < 0:
+                break
+            digest.update(piece)
+            handle.write(piece)
+        sync_file(handle)
+    if left or digest.hexdigest() != entry.sha256:
+        raise StoreCorrupt(f"{entry.path} is not what was backed up")
+
+
+def _manifest_bytes(content: IO[bytes]) -> bytes:
+    read = content.read(MAX_MANIFEST_BYTES + 1)
+    if len(read) > MAX_MANIFEST_BYTES:
+        raise StoreCorrupt("its manifest is too large")
+    return read
+
+
 def _ending(path: Path) -> str | None:
     """How a file is packed, by its first bytes; None for a zip."""
     if not path.is_file():
@@ -225,29 +226,16 @@ def _ending(path: Path) -> str | None:
     return next((ending for magic, ending in _MAGIC.items() if head.startswith(magic)), None)
 
 
-def _zip_members(path: Path) -> Iterator[tuple[str, int, Readable]]:
-    """Each file of a zip; the manifest first, because nothing is believed before it."""
-    try:
-        archive = zipfile.ZipFile(path)
-    except (*_DAMAGE, OSError) as fault:
-        raise StoreCorrupt(f"{path.name} is no backup, or cut short: {fault}") from None
-    with archive:
-        infos = _by_name(archive.infolist())
-        for name in sorted(infos, key=lambda name: name != NAME):
-            with archive.open(infos[name]) as content:
-                yield name, infos[name].file_size, content
-
-
-def _by_name(infos: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
-    if len(infos) > MAX_FILES + 1:
-        raise StoreCorrupt(f"it holds more than {MAX_FILES} entries")
-    found: dict[str, zipfile.ZipInfo] = {}
-    for info in infos:
-        if info.filename in found:
-            raise StoreCorrupt(f"it holds {info.filename[:80]!r} twice")
-        _check_kind(info)
-        found[info.filename] = info
-    return found
+def _zip_members(path: Path) -> Members:
+    with zipfile.ZipFile(path) as archive:
+        infos = archive.infolist()
+        if len(infos) > MAX_FILES + 1:
+            raise StoreCorrupt(f"it holds more than {MAX_FILES} entries")
+        for info in infos:
+            _check_kind(info)
+        for info in sorted(infos, key=lambda info: info.filename != NAME):
+            with archive.open(info) as content:
+                yield info.filename, info.file_size, content
 
 
 def _check_kind(info: zipfile.ZipInfo) -> None:
@@ -256,81 +244,34 @@ def _check_kind(info: zipfile.ZipInfo) -> None:
         raise StoreCorrupt(f"its entry {info.filename[:80]!r} is no regular file")
     if info.orig_filename != info.filename:
         raise StoreCorrupt(f"its entry {info.filename[:80]!r} hides another name")
-    if info.flag_bits & _ENCRYPTED or info.compress_type not in _METHODS:
+    if info.flag_bits & _ENCRYPTED or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise StoreCorrupt(f"its entry {info.filename[:80]!r} is packed in a way no backup is")
 
 
-def _check_ratio(unpacked: int, packed: int) -> None:
-    if unpacked > RATIO_MATTERS_FROM and unpacked > packed * MAX_RATIO:
-        raise StoreCorrupt("it would unpack to far more than any home holds")
+class _PlainHeader(tarfile.TarInfo):
+    """The header of a regular file or of its long name; no other is read, nor what it says to read."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        header = super().frombuf(buf, encoding, errors)
+        if header.type == tarfile.GNUTYPE_LONGNAME:
+            if not 0 <= header.size <= _LONGEST_NAME:
+                raise StoreCorrupt("a name in it is too long")
+        elif header.type not in _REGULAR or not 0 <= header.size <= MAX_TOTAL_BYTES:
+            raise StoreCorrupt(f"its entry {header.name[:80]!r} is no regular file")
+        return header
 
 
-# --- tar
-
-
-def write_tar(manifest: BackupManifest, staging: Path, sink: BinaryIO, ending: str) -> None:
-    """Write the staged files as one stream, the manifest first; the sink need not be seekable."""
+def _tar_members(path: Path, ending: str) -> Members:
     with (
-        _packer(sink, ending) as packer,
-        tarfile.open(fileobj=packer, mode="w|", format=tarfile.GNU_FORMAT) as tar,
+        path.open("rb") as packed,
+        _unpacker(packed, ending) as stream,
+        tarfile.open(fileobj=stream, mode="r|", tarinfo=_PlainHeader, encoding="utf-8") as tar,
     ):
-        content = manifest.encode()
-        info = _info(manifest, NAME, len(content), FILE_MODE)
-        tar.addfile(info, io.BytesIO(content))
-        for entry in manifest.files:
-            with (staging / entry.path).open("rb") as source:
-                tar.addfile(_info(manifest, entry.path, entry.size, entry.mode), source)
-        tar.close()
-        if manifest.size_bytes > RATIO_MATTERS_FROM:
-            # A home of zeros packs so well that reading it would look like an attack. What stands behind
-            # the end of a tar is passed over.
-            _pad(packer, manifest.size_bytes // MAX_RATIO)
-
-
-def _tar_members(path: Path, ending: str) -> Iterator[tuple[str, int, Readable]]:
-    """Each file's name, size and content, in order; the content must be read before the next is asked for."""
-    with path.open("rb") as packed, _unpacker(packed, ending) as stream:
-        long_name = ""
-        while (block := _exactly(stream, _BLOCK)) != bytes(_BLOCK):
-            info = _header(block)
-            if info.type == tarfile.GNUTYPE_LONGNAME:
-                if info.size > _LONGEST_NAME:
-                    raise StoreCorrupt("a name in it is too long")
-                long_name = _text(_exactly(stream, _rounded(info.size))[: info.size])
-                continue
-            name, long_name = long_name or info.name, ""
-            if info.type not in _REGULAR or info.size < 0:
-                raise StoreCorrupt(f"its entry {name[:80]!r} is no regular file")
-            member = _Member(stream, info.size)
-            yield name, info.size, member
-            member.skip_padding()
-
-
-class _Member:
-    """The content of one file of a stream; ends where the file ends."""
-
-    def __init__(self, stream: Readable, size: int) -> None:
-        self._stream = stream
-        self._left = size
-        self._padding = _rounded(size) - size
-
-    def read(self, size: int) -> bytes:
-        part = self._stream.read(min(size, self._left))
-        if not part and self._left and size:
-            raise StoreCorrupt("it ends too soon")
-        self._left -= len(part)
-        return part
-
-    def skip_padding(self) -> None:
-        if self._left:
-            raise StoreCorrupt("a file in it was not read to its end")
-        _exactly(self._stream, self._padding)
-
-
-def _packer(sink: BinaryIO, ending: str) -> Any:
-    if ending == ".tar.gz":
-        return gzip.GzipFile(filename="", mode="wb", compresslevel=LEVEL, fileobj=sink, mtime=0)
-    return zstd().ZstdFile(sink, "wb", level=LEVEL)
+        for header in tar:
+            content = tar.extractfile(header)
+            if content is not None:
+                yield header.name, header.size, content
 
 
 def _unpacker(packed: BinaryIO, ending: str) -> Any:
@@ -341,37 +282,56 @@ def _unpacker(packed: BinaryIO, ending: str) -> Any:
     return library.ZstdFile(packed, "rb", options=bound)
 
 
-def _info(manifest: BackupManifest, name: str, size: int, mode: int) -> tarfile.TarInfo:
-    info = tarfile.TarInfo(name)
-    info.size, info.mode, info.mtime = size, mode, int(manifest.created.timestamp())
-    return info
+# --- writing
 
 
-def _pad(packer: IO[bytes], size: int) -> None:
-    while size > 0:
-        size -= packer.write(os.urandom(min(size, CHUNK)))
+def write_archive(manifest: BackupManifest, staging: Path, sink: BinaryIO, ending: str) -> None:
+    """Write the staged files, the manifest first; the sink of a tar need not be seekable.
+
+    A home of zeros packs so well that reading it would look like an attack. A zip keeps it as it is then.
+    What stands behind the end of a tar is passed over, so that can be made longer.
+    """
+    if ending == ".zip":
+        _write_zip(manifest, staging, sink, zipfile.ZIP_DEFLATED)
+        if manifest.size_bytes > max(RATIO_MATTERS_FROM, sink.tell() * MAX_RATIO):
+            sink.seek(0)
+            sink.truncate()
+            _write_zip(manifest, staging, sink, zipfile.ZIP_STORED)
+        return
+    with _packer(sink, ending) as packer:
+        _write_tar(manifest, staging, packer)
+        left = manifest.size_bytes // MAX_RATIO if manifest.size_bytes > RATIO_MATTERS_FROM else 0
+        while left > 0:
+            left -= packer.write(os.urandom(min(left, CHUNK)))
 
 
-def _header(block: bytes) -> tarfile.TarInfo:
-    try:
-        return tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
-    except tarfile.TarError as fault:
-        raise StoreCorrupt(f"a header in it cannot be read: {fault}") from None
+def _write_zip(manifest: BackupManifest, staging: Path, sink: BinaryIO, method: int) -> None:
+    with zipfile.ZipFile(sink, "w", method, compresslevel=LEVEL) as archive:
+        for entry, content in _contents(manifest, staging):
+            info = zipfile.ZipInfo(entry.path, manifest.created.timetuple()[:6])
+            info.compress_type, info.file_size = method, entry.size
+            info.external_attr = (stat.S_IFREG | entry.mode) << 16
+            with archive.open(info, "w") as target:
+                shutil.copyfileobj(content, target, CHUNK)
 
 
-def _text(name: bytes) -> str:
-    return name.split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
+def _write_tar(manifest: BackupManifest, staging: Path, packer: Any) -> None:
+    with tarfile.open(fileobj=packer, mode="w|", format=tarfile.GNU_FORMAT) as tar:
+        for entry, content in _contents(manifest, staging):
+            header = tarfile.TarInfo(entry.path)
+            header.size, header.mode, header.mtime = entry.size, entry.mode, int(manifest.created.timestamp())
+            tar.addfile(header, content)
 
 
-def _rounded(size: int) -> int:
-    return -(-size // _BLOCK) * _BLOCK
+def _contents(manifest: BackupManifest, staging: Path) -> Iterator[tuple[BackupEntry, IO[bytes]]]:
+    encoded = manifest.encode()
+    yield BackupEntry(NAME, len(encoded), "", FILE_MODE), io.BytesIO(encoded)
+    for entry in manifest.files:
+        with (staging / entry.path).open("rb") as source:
+            yield entry, source
 
 
-def _exactly(stream: Readable, size: int) -> bytes:
-    parts = b""
-    while len(parts) < size:
-        part = stream.read(size - len(parts))
-        if not part:
-            raise StoreCorrupt("it ends too soon")
-        parts += part
-    return parts
+def _packer(sink: BinaryIO, ending: str) -> Any:
+    if ending == ".tar.gz":
+        return gzip.GzipFile(filename="", mode="wb", compresslevel=LEVEL, fileobj=sink, mtime=0)
+    return zstd().ZstdFile(sink, "wb", level=LEVEL)

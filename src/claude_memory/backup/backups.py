@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import shutil
 import tempfile
 import time
@@ -20,9 +19,9 @@ from typing import BinaryIO
 
 from claude_memory.backup import backup, chunks, home_state
 from claude_memory.backup import restore as restoring
-from claude_memory.backup.archives import BackupFile, BackupReport
-from claude_memory.backup.foreign import Agreement
-from claude_memory.backup.manifest import DATABASE, Skipped, belongs
+from claude_memory.backup.archives import ENDINGS, BackupFile, BackupReport
+from claude_memory.backup.manifest import DATABASE, Skipped
+from claude_memory.backup.restore import Agreement
 from claude_memory.errors import MemoryFault
 from claude_memory.platform import leftovers, logs
 from claude_memory.platform.files import FILE_MODE, private_folder, reads_only, require_writing
@@ -83,17 +82,51 @@ class Backups:
     ) -> chunks.Pushed:
         """Bring a place up to date."""
         require_writing("`backup push`")
-        to, wanted = self.settings.backup_to, self.settings.keep_backups if keep is None else keep
-        place, key = named or to, self.settings.backup_key
-        pushed = chunks.push_to(place, self.home, store, key, keep=wanted, force=force)
+        to, key = self.settings.backup_to, self.settings.backup_key
+        keep = self.settings.keep_backups if keep is None else keep
+        # Two may do so at once: the drain by itself, and a person by command.
+        pushed = chunks.at_place(
+            named or to, self.home, key, lambda vault: vault.push(self.home, store, keep=keep, force=force)
+        )
         if named in (None, to):
             home_state.note(self.home, place=to, fault="", pushed_at=time.time())
         return pushed
 
     def push_if_changed(self, store: Store, drain: Callable[[], object]) -> None:
-        """The backup after each conversation, if the settings name a place."""
-        if not reads_only():
-            push_if_changed(self.home, store, self.settings, drain)
+        """The backup after each conversation, if the settings name a place.
+
+        Pushes until nothing changed since; a fault is kept for `doctor`, and the next drain tries again.
+        """
+        if reads_only() or not self.settings.backup_to:
+            return
+        # Looked at again after unlocking: what came in while another pushed must not wait for the next drain.
+        while self._changed():
+            with try_lock(private_folder(self.home / "cache") / LOCK) as free:
+                if not free:
+                    return
+                passed = time.time() - home_state.load(self.home).pushed_at
+                if 0 <= passed < QUIET_SECONDS:  # a clock that was set back must not make anybody wait long
+                    time.sleep(QUIET_SECONDS - passed)
+                drain()
+                if not self._pushed(store):
+                    return
+
+    def _changed(self) -> bool:
+        state = home_state.load(self.home)
+        return (state.place, state.seen) != (self.settings.backup_to, _fingerprint(self.home))
+
+    def _pushed(self, store: Store) -> bool:
+        log, place = logs.logger("backup"), self.settings.backup_to
+        seen = _fingerprint(self.home)  # before the copy: what is written during it counts as new
+        try:
+            pushed = self.push(store)
+        except MemoryFault as fault:
+            log.warning("no backup at %s: %s", place, fault)
+            home_state.note(self.home, fault=str(fault), pushed_at=time.time())
+            return False
+        log.info("backup %s: %d bytes sent", pushed.id, pushed.sent_bytes)
+        home_state.note(self.home, seen=seen)
+        return True
 
     def nothing_to_pull(self, named: str | None = None) -> str:
         """Why a fresh machine has nothing to pull; empty if it has."""
@@ -119,9 +152,7 @@ class Backups:
 
 
 def _is_file(named: str | None) -> bool:
-    return named is not None and (
-        named == STANDARD_INPUT or named.endswith(backup.ENDINGS) or Path(named).is_file()
-    )
+    return named is not None and (named == STANDARD_INPUT or named.endswith(ENDINGS) or Path(named).is_file())
 
 
 @contextlib.contextmanager
@@ -138,65 +169,11 @@ def _file(named: str, given: BinaryIO) -> Iterator[Path]:
         yield path
 
 
-# --- by itself
-
-
-def push_if_changed(home: Path, store: Store, settings: Settings, drain: Callable[[], object]) -> None:
-    """Push until nothing changed since; a fault is kept for `doctor`, and the next drain tries again."""
-    if not settings.backup_to:
-        return
-    # Looked at again after unlocking: what came in while another pushed must not wait for the next drain.
-    while _changed(home, settings):
-        with try_lock(private_folder(home / "cache") / LOCK) as free:
-            if not free:
-                return
-            _wait_for_quiet(home_state.load(home))
-            drain()
-            if not _pushed(home, store, settings):
-                return
-
-
-def _changed(home: Path, settings: Settings) -> bool:
-    state = home_state.load(home)
-    return (state.place, state.seen) != (settings.backup_to, _fingerprint(home))
-
-
-def _pushed(home: Path, store: Store, settings: Settings) -> bool:
-    log = logs.logger("backup")
-    seen = _fingerprint(home)  # before the copy: what is written during it counts as new
-    try:
-        pushed = chunks.push_to(
-            settings.backup_to, home, store, settings.backup_key, keep=settings.keep_backups
-        )
-    except MemoryFault as fault:
-        log.warning("no backup at %s: %s", settings.backup_to, fault)
-        home_state.note(home, fault=str(fault), pushed_at=time.time())
-        return False
-    log.info("backup %s: %d bytes sent", pushed.id, pushed.sent_bytes)
-    home_state.note(home, place=settings.backup_to, seen=seen, pushed_at=time.time(), fault="")
-    return True
-
-
-def _wait_for_quiet(state: home_state.HomeState) -> None:
-    gone = time.time() - state.pushed_at
-    if 0 <= gone < QUIET_SECONDS:  # a clock that was set back must not make anybody wait for long
-        time.sleep(QUIET_SECONDS - gone)
-
-
 def _fingerprint(home: Path) -> str:
     """Sizes and times of everything that a backup would hold."""
     digest = hashlib.sha256()
-    for folder, folders, names in os.walk(home):
-        inside = Path(folder).relative_to(home)
-        folders[:] = sorted(
-            name for name in folders if belongs((inside / name).as_posix()) and name != "spool"
-        )
-        for name in sorted(names):
-            path = (inside / name).as_posix()
-            if belongs(path) or path == f"{DATABASE}-wal":
-                try:
-                    status = (home / path).lstat()
-                except OSError:
-                    continue
-                digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode("utf-8", "replace"))
+    for path in [*backup.lasting_names(home), f"{DATABASE}-wal"]:
+        with contextlib.suppress(OSError):
+            status = (home / path).lstat()
+            digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode("utf-8", "replace"))
     return digest.hexdigest()

@@ -15,28 +15,39 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
-import os
+import re
+import secrets
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
-from claude_memory.backup.archives import LEVEL, damage_named
+from claude_memory.backup.archives import LEVEL, damage_named, make_file
 from claude_memory.backup.backup import staged
-from claude_memory.backup.heads import ID, BackupHead, Pack, Run, decoded, next_id, time_of
 from claude_memory.backup.home_state import home_id
-from claude_memory.backup.locations import BackupPlace, PlaceMoved, place_at
-from claude_memory.backup.manifest import DATABASE, MAX_MANIFEST_BYTES, SHA256, BackupEntry, BackupManifest
-from claude_memory.backup.sealing import Seal, seal_for
+from claude_memory.backup.locations import BackupPlace, PlaceMoved, Seal, place_at, seal_for
+from claude_memory.backup.manifest import (
+    DATABASE,
+    MAX_MANIFEST_BYTES,
+    SHA256,
+    BackupEntry,
+    BackupHead,
+    BackupManifest,
+    Pack,
+    Run,
+    decode_head,
+)
 from claude_memory.errors import Conflict, NotFound, StoreCorrupt, StoreFault
-from claude_memory.platform.files import FILE_MODE, private_folder, sync_file
+from claude_memory.platform.files import sync_file
 from claude_memory.store.base import Store
 from claude_memory.store.records import zstd
 
 HEADS, PACKS, INDEX, KEY = "heads", "packs", "index", "key.age"
 PACK_BYTES = 4 << 20
+T = TypeVar("T")
 TRIES = 5  # at a git ref that others push to at the same time
 _DIGEST_BYTES = 16
 _RECORD = struct.Struct(f">{_DIGEST_BYTES}sI")
@@ -46,6 +57,8 @@ _RECORD = struct.Struct(f">{_DIGEST_BYTES}sI")
 _PAGES = ((512 << 20, 4 << 10), (2 << 30, 8 << 10))
 _LARGEST = 32 << 10
 _MOST_CHUNKS = PACK_BYTES  # of one pack: none is empty
+_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
+_TIME = "%Y%m%dT%H%M%SZ"
 
 
 def chunk_bytes(entry: BackupEntry) -> int:
@@ -86,14 +99,13 @@ class Vault:
     def __init__(self, place: BackupPlace, key_setting: str = "") -> None:
         self.place = place
         self._key_setting = key_setting
-        self._opened_seal: Seal | None = None
 
     # --- reading
 
     def ids(self) -> list[str]:
         """The backups there, newest first."""
         names = (item.key.rpartition("/")[2] for item in self.place.objects(HEADS))
-        return sorted((name for name in names if ID.fullmatch(name)), reverse=True)
+        return sorted((name for name in names if _ID.fullmatch(name)), reverse=True)
 
     def listed(self) -> list[PlacedBackup]:
         """The backups there with what they hold, newest first; one that cannot be read says why."""
@@ -103,7 +115,7 @@ class Vault:
         """One backup; StoreCorrupt if it is not what we wrote."""
         with damage_named(f"the backup {id_}"):
             content = self.seal.open(self.place.read(f"{HEADS}/{id_}"))
-            return decoded(id_, _unpacked(content, MAX_MANIFEST_BYTES * 2))
+            return decode_head(id_, _unpacked(content, MAX_MANIFEST_BYTES * 2))
 
     def source(self, id_: str | None = None) -> PlaceSource:
         """One backup, the newest by default, to be restored or verified."""
@@ -171,8 +183,10 @@ class Vault:
     def _push(self, manifest: BackupManifest, staging: Path, base: BackupHead | None) -> Pushed:
         if base and _sums(base.manifest) == _sums(manifest):
             return Pushed(base.id, False, manifest.size_bytes, 0)
-        head = BackupHead(next_id(self.ids()), manifest)
-        packer = _Packer(self, head, self._taken_over(base, staging, manifest) if base else {})
+        head = BackupHead(self._next_id(), manifest)
+        packer = _Packer(self, head)
+        if base:
+            self._take_over(base, packer, _ids(staging, manifest))
         for entry in manifest.files:
             with (staging / entry.path).open("rb") as source:
                 head.files[entry.path] = _runs(map(packer.place, _pieces(source, entry)))
@@ -182,24 +196,20 @@ class Vault:
         self.place.write(f"{HEADS}/{head.id}", content)
         return Pushed(head.id, True, manifest.size_bytes, packer.sent + len(content))
 
-    def _taken_over(
-        self, base: BackupHead, staging: Path, manifest: BackupManifest
-    ) -> dict[bytes, tuple[Pack, int]]:
-        """Chunks that lie there whole, in packs of which at least half is still wanted."""
+    def _take_over(self, base: BackupHead, packer: _Packer, wanted: set[bytes]) -> None:
+        """Use what lies there whole, of packs of which at least half is still wanted."""
         there = {item.key: item.size for folder in (PACKS, INDEX) for item in self.place.objects(folder)}
-        wanted = _ids(staging, manifest)
-        known: dict[bytes, tuple[Pack, int]] = {}
         for pack in base.packs:
-            if there.get(f"{PACKS}/{pack.name}") != pack.size or f"{INDEX}/{pack.index}" not in there:
-                continue
-            with contextlib.suppress(StoreCorrupt, NotFound):
-                chunks = self.index(pack)
-                live = sum(length for id_, length in chunks if id_ in wanted)
-                if 2 * live >= sum(length for _, length in chunks):
-                    known.update(
-                        {id_: (pack, number) for number, (id_, _) in enumerate(chunks) if id_ in wanted}
-                    )
-        return known
+            if there.get(f"{PACKS}/{pack.name}") == pack.size and f"{INDEX}/{pack.index}" in there:
+                with contextlib.suppress(StoreCorrupt, NotFound):
+                    packer.reuse(pack, self.index(pack), wanted)
+
+    def _next_id(self) -> str:
+        """A name that sorts behind all others, even if the clock was set back."""
+        now, ids = datetime.now(UTC), self.ids()
+        if ids:
+            now = max(now, _time_of(ids[0]) + timedelta(seconds=1))
+        return f"{now:{_TIME}}-{secrets.token_hex(4)}"
 
     def _prune(self, keep: int) -> None:
         """Take away all but the newest backups, then packs that none names and nobody can be writing."""
@@ -228,15 +238,13 @@ class Vault:
         try:
             manifest = self.head(id_).manifest
         except StoreFault as fault:
-            return PlacedBackup(id_, time_of(id_), 0, 0, str(fault))
+            return PlacedBackup(id_, _time_of(id_), 0, 0, str(fault))
         return PlacedBackup(id_, manifest.created, len(manifest.files), manifest.size_bytes)
 
-    @property
+    @cached_property
     def seal(self) -> Seal:
         """What encrypts here, if anything."""
-        if self._opened_seal is None:
-            self._opened_seal = seal_for(self._key_setting, self._shared_key)
-        return self._opened_seal
+        return seal_for(self._key_setting, self._shared_key)
 
     def _shared_key(self, make: Callable[[], bytes]) -> bytes:
         try:
@@ -247,14 +255,12 @@ class Vault:
             return self.place.read(KEY)
 
 
-def push_to(
-    named: str, home: Path, store: Store, key_setting: str, *, keep: int, force: bool = False
-) -> Pushed:
-    """Bring a place up to date. Two may do so at once: the drain by itself, and a person by command."""
+def at_place(named: str, home: Path, key_setting: str, work: Callable[[Vault], T]) -> T:
+    """Do something at a place, and look again if somebody else wrote there meanwhile."""
     for _ in range(TRIES - 1):
         with contextlib.suppress(PlaceMoved):
-            return vault_at(named, home, key_setting).push(home, store, keep=keep, force=force)
-    return vault_at(named, home, key_setting).push(home, store, keep=keep, force=force)
+            return work(vault_at(named, home, key_setting))
+    return work(vault_at(named, home, key_setting))
 
 
 def vault_at(named: str, home: Path, key_setting: str) -> Vault:
@@ -275,7 +281,7 @@ class PlaceSource:
         with damage_named(self.name):
             by_pack: dict[int, list[tuple[str, int, Run]]] = {}
             for entry in self.manifest.files:
-                _make_empty(folder, entry)
+                make_file(folder, entry.path).close()
                 for offset, run in self._placed(entry):
                     by_pack.setdefault(run[0], []).append((entry.path, offset, run))
             for number, places in by_pack.items():
@@ -308,55 +314,46 @@ class PlaceSource:
 class _Packer:
     """Says where each chunk of a backup lies, and writes those that a place lacks in packs."""
 
-    def __init__(self, vault: Vault, head: BackupHead, known: dict[bytes, tuple[Pack, int]]) -> None:
+    def __init__(self, vault: Vault, head: BackupHead) -> None:
         self.sent = 0
-        self._vault, self._head, self._known = vault, head, known
-        self._numbers: dict[Pack, int] = {}
-        self._new: dict[bytes, int] = {}  # pack and number in one: there are hundreds of thousands
-        self._waiting: list[bytes] = []
-        self._ids: list[bytes] = []
+        self._vault, self._packs = vault, head.packs
+        self._places: dict[bytes, int] = {}  # pack and number in one: there are hundreds of thousands
+        self._waiting: dict[bytes, bytes] = {}  # of the pack that is being filled
         self._length = 0
-        self._open = -1  # the number of the pack that is being filled
+
+    def reuse(self, pack: Pack, chunks: list[tuple[bytes, int]], wanted: set[bytes]) -> None:
+        """Let chunks of a pack that is there count, if they are at least half of it."""
+        first = len(self._packs) * _MOST_CHUNKS
+        live = {
+            id_: first + number
+            for number, (id_, _) in enumerate(chunks)
+            if id_ in wanted and id_ not in self._places
+        }
+        live_bytes = sum(length for id_, length in chunks if id_ in live)
+        if live and 2 * live_bytes >= sum(length for _, length in chunks):
+            self._places.update(live)
+            self._packs.append(pack)
 
     def place(self, piece: bytes) -> tuple[int, int]:
-        """Where a chunk lies, or will."""
-        id_ = _digest(piece)
-        if id_ in self._known:
-            pack, number = self._known[id_]
-            return self._number(pack), number
-        if id_ not in self._new:
-            self._new[id_] = self._opened() * _MOST_CHUNKS + len(self._waiting)
-            self._waiting.append(piece)
-            self._ids.append(id_)
+        """Where a chunk lies, or will: the number of its pack, and its own there."""
+        id_ = _chunk_id(piece)
+        if id_ not in self._places:
+            self._places[id_] = len(self._packs) * _MOST_CHUNKS + len(self._waiting)
+            self._waiting[id_] = piece
             self._length += len(piece)
             if self._length >= PACK_BYTES:
-                self._close()
-        return divmod(self._new[id_], _MOST_CHUNKS)
+                self.finish()
+        return divmod(self._places[id_], _MOST_CHUNKS)
 
     def finish(self) -> None:
-        """Write what waits."""
+        """Write what waits as one pack."""
         if self._waiting:
-            self._close()
-
-    def _number(self, pack: Pack) -> int:
-        if pack not in self._numbers:
-            self._numbers[pack] = len(self._head.packs)
-            self._head.packs.append(pack)
-        return self._numbers[pack]
-
-    def _opened(self) -> int:
-        if self._open < 0:
-            self._open = len(self._head.packs)
-            self._head.packs.append(Pack("", 0, ""))  # its name is known when it is full
-        return self._open
-
-    def _close(self) -> None:
-        records = [_RECORD.pack(id_, len(piece)) for id_, piece in zip(self._ids, self._waiting, strict=True)]
-        index, index_size = self._vault.keep(INDEX, b"".join(records))
-        name, size = self._vault.keep(PACKS, b"".join(self._waiting))
-        self._head.packs[self._open] = Pack(name, size, index)
-        self.sent += size + index_size
-        self._waiting, self._ids, self._length, self._open = [], [], 0, -1
+            records = [_RECORD.pack(id_, len(piece)) for id_, piece in self._waiting.items()]
+            index, index_size = self._vault.keep(INDEX, b"".join(records))
+            name, size = self._vault.keep(PACKS, b"".join(self._waiting.values()))
+            self._packs.append(Pack(name, size, index))
+            self.sent += size + index_size
+            self._waiting, self._length = {}, 0
 
 
 def _runs(places: Iterable[tuple[int, int]]) -> list[Run]:
@@ -376,19 +373,26 @@ def _pieces(source: IO[bytes], entry: BackupEntry) -> Iterator[bytes]:
 
 
 def _ids(staging: Path, manifest: BackupManifest) -> set[bytes]:
-    found: set[bytes] = set()
+    ids: set[bytes] = set()
     for entry in manifest.files:
         with (staging / entry.path).open("rb") as source:
-            found.update(map(_digest, _pieces(source, entry)))
-    return found
+            ids.update(map(_chunk_id, _pieces(source, entry)))
+    return ids
 
 
 def _sums(manifest: BackupManifest) -> set[tuple[str, str]]:
     return {(entry.path, entry.sha256) for entry in manifest.files}
 
 
-def _digest(piece: bytes) -> bytes:
+def _chunk_id(piece: bytes) -> bytes:
     return hashlib.blake2b(piece, digest_size=_DIGEST_BYTES).digest()
+
+
+def _time_of(id_: str) -> datetime:
+    """When a backup was made, by its name."""
+    with contextlib.suppress(ValueError):
+        return datetime.strptime(id_[:16], _TIME).replace(tzinfo=UTC)
+    return datetime.fromtimestamp(0, UTC)
 
 
 def _unpacked(content: bytes, most: int) -> bytes:
@@ -397,13 +401,6 @@ def _unpacked(content: bytes, most: int) -> bytes:
     if not unpacker.eof or unpacker.unused_data:
         raise StoreCorrupt("it is cut short, or unpacks to more than it may")
     return made
-
-
-def _make_empty(folder: Path, entry: BackupEntry) -> None:
-    path = folder.joinpath(*entry.path.split("/"))
-    private_folder(path.parent)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    os.close(os.open(path, flags, FILE_MODE))
 
 
 def _check(folder: Path, entry: BackupEntry) -> None:

@@ -39,52 +39,36 @@ class HomeState:
 def load(home: Path) -> HomeState:
     """What is known; nothing where there is no such file or it cannot be read."""
     try:
-        content = (home / FILE).read_bytes()[:_MOST_BYTES]
-        document = json.loads(content)
-        known = {
+        document = json.loads((home / FILE).read_bytes()[:_MOST_BYTES])
+        usable = {
             name: document[name]
             for name, default in asdict(HomeState()).items()
             if type(document.get(name)) is type(default)
         }
     except (OSError, ValueError, AttributeError, RecursionError):
         return HomeState()
-    return HomeState(**known)
+    return HomeState(**usable)
 
 
-def save(home: Path, state: HomeState) -> None:
-    """Replace the file."""
-    write_atomically(private_folder(home) / FILE, json.dumps(asdict(state), indent=1).encode())
-
-
-def note(home: Path, **changed: Any) -> None:
-    """Change some of it."""
-    save(home, replace(load(home), **changed))
+def note(folder: Path, /, **changed: Any) -> HomeState:
+    """Change some of it; returns all of it."""
+    state = replace(load(folder), **changed)
+    write_atomically(private_folder(folder) / FILE, json.dumps(asdict(state), indent=1).encode())
+    return state
 
 
 def home_id(home: Path) -> str:
     """The id of this memory; a new one is made once."""
-    state = load(home)
-    if not state.home:
-        state = replace(state, home=secrets.token_hex(8))
-        save(home, state)
-    return state.home
+    return load(home).home or note(home, home=secrets.token_hex(8)).home
 
 
 def copy_token(home: Path) -> str:
     """What a copy of this folder at another place does not have; a new one for a home that was moved."""
     where = f"{os.path.realpath(home)}:{home.stat().st_ino}"
-    state = load(home)
-    if not state.token.endswith(where):
-        note(home, token=f"{secrets.token_hex(8)}:{where}")
-    return load(home).token
+    token = load(home).token
+    return token if token.endswith(where) else note(home, token=f"{secrets.token_hex(8)}:{where}").token
 
 
 def pair(home: Path, other: str, name: str) -> None:
     """Note that another home is the person's own."""
     note(home, paired={**load(home).paired, other: name})
-
-
-def adopt(home: Path, id_: str) -> None:
-    """Let a home that was restored be the memory that was backed up."""
-    if id_:
-        save(home, HomeState(home=id_))

@@ -1,7 +1,8 @@
-"""Places that keep backups: a folder or volume, an object store, a git ref; all with the same five verbs.
+"""Places that keep backups: a folder or volume, an object store, a git ref; and encryption of what is there.
 
 An object is written as a whole or not at all. Credentials come from the environment or the platform's own
-chain: an address that holds one is refused, and no error repeats what a server said beyond its code.
+chain: an address that holds one is refused, and no error repeats what a server said beyond its code. The
+setting `backup_key` says where the key is, never what it is.
 """
 
 from __future__ import annotations
@@ -10,20 +11,20 @@ import hashlib
 import os
 import re
 import secrets
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from claude_memory.errors import ConfigFault, Conflict, InvalidInput, NotFound, StoreFault
-from claude_memory.platform.files import private_folder, sync_folder, write_atomically
+from claude_memory.errors import ConfigFault, Conflict, InvalidInput, NotFound, StoreCorrupt, StoreFault
+from claude_memory.platform.files import private_folder, put_new, write_atomically
 from claude_memory.platform.git import OwnRepository, anybody_can_read
 
 OBJECT_STORES = ("s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss")
 ANSWER_SECONDS = 60
 RETRIES = 3
-ORPHAN_SECONDS = 86_400.0
 _MISSING = "object stores need obstore: install claude-memory-system[places]"
 _CODE = re.compile(r"<Code>([A-Za-z0-9]{1,60})</Code>")
 # A token as the user of a web address, a password in any address, keys and signatures of a query.
@@ -45,31 +46,31 @@ class PlaceMoved(Conflict):
     """Somebody else wrote to the same place since it was looked at: look again, and try once more."""
 
 
-class BackupPlace(Protocol):
+class BackupPlace:
     """Where backups lie. Keys are relative, with `/` between their parts."""
 
     name: str
-    orphan_seconds: float  # so old is a pack that nobody names before nobody can be about to name it
+    # So old is a pack that nobody names before nobody can be about to name it.
+    orphan_seconds = 86_400.0
 
     def read(self, key: str) -> bytes:
         """The whole object; NotFound if there is none."""
-        ...
+        raise NotImplementedError
 
     def write(self, key: str, content: bytes, *, new: bool = False) -> bool:
         """Keep an object as a whole; with `new`, False if there is one already."""
-        ...
+        raise NotImplementedError
 
     def objects(self, prefix: str) -> list[StoredObject]:
         """Every object whose key begins with a folder's name."""
-        ...
+        raise NotImplementedError
 
     def remove(self, keys: Iterable[str]) -> None:
         """Take objects away; those that are gone already do not matter."""
-        ...
+        raise NotImplementedError
 
     def commit(self, said: str) -> None:
-        """Let what was written and removed count; until then a place may hold it back."""
-        ...
+        """Let what was written and removed count, where a place holds it back until then."""
 
 
 def place_at(named: str, home: Path, *, sealed: bool) -> BackupPlace:
@@ -89,7 +90,7 @@ def place_at(named: str, home: Path, *, sealed: bool) -> BackupPlace:
     return FolderPlace(path, home)
 
 
-class FolderPlace:
+class FolderPlace(BackupPlace):
     """A folder on a disk or a mounted volume."""
 
     def __init__(self, root: Path, home: Path) -> None:
@@ -98,8 +99,7 @@ class FolderPlace:
             raise InvalidInput(f"a place for backups lies outside the home {home}")
         if root.exists() and not root.is_dir():
             raise InvalidInput(f"{root} is no folder")
-        self.name, self.orphan_seconds = str(root), ORPHAN_SECONDS
-        self._root = root
+        self.name, self._root = str(root), root
 
     def read(self, key: str) -> bytes:
         with self._named():
@@ -115,12 +115,10 @@ class FolderPlace:
             whole = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
             write_atomically(whole, content)
             try:
-                os.link(whole, path)
+                put_new(whole, path)
             except FileExistsError:
-                return False
-            finally:
                 whole.unlink()
-            sync_folder(path.parent)
+                return False
         return True
 
     def objects(self, prefix: str) -> list[StoredObject]:
@@ -136,9 +134,6 @@ class FolderPlace:
             for key in keys:
                 (self._root / key).unlink(missing_ok=True)
 
-    def commit(self, said: str) -> None:
-        """Everything counts at once here."""
-
     @contextmanager
     def _named(self) -> Iterator[None]:
         try:
@@ -149,7 +144,7 @@ class FolderPlace:
             raise StoreFault(f"{self.name}: {fault.strerror or fault}") from None
 
 
-class ObjectPlace:
+class ObjectPlace(BackupPlace):
     """A bucket of S3 or anything that speaks it, of Google or of Azure, by obstore."""
 
     def __init__(self, url: str) -> None:
@@ -157,17 +152,20 @@ class ObjectPlace:
             import obstore
         except ImportError:
             raise ConfigFault(_MISSING) from None
-        self.name, self.orphan_seconds = url, ORPHAN_SECONDS
+        self.name = url
         self._library: Any = obstore
+        # Whether the person named an endpoint without encryption, such as one on this machine.
+        endpoints = [value for name, value in os.environ.items() if name.startswith("AWS_ENDPOINT")]
+        plain_http = any(value.startswith("http://") for value in endpoints)
         with self._named(""):
             self._store: Any = obstore.store.from_url(
                 url,
                 client_options={
                     "timeout": f"{ANSWER_SECONDS}s",
                     "connect_timeout": "10s",
-                    "allow_http": _by_http(),
+                    "allow_http": plain_http,
                 },
-                retry_config={"max_retries": RETRIES, "retry_timeout": _seconds(2 * ANSWER_SECONDS)},
+                retry_config={"max_retries": RETRIES, "retry_timeout": timedelta(seconds=2 * ANSWER_SECONDS)},
             )
 
     def read(self, key: str) -> bytes:
@@ -192,14 +190,8 @@ class ObjectPlace:
 
     def remove(self, keys: Iterable[str]) -> None:
         for key in keys:
-            with self._named(key):
-                try:
-                    self._library.delete(self._store, key)
-                except FileNotFoundError:
-                    continue
-
-    def commit(self, said: str) -> None:
-        """Everything counts at once here."""
+            with self._named(key), suppress(FileNotFoundError):
+                self._library.delete(self._store, key)
 
     @contextmanager
     def _named(self, key: str) -> Iterator[None]:
@@ -209,27 +201,15 @@ class ObjectPlace:
             yield
         except FileNotFoundError as fault:
             if "NoSuchBucket" in str(fault):
-                raise StoreFault(f"{self.name}: {_told(fault)}") from None
+                raise StoreFault(f"{self.name}: {_reason(fault)}") from None
             raise NotFound(f"{self.name} does not hold {key}") from None
         except (known.PermissionDeniedError, known.UnauthenticatedError) as fault:
-            raise StoreFault(f"{self.name} refuses: {_told(fault)}; look at the credentials") from None
+            raise StoreFault(f"{self.name} refuses: {_reason(fault)}; look at the credentials") from None
         except (known.BaseError, OSError, ValueError) as fault:
-            raise StoreFault(f"{self.name}: {_told(fault)}") from None
+            raise StoreFault(f"{self.name}: {_reason(fault)}") from None
 
 
-def _by_http() -> bool:
-    """Whether the person named an endpoint without encryption, such as one on this machine."""
-    named = [value for name, value in os.environ.items() if name.startswith("AWS_ENDPOINT")]
-    return any(value.startswith("http://") for value in named)
-
-
-def _seconds(number: int) -> Any:
-    from datetime import timedelta
-
-    return timedelta(seconds=number)
-
-
-def _told(fault: Exception) -> str:
+def _reason(fault: Exception) -> str:
     text = str(fault)
     found = _CODE.search(text) or _STATUS.search(text)
     if found:
@@ -241,7 +221,7 @@ def _told(fault: Exception) -> str:
     return text.splitlines()[0].partition("http")[0].strip(" :-")[:120] or type(fault).__name__
 
 
-class GitPlace:
+class GitPlace(BackupPlace):
     """`refs/claude-memory/NAME` in a repository of the person's choice.
 
     Each push makes one commit without a parent, whose tree is all that the place holds, and moves the ref
@@ -264,10 +244,7 @@ class GitPlace:
         self._url = str(Path(url).expanduser().absolute()) if is_path else url
         self._ref = f"refs/claude-memory/{name}"
         folder = hashlib.sha256(f"{self._url}#{name}".encode()).hexdigest()[:16]
-        try:
-            self._git = OwnRepository(private_folder(home / "cache" / "git" / folder))
-        except OSError as fault:
-            raise StoreFault(f"{self.name}: {fault}") from None
+        self._run = OwnRepository(private_folder(home / "cache" / "git" / folder), self.name).run
         self._tip, self._tree = "", dict[str, tuple[str, int]]()
         self._look()
 
@@ -304,11 +281,11 @@ class GitPlace:
         commit = self._run("commit-tree", self._made(top), "-m", said).decode("ascii").strip()
         lease = f"--force-with-lease={self._ref}:{self._tip}"
         try:
-            self._git.run("push", "--quiet", lease, "--", self._url, f"{commit}:{self._ref}")
-        except OSError as fault:
+            self._run("push", "--quiet", lease, "--", self._url, f"{commit}:{self._ref}")
+        except StoreFault as fault:
             if "stale info" in str(fault) or self._remote_tip() != self._tip:
                 raise PlaceMoved(f"somebody else pushed to {self.name} meanwhile; try again") from None
-            raise StoreFault(f"{self.name}: {fault}") from None
+            raise
         self._run("update-ref", self._ref, commit)
         self._tip = commit
         self._run("prune", "--expire=1.hour.ago")  # what another process is about to push stays
@@ -321,8 +298,7 @@ class GitPlace:
         self._tip = self._remote_tip()
         if not self._tip:
             return
-        fetch = ("fetch", "--quiet", "--no-tags", "--", self._url, f"+{self._ref}:{self._ref}")
-        self._run(*fetch)
+        self._run("fetch", "--quiet", "--no-tags", "--", self._url, f"+{self._ref}:{self._ref}")
         listed = self._run("ls-tree", "-r", "-l", "-z", self._tip).decode("utf-8", "replace")
         for line in listed.split("\0")[:-1]:
             about, _, key = line.partition("\t")
@@ -331,13 +307,93 @@ class GitPlace:
                 self._tree[key] = (blob, int(size))
 
     def _remote_tip(self) -> str:
-        told = self._run("ls-remote", "--quiet", "--", self._url, self._ref).decode("ascii", "replace")
-        return next(
-            (line.split("\t")[0] for line in told.splitlines() if line.endswith(f"\t{self._ref}")), ""
-        )
+        listed = self._run("ls-remote", "--quiet", "--", self._url, self._ref).decode("ascii", "replace")
+        tips = {name: tip for tip, _, name in (line.partition("\t") for line in listed.splitlines())}
+        return tips.get(self._ref, "")
 
-    def _run(self, *words: str, given: bytes = b"") -> bytes:
+
+# --- encryption by age (`pyrage`)
+
+_SEALED = b"age-encryption.org/v1"
+_SECRET = "AGE-SECRET-KEY-1"  # noqa: S105 - how every such key begins
+
+
+class Seal:
+    """Seals and opens the objects of a place; without a key it passes them on, and refuses sealed ones."""
+
+    def __init__(self, identity: Any = None) -> None:
+        self._identity = identity
+
+    def close(self, content: bytes) -> bytes:
+        """What is to lie at the place."""
+        if self._identity is None:
+            return content
+        sealed: bytes = _pyrage().encrypt(content, [self._identity.to_public()])
+        return sealed
+
+    def open(self, content: bytes) -> bytes:
+        """What was given to `close`; ConfigFault for a missing or wrong key."""
+        is_sealed = content.startswith(_SEALED)
+        if self._identity is None:
+            if is_sealed:
+                raise ConfigFault("the backup is encrypted: name its key in the setting backup_key")
+            return content
+        if not is_sealed:
+            raise StoreCorrupt("it is not encrypted, though the setting backup_key wants that")
+        library = _pyrage()
         try:
-            return self._git.run(*words, given=given)
-        except OSError as fault:
-            raise StoreFault(f"{self.name}: {fault}") from None
+            opened: bytes = library.decrypt(content, [self._identity])
+        except library.DecryptError as fault:
+            if "No matching keys" in str(fault):
+                raise ConfigFault("the backup is encrypted with another key than backup_key names") from None
+            raise StoreCorrupt("a piece of it is damaged") from None
+        return opened
+
+
+def seal_for(setting: str, shared_key: Callable[[Callable[[], bytes]], bytes]) -> Seal:
+    """The seal that `backup_key` asks for: empty, `env:NAME` or `file:PATH`.
+
+    A passphrase opens an age key that lies at the place, so that each piece costs no key derivation of its
+    own. `shared_key` gives that, and puts there what its argument makes if there is none.
+    """
+    if not setting:
+        return Seal()
+    secret, library = _secret(setting), _pyrage()
+    if not secret.startswith(_SECRET):
+        fresh = library.x25519.Identity.generate
+        locked = shared_key(lambda: library.passphrase.encrypt(str(fresh()).encode(), secret))
+        try:
+            secret = library.passphrase.decrypt(locked, secret).decode("ascii", "replace")
+        except library.DecryptError:
+            raise ConfigFault(
+                f"{setting} holds another passphrase than the backup was encrypted with"
+            ) from None
+    try:
+        return Seal(library.x25519.Identity.from_str(secret))
+    except library.IdentityError:
+        raise ConfigFault(f"{setting} holds no age key that can be read") from None
+
+
+def _secret(setting: str) -> str:
+    kind, _, name = setting.partition(":")
+    if kind == "env" and name:
+        text = os.environ.get(name, "")
+    elif kind == "file" and name:
+        try:
+            text = Path(name).expanduser().read_text("utf-8")
+        except (OSError, ValueError):
+            raise ConfigFault(f"cannot read the key that backup_key names: {name}") from None
+    else:
+        raise ConfigFault("setting backup_key wants env:NAME or file:PATH, never the key itself")
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    if not lines:
+        raise ConfigFault(f"{setting}, which backup_key names, is empty or not set")
+    return next((line for line in lines if line.startswith(_SECRET)), lines[0])
+
+
+def _pyrage() -> Any:
+    try:
+        import pyrage
+    except ImportError:
+        raise ConfigFault("encrypted backups need pyrage: install claude-memory-system[places]") from None
+    return pyrage

@@ -1,4 +1,4 @@
-"""What a backup says about itself: manifest.json, and the names that may stand in it.
+"""What a backup says about itself: manifest.json, the head of one at a place, and the names it may hold.
 
 Pure: reads and writes no file. A backup may come from another machine or a stranger, so a name is
 accepted only if it is safe on every system, and a figure only if it is within its cap.
@@ -10,7 +10,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
@@ -44,7 +44,7 @@ _DEVICES = frozenset(
     ["con", "prn", "aux", "nul", "conin$", "conout$", "clock$"]
     + [f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789¹²³"]
 )
-_HOME = re.compile(r"[0-9a-f]{16}")
+_HOME = re.compile(r"([0-9a-f]{16})?")
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -122,31 +122,25 @@ def decode(content: bytes) -> BackupManifest:
 def _manifest(document: dict[str, Any]) -> BackupManifest:
     if len(document["files"]) > MAX_FILES:
         raise StoreCorrupt(f"it claims to hold more than {MAX_FILES} files")
-    created = datetime.fromisoformat(document["created"])
-    if created.tzinfo is None:
+    created, home = datetime.fromisoformat(document["created"]), document.get("home", "")
+    if created.tzinfo is None or not _HOME.fullmatch(home):
         raise ValueError
     return BackupManifest(
         created=created,
         package_version=str(document["package_version"])[:100],
         schema=_number(document["schema"], 2**31),
-        files=tuple(_entry(item) for item in document["files"]),
+        files=tuple(map(_entry, document["files"])),
         skipped=tuple(
             Skipped(str(item["path"])[:1000], str(item["reason"])[:200])
             for item in document.get("skipped", [])[:MAX_FILES]
         ),
-        home=_home(document.get("home", "")),
+        home=home,
     )
-
-
-def _home(value: object) -> str:
-    if not isinstance(value, str) or (value and not _HOME.fullmatch(value)):
-        raise ValueError
-    return value
 
 
 def _entry(item: dict[str, Any]) -> BackupEntry:
     path, digest = item["path"], item["sha256"]
-    if not isinstance(path, str) or not isinstance(digest, str) or not SHA256.fullmatch(digest):
+    if not isinstance(path, str) or not SHA256.fullmatch(digest):
         raise ValueError
     return BackupEntry(path, _number(item["size"], MAX_TOTAL_BYTES), digest, _number(item["mode"], 0o7777))
 
@@ -157,21 +151,80 @@ def _number(value: object, most: int) -> int:
     return value
 
 
+# --- the head of a backup at a place: its manifest, and which chunks of which packs make each of its files
+
+Run = tuple[int, int, int]  # number of the pack in its head, first chunk, how many
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """One pack as a head names it: its checksum, its size at the place, and its index."""
+
+    name: str
+    size: int
+    index: str
+
+
+@dataclass(slots=True)
+class BackupHead:
+    """One backup at a place."""
+
+    id: str
+    manifest: BackupManifest
+    packs: list[Pack] = field(default_factory=list)
+    files: dict[str, list[Run]] = field(default_factory=dict)
+
+    def encode(self) -> bytes:
+        """The head as it lies at the place, before packing and sealing."""
+        document = {
+            "manifest": json.loads(self.manifest.encode()),
+            "packs": [[pack.name, pack.size, pack.index] for pack in self.packs],
+            "files": self.files,
+        }
+        return json.dumps(document, separators=(",", ":")).encode("ascii")
+
+
+def decode_head(id_: str, content: bytes) -> BackupHead:
+    """The head that bytes from a place describe; StoreCorrupt unless it is one that we wrote."""
+    try:
+        document = json.loads(content)
+        manifest = decode(json.dumps(document["manifest"]).encode())
+        packs = [Pack(str(name), int(size), str(index)) for name, size, index in document["packs"]]
+        files = {
+            str(name): [_run(run, len(packs)) for run in runs] for name, runs in document["files"].items()
+        }
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise StoreCorrupt("it cannot be read") from None
+    if not all(SHA256.fullmatch(name) for pack in packs for name in (pack.name, pack.index)):
+        raise StoreCorrupt("it names packs that we never wrote")
+    if files.keys() != {entry.path for entry in manifest.files}:
+        raise StoreCorrupt("its files are not those of its manifest")
+    return BackupHead(id_, manifest, packs, files)
+
+
+def _run(given: Any, packs: int) -> Run:
+    pack, first, count = (int(number) for number in given)
+    if not (0 <= pack < packs and first >= 0 and count > 0):
+        raise ValueError
+    return pack, first, count
+
+
+# --- names
+
+
 def _check_names(paths: Iterable[str]) -> None:
-    files: dict[str, str] = {}
-    folders: dict[str, str] = {}
+    files, folders = set[str](), set[str]()
     for path in paths:
-        reason = unfit(path)
-        if reason:
+        if reason := unfit(path):
             raise StoreCorrupt(f"it holds a file named {path[:80]!r}: {reason}")
         key = collision_key(path)
         if key in files or key in folders:
             raise StoreCorrupt(f"two of its names are the same on some systems: {path[:80]!r}")
-        files[key] = path
-        parts = key.split("/")
-        folders.update({"/".join(parts[:end]): path for end in range(1, len(parts))})
-        if not files.keys().isdisjoint("/".join(parts[:end]) for end in range(1, len(parts))):
+        above = {str(folder) for folder in PurePosixPath(key).parents}
+        if not files.isdisjoint(above):
             raise StoreCorrupt(f"it holds {path[:80]!r} inside a file")
+        files.add(key)
+        folders |= above
 
 
 def collision_key(path: str) -> str:

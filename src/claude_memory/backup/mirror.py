@@ -21,7 +21,7 @@ from typing import Any
 
 from claude_memory.errors import StoreFault
 from claude_memory.model import ProjectId
-from claude_memory.platform.files import FILE_MODE, private_folder, sync_folder
+from claude_memory.platform.files import FILE_MODE, new_file, private_folder, sync_file, sync_folder
 from claude_memory.platform.locks import held, try_lock
 from claude_memory.redact.erasure import Holder, holds
 from claude_memory.store.base import Store
@@ -121,11 +121,8 @@ def _flush_turn(home: Path, store: Store, now: datetime) -> int:
         if not free:
             return 0
         _rotate(home, now)
-        for _ in range(_TURN_BATCHES):
-            # Read under the lock: what `purge` has removed cannot be appended after it.
-            changes = store.changes_since(CURRENT, BATCH)
-            if not changes:
-                break
+        # Read under the lock: what `purge` has removed cannot be appended after it.
+        while written < BATCH * _TURN_BATCHES and (changes := store.changes_since(CURRENT, BATCH)):
             append(home, map(_told, changes))
             store.changes_taken(CURRENT, changes[-1].sequence)
             written += len(changes)
@@ -162,7 +159,27 @@ def locked(home: Path, *, wait_seconds: float = LOCK_WAIT_SECONDS) -> AbstractCo
 
 def append(home: Path, records: Iterable[Mapping[str, Any]]) -> None:
     """Write records at the end, all on the disk on return. The caller holds the lock."""
-    _append(home / CURRENT, b"".join(map(_line, records)))
+    path, lines = home / CURRENT, b"".join(map(_line, records))
+    is_new = not path.exists()
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), FILE_MODE)
+    try:
+        size = os.lseek(descriptor, 0, os.SEEK_END)
+        os.lseek(descriptor, max(size - 1, 0), os.SEEK_SET)
+        if size and os.read(descriptor, 1) != b"\n":
+            lines = b"\n" + lines  # the torn line of a crash stays alone on its line
+        try:
+            view = memoryview(lines)
+            while view:
+                view = view[os.write(descriptor, view) :]
+            getattr(os, "fdatasync", os.fsync)(descriptor)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.truncate(descriptor, size)  # a full disk leaves no half line
+            raise
+    finally:
+        os.close(descriptor)
+    if is_new:
+        sync_folder(home)
 
 
 def _told(change: Change) -> dict[str, Any]:
@@ -184,38 +201,6 @@ def _parsed(line: bytes) -> Mapping[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
-
-
-def _append(path: Path, lines: bytes) -> None:
-    is_new = not path.exists()
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(path, flags, FILE_MODE)
-    try:
-        size = os.fstat(descriptor).st_size
-        if size and _last_byte(descriptor, size) != b"\n":
-            lines = b"\n" + lines  # the torn line of a crash stays alone on its line
-        try:
-            _write_all(descriptor, lines)
-            getattr(os, "fdatasync", os.fsync)(descriptor)
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.truncate(descriptor, size)  # a full disk leaves no half line
-            raise
-    finally:
-        os.close(descriptor)
-    if is_new:
-        sync_folder(path.parent)
-
-
-def _last_byte(descriptor: int, size: int) -> bytes:
-    os.lseek(descriptor, size - 1, os.SEEK_SET)
-    return os.read(descriptor, 1)
-
-
-def _write_all(descriptor: int, content: bytes) -> None:
-    view = memoryview(content)
-    while view:
-        view = view[os.write(descriptor, view) :]
 
 
 def _rotate(home: Path, now: datetime) -> None:
@@ -249,16 +234,14 @@ def _purge_file(path: Path, gone: frozenset[str], erased: Erasure | None) -> int
     """Write the file anew without what is gone; a file that holds none of it is left alone."""
     temporary = path.with_name(f".{path.name}.purge")
     removed = changed = 0
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
-        with path.open("rb") as source, os.fdopen(os.open(temporary, flags, FILE_MODE), "wb") as target:
+        with path.open("rb") as source, new_file(temporary) as target:
             for line in source:
-                kept = _without(line, gone, erased)
-                removed += kept is None
-                changed += kept != line
-                target.write(kept or b"")
-            target.flush()
-            os.fsync(target.fileno())
+                left = _without(line, gone, erased)
+                removed += left is None
+                changed += left != line
+                target.write(left or b"")
+            sync_file(target)
         if changed:
             shutil.copystat(path, temporary)  # the month that rotation goes by
             os.replace(temporary, path)

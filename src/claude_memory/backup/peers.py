@@ -10,12 +10,12 @@ import contextlib
 import json
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar
 
 from claude_memory.backup import home_state, mirror
 from claude_memory.capture.drain import drain
@@ -35,6 +35,13 @@ MOST_LINE_BYTES = 256 << 20
 Progress = Callable[[str], None]
 T = TypeVar("T")
 
+if TYPE_CHECKING:
+    from claude_memory.backup.sync import PlacedHome
+    from claude_memory.backup.team import TeamHub
+
+    End: TypeAlias = "LocalHome | PipedHome | TeamHub"  # what gives and takes
+    Giving: TypeAlias = "End | PlacedHome"
+
 
 @dataclass(frozen=True, slots=True)
 class Introduction:
@@ -44,40 +51,6 @@ class Introduction:
     replica: str
     person: str
     format: int = FORMAT
-
-
-class Giving(Protocol):
-    """The end of an exchange that gives."""
-
-    name: str
-
-    def introduction(self) -> Introduction:
-        """Who this is."""
-        ...
-
-    def changes(self, stream: str, since: int) -> FeedBatch:
-        """What changed here after a number; the end of it is a batch whose number did not go on."""
-        ...
-
-
-class End(Giving, Protocol):
-    """An end that takes, too."""
-
-    def through(self, replica: str, stream: str) -> int:
-        """How far this end took in a stream of another copy."""
-        ...
-
-    def apply(self, batch: FeedBatch, sender: Introduction) -> Taken:
-        """Take in what another end sent."""
-        ...
-
-    def pair(self, other: Introduction, name: str) -> None:
-        """From now on the other is the same person's, and what it says counts as if it was said here."""
-        ...
-
-    def finish(self) -> None:
-        """Do what follows from what was taken in."""
-        ...
 
 
 @dataclass(slots=True)
@@ -92,18 +65,22 @@ class LocalHome:
     _paired: set[str] = field(default_factory=set)
 
     def introduction(self) -> Introduction:
+        """Who this is."""
         replica = self.store.feed.replica(home_state.copy_token(self.home))
         if self.known_as:
             return Introduction(self.known_as, "", self.store.person)
         return Introduction(home_state.home_id(self.home), replica, self.store.person)
 
     def through(self, replica: str, stream: str) -> int:
+        """How far this end took in a stream of another copy."""
         return self.store.feed.through(replica, stream)
 
     def changes(self, stream: str, since: int) -> FeedBatch:
+        """What changed here after a number; the end of it is a batch whose number did not go on."""
         return self.store.feed.changes(stream, since, BATCH)
 
     def apply(self, batch: FeedBatch, sender: Introduction) -> Taken:
+        """Take in what another end sent."""
         foreign = not self.is_paired(sender)
         return self.store.feed.apply(batch, Sender(sender.replica, sender.person, foreign))
 
@@ -113,6 +90,7 @@ class LocalHome:
         return other.home in ({state.home, *state.paired} | self._paired)
 
     def pair(self, other: Introduction, name: str) -> None:
+        """From now on the other is the same person's, and what it says counts as if it was said here."""
         if self.is_paired(other):
             return
         if self.dry:
@@ -255,16 +233,19 @@ def serve(home: End, given: BinaryIO, sink: BinaryIO) -> None:
 
 def _answered(home: End, asked: Any) -> Any:
     verb = asked["do"]
-    if verb == "introduction":
-        return asdict(home.introduction())
-    if verb == "through":
-        return home.through(asked["replica"], asked["stream"])
-    if verb == "changes":
-        return home.changes(asked["stream"], int(asked["since"])).document()
-    if verb == "apply":
-        return asdict(home.apply(batch_from(asked["batch"]), introduced(asked["sender"])))
-    if verb == "pair":
-        return home.pair(introduced(asked["other"]), str(asked["name"]))
-    if verb == "finish":
-        return home.finish()
-    raise ValueError(verb)
+    readers = _ARGUMENTS[verb]
+    answer = getattr(home, verb)(**{name: read(asked[name]) for name, read in readers.items()})
+    if isinstance(answer, FeedBatch):
+        return answer.document()
+    return asdict(answer) if isinstance(answer, Introduction | Taken) else answer
+
+
+# How a verb's arguments are read from what another end sent.
+_ARGUMENTS: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
+    "introduction": {},
+    "through": {"replica": str, "stream": str},
+    "changes": {"stream": str, "since": int},
+    "apply": {"batch": batch_from, "sender": introduced},
+    "pair": {"other": introduced, "name": str},
+    "finish": {},
+}

@@ -13,18 +13,15 @@ import json
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from claude_memory import settings as settings_module
 from claude_memory.backup import chunks
 from claude_memory.backup.archives import BackupFile, damage_named
-from claude_memory.backup.locations import PlaceMoved
 from claude_memory.backup.manifest import DATABASE
 from claude_memory.backup.peers import (
-    End,
-    Giving,
     Introduction,
     LocalHome,
     PipedHome,
@@ -42,6 +39,9 @@ from claude_memory.store import is_server, open_store
 from claude_memory.store.feed_model import STREAMS, FeedBatch, Taken, batch_from
 from claude_memory.store.records import zstd
 from claude_memory.store.sqlite.inspection import check_file
+
+if TYPE_CHECKING:
+    from claude_memory.backup.peers import End, Giving
 
 FEEDS = "feeds"
 REMOTE = "claude-memory sync --stdio"
@@ -166,15 +166,12 @@ class Homes:
         """With a team's server: whoever has a login there wants what its members say."""
         if is_server(self.settings.store):
             raise InvalidInput("the store is a team's server itself: there is nothing to exchange with one")
-        with hub_at(url) as hub:
-            if dry_run:
-                with self.own.rehearsed() as own:
-                    own.pair(hub.introduction(), hub.name)
-                    received = carry(hub, own, self.progress)
-                met = Met(hub.name, hub.introduction().home, True, received)
-                return Exchanged(hub.name, (met,), dry_run=True)
-            self.own.pair(hub.introduction(), hub.name)
-            return self._both_ways(hub, hub.name)
+        with hub_at(url) as hub, self._own(dry_run=dry_run) as own:
+            own.pair(hub.introduction(), hub.name)
+            met = self._received(own, hub)
+            if not dry_run:
+                met = self._sent(own, hub, met)
+        return Exchanged(hub.name, (met,), dry_run=dry_run)
 
     def _over_ssh(self, words: list[str], *, dry_run: bool) -> Exchanged:
         if len(words) != 1 or not words[0] or words[0].startswith("-"):
@@ -189,27 +186,25 @@ class Homes:
             met = self._received(own, other)
             if met.paired:  # whoever may write there says that both are theirs
                 other.pair(own.introduction(), str(own.home))
-            own.finish()  # before: what is erased there is not to be sent back
-            sent = carry(own, other, self.progress)
-            other.finish()
-        return Exchanged(place, (Met(met.name, met.home, met.paired, met.received, sent),), dry_run=dry_run)
+            met = self._sent(own, other, met)
+        return Exchanged(place, (met,), dry_run=dry_run)
+
+    def _sent(self, own: LocalHome, other: End, met: Met) -> Met:
+        own.finish()  # before: what is erased there is not to be sent back
+        sent = carry(own, other, self.progress)
+        other.finish()
+        return replace(met, sent=sent)
 
     # --- through a place
 
     def _through_place(self, named: str, *, dry_run: bool) -> Exchanged:
         with self._own(dry_run=dry_run) as own:
-            place = _FeedPlace(chunks.vault_at(named, self.own.home, self.settings.backup_key))
+            at = (named, self.own.home, self.settings.backup_key)
             me = own.introduction()
-            met = tuple(self._received(own, other) for other in place.others(me))
+            others = _FeedPlace(chunks.vault_at(*at)).others(me)
+            met = tuple(self._received(own, other) for other in others)
             own.finish()
-            for tries in range(1, chunks.TRIES + 1):
-                try:
-                    written = place.write(own, me, dry_run=dry_run)
-                    break
-                except PlaceMoved:
-                    if tries == chunks.TRIES:
-                        raise
-                    place = _FeedPlace(chunks.vault_at(named, self.own.home, self.settings.backup_key))
+            written = chunks.at_place(*at, lambda vault: _FeedPlace(vault).write(own, me, dry_run=dry_run))
         return Exchanged(named, met, written, dry_run)
 
 
@@ -231,8 +226,8 @@ class _FeedPlace:
 
     def pieces(self, replica: str, stream: str) -> list[_Piece]:
         """The pieces of one stream, oldest first."""
-        found = [piece for piece in self._sizes if (piece.replica, piece.stream) == (replica, stream)]
-        return sorted(found, key=lambda piece: (piece.since, piece.through))
+        pieces = [piece for piece in self._sizes if (piece.replica, piece.stream) == (replica, stream)]
+        return sorted(pieces, key=lambda piece: (piece.since, piece.through))
 
     def read(self, piece: _Piece) -> tuple[Introduction, FeedBatch]:
         """One piece; StoreCorrupt unless it is what its name says."""
@@ -253,18 +248,18 @@ class _FeedPlace:
         mine = [piece for piece in self._sizes if piece.replica == me.replica]
         small = sum(self._sizes[piece] < SMALL_BYTES for piece in mine)
         anew = any(piece.erasures < erasures for piece in mine) or small > MOST_SMALL
-        written, kept = 0, set[_Piece]()
+        written, fresh = 0, set[_Piece]()
         for stream in STREAMS:
-            there = 0 if anew else max((one.through for one in mine if one.stream == stream), default=0)
+            there = 0 if anew else max((piece.through for piece in mine if piece.stream == stream), default=0)
             while (batch := own.changes(stream, there)).through > there:
                 piece = _Piece(me.home, me.replica, stream, there, batch.through, erasures)
                 if not dry_run:
                     self._put(piece, me, batch)
-                kept.add(piece)
+                fresh.add(piece)
                 written, there = written + len(batch.records), batch.through
-        if kept and not dry_run:
+        if fresh and not dry_run:
             if anew:
-                self._place.remove(piece.key for piece in mine if piece not in kept)
+                self._place.remove(piece.key for piece in mine if piece not in fresh)
             self._place.commit(f"feed of {me.home}: {written} changes")
         return written
 
@@ -279,14 +274,11 @@ class PlacedHome:
 
     def __init__(self, place: _FeedPlace, home: str, replica: str) -> None:
         self.name = f"home {home[:8]}"
-        self._place, self._home, self._replica = place, home, replica
-        self._known: Introduction | None = None
+        self._place, self._replica = place, replica
 
     def introduction(self) -> Introduction:
-        if self._known is None:
-            first = next(piece for name in STREAMS for piece in self._place.pieces(self._replica, name))
-            self._known = self._place.read(first)[0]
-        return self._known
+        first = next(piece for name in STREAMS for piece in self._place.pieces(self._replica, name))
+        return self._place.read(first)[0]
 
     def changes(self, stream: str, since: int) -> FeedBatch:
         for piece in self._place.pieces(self._replica, stream):

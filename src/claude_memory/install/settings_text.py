@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,13 +42,13 @@ def put_hooks(raw: bytes | None, hooks: Mapping[str, list[dict[str, Any]]]) -> b
 
 
 def take_hooks(raw: bytes) -> bytes:
-    """The settings text without hook groups of ours; an event or table they alone filled goes too."""
+    """The settings text without hooks of ours; a group, event or table they alone filled goes too."""
     text, encode = _opened(raw)
-    table = scan(text).child(_HOOKS)
-    cleaned = text
-    for event in [name for name, _, _ in table.children] if table else []:
-        cleaned = _without_groups(cleaned, event)
-    return encode(cleaned) if cleaned != text else raw
+    scan(text)
+    places = list(_our_hooks(json.loads(text).get(_HOOKS)))
+    for place in reversed(places):
+        text = _without(text, place)
+    return encode(text) if places else raw
 
 
 def put_server(raw: bytes | None, key: str, entry: Any) -> bytes:
@@ -63,15 +63,14 @@ def put_server(raw: bytes | None, key: str, entry: Any) -> bytes:
 
 
 def take_server(raw: bytes, key: str) -> bytes:
-    """The settings text without our MCP server."""
+    """The settings text without our MCP server; a table that it alone filled goes too."""
     text, encode = _opened(raw)
     table = scan(text).child(key)
-    names = [name for name, _, _ in table.children] if table else []
-    if SERVER_NAME not in names or not is_our_server(json.loads(text)[key][SERVER_NAME]):
+    if table is None or table.child(SERVER_NAME) is None:
         return raw
-    if names == [SERVER_NAME]:
-        return encode(_without_member(text, [], key))
-    return encode(_without_member(text, [key], SERVER_NAME))
+    if not is_our_server(json.loads(text)[key][SERVER_NAME]):
+        return raw
+    return encode(_without(text, [key, SERVER_NAME]))
 
 
 def put_toml(raw: bytes | None, table: str) -> bytes:
@@ -112,32 +111,27 @@ def is_our_server(entry: Any) -> bool:
     return "claude_memory" in json.dumps(entry)
 
 
-def _without_groups(text: str, event: str) -> str:
-    path = [_HOOKS, event]
-    groups = json.loads(text)[_HOOKS][event]
-    if not isinstance(groups, list):
-        return text
-    for number, group in enumerate(groups):  # somebody may have put their own hook beside ours
-        hooks = group.get("hooks") if isinstance(group, dict) else None
-        if isinstance(hooks, list) and not is_ours(group):
-            for place in reversed([n for n, hook in enumerate(hooks) if is_ours(hook)]):
-                text = remove(text, [*path, number, "hooks"], place)
-    groups = json.loads(text)[_HOOKS][event]
-    ours = [number for number, group in enumerate(groups) if is_ours(group)]
-    if not ours or len(ours) < len(groups):
-        for number in reversed(ours):
-            text = remove(text, path, number)
-        return text
-    if len(json.loads(text)[_HOOKS]) == 1:
-        return _without_member(text, [], _HOOKS)
-    return _without_member(text, [_HOOKS], event)
+def _our_hooks(table: Any) -> Iterator[Steps]:
+    """Where hooks of ours stand: whole groups, or single hooks that somebody put their own beside."""
+    for event, groups in table.items() if isinstance(table, dict) else ():
+        for number, group in enumerate(groups) if isinstance(groups, list) else ():
+            hooks = group.get("hooks") if isinstance(group, dict) else None
+            if is_ours(group):
+                yield [_HOOKS, event, number]
+            elif isinstance(hooks, list):
+                ours = (place for place, hook in enumerate(hooks) if is_ours(hook))
+                yield from ([_HOOKS, event, number, "hooks", place] for place in ours)
 
 
-def _without_member(text: str, path: list[str], name: str) -> str:
-    members = enumerate(_at(text, path).children)
-    for number in reversed([number for number, (member, _, _) in members if member == name]):
-        text = remove(text, path, number)
-    return text
+def _without(text: str, path: Steps) -> str:
+    """The text without the value at a place, and without whatever holds nothing else."""
+    above, last = path[:-1], path[-1]
+    parent = _at(text, above)
+    if above and len(parent.children) == 1:
+        return _without(text, above)
+    names = [name for name, _, _ in parent.children]
+    index = last if isinstance(last, int) else len(names) - 1 - names[::-1].index(last)
+    return remove(text, above, index)
 
 
 def _opened(raw: bytes | None) -> tuple[str, Callable[[str], bytes]]:

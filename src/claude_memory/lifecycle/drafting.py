@@ -21,7 +21,7 @@ from claude_memory.model import (
     Trust,
     memory_id,
 )
-from claude_memory.platform.caller import inside_agent, require_person
+from claude_memory.platform.agents import inside_agent, require_person
 
 _Choice = TypeVar("_Choice", Kind, Trust, Scope)
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from claude_memory.errors import StoreFault
 from claude_memory.platform import repository as repositories
 from claude_memory.platform.repository import Repository
 
@@ -150,14 +151,14 @@ class OwnRepository:
     """A bare repository of ours, which takes objects to a remote of the person's choice and back.
 
     The person's own git settings hold here, because they know how to reach the remote. Nothing asks on a
-    terminal. OSError with one line for whatever fails.
+    terminal. Whatever fails is a StoreFault of one line, which begins with the name.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str) -> None:
         program = _program(folder)
         if program is None:
-            raise OSError("there is no git on this machine")
-        self._program, self._folder = program, folder
+            raise StoreFault(f"{name}: there is no git on this machine")
+        self._program, self._folder, self._name = program, folder, name
         if not (folder / "HEAD").is_file():
             self.run("init", "--quiet", "--bare", "--template=", str(folder))
 
@@ -181,10 +182,10 @@ class OwnRepository:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise OSError("git got no answer in time") from None
+            raise StoreFault(f"{self._name}: git got no answer in time") from None
         if done.returncode:
-            told = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["git failed"]
-            raise OSError(told[-1][:200])
+            lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["git failed"]
+            raise StoreFault(f"{self._name}: {lines[-1][:200]}")
         return done.stdout
 
 

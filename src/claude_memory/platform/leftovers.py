@@ -13,7 +13,7 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from claude_memory.platform.files import FILE_MODE, private_folder, write_atomically
@@ -52,11 +52,7 @@ def sweep(home: Path, project_root: Path | None = None) -> int:
     with contextlib.suppress(OSError):
         if 0 <= time.time() - marker.stat().st_mtime < STALE_SECONDS:
             return 0
-    removed = 0
-    for path in stale(home, project_root):
-        with contextlib.suppress(OSError):
-            _remove(path)
-            removed += 1
+    removed = _removed(_all(home, project_root))
     with contextlib.suppress(OSError):
         private_folder(marker.parent)
         marker.touch(FILE_MODE)
@@ -65,10 +61,17 @@ def sweep(home: Path, project_root: Path | None = None) -> int:
 
 def sweep_beside(home: Path) -> None:
     """Remove what restores left beside a home that were killed before they counted."""
-    for path in _restoring(home):
+    _removed(_restoring(home))
+
+
+def _removed(paths: Iterable[Path]) -> int:
+    removed = 0
+    for path in list(paths):
         with contextlib.suppress(OSError):
             if _age_seconds(path) > STALE_SECONDS:
-                _remove(path)
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+                removed += 1
+    return removed
 
 
 def _restoring(home: Path) -> Iterator[Path]:
@@ -121,10 +124,3 @@ def _age_seconds(path: Path) -> float:
     except OSError:
         return 0.0  # somebody is at it
     return time.time() - latest
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 import time
 from collections.abc import Iterator
@@ -51,19 +50,15 @@ def try_lock(path: Path) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def held(path: Path, *, wait_seconds: float, conflict: str) -> Iterator[None]:
-    """Hold a lock, waiting for a live owner; Conflict, in the caller's words, when it does not let go.
-
-    `{owner}` in these words is who holds it.
-    """
+    """Hold a lock, waiting for a live owner; Conflict, in the caller's words, when it does not let go."""
     deadline, nap = time.monotonic() + wait_seconds, 0.001
     while True:
         with try_lock(path) as taken:
             if taken:
-                _sign(path)
                 yield
                 return
         if time.monotonic() >= deadline:
-            raise Conflict(conflict.replace("{owner}", _signature(path)))
+            raise Conflict(conflict)
         time.sleep(nap * (0.5 + os.urandom(1)[0] / 512))  # chance spreads the waiters
         nap = min(nap * 1.5, _LONGEST_NAP)
 
@@ -171,23 +166,6 @@ def _silence(owner: Path) -> float:
         return probe.stat().st_mtime - owner.stat().st_mtime
     finally:
         probe.unlink()
-
-
-def _sign(path: Path) -> None:
-    """Say who holds the lock, for the error message only. Never truncated: that would wait for the disk."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0))
-        try:
-            os.write(descriptor, json.dumps({"pid": os.getpid()}).encode().ljust(120))
-        finally:
-            os.close(descriptor)
-
-
-def _signature(path: Path) -> str:
-    try:
-        return f"process {int(json.loads(path.read_bytes())['pid'])}"
-    except (OSError, ValueError, KeyError, TypeError):
-        return "another process"
 
 
 def is_alive(process: int) -> bool:

@@ -18,7 +18,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from claude_memory.errors import InvalidInput
-from claude_memory.platform.caller import at_terminal, inside_agent, require_person
+from claude_memory.platform.agents import at_terminal, inside_agent, require_person
 from claude_memory.redact import kept
 
 MAX_NAME_CHARACTERS = 1000

@@ -30,7 +30,7 @@ _ARCHIVED = ".archived"  # in a copy: what was written here of sessions that wer
 def held(path: Path, *, wait_seconds: float = WAIT_SECONDS) -> AbstractContextManager[None]:
     """Hold a lock of task files, waiting for a live owner; Conflict when it does not let go in time."""
     files.private_folder(path.parent)
-    conflict = f"{path} is held by {{owner}} for over {wait_seconds:g} s; try again"
+    conflict = f"another process holds {path} for over {wait_seconds:g} s; try again"
     return locks.held(path, wait_seconds=wait_seconds, conflict=conflict)
 
 

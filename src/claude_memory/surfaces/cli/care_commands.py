@@ -10,7 +10,7 @@ import typer
 
 from claude_memory import __version__
 from claude_memory.platform import config_file
-from claude_memory.platform.caller import require_person
+from claude_memory.platform.agents import require_person
 from claude_memory.platform.project import root_of
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from claude_memory.model import Kind, NewMemory, Scope, StoredMemory, Trust
-from claude_memory.platform.caller import own_trust, require_person
+from claude_memory.platform.agents import own_trust, require_person
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
     KINDS,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from claude_memory.model import Trust
-from claude_memory.platform.caller import own_trust
+from claude_memory.platform.agents import own_trust
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
     AsUser,

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from claude_memory.platform.caller import inside_agent, require_person
+from claude_memory.platform.agents import inside_agent, require_person
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
     DryRun,
@@ -27,7 +27,7 @@ from claude_memory.surfaces.cli.rendering import size
 
 if TYPE_CHECKING:
     from claude_memory.backup.archives import BackupReport, RestoreChange
-    from claude_memory.backup.foreign import Agreement
+    from claude_memory.backup.restore import Agreement
     from claude_memory.backup.sync import Exchanged, Homes
     from claude_memory.memory import Memory
     from claude_memory.store.feed_model import Taken

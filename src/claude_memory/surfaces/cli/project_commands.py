@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from claude_memory.platform.caller import require_person
+from claude_memory.platform.agents import require_person
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import Result, WorkPlace, Yes, argument, flag, option, path_named
 from claude_memory.surfaces.cli.rendering import one_line

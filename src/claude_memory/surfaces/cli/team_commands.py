@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 from typing import TYPE_CHECKING, Annotated
 
-from claude_memory.platform.caller import require_person
+from claude_memory.platform.agents import require_person
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import Result, WorkPlace, Yes, argument, flag, option
 from claude_memory.surfaces.cli.output import Line
