@@ -14,7 +14,7 @@ from typing import TypeVar
 from claude_memory.model import Kind, MemoryId, Passage, Status, StoredMemory, Trust
 from claude_memory.store.model import TermStatistics
 from claude_memory.text.words import is_stop_term
-from claude_memory.understand.tools import same_file
+from claude_memory.understand.calls import same_file
 
 _Score = TypeVar("_Score", float, float | None)
 
