@@ -21,7 +21,7 @@ def record() -> None:
 
     def lines(content: object) -> None:
         for line in content:  # type: ignore[attr-defined]
-            console.print(Text.assemble(*[(output.clean(text), style) for text, style in line]))
+            console.print(Text.assemble(*output.pieces(line)))
 
     output.lines = lines  # type: ignore[assignment]
     output.width = lambda: WIDTH  # type: ignore[assignment]

@@ -84,6 +84,39 @@ def test_a_memory_is_shown_revised_and_superseded(cli: Any) -> None:
     assert "port 9000" in plain
 
 
+def test_memories_are_listed_newest_first_and_narrowed(cli: Any) -> None:
+    first = remember(cli, "Use tabs.", "--kind", "convention", "--topic", "style")
+    second = remember(cli, "JWT for sessions.", "--kind", "decision", "--file", "src/auth.py")
+    listed = cli.ok("list", "--json").json
+    assert [item["id"] for item in listed] == [second, first]
+    assert cli.ok("list", "--limit", "1").out.startswith(second)
+    for narrowed in (
+        ("--kind", "convention"),
+        ("--topic", "style"),
+        ("--until", "today", "--kind", "convention"),
+    ):
+        assert [item["id"] for item in cli.ok("list", *narrowed, "--json").json] == [first]
+    assert cli.ok("list", "--since", "2999-01-01", "--json").json == []
+    assert "no memories" in cli.ok("list", "--task", "none").err
+
+
+def test_edit_and_remind_are_other_names(cli: Any) -> None:
+    id_ = remember(cli, "Use tabs.")
+    assert cli.ok("edit", id_, "--title", "Tabs", "--json").json["title"] == "Tabs"
+    made = cli.ok("remind", "set", "water the plants", "--json").json
+    assert [item["id"] for item in cli.ok("intend", "list", "--json").json] == [made["id"]]
+
+
+def test_a_shell_completes_commands_and_options(cli: Any) -> None:
+    script = cli.ok("completion", "bash").out
+    assert "_CLAUDE_MEMORY_COMPLETE=complete_bash" in script
+    asked = {"_CLAUDE_MEMORY_COMPLETE": "complete_bash", "COMP_CWORD": "1"}
+    assert "remember" in cli.ok(COMP_WORDS="claude-memory rem", **asked).out.split()
+    asked["COMP_CWORD"] = "2"
+    assert "--topic" in cli.ok(COMP_WORDS="claude-memory list --to", **asked).out.split()
+    assert cli("completion", "tcsh").code == 2
+
+
 def test_forgetting_can_be_undone_and_erasing_cannot(cli: Any) -> None:
     kept = remember(cli, "The staging password rotates weekly.")
     done = cli.ok("forget", kept)

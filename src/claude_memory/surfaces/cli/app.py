@@ -16,19 +16,21 @@ from claude_memory import __version__, settings
 from claude_memory.errors import ConfigFault, MemoryFault
 from claude_memory.platform.files import HOOK_GONE
 from claude_memory.surfaces.cli import output
-from claude_memory.surfaces.cli.command import WorkPlace, bound
+from claude_memory.surfaces.cli.command import COMPLETE_VARIABLE, WorkPlace, bound
 
 _WITH_VALUE = ("--home", "--project")
-_PLAIN = ("--debug",)
+_INTENDED = ("set", "check", "list", "complete", "snooze", "cancel")
 # The module of each command: only that of the command asked for is loaded, for a person is waiting.
 PARTS: dict[str, tuple[str, ...]] = {
-    "project_commands": ("init", "projects list", "projects merge", "projects split", "projects move"),
     "memory_commands": (
-        *("remember", "show", "revise", "forget", "inbox", "inbox accept", "inbox edit", "inbox reject"),
-        "strength",
+        *("remember", "list", "show", "revise", "edit", "forget"),
+        *("inbox", "inbox accept", "inbox edit", "inbox reject", "strength"),
+        *(f"{name} {inner}" for name in ("intend", "remind") for inner in _INTENDED),
     ),
-    "search_commands": ("search", "timeline", "why", "blame", "fix", "how"),
-    "conversation_commands": ("recall", "import", "conversation"),
+    "search_commands": ("search", "timeline", "why", "blame", "fix", "how", "graph", "knowledge"),
+    "conversation_commands": (
+        *("recall", "import", "conversation", "summaries", "summaries push", "summary", "summarize"),
+    ),
     "note_commands": (
         *("reflect", "lesson", "decide", "distill", "log", "log add"),
         *("buffer", "buffer show", "buffer add", "buffer clear", "notes add", "notes sync", "notes status"),
@@ -37,22 +39,21 @@ PARTS: dict[str, tuple[str, ...]] = {
         *("scratchpad", "plan", "append", "status", "export", "cleanup", "project-info", "project-context"),
         *("session start", "session info", "session list", "session switch", "session restore"),
     ),
-    "agent_commands": ("install", "uninstall", "mcp", "context", "ledger"),
-    "care_commands": (
-        *("doctor", "stats", "consolidate", "reindex", "hook", "version"),
-        *("config get", "config list", "config set", "config unset"),
+    "setup_commands": (
+        *("init", "projects list", "projects merge", "projects split", "projects move"),
+        *("install", "uninstall", "mcp", "hook", "context", "ledger", "completion"),
     ),
-    "demo": ("demo",),
     "place_commands": (
         *("backup create", "backup verify", "backup restore", "backup push", "backup pull", "backup merge"),
         *("backup list", "sync"),
+        *("team create", "team invite", "team join", "team members", "team leave"),
     ),
-    "team_commands": ("team create", "team invite", "team join", "team members", "team leave"),
-    "intention_commands": (
-        *("intend set", "intend check", "intend list", "intend complete", "intend snooze", "intend cancel"),
+    "care_commands": (
+        *("doctor", "stats", "consolidate", "reindex", "version", "demo"),
+        *("config get", "config list", "config set", "config unset"),
     ),
-    "knowledge_commands": ("graph", "knowledge", "summaries", "summaries push", "summary", "summarize"),
 }
+ALIASES = {"edit": "revise", "remind": "intend"}
 GROUPS = {
     "summaries": "List what compactions left in this project, or push it to a database.",
     "team": "A team's store at a PostgreSQL server: make it, join it, leave it.",
@@ -65,6 +66,7 @@ GROUPS = {
     "config": "Read and change settings.",
     "backup": "Carry the whole memory to a file or a place and back.",
     "intend": "Be reminded at a time, a file or a topic.",
+    "remind": "Another name for `intend`.",
 }
 
 
@@ -81,9 +83,8 @@ def with_commands(asked: str | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(invoke_without_command=True)(globals_)
-    for part in [
-        part for part, names in PARTS.items() if asked in {_first_word(name) for name in names}
-    ] or PARTS:
+    parts = [part for part, names in PARTS.items() if asked in {name.partition(" ")[0] for name in names}]
+    for part in parts or PARTS:
         add_commands(app, part)
     return app
 
@@ -96,9 +97,9 @@ def add_commands(app: typer.Typer, part: str) -> None:
     module = import_module(f"claude_memory.surfaces.cli.{part}")
     groups: dict[str, typer.Typer] = {}
     for name in PARTS[part]:
-        own = name.replace("-", "_").replace(" ", "_")
-        command = bound(getattr(module, f"{own}_", None) or getattr(module, own))
         first, _, inner = name.partition(" ")
+        own = " ".join([ALIASES.get(first, first), *inner.split()]).replace("-", "_").replace(" ", "_")
+        command = bound(getattr(module, f"{own}_", None) or getattr(module, own))
         if first in GROUPS and first not in groups:
             groups[first] = typer.Typer(
                 help=GROUPS[first], invoke_without_command=not inner, no_args_is_help=bool(inner)
@@ -109,16 +110,14 @@ def add_commands(app: typer.Typer, part: str) -> None:
         elif first in GROUPS:
             groups[first].callback()(command)
         else:
-            app.command(name)(command)
-
-
-def _first_word(name: str) -> str:
-    return name.partition(" ")[0]
+            app.command(name, help=f"Another name for `{ALIASES[name]}`." if name in ALIASES else None)(
+                command
+            )
 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        output.lines([[(f"claude-memory {__version__}", "")]])
+        output.lines([f"claude-memory {__version__}"])
         raise typer.Exit
 
 
@@ -146,7 +145,7 @@ def globals_(
     context.obj = WorkPlace(home.expanduser() if home else None, project.expanduser() if project else None)
     _say_if_hooks_are_gone(context.obj, context.invoked_subcommand)
     if context.invoked_subcommand is None:
-        output.lines([[(context.get_help(), "")]])
+        output.lines([context.get_help()])
 
 
 def _say_if_hooks_are_gone(place: WorkPlace, command: str | None) -> None:
@@ -193,9 +192,16 @@ def _words(fault: Exception) -> str:
 
 def _invoke(arguments: list[str]) -> int:
     try:
-        ordered = hoisted(arguments)
-        command = get_command(with_commands(_asked(ordered)))
-        with command.make_context("claude-memory", ordered) as context:
+        shared, rest = hoisted(arguments)
+        asked = next((argument for argument in rest if not argument.startswith("-")), None)
+        command = get_command(with_commands(asked))
+        if asking := os.environ.get(COMPLETE_VARIABLE):  # a shell asks, by what `completion` prints
+            from typer._completion_classes import completion_init
+            from typer.completion import shell_complete
+
+            completion_init()
+            return shell_complete(command, {}, "claude-memory", COMPLETE_VARIABLE, asking)
+        with command.make_context("claude-memory", [*shared, *rest]) as context:
             command.invoke(context)
     except typer.Exit as end:
         return end.exit_code
@@ -210,42 +216,22 @@ def _invoke(arguments: list[str]) -> int:
     return 0
 
 
-def _asked(hoisted: list[str]) -> str | None:
-    """The command's name in arguments whose global options come first."""
-    waiting = iter(hoisted)
-    for argument in waiting:
-        if argument in _WITH_VALUE:
-            next(waiting, None)
-        elif not argument.startswith("-"):
-            return argument
-    return None
-
-
-def hoisted(arguments: list[str]) -> list[str]:
-    """Global options moved to the front, so that they may stand anywhere before `--`."""
+def hoisted(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Global options, which may stand anywhere before `--`, and the rest."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    front: list[str] = []
+    shared: list[str] = []
     rest: list[str] = []
     waiting = iter(arguments[:end])
     for argument in waiting:
-        if argument in _WITH_VALUE:
-            value = next(waiting, "")
-            _refuse_empty(argument, value)
-            front.extend([argument, value])
-        elif argument in _PLAIN or argument.startswith(tuple(f"{name}=" for name in _WITH_VALUE)):
-            name, _, value = argument.partition("=")
-            if name in _WITH_VALUE:
-                _refuse_empty(name, value)
-            front.append(argument)
+        name, mark, value = argument.partition("=")
+        if name in _WITH_VALUE:
+            folder = value if mark else next(waiting, "")
+            if not folder:  # a variable that is not set must not make the current folder the home
+                raise typer.BadParameter("it wants a folder", param_hint=f"'{name}'")
+            shared += [name, folder]
         else:
-            rest.append(argument)
-    return [*front, *rest, *arguments[end:]]
-
-
-def _refuse_empty(option: str, value: str) -> None:
-    """A variable that is not set must not make the current folder the home."""
-    if not value:
-        raise typer.BadParameter("it wants a folder", param_hint=f"'{option}'")
+            (shared if argument == "--debug" else rest).append(argument)
+    return shared, [*rest, *arguments[end:]]
 
 
 def _logged(fault: BaseException) -> str:

@@ -1,12 +1,17 @@
-"""Commands that look after the memory: doctor, stats, consolidate, reindex, config, hook, version."""
+"""Commands that look after the memory: doctor, stats, consolidate, reindex, config, version; and demo."""
 
 from __future__ import annotations
 
+import os
+import statistics
+import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
 
 from claude_memory import __version__
 from claude_memory.platform import config_file
@@ -16,19 +21,20 @@ from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
     AllProjects,
     DryRun,
+    Json,
     Result,
     WorkPlace,
     argument,
     flag,
     one_at_most,
-    option,
 )
-from claude_memory.surfaces.cli.rendering import one_line, size, table
+from claude_memory.surfaces.cli.output import bold, counted, dim, one_line, styled
 from claude_memory.text import times
 
 if TYPE_CHECKING:
     from claude_memory.doctor import Check
     from claude_memory.memory import Memory
+    from claude_memory.sample import SampleEvent, SampleQuestion
 
 GATE_SECONDS = 20.0  # for memories that came while no model was at hand; the rest waits for the next time
 _LEVEL_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
@@ -44,17 +50,14 @@ def doctor(place: WorkPlace) -> Result:
     return Result({"ok": not failed, "checks": checks}, _check_lines(checks), code=1 if failed else 0)
 
 
-def _check_lines(checks: Sequence[Check]) -> Iterator[output.Line]:
+def _check_lines(checks: Sequence[Check]) -> Iterator[str]:
     """One line per check; what to do about a bad one below it."""
     longest = max((len(check.name) for check in checks), default=0)
     for check in checks:
-        yield [
-            (f"{check.level:<4} ", _LEVEL_STYLES.get(check.level, "")),
-            (f"{check.name:<{longest}}  ", "bold"),
-            (one_line(check.message), ""),
-        ]
+        level = styled(_LEVEL_STYLES[check.level], f"{check.level:<4}")
+        yield f"{level} {bold(f'{check.name:<{longest}}')}  {one_line(check.message)}"
         if check.hint and check.level != "ok":
-            yield [(f"     {'':<{longest}}  → {one_line(check.hint)}", "dim")]
+            yield dim(f"     {'':<{longest}}  → {one_line(check.hint)}")
 
 
 def stats(memory: Memory, all_projects: AllProjects = False) -> Result:
@@ -72,12 +75,12 @@ def stats(memory: Memory, all_projects: AllProjects = False) -> Result:
         "vectors": ", ".join(f"{count} by {model}" for model, count in counts.vectors.items()) or 0,
         **({"by meaning": progress.words} if progress.missing else {}),
         "projects": counts.projects,
-        "store": f"{size(counts.size_bytes)}, schema {counts.schema_version}",
+        "store": f"{output.size(counts.size_bytes)}, schema {counts.schema_version}",
         "from": times.minute(counts.oldest) if counts.oldest else "-",
         "to": times.minute(counts.newest) if counts.newest else "-",
     }
     vectors = {"vectors_missing": progress.missing, "vectors_in_work": progress.working}
-    return Result({**place, **output.plain(counts), **vectors}, table(shown))
+    return Result({**place, **output.plain(counts), **vectors}, output.table(shown))
 
 
 def consolidate(
@@ -94,7 +97,7 @@ def consolidate(
     done = memory.upkeep.consolidate(dry_run=dry_run)
     verb = "would be" if dry_run else "were"
     words = [
-        *([f"{output.counted(settled, 'new link')} by the write gate"] if settled else []),
+        *([f"{counted(settled, 'new link')} by the write gate"] if settled else []),
         f"{done.repeated} repetitions and {done.similar} near twins {verb} linked",
         f"{done.archived} faded memories {verb} archived",
         f"{len(done.patterns)} patterns recur in three sessions or more",
@@ -120,7 +123,7 @@ def reindex(
         memory.upkeep.stop_vectors()
         progress = memory.upkeep.vectors.progress
         return Result(progress, progress.words)
-    with output.progress_bar(output.vectors_text) as show:
+    with output.progress_bar("vectors") as show:
         done = memory.reindex(from_files=from_files, progress=show)
     read = f"{done.memories} memories read from files, " if from_files else ""
     made = f"{read}{done.passages} passages, {done.vectors} vectors made anew; search: {memory.search_mode}"
@@ -138,11 +141,7 @@ def config_list(place: WorkPlace) -> Result:
     settings = _resolved(place)
     longest = max(len(key) for key in settings)
     lines = [
-        [
-            (f"{key:<{longest}}  ", "bold"),
-            (_shown(item.value) or "(empty)", ""),
-            (f"  [{item.origin}]", "dim"),
-        ]
+        f"{bold(f'{key:<{longest}}')}  {_shown(item.value) or '(empty)'}{dim(f'  [{item.origin}]')}"
         for key, item in settings.items()
     ]
     return Result(settings, lines)
@@ -157,9 +156,9 @@ def config_set(
     require_person("changing a setting")  # it names what is sent where, and whose notes are believed
     path = config_file.assign(place.home_folder, key, value)
     now = output.plain(_resolved(place)[key])
-    line = [(f"{key} = {_shown(now['value'])}", ""), (f"  in {path}", "dim")]
+    line = f"{key} = {_shown(now['value'])}{dim(f'  in {path}')}"
     notes = [] if now["origin"] == "config.toml" else [f"the {now['origin']} still overrides it"]
-    return Result({"key": key, **now, "path": path}, [line], notes)
+    return Result({"key": key, **now, "path": path}, line, notes)
 
 
 def config_unset(place: WorkPlace, key: Key) -> Result:
@@ -167,8 +166,8 @@ def config_unset(place: WorkPlace, key: Key) -> Result:
     require_person("changing a setting")
     removed = config_file.remove(place.home_folder, key)
     now = output.plain(_resolved(place)[key])
-    line = [(f"{key} = {_shown(now['value'])}", ""), (f"  [{now['origin']}]", "dim")]
-    return Result({"key": key, "removed": removed, **now}, [line])
+    line = f"{key} = {_shown(now['value'])}" + dim(f"  [{now['origin']}]")
+    return Result({"key": key, "removed": removed, **now}, line)
 
 
 def _resolved(place: WorkPlace) -> dict[str, config_file.Resolved]:
@@ -179,17 +178,6 @@ def _shown(value: Any) -> str:
     return ", ".join(value) if isinstance(value, list | tuple) else str(value)
 
 
-def hook(
-    place: WorkPlace,
-    event: Annotated[str, argument("EVENT", "The agent's name for it, such as Stop.")],
-    agent: Annotated[str, option("NAME", "Which agent reports it.")] = "claude-code",
-) -> None:
-    """Do with the event on standard input what the installed hook does: capture it, give context."""
-    from claude_memory.surfaces.cli import hook as run_hook
-
-    raise typer.Exit(run_hook([event, "--agent", agent, "--home", str(place.home_folder)]))
-
-
 def version() -> Result:
     """Print the version."""
     from claude_memory.doctor.surroundings import sqlite_version
@@ -197,3 +185,106 @@ def version() -> Result:
     python = sys.version.split()[0]
     document = {"version": __version__, "python": python, "sqlite": sqlite_version()}
     return Result(document, f"claude-memory {__version__}")
+
+
+# --- the whole path, from an event to an answer, in a home that is thrown away; every part is the real one
+
+
+def demo(json: Json = False) -> Result:
+    """Show the whole path, from sample events to an answer."""
+    from claude_memory import sample
+
+    seconds: dict[str, float] = {}
+
+    @contextmanager
+    def step(name: str) -> Iterator[list[str]]:
+        begun, words = time.perf_counter(), list[str]()
+        yield words
+        seconds[name] = round(time.perf_counter() - begun, 3)
+        if not json:
+            output.lines([_step_line(name, seconds[name], " ".join(words))])
+
+    with _thrown_away() as folder:
+        with _opened(folder) as memory, step("import") as words:
+            sessions = sample.write_history(folder / "billing", folder)
+            done = memory.import_history([folder / ".claude"], user_home=folder)
+            brought = f"{counted(done.messages, 'message')}, {counted(done.memories, 'memory', 'memories')}"
+            words.append(f"{sessions} older sessions of the agent: {brought}")
+        with step("capture") as words:
+            events = sample.events(folder / "billing")
+            milliseconds = round(statistics.median(_captured(event, folder) for event in events) * 1000, 1)
+            words.append(f"{len(events)} events of two coding sessions")
+            words.append(f"through the hook program, {milliseconds} ms each")
+        with _opened(folder) as memory:
+            with step("store") as words:
+                new = memory.drain()
+                words.append(f"{new.events} events, {new.memories} memories, {new.rejected} rejected")
+            with step("embed") as words:
+                words.append(f"{memory.embed_pending()} vectors; the model is unpacked on first use")
+            answers = [_ask(memory, question) for question in sample.QUESTIONS]
+            mode = memory.search_mode
+    right = all(answer["right"] and not answer["shared_words"] for answer in answers)
+    if not right:
+        output.failure("the memory that answers did not come first")
+    shown = [{**answer, "hits": [output.hit(hit) for hit in answer["hits"]]} for answer in answers]
+    document = {"ok": right, "hook_ms": milliseconds, "steps": seconds, "answers": shown}
+    return Result(document, _answer_lines(answers, mode), code=0 if right else 1)
+
+
+@contextmanager
+def _thrown_away() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="claude-memory-demo-", ignore_cleanup_errors=True) as name:
+        folder = Path(os.path.realpath(name))
+        (folder / "billing").mkdir()
+        store = os.environ.pop("CLAUDE_MEMORY_STORE", None)  # the demo must never touch real memories
+        try:
+            yield folder
+        finally:
+            if store is not None:
+                os.environ["CLAUDE_MEMORY_STORE"] = store
+
+
+def _opened(folder: Path) -> Memory:
+    from claude_memory.memory import Memory
+
+    return Memory.open(folder / "home", folder / "billing", flags={"store": "", "embedder": "bundled"})
+
+
+def _captured(event: SampleEvent, folder: Path) -> float:
+    """How many seconds the hook program took for an event, in a process of its own."""
+    from claude_memory import hook
+
+    program = Path(hook.__file__).with_name("claude_memory_hook.py")
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("CLAUDE_MEMORY_")}
+    environment["CLAUDE_MEMORY_HOME"] = str(folder / "home")
+    begun = time.perf_counter()
+    command = [sys.executable, "-I", "-S", str(program), event.name]
+    subprocess.run(command, input=event.raw, env=environment, check=True)
+    return time.perf_counter() - begun
+
+
+def _ask(memory: Memory, question: SampleQuestion) -> dict[str, Any]:
+    """A question of the sample, what came first, and whether that is the right memory."""
+    from claude_memory.text.words import index_terms, query_terms
+
+    begun = time.perf_counter()
+    hits = memory.search(question.text, limit=3)
+    seconds = round(time.perf_counter() - begun, 3)
+    first = memory.show([hits[0].id])[0].body if hits else ""
+    shared = sorted(set(query_terms(question.text)).intersection(index_terms(first)))
+    outcome = {"shared_words": shared, "right": question.answer in first, "hits": hits}
+    return {"question": question.text, "seconds": seconds, **outcome}
+
+
+def _answer_lines(answers: Sequence[dict[str, Any]], mode: str) -> Iterator[str]:
+    for answer in answers:
+        yield ""
+        yield _step_line("ask", answer["seconds"], bold(f"“{answer['question']}”"))
+        yield from output.hit_lines(answer["hits"][:1], output.width() or 100)
+        yield dim(f"    words it shares with the question: {', '.join(answer['shared_words']) or 'none'}")
+    yield ""
+    yield dim(f"searched by {mode}; the home of this demo is gone again")
+
+
+def _step_line(name: str, seconds: float, words: str) -> str:
+    return f"{styled('bold green', f'{name:<8}')}{dim(f'{seconds:6.2f} s')}  {words}"

@@ -7,8 +7,6 @@
 from __future__ import annotations
 
 import inspect
-import os
-import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
 
 # A memory is a thought, not a file: what is longer would bury every other answer, and takes long to embed.
 TEXT_CHARACTERS = 200_000
-DOCUMENT_BYTES = 16 * 1024 * 1024  # of a task's text
+COMPLETE_VARIABLE = "_CLAUDE_MEMORY_COMPLETE"
 _GIVEN = ("memory", "place")  # parameters that no option stands for
 
 
@@ -53,20 +51,22 @@ def argument(metavar: str, about: str, **more: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a command found: a document for programs, lines for a person, notes beside them, the exit code."""
+    """What a command gives: a document for programs, lines for a person, notes beside them, the exit code."""
 
     document: Any
-    shown: Iterable[output.Line] | str
+    shown: Iterable[str] | str = ()
     notes: Iterable[str] = ()  # told to a person only
     code: int = 0
+    nothing: str = ""  # told to a person when there is no line
 
     def tell(self, *, json: bool) -> None:
         """Print it, and end with its code if that is not 0."""
         if json:
             output.document(output.plain(self.document))
         else:
-            output.lines([[(self.shown, "")]] if isinstance(self.shown, str) else self.shown)
-            for note in self.notes:
+            lines = [self.shown] if isinstance(self.shown, str) else list(self.shown)
+            output.lines(lines)
+            for note in (*self.notes, *(() if lines else (self.nothing,))):
                 if note:
                     output.note(note)
         if self.code:
@@ -160,12 +160,12 @@ def said(value: Any) -> Any:
 
 
 @contextmanager
-def reading(parameter: str) -> Iterator[None]:
+def reading(parameter: str = "") -> Iterator[None]:
     """A value that cannot be read is wrong usage, told with the name of its option or argument."""
     try:
         yield
     except InvalidInput as fault:
-        raise typer.BadParameter(str(fault), param_hint=f"'{parameter}'") from None
+        raise typer.BadParameter(str(fault), param_hint=f"'{parameter}'" if parameter else None) from None
 
 
 def one_of(value: str, allowed: Collection[str]) -> str:
@@ -190,20 +190,9 @@ def path_named(text: str) -> Path:
 
 
 def _moment(text: str, *, end: bool) -> datetime:
-    try:
+    """The moment meant; a day begins at midnight, or is included."""
+    with reading():
         return times.moment(said(text), now=datetime.now().astimezone(), end=end)
-    except InvalidInput as fault:
-        raise typer.BadParameter(str(fault)) from None
-
-
-def since_when(text: str) -> datetime:
-    """The moment meant; a day begins at midnight."""
-    return _moment(text, end=False)
-
-
-def until_when(text: str) -> datetime:
-    """The moment meant; a day is included."""
-    return _moment(text, end=True)
 
 
 def _agent(value: str | None) -> str | None:
@@ -215,11 +204,8 @@ def _agent(value: str | None) -> str | None:
 
 def whole_text(words: list[str]) -> str:
     """The text given as arguments, or all of standard input for a single `-`."""
-    if words != ["-"]:
-        text = " ".join(words)
-    else:
-        # One byte more than any accepted text can have, so that too much is noticed and never read whole.
-        text = sys.stdin.buffer.read(4 * TEXT_CHARACTERS + 1).decode("utf-8", "replace")
+    # One byte more than any accepted text can have, so that too much is noticed and never read whole.
+    text = " ".join(words) if words != ["-"] else _from_stdin(4 * TEXT_CHARACTERS + 1)
     if not text.strip():
         raise InvalidInput("a memory needs a text")
     if len(text) > TEXT_CHARACTERS:
@@ -230,73 +216,8 @@ def whole_text(words: list[str]) -> str:
     return text
 
 
-def given_text(content: str | None, file: Path | None, *, stdin: bool = True) -> str | None:
-    """The text as it was handed in: as an argument, in a file, or piped; None when it was not."""
-    one_at_most(("a text", content), ("--file", file))
-    if content == "-" or file == Path("-"):
-        return _from_stdin()
-    if content is not None:
-        return content
-    if file is not None:
-        return _bounded(file.read_bytes())
-    # Only what is surely meant as input: an agent's shell may leave a silent socket open there.
-    return _from_stdin() if stdin and _piped() else None
-
-
-def edited(text: str) -> str:
-    """The text after the person's editor closed; InvalidInput when it failed or nothing was written."""
-    import shlex
-    import subprocess
-    import tempfile
-
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if not editor and not sys.stdin.isatty():
-        raise InvalidInput("there is no terminal to edit on: give the text with --content or --file")
-    editor = editor or ("notepad" if os.name == "nt" else "vi")
-    with tempfile.TemporaryDirectory(prefix="claude-memory-") as folder:
-        path = Path(folder) / "text.md"
-        path.write_text(text, "utf-8")
-        try:
-            code = subprocess.run([*shlex.split(editor), str(path)], check=False).returncode
-        except (OSError, ValueError) as fault:  # the latter for a quote that is never closed
-            reason = getattr(fault, "strerror", None) or fault
-            raise InvalidInput(f"cannot start the editor {editor!r}: {reason}; set EDITOR") from None
-        if code:
-            raise InvalidInput(f"the editor {editor!r} ended with code {code}; nothing was saved")
-        return _bounded(path.read_bytes())
-
-
-def _piped() -> bool:
-    try:
-        mode = os.fstat(sys.stdin.fileno()).st_mode
-    except (OSError, ValueError, AttributeError):
-        return False
-    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
-
-
-def _from_stdin() -> str | None:
-    text = _bounded(sys.stdin.buffer.read(DOCUMENT_BYTES + 1))
-    return text if text.strip() else None
-
-
-def _bounded(content: bytes) -> str:
-    if len(content) > DOCUMENT_BYTES:
-        raise InvalidInput(f"a task's text may have {DOCUMENT_BYTES // 1024 // 1024} MB at most")
-    return content.decode("utf-8", "replace")
-
-
-# Parameters that several commands share.
-KINDS = ", ".join(Kind)
-Json = Annotated[bool, flag("--json", "Print one JSON document and nothing else.")]
-AsUser = Annotated[
-    bool, flag("--as-user", "These are a person's own words, though no terminal says so; not in an agent.")
-]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
-AllProjects = Annotated[bool, flag("--all-projects", "Of every project, not only this one.")]
-DryRun = Annotated[bool, flag("--dry-run", "Only say what would be done.")]
-Id = Annotated[str, argument("ID", "The memory, or its unique beginning.")]
-Ids = Annotated[list[str], argument("ID...", "Ids, or their unique beginnings.")]
-Text = Annotated[list[str], argument("TEXT", "The text; `-` reads standard input.")]
+def _from_stdin(most_bytes: int) -> str:
+    return sys.stdin.buffer.read(most_bytes).decode("utf-8", "replace")
 
 
 def agent_option(about: str) -> Any:
@@ -306,9 +227,33 @@ def agent_option(about: str) -> Any:
 
 def time_option(about: str, *, end: bool = False, metavar: str = "WHEN") -> Any:
     """An option that names a moment."""
-    return option(metavar, about, parser=until_when if end else since_when)
+    return option(metavar, about, parser=lambda text: _moment(text, end=end))
 
 
 def path_option(metavar: str, about: str, *names: str) -> Any:
     """An option that names a file or a folder."""
     return option(metavar, about, *names, parser=path_named)
+
+
+# Parameters that several commands share.
+_WHEN = "a date (2026-11-15), `today`, `yesterday`, `3d`, `2 weeks ago`"
+KINDS = ", ".join(Kind)
+Json = Annotated[bool, flag("--json", "Print one JSON document and nothing else.")]
+AsUser = Annotated[
+    bool, flag("--as-user", "These are a person's own words, though no terminal says so; not in an agent.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
+AllProjects = Annotated[bool, flag("--all-projects", "Of every project, not only this one.")]
+DryRun = Annotated[bool, flag("--dry-run", "Only say what would be done.")]
+Since = Annotated[datetime | None, time_option(f"Not before {_WHEN}.")]
+Until = Annotated[datetime | None, time_option("Not after it; same forms.", end=True)]
+OnlyKinds = Annotated[list[Kind] | None, option("KIND", f"Only this kind; repeatable: {KINDS}.", "--kind")]
+OnlyTopics = Annotated[list[str] | None, option("TOPIC", "Only this topic; repeatable.", "--topic")]
+OnlyFiles = Annotated[list[str] | None, option("FILE", "Only about this file; repeatable.", "--file")]
+OnlyTask = Annotated[str | None, option("TASK", "Only this task.", "--task")]
+OnlySession = Annotated[
+    str | None, option("SESSION", "Only this conversation: its id, or its unique beginning.", "--session")
+]
+Id = Annotated[str, argument("ID", "The memory, or its unique beginning.")]
+Ids = Annotated[list[str], argument("ID...", "Ids, or their unique beginnings.")]
+Text = Annotated[list[str], argument("TEXT", "The text; `-` reads standard input.")]

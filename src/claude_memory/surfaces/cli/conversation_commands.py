@@ -1,7 +1,10 @@
-"""Commands about whole conversations: recall (a screen on a terminal), import, conversation."""
+"""Commands about conversations: recall (a screen on a terminal), import, conversation; and about what
+compactions left: summaries, summary, summarize.
+"""
 
 from __future__ import annotations
 
+import json as json_text
 import os
 import shutil
 import subprocess
@@ -13,11 +16,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from claude_memory.errors import NotFound
+from claude_memory.errors import InvalidInput, NotFound, StoreBusy
+from claude_memory.platform.caller import require_person
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
+    AllProjects,
     Json,
     Result,
+    Since,
+    Until,
     WorkPlace,
     agent_option,
     argument,
@@ -30,19 +37,22 @@ from claude_memory.surfaces.cli.command import (
     said,
     time_option,
 )
-from claude_memory.surfaces.cli.output import Line
-from claude_memory.surfaces.cli.rendering import day, head, one_line
+from claude_memory.surfaces.cli.output import bold, counted, day, dim, head, one_line, styled
 from claude_memory.text import times
 
 if TYPE_CHECKING:
-    from claude_memory.imports.importer import Imported, Unread
+    from claude_memory.imports.importer import Imported, Progress, Unread
     from claude_memory.memory import Memory
     from claude_memory.search.conversations import Recalled, Resume
     from claude_memory.store.model import Conversation, Message
+    from claude_memory.summaries.model import KeptSummary
 
 NOTHING_YET = "no conversations yet: claude-memory import reads what agents keep of theirs"
 UNREAD_SHOWN = 10
 WAIT_SECONDS = 30  # a drain's slack takes ten
+MAX_BYTES = 4 << 20
+PROVIDERS = ("rules", "anthropic", "claude", "endpoint:URL")
+AGENT = "Only this agent's, such as claude-code or codex."
 _STYLES = {"user": "bold cyan", "assistant": "bold green", "call": "bold", "result": "dim", "summary": "bold"}
 
 
@@ -56,9 +66,9 @@ def recall(
             show_default=False,
         ),
     ] = None,
-    agent: Annotated[str | None, agent_option("Only this agent's, such as claude-code or codex.")] = None,
-    since: Annotated[datetime | None, time_option("Not before a date, `yesterday`, `2 weeks ago`.")] = None,
-    until: Annotated[datetime | None, time_option("Not after it; same forms.", end=True)] = None,
+    agent: Annotated[str | None, agent_option(AGENT)] = None,
+    since: Since = None,
+    until: Until = None,
     cwd: Annotated[Path | None, path_option("DIR", "Only what was said in this folder or below it.")] = None,
     limit: Annotated[int, option("N", "How many conversations at most.", min=1, max=500)] = 20,
     all_: Annotated[
@@ -99,43 +109,43 @@ def _listed(memory: Memory, recalled: Sequence[Recalled]) -> Result:
     now, book = datetime.now().astimezone(), memory.conversations
     if not recalled:
         output.note("nothing found; try other words or fewer filters" if book.count() else NOTHING_YET)
-    total = output.counted(memory.archive.totals()["conversations"], "conversation")
-    return Result(
-        [_document(item, book.resume(item.conversation), now) for item in recalled],
-        list(_recalled_lines(recalled, now, output.width())),
-        [f"{len(recalled):,} of {total}"] if recalled else [],
-    )
-
-
-def _document(item: Recalled, resume: Resume | None, now: datetime) -> dict[str, Any]:
     names = "session agent title project cwd branch first last messages parent".split()
-    return {
-        **{name: getattr(item.conversation, name) for name in names},
-        "when": times.ago(item.conversation.last, now=now),
-        "score": item.score,
-        "passages": item.quotes,
-        "resume": resume.line if resume else None,
-    }
+    documents = [
+        {
+            **{name: getattr(item.conversation, name) for name in names},
+            "when": times.ago(item.conversation.last, now=now),
+            "score": item.score,
+            "passages": item.quotes,
+            "resume": resume.line if (resume := book.resume(item.conversation)) else None,
+        }
+        for item in recalled
+    ]
+    total = counted(memory.archive.totals()["conversations"], "conversation")
+    notes = [f"{len(recalled):,} of {total}"] if recalled else []
+    return Result(documents, list(_recalled_lines(recalled, now, output.width())), notes)
 
 
-def _recalled_lines(recalled: Sequence[Recalled], now: datetime, columns: int | None) -> Iterator[Line]:
+def _recalled_lines(recalled: Sequence[Recalled], now: datetime, columns: int | None) -> Iterator[str]:
     """Each conversation with its head line and its best passages."""
     for item in recalled:
         talk = item.conversation
         yield head(talk.session, f"{day(talk.last)}, {times.ago(talk.last, now=now)}", talk.name)
-        branch = f" on {talk.branch}" if talk.branch else ""
-        yield [(f"    {talk.agent}, {output.counted(talk.messages, 'message')}, {talk.cwd}{branch}", "dim")]
+        yield dim(f"    {talk.agent}, {counted(talk.messages, 'message')}, {_where(talk)}")
         for quote in item.quotes:
             place, text = f"    {quote.ordinal or '·':>5} {quote.role:<9} ", one_line(quote.text)
             room = len(text) if columns is None else max(columns - len(place), 20)
-            yield [(place, "dim"), (text if len(text) <= room else text[: room - 1] + "…", "")]
+            yield f"{dim(place)}{text if len(text) <= room else text[: room - 1] + '…'}"
+
+
+def _where(talk: Conversation) -> str:
+    return f"{talk.cwd} on {talk.branch}" if talk.branch else talk.cwd
 
 
 def go_on(chosen: Conversation, resume: Resume | None, *, only_print: bool) -> int:
     """Resume a conversation in its folder; where that cannot be done, say how it could."""
     if resume is None:
         output.note(f"{chosen.agent} cannot resume a conversation by its id; this prints it:")
-        output.lines([[(f"claude-memory conversation {chosen.session}", "")]])
+        output.lines([f"claude-memory conversation {chosen.session}"])
         return 0
     if resume.handed:
         output.note(f"{chosen.agent} has deleted its own file: it begins anew with what the archive holds")
@@ -144,7 +154,7 @@ def go_on(chosen: Conversation, resume: Resume | None, *, only_print: bool) -> i
         if not only_print:
             missing = resume.arguments[0] if program is None else resume.folder
             output.note(f"cannot resume here, {missing} is not there; this would:")
-        output.lines([[(resume.line, "")]])
+        output.lines([resume.line])
         return 0
     sys.stdout.flush()
     if os.name != "nt":  # where exec would return to the shell before the agent ends
@@ -168,7 +178,7 @@ def import_(
             show_default=False,
         ),
     ] = None,
-    agent: Annotated[str | None, agent_option("Only this agent's, such as claude-code or codex.")] = None,
+    agent: Annotated[str | None, agent_option(AGENT)] = None,
     since: Annotated[
         datetime | None, time_option("Only what changed since: 2026-11-01, 2 weeks ago.", metavar="TIME")
     ] = None,
@@ -183,13 +193,18 @@ def import_(
     if from_ is not None:
         done = memory.upkeep.import_memories(from_, paths or ())
     else:
-        with output.progress_bar(output.bytes_text) as show:
+        with output.progress_bar("MB", 1e6) as show:
+
+            def tell(at: Progress) -> None:
+                if show is not None:
+                    show(at.done_bytes, at.total_bytes - at.done_bytes, f"{at.imported.messages:,} messages")
+
             done = memory.import_history(
-                paths or (), agent=agent, since=since, wait_seconds=WAIT_SECONDS, progress=show
+                paths or (), agent=agent, since=since, wait_seconds=WAIT_SECONDS, progress=tell
             )
     vectors = memory.upkeep.vectors
     if wait:
-        with output.progress_bar(output.vectors_text) as show:
+        with output.progress_bar("vectors") as show:
             vectors.all(show)
     progress = vectors.progress
     _leave_to_the_background(memory.home, done.waiting, 0 if wait else progress.missing)
@@ -218,11 +233,11 @@ def _leave_to_the_background(home: Path, waiting: int, missing: int) -> None:
 
 def _added(done: Imported) -> str:
     added = (
-        output.counted(done.sessions, "session"),
-        output.counted(done.messages, "message"),
-        output.counted(done.memories, "memory", "memories"),
+        counted(done.sessions, "session"),
+        counted(done.messages, "message"),
+        counted(done.memories, "memory", "memories"),
     )
-    passed = f"{output.counted(done.duplicates, 'duplicate')}, {output.counted(done.skipped, 'line')} skipped"
+    passed = f"{counted(done.duplicates, 'duplicate')}, {counted(done.skipped, 'line')} skipped"
     return f"added {', '.join(added)}; passed over {passed}"
 
 
@@ -249,7 +264,7 @@ def conversation(
     talk = book.named(id_)
     messages = book.messages(talk, first=first, last=last)
     if not messages:
-        known = output.counted(talk.messages, "message")
+        known = counted(talk.messages, "message")
         raise NotFound(f"nothing in {named}: conversation {talk.session} has {known}")
     if errors:
         failed = {message.call for message in messages if message.failed and message.role == "result"}
@@ -257,17 +272,151 @@ def conversation(
     return Result({**output.plain(talk), "messages": messages}, _shown(talk, messages))
 
 
-def _shown(talk: Conversation, messages: Sequence[Message]) -> Iterator[Line]:
-    branch = f" on {talk.branch}" if talk.branch else ""
-    yield [(talk.title or talk.session, "bold")]
-    yield [(f"{talk.agent} {talk.session}  {talk.cwd}{branch}", "dim")]
-    yield [(f"{times.minute(talk.first)} to {times.minute(talk.last)}, {talk.messages} messages", "dim")]
+def _shown(talk: Conversation, messages: Sequence[Message]) -> Iterator[str]:
+    yield bold(talk.title or talk.session)
+    yield dim(f"{talk.agent} {talk.session}  {_where(talk)}")
+    yield dim(f"{times.minute(talk.first)} to {times.minute(talk.last)}, {talk.messages} messages")
     if talk.continues:
-        yield [(f"goes on from {talk.continues}", "dim")]
+        yield dim(f"goes on from {talk.continues}")
     for message in messages:
         name = f"{message.role} {message.tool}".rstrip() + (" failed" if message.failed else "")
-        style = "bold red" if message.failed else _STYLES.get(message.role, "")
-        yield []
-        yield [(f"{message.ordinal:>4}  ", "dim"), (name, style), (f"  {times.minute(message.at)}", "dim")]
-        for line in message.text.splitlines():
-            yield [(f"      {line}", "")]
+        style = "bold red" if message.failed else _STYLES.get(message.role, "bold")
+        yield ""
+        yield f"{dim(f'{message.ordinal:>4}')}  {styled(style, name)}  {dim(times.minute(message.at))}"
+        yield from (f"      {line}" for line in message.text.splitlines())
+
+
+# --- what compactions left
+
+
+def summaries(
+    memory: Memory,
+    session: Annotated[
+        str | None, option("ID", "Only this session's; the beginning of its id is enough.")
+    ] = None,
+    all_projects: AllProjects = False,
+) -> Result:
+    """List what compactions left in this project, the newest session first."""
+    _sum_up(memory)
+    listed = memory.summaries.list(session or "", all_projects=all_projects)
+    lines = [line for item in listed for line in _summary_lines(item)]
+    return Result([_row(item) for item in listed], lines, nothing="no compaction was summed up yet")
+
+
+def summaries_push(
+    memory: Memory,
+    url: Annotated[str, argument("URL", "postgresql://…, or `supabase` for what SUPABASE_DB_URL names.")],
+    all_projects: AllProjects = False,
+) -> Result:
+    """Write compaction summaries and session records to plain tables of a database of your own."""
+    require_person("sending summaries to a server")
+    _sum_up(memory)
+    summaries_, sessions = memory.summaries.push(url, all_projects=all_projects)
+    done = f"{summaries_} summaries and {sessions} session records are up to date there"
+    return Result({"summaries": summaries_, "sessions": sessions}, done)
+
+
+def summary(
+    memory: Memory,
+    named: Annotated[
+        str, argument("SESSION/NNN", "Which one, as `summaries` shows it; or `save` to keep one from stdin.")
+    ],
+    session: Annotated[str | None, option("ID", "For `save`: the session; default this shell's.")] = None,
+) -> Result:
+    """Print one summary in full, or `save` one that an agent wrote: JSON on stdin, checked by the schema."""
+    if named == "save":
+        saved, is_new = memory.summaries.save(*_from_stdin(session))
+        done = f"saved {saved.id}" if is_new else f"{saved.id} says the same already: nothing was saved"
+        return Result({"saved": saved.id, "new": is_new}, done)
+    with reading("SESSION/NNN"):
+        memory.summaries.check_name(named)
+    _sum_up(memory)
+    whole = memory.summaries.one(named)
+    return Result(whole.document, _whole_summary(whole))
+
+
+def _provider(name: str | None) -> str | None:
+    if name is not None:
+        kind, _, place = name.partition(":")
+        one_of(f"{kind}:URL" if kind == "endpoint" and place else kind, PROVIDERS)
+    return name
+
+
+def summarize(
+    memory: Memory,
+    path: Annotated[Path, argument("PATH", "A transcript of any known agent.", parser=path_named)],
+    agent: Annotated[str | None, agent_option("Whose it is, where that cannot be told.")] = None,
+    provider: Annotated[
+        str | None,
+        option(
+            "NAME",
+            "rules, anthropic, claude or endpoint:URL; default the setting `summariser`.",
+            callback=_provider,
+        ),
+    ] = None,
+) -> Result:
+    """Sum up a transcript from its last compaction to its end; nothing is stored."""
+    made = memory.summaries.summarize(path, agent=agent, provider=provider, note=output.note)
+    return Result(made.document, _whole_summary(made))
+
+
+def _sum_up(memory: Memory) -> None:
+    """Bring in what hooks captured, and sum up what was compacted."""
+    try:
+        memory.drain(budget_seconds=5.0)
+        memory.summaries.sum_up()
+    except (StoreBusy, OSError):
+        return
+
+
+def _from_stdin(session: str | None) -> tuple[str, bytes]:
+    """Whose summary stands on standard input, and what it says."""
+    owner = session or os.environ.get("CLAUDE_MEMORY_SESSION")
+    if not owner:
+        raise typer.BadParameter("whose summary is it? Give --session, or run it in an agent's shell")
+    raw = sys.stdin.buffer.read(MAX_BYTES + 1)
+    if len(raw) > MAX_BYTES:
+        raise InvalidInput(f"a summary takes at most {MAX_BYTES:,} bytes")
+    return owner, raw
+
+
+def _row(item: KeptSummary) -> dict[str, Any]:
+    names = "timestamp compaction_trigger token_count_before token_count_after original_message_range".split()
+    return {
+        "id": item.id,
+        "session": item.session,
+        "number": item.number,
+        **{name: item.document.get(name) for name in names},
+        "executive": item.executive,
+    }
+
+
+def _summary_lines(item: KeptSummary) -> Iterator[str]:
+    first, last = item.document.get("original_message_range") or (0, 0)
+    facts = f"{times.minute_of(item.document.get('timestamp'))}  {item.document.get('compaction_trigger')}"
+    yield f"{bold(item.id)}{dim(f'  {facts}  messages {first} to {last}')}"
+    yield f"  {one_line(item.executive)}"
+
+
+def _whole_summary(item: KeptSummary) -> Iterator[str]:
+    first, last = item.document["original_message_range"]
+    size = f"{item.document['token_count_before']:,} tokens"
+    when = times.minute_of(item.document["timestamp"])
+    yield f"{bold(item.id)}{dim(f'  {when}  messages {first} to {last}, {size}')}"
+    yield from item.executive.splitlines()
+    for name, entries in item.summary.items():
+        if name not in ("executive", "sources") and entries:
+            yield from ("", bold(name.replace("_", " ").capitalize()))
+            yield from [", ".join(entries)] if name == "topics" else map(_entry, entries)
+
+
+def _entry(entry: Any) -> str:
+    if not isinstance(entry, dict):
+        return f"- {entry}"
+    where = ", ".join(map(str, entry.get("messages", ())))
+    parts = [
+        f"{name}: {value if isinstance(value, str) else json_text.dumps(value, ensure_ascii=False)}"
+        for name, value in entry.items()
+        if name != "messages" and value
+    ]
+    return f"- {'; '.join(parts)}{dim(f'  [{where}]' if where else '')}"

@@ -11,16 +11,17 @@ from claude_memory.model import Trust
 from claude_memory.platform.agents import own_trust
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
+    AllProjects,
     AsUser,
     Json,
     Result,
     Text,
     Yes,
     argument,
-    flag,
     option,
     whole_text,
 )
+from claude_memory.surfaces.cli.output import bold, dim, styled
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
@@ -39,22 +40,22 @@ class Reflecting(StrEnum):
 def log(
     memory: Memory,
     days: Annotated[int, option("N", "How many days to show.", min=1, max=366)] = 3,
-    all_projects: Annotated[bool, flag("--all-projects", "Show every project.")] = False,
+    all_projects: AllProjects = False,
 ) -> Result:
     """Show what the last sessions were, or add one."""
     memory.drain(budget_seconds=1.0)
     lines, problems = memory.notes.sessions(days, all_projects=all_projects)
     _report(problems)
     document = [{**line.record(), "file": line.path, "line": line.line} for line in lines]
-    nothing = [] if lines else [f"no session was written down in the last {days} days"]
-    return Result(document, [shown for line in lines for shown in _session(line)], nothing)
+    nothing = f"no session was written down in the last {days} days"
+    return Result(document, [shown for line in lines for shown in _session(line)], nothing=nothing)
 
 
-def _session(line: SessionLine) -> Iterator[output.Line]:
-    yield [(f"{line.date} {line.time}  ", "dim"), (line.summary or line.session, "bold")]
+def _session(line: SessionLine) -> Iterator[str]:
+    yield f"{dim(f'{line.date} {line.time}')}  {bold(line.summary or line.session)}"
     for name in ("decisions", "artifacts", "open_threads"):
-        for text in getattr(line, name):
-            yield [(f"    {name.replace('_', ' ').rstrip('s')}: ", "dim"), (text, "")]
+        label = dim(f"    {name.replace('_', ' ').rstrip('s')}:")
+        yield from (f"{label} {text}" for text in getattr(line, name))
 
 
 def log_add(
@@ -115,10 +116,9 @@ def buffer_show(memory: Memory) -> Result:
     """Print the working buffer."""
     content, path = memory.notes.buffer(), memory.notes.files.buffer
     _report(content.problems)
-    is_empty = not content.text.strip()
-    shown = [[(line, "")] for _, line in content.lines if not line.startswith("<!-- claude-memory:")]
-    notes = ["the working buffer is empty"] if is_empty else []
-    return Result({"file": path, "text": content.text}, [] if is_empty else shown, notes)
+    lines = [line for _, line in content.lines if not line.startswith("<!-- claude-memory:")]
+    shown = lines if content.text.strip() else []
+    return Result({"file": path, "text": content.text}, shown, nothing="the working buffer is empty")
 
 
 def buffer_add(memory: Memory, text: Text, as_user: AsUser = False) -> Result:
@@ -145,7 +145,7 @@ def distill(
     proposal, path = memory.notes.propose(days), memory.notes.files.memory
     lines = proposal.diff.splitlines() if proposal.lines else ["nothing new in the daily logs"]
     if not json:  # before the question
-        output.lines([[(line, _diff_style(line))] for line in lines])
+        output.lines(map(_coloured, lines))
     wanted = bool(proposal.lines) and (yes or not json)
     if wanted:
         output.confirm(f"apply this to {path}?", yes=yes)
@@ -173,22 +173,21 @@ def notes_sync(memory: Memory) -> Result:
     done = memory.notes.sync()
     memory.embed_pending()
     _report(done.problems)
-    names = ("files", "read", "added", "changed", "hidden", "renamed", "busy")
     problems = [{"file": item.path, "line": item.line, "reason": item.reason} for item in done.problems]
     shown = (
         f"{done.files} files, {done.read} read anew: {done.added} pieces added, {done.changed} changed, "
         f"{done.hidden} gone, {done.renamed} files renamed"
     )
-    return Result({**{name: getattr(done, name) for name in names}, "problems": problems}, shown)
+    return Result({**output.plain(done), "problems": problems}, shown)
 
 
 def notes_status(memory: Memory) -> Result:
     """Show the folders of the knowledge base and what of them is indexed."""
     folders = memory.notes.knowledge()
-    lines: list[output.Line] = []
+    lines = []
     for item in folders:
         counts = f"{item.notes} notes, {item.indexed} indexed in {item.pieces} pieces"
-        lines.append([(f"{item.folder}  ", "bold"), (counts if item.exists else "no such folder", "")])
+        lines.append(f"{bold(item.folder)}  {counts if item.exists else 'no such folder'}")
     return Result(folders, lines)
 
 
@@ -198,7 +197,7 @@ def _by_agent(as_user: bool) -> bool:
 
 
 def _written(path: Path, document: dict[str, Any]) -> Result:
-    return Result({**document, "file": path}, [[("written to ", ""), (str(path), "bold")]])
+    return Result({**document, "file": path}, f"written to {bold(path)}")
 
 
 def _report(problems: Iterable[FileProblem]) -> None:
@@ -206,5 +205,6 @@ def _report(problems: Iterable[FileProblem]) -> None:
         output.note(f"{problem.path}:{problem.line}: {problem.reason}")
 
 
-def _diff_style(line: str) -> str:
-    return {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+def _coloured(line: str) -> str:
+    style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
+    return styled(style, line) if style else line

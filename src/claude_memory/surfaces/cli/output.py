@@ -1,7 +1,7 @@
 """Writing answers: plain and stable when piped, coloured on a terminal, one document for programs.
 
-The only module that writes to standard output. Text of memories may come from anywhere, so control
-characters never reach a terminal.
+The only module that writes to standard output. A line is a text in which `bold`, `dim` and the like mark
+parts. Text of memories may come from anywhere, so control characters never reach a terminal.
 """
 
 from __future__ import annotations
@@ -11,25 +11,113 @@ import os
 import re
 import shutil
 import sys
+import textwrap
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, BinaryIO
+from functools import partial
+from typing import Any, BinaryIO
 
 from claude_memory.errors import InvalidInput
-from claude_memory.model import Hit
-
-if TYPE_CHECKING:
-    from claude_memory.imports.importer import Progress
-
-# A piece of a line with its style ("" for none); a line is a list of pieces.
-Piece = tuple[str, str]
-Line = list[Piece]
+from claude_memory.model import Hit, Status
 
 FAILURE_CHARACTERS = 1000
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_MARKED = re.compile("\x02((?:bold |)(?:bold|dim|cyan|green|red|yellow))\x1f([^\x03]*)\x03")
+_DRAWN_SECONDS = 0.1
+_BAR_CHARACTERS = 24
+HIT_FIELDS = "id kind title snippet relevance session project timestamp files status trust".split()
+
+
+# --- parts of a line
+
+
+def styled(style: str, text: object) -> str:
+    """A part of a line that looks different on a terminal; empty if the text is."""
+    return f"\x02{style}\x1f{clean(str(text))}\x03" if text else ""
+
+
+bold, dim, cyan, yellow, red = (partial(styled, style) for style in ("bold", "dim", "cyan", "yellow", "red"))
+
+
+def clean(text: str) -> str:
+    """The text without what could move a cursor, ring, or turn the reading direction."""
+    return _CONTROL.sub("", text)
+
+
+def one_line(text: str) -> str:
+    """A text on one line, without anything that could move the cursor."""
+    return " ".join(clean(text).split())
+
+
+def day(moment: datetime) -> str:
+    """The day in the reader's own zone."""
+    return f"{moment.astimezone():%Y-%m-%d}"
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number with its noun, which is the plural with -s unless told otherwise."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def size(count: int) -> str:
+    """Bytes as a person says them."""
+    amount = float(count)
+    for unit in ("bytes", "KB", "MB"):
+        if amount < 1024:
+            return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} GB"
+
+
+# --- lines that several commands share
+
+
+def head(id_: str, facts: str, title: str, more: str = "") -> str:
+    """The line that a thing is listed by: its id, facts, its title."""
+    return f"{cyan(id_)}  {dim(facts)}  {bold(one_line(title))}{more}"
+
+
+def standing(status: Status, superseded_by: str | None) -> str:
+    """What to know of a memory that does not simply hold, for the end of its head line."""
+    if status is Status.SUPERSEDED:
+        return yellow(f"  superseded by {superseded_by}" if superseded_by else "  superseded")
+    return {Status.ARCHIVED: dim("  archived"), Status.FORGOTTEN: red("  forgotten")}.get(status, "")
+
+
+def hit_lines(hits: Sequence[Hit], columns: int | None) -> Iterator[str]:
+    """Each hit with its head line and, where it says more than the title, its snippet."""
+    for item in hits:
+        facts = dim(f"{item.kind:<11} {day(item.timestamp)}")
+        title = f"{bold(one_line(item.title))}{standing(item.status, item.superseded_by)}"
+        yield f"{cyan(item.id)}  {bold(f'{item.relevance:.2f}')}  {facts}  {title}"
+        snippet = one_line(item.snippet)
+        if snippet and snippet.rstrip("…") not in one_line(item.title):
+            yield from paragraph(snippet, columns, "    ")
+        if item.place:
+            yield dim(f"    {item.place}")
+        if item.stale:
+            yield yellow(f"    out of date? {one_line(item.stale)}")
+
+
+def paragraph(text: str, columns: int | None, indent: str) -> Iterator[str]:
+    """A text within the columns of a terminal; whole where there is none."""
+    text = clean(text).rstrip()
+    room = max((columns or 0) - len(indent), 20)
+    yield from (indent + line for line in ([text] if columns is None else textwrap.wrap(text, room) or [""]))
+
+
+def table(values: Mapping[str, object], style: str = "dim", indent: str = "") -> Iterator[str]:
+    """Names and values, aligned; what has no value is left out."""
+    longest = max((len(name) for name in values), default=0)
+    for name, value in values.items():
+        if value not in ("", None):
+            yield f"{indent}{styled(style, f'{name:<{longest}}')}  {one_line(str(value))}"
+
+
+# --- writing
 
 
 def prepare_streams() -> None:
@@ -62,17 +150,26 @@ def binary() -> BinaryIO:
     return sys.stdout.buffer
 
 
-def lines(content: Iterable[Line]) -> None:
+def lines(content: Iterable[str]) -> None:
     """Print lines, with colours only where a person sees them."""
     if not _coloured():
-        sys.stdout.writelines("".join(clean(text) for text, _ in line).rstrip() + "\n" for line in content)
+        sys.stdout.writelines("".join(text for text, _ in pieces(line)).rstrip() + "\n" for line in content)
         return
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
     for line in content:
-        console.print(Text.assemble(*[(clean(text), style) for text, style in line]))
+        console.print(Text.assemble(*pieces(line)))
+
+
+def pieces(line: str) -> Iterator[tuple[str, str]]:
+    """The parts of a line, each with its style."""
+    parts = iter(_MARKED.split(line))  # what is not marked, then a style, a text, what is not marked …
+    yield clean(next(parts)), ""
+    for style, text, rest in zip(parts, parts, parts, strict=True):
+        yield clean(text), style
+        yield clean(rest), ""
 
 
 def note(message: str) -> None:
@@ -82,10 +179,10 @@ def note(message: str) -> None:
 
 def failure(message: str) -> None:
     """One line that says why the request failed."""
-    told = " ".join(clean(message).split())
-    if len(told) > FAILURE_CHARACTERS:  # it quotes what was given: the reason stands before and after that
-        told = f"{told[: FAILURE_CHARACTERS - 200]} … {told[-200:]}"
-    sys.stderr.write(f"claude-memory: {told}\n")
+    reason = one_line(message)
+    if len(reason) > FAILURE_CHARACTERS:  # it quotes what was given: the reason stands before and after that
+        reason = f"{reason[: FAILURE_CHARACTERS - 200]} … {reason[-200:]}"
+    sys.stderr.write(f"claude-memory: {reason}\n")
 
 
 def confirm(
@@ -123,28 +220,18 @@ def width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """A number with its noun, which is the plural with -s unless told otherwise."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def clean(text: str) -> str:
-    """The text without what could move a cursor, ring, or turn the reading direction."""
-    return _CONTROL.sub("", text)
-
-
 def _coloured() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-HIT_FIELDS = "id kind title snippet relevance session project timestamp files status trust".split()
+# --- values for programs
 
 
-def hit(found: Hit) -> dict[str, Any]:
+def hit(item: Hit) -> dict[str, Any]:
     """One answer of a search, for programs."""
-    values = {name: getattr(found, name) for name in HIT_FIELDS}
-    more = {name: value for name in ("place", "stale") if (value := getattr(found, name))}
-    return {**values, "relevance": round(found.relevance, 4), **more}
+    values = {name: getattr(item, name) for name in HIT_FIELDS}
+    more = {name: value for name in ("place", "stale") if (value := getattr(item, name))}
+    return {**values, "relevance": round(item.relevance, 4), **more}
 
 
 def plain(value: Any) -> Any:
@@ -164,56 +251,33 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float) else str(value)
 
 
-_DRAWN_SECONDS = 0.1
-_BAR_CHARACTERS = 24
+# --- how far long work is
 
 
 @contextmanager
-def progress_bar(text: Callable[..., str]) -> Iterator[Callable[..., None] | None]:
-    """What to tell of progress; `text` gets the seconds since the beginning, then what is told."""
+def progress_bar(unit: str, size: float = 1.0) -> Iterator[Callable[..., None] | None]:
+    """A bar on the terminal; what is yielded gets how much is done, how much is left, what else to tell.
+
+    `size` says how many of what is counted make one unit.
+    """
     if not sys.stderr.isatty():
         yield None
         return
     begun, drawn = time.monotonic(), 0.0
 
-    def show(*told: Any) -> None:
+    def show(done: float, left: float, beside: str = "") -> None:
         nonlocal drawn
         now = time.monotonic()
-        if now - drawn >= _DRAWN_SECONDS:
-            drawn = now
-            sys.stderr.write(f"\r{text(now - begun, *told)}\x1b[K")
-            sys.stderr.flush()
+        if now - drawn < _DRAWN_SECONDS:
+            return
+        drawn, share, rate = now, done / max(done + left, 1), done / max(now - begun, 0.001)
+        amount = f"{done / size:,.0f} of {(done + left) / size:,.0f} {unit}  {rate / size:,.1f} {unit}/s"
+        wait = f"{left / max(rate, 0.001):,.0f} s left"
+        bar = "#" * round(share * _BAR_CHARACTERS)
+        sys.stderr.write(f"\r[{bar:.<{_BAR_CHARACTERS}}] {share:4.0%}  {amount}  {wait}  {beside}\x1b[K")
+        sys.stderr.flush()
 
     yield show
     if drawn:
         sys.stderr.write("\r\x1b[K")
         sys.stderr.flush()
-
-
-def bytes_text(seconds: float, progress: Progress) -> str:
-    """The bar of an import."""
-    total = max(progress.total_bytes, 1)
-    rate = progress.done_bytes / max(seconds, 0.001)
-    return (
-        f"{_bar(progress.done_bytes, total)}  {progress.done_bytes / 1e6:,.0f} of {total / 1e6:,.0f} MB  "
-        f"{rate / 1e6:.1f} MB/s  {_left(total - progress.done_bytes, rate)}  "
-        f"{progress.imported.messages:,} messages"
-    )
-
-
-def vectors_text(seconds: float, made: int, missing: int) -> str:
-    """The bar of vectors: of those that were missing when it began."""
-    rate = made / max(seconds, 0.001)
-    bar = _bar(made, max(made + missing, 1))
-    return f"{bar}  {made:,} of {made + missing:,} vectors  {rate:.0f} a second  {_left(missing, rate)}"
-
-
-def _bar(done: int, total: int) -> str:
-    share = min(done / total, 1.0)
-    filled = round(share * _BAR_CHARACTERS)
-    return f"[{'#' * filled}{'.' * (_BAR_CHARACTERS - filled)}] {share:4.0%}"
-
-
-def _left(rest: float, rate: float) -> str:
-    seconds = rest / rate if rate else 0.0
-    return f"{seconds:.0f} s left" if seconds < 100 else f"{seconds / 60:.0f} min left"

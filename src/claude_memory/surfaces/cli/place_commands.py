@@ -1,7 +1,8 @@
-"""Commands that carry the whole home to a file, a place or another home, and back: backup, sync."""
+"""Commands that carry the home to a file, a place, another home or a team, and back: backup, sync, team."""
 
 from __future__ import annotations
 
+import getpass
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -22,15 +23,15 @@ from claude_memory.surfaces.cli.command import (
     option,
     path_named,
 )
-from claude_memory.surfaces.cli.output import Line
-from claude_memory.surfaces.cli.rendering import size
+from claude_memory.surfaces.cli.output import bold, counted, cyan, dim, size
 
 if TYPE_CHECKING:
     from claude_memory.backup.archives import BackupReport, RestoreChange
     from claude_memory.backup.restore import Agreement
     from claude_memory.backup.sync import Exchanged, Homes
+    from claude_memory.backup.team import Invitation, Member
     from claude_memory.memory import Memory
-    from claude_memory.store.feed_model import Taken
+    from claude_memory.store.model import Taken
 
 PROGRESS_SECONDS = 2.0
 PlaceName = Annotated[
@@ -84,7 +85,7 @@ def backup_create(
     waiting = [item for item in skipped if item.path == "spool/new"]
     return Result(
         {"path": made, "size_bytes": size_bytes, "skipped": waiting},
-        [[("wrote ", ""), *_line(str(made), size_bytes)]],
+        f"wrote {_line(str(made), size_bytes)}",
         [f"left out: {item.path} ({item.reason})" for item in waiting],
     )
 
@@ -131,7 +132,7 @@ def backup_push(
     pushed = memory.backups.push(memory.store, named, keep=keep, force=force)
     sent = f"{size(pushed.sent_bytes)} sent of {size(pushed.size_bytes)}"
     done = sent if pushed.changed else "nothing changed since"
-    return Result(pushed, [[(pushed.id, "cyan"), (f"  {done}", "")]])
+    return Result(pushed, f"{cyan(pushed.id)}  {done}")
 
 
 def backup_pull(
@@ -148,8 +149,7 @@ def backup_pull(
     with place.opened() as memory:
         backups = memory.backups  # works on after the memory is closed, which it replaces
     if if_empty and (reason := backups.nothing_to_pull(named)):
-        output.note(reason)
-        return Result({"ok": True, "pulled": False, "reason": reason}, [])
+        return Result({"ok": True, "pulled": False, "reason": reason}, nothing=reason)
     yes = if_empty or _agreed_to_replace(backups.home, yes=yes)
     done = backups.pull(named, backup_id, replace=yes, with_settings=_agreement(settings))
     return _report("pulled", done)
@@ -178,7 +178,7 @@ def backup_list(place: WorkPlace, named: PlaceName = None) -> Result:
         if item.problem:
             output.note(item.problem)
     lines = [_line(item.name, item.size_bytes) for item in listed]
-    return Result(listed, lines, [] if listed else [f"no backups in {named or backups.home / 'backups'}"])
+    return Result(listed, lines, nothing=f"no backups in {named or backups.home / 'backups'}")
 
 
 def _agreed_to_replace(home: Path, *, yes: bool) -> bool:
@@ -202,18 +202,16 @@ def _asked_about_settings(changes: Sequence[RestoreChange]) -> bool:
     return output.answered("Take them over?")
 
 
-def _line(name: str, size_bytes: int) -> Line:
-    return [(name, ""), (f"  {size(size_bytes)}", "dim")]
+def _line(name: str, size_bytes: int) -> str:
+    return f"{name}  {dim(size(size_bytes))}"
 
 
 def _report(done: str, report: BackupReport) -> Result:
-    facts = f"  {report.files} files, {size(report.size_bytes)}"
-    head: Line = [(done if report.ok else "damaged", "bold"), (facts, "")]
-    remarks: list[Line] = [[(f"  {name}", "dim")] for name in _remarks(report)]
     if not report.ok:
         output.failure(f"{report.path} is damaged: {report.problems[0]}")
-    document = {"ok": report.ok, **output.plain(report)}
-    return Result(document, [head, *remarks], code=0 if report.ok else 1)
+    summary = f"{bold(done if report.ok else 'damaged')}  {report.files} files, {size(report.size_bytes)}"
+    lines = [summary, *(dim(f"  {remark}") for remark in _remarks(report))]
+    return Result({"ok": report.ok, **output.plain(report)}, lines, code=0 if report.ok else 1)
 
 
 def _remarks(report: BackupReport) -> Iterator[str]:
@@ -283,15 +281,15 @@ def _homes(memory: Memory, *, pair: bool, yes: bool) -> Homes:
     return replace(memory.homes, agree=agree, progress=progress)
 
 
-def _exchanged(done: Exchanged) -> Iterator[Line]:
+def _exchanged(done: Exchanged) -> Iterator[str]:
     would = "would be " if done.dry_run else ""
     for met in done.met:
         state = "paired" if met.paired else "not paired: as imported"
-        yield [(met.name, "bold"), (f"  {state}  received: {_counts(met.received)}", "")]
+        yield f"{bold(met.name)}  {state}  received: {_counts(met.received)}"
         if met.sent is not None:
-            yield [(f"  sent: {_counts(met.sent)}", "")]
+            yield f"  sent: {_counts(met.sent)}"
     if done.written or not done.met:
-        yield [(f"{output.counted(done.written, 'change')} {would}left at {done.place}", "")]
+        yield f"{counted(done.written, 'change')} {would}left at {done.place}"
 
 
 def _counts(taken: Taken) -> str:
@@ -302,4 +300,83 @@ def _counts(taken: Taken) -> str:
         (taken.erased, "erasure", ""),
         (taken.other, "other change", ""),
     )
-    return ", ".join(output.counted(*count) for count in counts if count[0]) or "nothing new"
+    return ", ".join(counted(*count) for count in counts if count[0]) or "nothing new"
+
+
+# --- a team's server
+
+TeamName = Annotated[str, argument("TEAM", "The team's name.")]
+OwnerUrl = Annotated[
+    str, option("URL", "postgresql://… of whoever owns the store: may make roles, tables and the extension.")
+]
+Hub = Annotated[
+    bool, flag("--hub", "Keep an own store, and exchange the projects' memories with the team's by `sync`.")
+]
+Bring = Annotated[bool, flag("--bring", "Move the own store there, whole; the team must hold nothing yet.")]
+PersonName = Annotated[
+    str, option("NAME", "How others see you; default the name you are logged in by.", "--as")
+]
+
+
+def team_create(place: WorkPlace, team: TeamName, url: OwnerUrl, name: PersonName = "") -> Result:
+    """Make or renew the store at a PostgreSQL server, a team in it, and your own login, shown once."""
+    require_person("making a team")
+    made = place.unconfigured().team.create(url, team, name or getpass.getuser())
+    if made is None:
+        return Result({"team": team, "renewed": True}, f"{team} is there already; its schema is up to date")
+    return _login(made)
+
+
+def team_invite(
+    place: WorkPlace,
+    team: TeamName,
+    name: Annotated[str, argument("NAME", "The new member, as others will see them.")],
+    url: OwnerUrl,
+) -> Result:
+    """Make a login for one more member, shown once: give it to them alone."""
+    require_person("inviting somebody")
+    return _login(place.unconfigured().team.invite(url, team, name))
+
+
+def team_join(
+    place: WorkPlace,
+    url: Annotated[str, argument("URL", "The login that you were given.")],
+    hub: Hub = False,
+    bring: Bring = False,
+) -> Result:
+    """Use a team's store from now on; commands, server and drain talk to it, hooks look at a local copy."""
+    require_person("joining a team")
+    members = place.unconfigured().team.join(url, hub=hub, bring=bring)
+    return Result(
+        members, map(_member, members), ["joined: `claude-memory doctor` shows how the server stands"]
+    )
+
+
+def team_members(place: WorkPlace) -> Result:
+    """Show who is in the team."""
+    with place.opened() as memory:
+        members = memory.team.members()
+    return Result(members, map(_member, members))
+
+
+def team_leave(place: WorkPlace, yes: Yes = False) -> Result:
+    """Take along what is yours and be no member any more; what you said about projects stays there."""
+    require_person("leaving a team")
+    with place.opened() as memory:
+        team = memory.team
+        if not yes and not output.answered("Leave the team, and delete there what is yours alone?"):
+            return Result({"left": False}, "still a member")
+        left = team.leave()
+    return Result(left, f"left {left.team}; what is yours lies in {left.file}")
+
+
+def _login(made: Invitation) -> Result:
+    notes = (
+        f"{made.name} joins by: claude-memory team join URL",
+        "shown only now: keep it as you keep a password",
+    )
+    return Result(made, made.url, notes)
+
+
+def _member(member: Member) -> str:
+    return f"{bold(member.name)}  since {member.joined:%Y-%m-%d}{', made it' if member.leads else ''}"

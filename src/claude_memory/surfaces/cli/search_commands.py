@@ -1,51 +1,47 @@
-"""Commands that ask: search, timeline, why, and about what was done: blame, fix, how."""
+"""Commands that ask: search, timeline, why; about what was done: blame, fix, how; graph and knowledge."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from claude_memory.errors import InvalidInput
-from claude_memory.model import Kind
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
-    KINDS,
+    AllProjects,
     Id,
+    OnlyFiles,
+    OnlyKinds,
+    OnlySession,
+    OnlyTask,
+    OnlyTopics,
     Result,
+    Since,
+    Until,
     agent_option,
     argument,
     flag,
     one_at_most,
     option,
-    time_option,
+    path_option,
 )
-from claude_memory.surfaces.cli.output import Line
-from claude_memory.surfaces.cli.rendering import (
-    day,
-    explanation_lines,
-    given_lines,
-    head,
-    hit_lines,
-    one_line,
-    timeline_lines,
-)
+from claude_memory.surfaces.cli.output import bold, cyan, day, dim, head, one_line, yellow
 from claude_memory.text import times
 
 if TYPE_CHECKING:
+    from claude_memory.graph.knowledge import Knowledge
     from claude_memory.memory import Memory
     from claude_memory.search.past_work import CommandRuns, Fixed, Shaped
+    from claude_memory.search.past_work import TimelineEntry
 
-_WHEN = "a date (2026-11-15), `today`, `yesterday`, `3d`, `2 weeks ago`"
 _LINE = re.compile(r"(?P<file>.+):(?P<line>[1-9]\d*)")
 _OUTCOMES = {"passed": "passed afterwards", "failing": "still failed then", "unknown": "not run again there"}
-AllProjects = Annotated[bool, flag("--all-projects", "Search every project.")]
-Session = Annotated[str | None, option("SESSION", "Only this conversation: its id, or its unique beginning.")]
+_FORMATS = {".svg": "svg", ".mmd": "mermaid", ".md": "mermaid", ".graphml": "graphml", ".xml": "graphml"}
 Limit = Annotated[int, option("N", "How many at most.", min=1, max=100)]
 
 
@@ -59,13 +55,13 @@ def search(
     memory: Memory,
     query: Annotated[list[str], argument("QUERY", "A question, or a few words.")],
     limit: Annotated[int | None, option("N", "How many hits at most.", min=1, max=1000)] = None,
-    kind: Annotated[list[Kind] | None, option("KIND", f"Only this kind; repeatable: {KINDS}.")] = None,
-    topic: Annotated[list[str] | None, option("TOPIC", "Only this topic; repeatable.")] = None,
-    file: Annotated[list[str] | None, option("FILE", "Only about this file; repeatable.")] = None,
-    task: Annotated[str | None, option("TASK", "Only this task.")] = None,
-    session: Session = None,
-    since: Annotated[datetime | None, time_option(f"Not before {_WHEN}.")] = None,
-    until: Annotated[datetime | None, time_option("Not after it; same forms.", end=True)] = None,
+    kind: OnlyKinds = None,
+    topic: OnlyTopics = None,
+    file: OnlyFiles = None,
+    task: OnlyTask = None,
+    session: OnlySession = None,
+    since: Since = None,
+    until: Until = None,
     min_relevance: Annotated[
         float | None,
         option(
@@ -110,7 +106,7 @@ def search(
         background.go_on(memory)
     if not hits:
         output.note(_nothing(memory, all_projects=all_projects))
-    return Result([output.hit(hit) for hit in hits], hit_lines(hits, output.width()))
+    return Result([output.hit(hit) for hit in hits], output.hit_lines(hits, output.width()))
 
 
 def _nothing(memory: Memory, *, all_projects: bool) -> str:
@@ -127,7 +123,7 @@ def timeline(
     query: Annotated[str | None, option("QUERY", "Around the best answer to this.")] = None,
     before: Annotated[int, option("N", "Entries before it.", min=0, max=1000)] = 5,
     after: Annotated[int, option("N", "Entries after it.", min=0, max=1000)] = 5,
-    session: Session = None,
+    session: OnlySession = None,
 ) -> Result:
     """Show what happened when: lately, or around a memory."""
     one_at_most(("--around", around), ("--query", query))
@@ -135,9 +131,16 @@ def timeline(
     entries = memory.timeline(
         around=around or None, query=query or None, before=before, after=after, session=session or None
     )
-    if not entries:
-        output.note("nothing has happened here yet")
-    return Result(entries, timeline_lines(entries))
+    return Result(entries, map(_happened, entries), nothing="nothing has happened here yet")
+
+
+def _happened(entry: TimelineEntry) -> str:
+    mark = "▸" if entry.anchor else "·" if entry.is_event else " "
+    title = one_line(entry.title)[:160]
+    facts = dim(f"{mark} {times.minute(entry.timestamp)}  {entry.kind:<12}")
+    return (
+        f"{facts} {bold(title) if entry.anchor else title}{cyan('' if entry.is_event else f'  {entry.id}')}"
+    )
 
 
 def why(
@@ -148,14 +151,27 @@ def why(
     """Explain why a memory answers a question, in words and numbers, and when agents were given it."""
     memory.catch_up()
     given = memory.given(id_)
+    lines = [
+        f"given to an agent {bold(times.minute(item.timestamp))}"
+        + dim(f"  at {one_line(item.given_at)}, session {one_line(item.session or '-')}")
+        for item in given
+    ]
     try:
         explained = memory.why(id_, query)
     except InvalidInput:
         if not given:
             raise
-        return Result({"given": given}, given_lines(given))  # never searched for, but hooks have given it
-    lines = [*explanation_lines(explained, output.width()), *given_lines(given)]
-    return Result({**output.plain(explained), "given": given}, lines)
+        return Result({"given": given}, lines)  # never searched for, but hooks have given it
+    question = (
+        f"{dim('for the question')} {bold(f'“{one_line(explained.query)}”')}" if explained.query else ""
+    )
+    words = [line for text in explained.words for line in output.paragraph(text, output.width(), "")]
+    numbers = output.table({name: f"{value:.4g}" for name, value in explained.numbers.items()}, indent="  ")
+    shown = [*filter(None, [question]), *words, "", *numbers, *lines]
+    return Result({**output.plain(explained), "given": given}, shown)
+
+
+# --- what was done
 
 
 def blame(
@@ -167,13 +183,12 @@ def blame(
     """Tell which exchanges shaped a file, or a line of it, and why."""
     file, line = _file_and_line(named)
     memory.catch_up()
-    below = _relative(file, Path(memory.project.path or "."))
+    root, whole = Path(memory.project.path or "."), Path.cwd() / file
+    below = (whole.relative_to(root) if whole.is_relative_to(root) else Path(file)).as_posix()
     exchanges = memory.work(all_projects=all_projects).blame(below, line=line, limit=limit)
-    if not exchanges:
-        output.note(f"no exchange is known to have edited {file}")
-    elif line is not None and not any(exchange.line for exchange in exchanges):
+    if exchanges and line is not None and not any(exchange.line for exchange in exchanges):
         output.note("no edit of this very line is known; these edited the file")
-    return Result(exchanges, _shaped(exchanges))
+    return Result(exchanges, _shaped(exchanges), nothing=f"no exchange is known to have edited {file}")
 
 
 def _file_and_line(named: str) -> tuple[str, str | None]:
@@ -188,20 +203,11 @@ def _file_and_line(named: str) -> tuple[str, str | None]:
         raise typer.BadParameter(f"{match['file']} has no line {match['line']} here.") from None
 
 
-def _relative(file: str, root: Path) -> str:
-    """As exchanges name it: below the project, with forward slashes."""
-    whole = Path.cwd() / file
-    return (whole.relative_to(root) if whole.is_relative_to(root) else Path(file)).as_posix()
-
-
-def _shaped(exchanges: Sequence[Shaped]) -> Iterator[Line]:
-    for exchange in exchanges:
-        edits = output.counted(exchange.edits, "edit") + (", this line" if exchange.line else "")
-        yield head(exchange.id, day(exchange.timestamp), exchange.title, (f"  {edits}", "dim"))
-        yield from _detail("asked", exchange.why)
-        yield from _detail("ended", exchange.ended)
-        for commit in exchange.commits:
-            yield from _detail("commit", commit)
+def _shaped(exchanges: Sequence[Shaped]) -> Iterator[str]:
+    for item in exchanges:
+        edits = output.counted(item.edits, "edit") + (", this line" if item.line else "")
+        yield head(item.id, day(item.timestamp), item.title, dim(f"  {edits}"))
+        yield from _details(asked=item.why, ended=item.ended, commit=item.commits)
 
 
 def fix(
@@ -213,21 +219,15 @@ def fix(
     """Tell what was done after this error before, and whether it held."""
     memory.catch_up()
     fixes = memory.work(all_projects=all_projects).fix(" ".join(error), limit=limit)
-    if not fixes:
-        output.note("this error was not met here before, as far as is known")
-    return Result(fixes, _fixed(fixes))
+    return Result(fixes, _fixed(fixes), nothing="this error was not met here before, as far as is known")
 
 
-def _fixed(fixes: Sequence[Fixed]) -> Iterator[Line]:
+def _fixed(fixes: Sequence[Fixed]) -> Iterator[str]:
     for item in fixes:
         back = f", came back {times.minute(item.came_back)}" if item.came_back else ""
-        outcome = f"  {_OUTCOMES[item.outcome]}{back}"
-        yield head(item.id, times.minute(item.timestamp), item.title, (outcome, "dim"))
-        yield from _detail("error", item.error)
-        yield from _detail("command", item.command)
-        for step in item.after:
-            yield from _detail("then", step)
-        yield from _detail("ended", item.ended)
+        outcome = dim(f"  {_OUTCOMES[item.outcome]}{back}")
+        yield head(item.id, times.minute(item.timestamp), item.title, outcome)
+        yield from _details(error=item.error, command=item.command, then=item.after, ended=item.ended)
 
 
 def how(
@@ -239,19 +239,97 @@ def how(
     """Show the commands that worked here for something."""
     memory.catch_up()
     commands = memory.work(all_projects=all_projects).how(" ".join(words), limit=limit)
-    if not commands:
-        output.note("no command with these words was run here, as far as is known")
-    return Result(commands, _worked(commands))
+    nothing = "no command with these words was run here, as far as is known"
+    return Result(commands, _worked(commands), nothing=nothing)
 
 
-def _worked(commands: Sequence[CommandRuns]) -> Iterator[Line]:
+def _worked(commands: Sequence[CommandRuns]) -> Iterator[str]:
     for item in commands:
         failed = f", failed {item.failed}×" if item.failed else ""
-        facts = f"  worked {item.worked}×{failed}, last {times.minute(item.last)}  "
-        yield [(one_line(item.command), "bold"), (facts, "dim"), (item.id, "cyan")]
-        yield from _detail("failed with", item.error)
+        facts = dim(f"worked {item.worked}×{failed}, last {times.minute(item.last)}")
+        yield f"{bold(one_line(item.command))}  {facts}  {cyan(item.id)}"
+        yield from _details(**{"failed with": item.error})
 
 
-def _detail(name: str, text: str) -> Iterator[Line]:
-    if text:
-        yield [(f"    {name:<8}", "dim"), (one_line(text), "")]
+def _details(**values: str | Sequence[str]) -> Iterator[str]:
+    for name, value in values.items():
+        for text in [value] if isinstance(value, str) else value:
+            if text:
+                yield f"{dim(f'    {name:<8}')}{one_line(text)}"
+
+
+# --- what a project knows
+
+
+def graph(
+    memory: Memory,
+    start: Annotated[str, argument("ID|PATH|TOPIC", "A memory, a file, a topic, a symbol, an error.")],
+    hops: Annotated[int, option("N", "How far to go.", min=1, max=4)] = 2,
+    write: Annotated[
+        Path | None, path_option("FILE", "Also write it: .svg, .mmd (Mermaid) or .graphml, by its ending.")
+    ] = None,
+) -> Result:
+    """Draw what is around a memory, a file or a topic."""
+    if write is not None and write.suffix not in _FORMATS:
+        raise typer.BadParameter("the file must end in .svg, .mmd or .graphml")
+    memory.catch_up(graph=True)
+    around = memory.graph.around(start, hops=hops)
+    if write is not None:
+        write.write_text(around.drawn(_FORMATS[write.suffix]), "utf-8", "replace")
+        output.note(f"wrote {write}")
+    nodes = [{"kind": node.kind, "name": node.name, "label": around.label(node)} for node in around.nodes]
+    edges = [
+        {**output.plain(edge), "source": edge.source.name, "target": edge.target.name}
+        for edge in around.edges
+    ]
+    return Result({"nodes": nodes, "edges": edges}, around.drawn("text").split("\n"))
+
+
+def knowledge(
+    memory: Memory, topic: Annotated[str | None, argument("[TOPIC]", "Only what concerns this.")] = None
+) -> Result:
+    """Show decisions with their reasons, and rules with how often and since when they came up."""
+    memory.catch_up(graph=True)
+    known = memory.knowledge(topic or None)
+    nothing = "nothing is known about this yet" if topic else "nothing is known here yet"
+    return Result(known, _known_lines(known), nothing=nothing)
+
+
+def _known_lines(known: Knowledge) -> Iterator[str]:
+    blocks = {
+        "decisions": list(_decisions(known)),
+        "patterns and conventions": list(_rules(known)),
+        "how it is checked": list(_recurring(known, "check")),
+        "changes together": list(_recurring(known, "together")),
+        "most mentioned": [f"  {item.kind} {item.name}{dim(f'  {count}')}" for item, count in known.things],
+    }
+    for heading, block in blocks.items():
+        yield from [bold(heading), *block] if block else []
+
+
+def _recurring(known: Knowledge, kind: str) -> Iterator[str]:
+    for item in known.recurring:
+        if item.kind == kind:
+            yield f"  {item.text}{dim(f'  {len(item.sessions)} sessions')}"
+
+
+def _decisions(known: Knowledge) -> Iterator[str]:
+    for item in known.decisions:
+        yield head(f"  {item.memory.id}", day(item.memory.created_at), item.memory.title)
+        if item.reason:
+            yield dim(f"    why: {one_line(item.reason)}")
+        if item.replaced:
+            yield dim(f"    replaced: {', '.join(item.replaced)}")
+        yield from _contradictions(item.contradicted_by)
+
+
+def _rules(known: Knowledge) -> Iterator[str]:
+    for item in known.rules:
+        facts = f"{item.memory.kind}, {output.counted(item.sessions, 'session')} since {day(item.since)}"
+        yield head(f"  {item.memory.id}", facts, item.memory.title)
+        yield from _contradictions(item.contradicted_by)
+
+
+def _contradictions(ids: Sequence[str]) -> Iterator[str]:
+    if ids:
+        yield yellow(f"    contradicted by: {', '.join(ids)}")

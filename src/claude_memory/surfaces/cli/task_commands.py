@@ -6,7 +6,10 @@ Each is one call of `memory.tasks` and its rendering; a step out of order is ref
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+import stat
+import sys
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,15 +23,13 @@ from claude_memory.surfaces.cli.command import (
     Result,
     Yes,
     argument,
-    edited,
     flag,
-    given_text,
     one_at_most,
     one_of,
     option,
     path_option,
 )
-from claude_memory.surfaces.cli.rendering import named_values
+from claude_memory.surfaces.cli.output import bold, counted, dim, red, styled
 from claude_memory.text import times
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from claude_memory.tasks.api import MemoryAPI
     from claude_memory.tasks.model import Problem, Session, TaskStatus, TaskSummary
 
+DOCUMENT_BYTES = 16 * 1024 * 1024
+_STATUS = ("entries", "unplanned_entries", "amendments", "problems", "next_step")
 Task = Annotated[str, argument("TASK", "The task's name.")]
 File = Annotated[Path | None, path_option("FILE", "Take the text from a file; `-` is stdin.", "--file")]
 InSession = Annotated[str | None, option("ID", "The session, instead of the task's own.", "--session")]
@@ -63,10 +66,10 @@ def scratchpad(
     if history:
         versions = tasks.scratchpad_history(task, session=session)
         rows = [f"{v.number:>4}  {_time(v.saved_at)}  {v.size} characters  {v.by}" for v in versions]
-        return Result(versions, [[(row, "")] for row in rows], [] if versions else ["no earlier texts"])
+        return Result(versions, rows, nothing="no earlier texts")
     if restore is not None:
         return _written(tasks.restore_scratchpad(task, restore, session=session), "restored")
-    text = edited(_present(tasks, task, session)) if edit else given_text(content, file)
+    text = _edited(_present(tasks, task, session)) if edit else _given(content, file)
     if text is None:
         return _text(task, tasks.get_scratchpad(task, session=session))
     return _written(tasks.update_scratchpad(task, text, session=session), "saved")
@@ -91,10 +94,10 @@ def plan(
     one_at_most(("--content", content), ("--file", file), ("--from-scratchpad", from_scratchpad))
     tasks = _signed(memory, by)
     if amend is not None:
-        more = given_text(content, file, stdin=False) or ""
+        more = _given(content, file, stdin=False) or ""
         return _written(tasks.amend_plan(task, amend, more, session=session), "amended")
     draft = _present(tasks, task, session) if from_scratchpad or edit else ""
-    text = edited(draft) if edit else (draft if from_scratchpad else given_text(content, file))
+    text = _edited(draft) if edit else (draft if from_scratchpad else _given(content, file))
     if text is None:
         return _text(task, tasks.get_plan(task, session=session))
     marks = tasks.order.require(task, "plan", force=force)
@@ -112,7 +115,7 @@ def append(
 ) -> Result:
     """Record progress: one dated entry, added to the end."""
     tasks = _signed(memory, by)
-    entry = given_text(" ".join(text) if text else None, file)
+    entry = _given(" ".join(text) if text else None, file)
     if entry is None:
         raise typer.BadParameter("an entry needs some text: give it, or --file, or `-` for standard input")
     marks = tasks.order.require(task, "progress", force=force)
@@ -139,10 +142,9 @@ def status(
         output.note("task files of this project are gone; `claude-memory status --recover` brings them back")
     # What is wrong is printed; a script must hear of it, too.
     if task is not None:
-        found = tasks.get_task_status(task, session=session)
-        return Result(
-            _status_document(found), _status_lines(found), code=int(verify and bool(tasks.verify(task)))
-        )
+        state = tasks.get_task_status(task, session=session)
+        code = int(verify and bool(tasks.verify(task)))
+        return Result(_task_document(state, *_STATUS), _status_lines(state), code=code)
     listed = tasks.list_tasks(session, all_sessions=session is None)
     problems = tasks.verify()
     current = tasks.session_manager.current_id()
@@ -194,11 +196,11 @@ def cleanup(
     """Archive old sessions and remove idle lock files; the current session stays."""
     tasks, now = memory.tasks, datetime.now(UTC)
     done = tasks.session_manager.plan_cleanup(days, now=now)
-    count = output.counted(len(done.sessions), "session")
+    count = counted(len(done.sessions), "session")
     if not dry_run:
         if done.sessions:
             output.confirm(
-                f"Archive {count} untouched for {output.counted(days, 'day')}?",
+                f"Archive {count} untouched for {counted(days, 'day')}?",
                 yes=yes,
                 unasked=f"{count} would be archived: repeat it with --yes, or see which with --dry-run",
                 refused="nothing archived",
@@ -206,11 +208,10 @@ def cleanup(
         done = tasks.session_manager.clean_up(done, now=now)
     ids = [session.session_id for session in done.sessions]
     verb = "would archive" if dry_run else "archived"
-    lines = [[(f"{verb} session {id_}", "")] for id_ in ids]
-    lines += [[(f"archive {path}", "dim")] for path in done.archives]
-    locks = output.counted(len(done.lock_files), "idle lock file")
+    lines = [f"{verb} session {id_}" for id_ in ids] + [dim(f"archive {path}") for path in done.archives]
+    locks = counted(len(done.lock_files), "idle lock file")
     notes = [
-        f"{output.counted(len(ids), 'session')} and {locks} {'to clean' if dry_run else 'cleaned'}",
+        f"{counted(len(ids), 'session')} and {locks} {'to clean' if dry_run else 'cleaned'}",
         f"back with: claude-memory session restore {ids[0]}" if done.archives else "",
     ]
     report = {"dry_run": dry_run, "sessions": ids, "archives": done.archives}
@@ -262,15 +263,14 @@ def session_list(memory: Memory) -> Result:
     """List the project's sessions, newest first."""
     manager = memory.tasks.session_manager
     listed, current = manager.list_sessions(), manager.current_id()
-    lines: list[output.Line] = []
+    lines = []
     for item in listed:
         mark = "*" if item.session_id == current else " "
         name = f"  {item.name}" if item.name else ""
-        detail = f"  {_time(item.created_at)}  {len(item.tasks)} tasks"
-        lines.append([(f"{mark} {item.session_id}", "bold"), (name, ""), (detail, "dim")])
+        detail = dim(f"  {_time(item.created_at)}  {len(item.tasks)} tasks")
+        lines.append(f"{bold(f'{mark} {item.session_id}')}{name}{detail}")
     document = [_session_document(item, current) for item in listed]
-    nothing = "no sessions yet; `claude-memory session start` begins one"
-    return Result(document, lines, [] if listed else [nothing])
+    return Result(document, lines, nothing="no sessions yet; `claude-memory session start` begins one")
 
 
 def session_switch(
@@ -308,17 +308,16 @@ def _signed(memory: Memory, by: str | None) -> MemoryAPI:
 
 
 def _written(path: Path, verb: str) -> Result:
-    return Result({"done": verb, "path": path}, [[(f"{verb} ", "green"), (str(path), "")]])
+    return Result({"done": verb, "path": path}, f"{styled('green', verb)} {path}")
 
 
 def _text(task: str, content: str | None) -> Result:
     if content is None:
         raise NotFound(f"task {task!r} has no such document yet; give its text with --content")
-    lines: list[output.Line] = [[(line, "")] for line in content.split("\n")] if content else []
-    return Result({"task": task, "text": content}, lines)
+    return Result({"task": task, "text": content}, content.split("\n") if content else [])
 
 
-def _task_document(task: TaskSummary) -> dict[str, Any]:
+def _task_document(task: TaskSummary, *more: str) -> dict[str, Any]:
     return {
         "task": task.name,
         "phase": task.current_phase,
@@ -326,57 +325,46 @@ def _task_document(task: TaskSummary) -> dict[str, Any]:
         "created": task.created_at,
         "updated": task.updated_at,
         "files": [{"phase": file.part, "path": file.path, "size": file.size} for file in task.files],
+        **{name: getattr(task, name) for name in more},
     }
 
 
-def _status_document(task: TaskStatus) -> dict[str, Any]:
-    names = ("entries", "unplanned_entries", "amendments", "problems", "next_step")
-    return {**_task_document(task), **{name: getattr(task, name) for name in names}}
-
-
-def _status_lines(task: TaskStatus) -> list[output.Line]:
+def _status_lines(task: TaskStatus) -> Iterator[str]:
     extra = [f"{task.unplanned_entries} unplanned"] if task.unplanned_entries else []
     extra += [f"plan amended {task.amendments} times"] if task.amendments else []
     entries = f"{task.entries} entries" + (f" ({', '.join(extra)})" if extra else "")
     last = task.last_entry
+    first_line = last.text.strip().split("\n", 1)[0][:100] if last else ""
     rows = {
         "Task": task.task_name,
         "Phase": task.current_phase.value,
         "Session": task.session_id,
         "Updated": _time(task.updated_at),
         "Progress": entries if task.entries or task.amendments else "",
-        "Last entry": f"{_first_line(last.text)} ({_time(last.time)}, {last.by})" if last else "",
+        "Last entry": f"{first_line} ({_time(last.time)}, {last.by})" if last else "",
         "Next step": task.next_step,
+        **{file.part.value: file.path for file in task.files},
     }
-    files = [[(f"{file.part.value:<11}", "bold"), (str(file.path), "")] for file in task.files]
-    return [*named_values(rows, 11), *files, *_problem_lines(task.problems)]
+    yield from output.table(rows, "bold")
+    yield from _problem_lines(task.problems)
 
 
-def _first_line(text: str) -> str:
-    return text.strip().split("\n", 1)[0][:100]
-
-
-def _task_lines(tasks: Sequence[TaskSummary], current: str | None) -> list[output.Line]:
+def _task_lines(tasks: Sequence[TaskSummary], current: str | None) -> Iterator[str]:
     width = min(max((len(task.name) for task in tasks), default=0), 40)
-    lines: list[output.Line] = []
     for task in tasks:
         whose = "this session" if task.session_id == current else f"session {task.session_id}"
-        head = [(f"{task.name:<{width}}  ", "bold"), (f"{task.current_phase:<9}  ", "")]
-        lines.append([*head, (f"{_time(task.updated_at)}  {whose}", "dim")])
-    return lines
+        detail = dim(f"{_time(task.updated_at)}  {whose}")
+        yield f"{bold(f'{task.name:<{width}}')}  {task.current_phase:<9}  {detail}"
 
 
-def _problem_lines(problems: Sequence[Problem]) -> list[output.Line]:
-    return [[("problem  ", "red"), (f"{p.task}: {p.path.name}: {p.message}", "")] for p in problems]
+def _problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
+    return (f"{red('problem')}  {item.task}: {item.path.name}: {item.message}" for item in problems)
 
 
 def _session_document(item: Session, current: str | None) -> dict[str, Any]:
     return {
-        "session_id": item.session_id,
-        "name": item.name,
+        **{name: getattr(item, name) for name in ("session_id", "name", "by", "folder")},
         "created": item.created_at,
-        "by": item.by,
-        "folder": item.folder,
         "tasks": sorted(item.tasks),
         "current": item.session_id == current,
     }
@@ -387,17 +375,72 @@ def _session(item: Session, current: str | None) -> Result:
         "Session": item.session_id,
         "Name": item.name,
         "Started": f"{_time(item.created_at)} by {item.by or 'unknown'}",
-        "Folder": str(item.folder),
+        "Folder": item.folder,
         "Tasks": ", ".join(sorted(item.tasks)) or "none yet",
     }
-    return Result(_session_document(item, current), named_values(rows, 9))
+    return Result(_session_document(item, current), output.table(rows, "bold"))
 
 
 def _time(moment: datetime | None) -> str:
     return times.minute(moment) if moment else "undated"
 
 
+# --- where a document's text comes from
+
+
 def _present(tasks: MemoryAPI, task: str, session: str | None) -> str:
     if not tasks.memory_manager.parts(task, session):
         return ""
     return tasks.get_scratchpad(task, session=session) or ""
+
+
+def _given(content: str | None, file: Path | None, *, stdin: bool = True) -> str | None:
+    """The text as it was handed in: as an argument, in a file, or piped; None when it was not."""
+    one_at_most(("a text", content), ("--file", file))
+    is_named = content == "-" or file == Path("-")
+    if content is not None and not is_named:
+        return content
+    if file is not None and not is_named:
+        return _bounded(file.read_bytes())
+    if not is_named and not (stdin and _is_piped()):
+        return None
+    text = _bounded(sys.stdin.buffer.read(DOCUMENT_BYTES + 1))
+    return text if text.strip() else None
+
+
+def _is_piped() -> bool:
+    """Whether input is surely meant: an agent's shell may leave a silent socket open there."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (OSError, ValueError, AttributeError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
+
+
+def _edited(text: str) -> str:
+    """The text after the person's editor closed; InvalidInput when it failed or nothing was written."""
+    import shlex
+    import subprocess
+    import tempfile
+
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor and not sys.stdin.isatty():
+        raise InvalidInput("there is no terminal to edit on: give the text with --content or --file")
+    editor = editor or ("notepad" if os.name == "nt" else "vi")
+    with tempfile.TemporaryDirectory(prefix="claude-memory-") as folder:
+        path = Path(folder) / "text.md"
+        path.write_text(text, "utf-8")
+        try:
+            code = subprocess.run([*shlex.split(editor), str(path)], check=False).returncode
+        except (OSError, ValueError) as fault:  # the latter for a quote that is never closed
+            reason = getattr(fault, "strerror", None) or fault
+            raise InvalidInput(f"cannot start the editor {editor!r}: {reason}; set EDITOR") from None
+        if code:
+            raise InvalidInput(f"the editor {editor!r} ended with code {code}; nothing was saved")
+        return _bounded(path.read_bytes())
+
+
+def _bounded(content: bytes) -> str:
+    if len(content) > DOCUMENT_BYTES:
+        raise InvalidInput(f"a task's text may have {DOCUMENT_BYTES // 1024 // 1024} MB at most")
+    return content.decode("utf-8", "replace")

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from claude_memory.surfaces.cli.output import clean
-from claude_memory.surfaces.cli.rendering import one_line
+from claude_memory.surfaces.cli.output import clean, one_line
 from claude_memory.text import times
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from claude_memory.memory import ConversationFilter, Memory
-from claude_memory.surfaces.cli.rendering import one_line
+from claude_memory.surfaces.cli.output import one_line
 from claude_memory.surfaces.tui import drawing
 from claude_memory.surfaces.tui.drawing import COLOURED, PLAIN, Drawn
 from claude_memory.surfaces.tui.parts import KEYS, LOOK, Asked, Help, Talk
