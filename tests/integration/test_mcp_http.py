@@ -143,7 +143,7 @@ IMPATIENT = """
 import sys
 from pathlib import Path
 from claude_memory.surfaces.mcp import http
-http.HEAD_SECONDS, http.REQUEST_SECONDS = 0.3, 0.6
+http.REQUEST_SECONDS = 0.4
 http.serve_http(Path(sys.argv[1]), Path(sys.argv[2]), 0)
 """
 

@@ -50,7 +50,7 @@ async def settled(screen: RecallScreen, pilot: Pilot[Any]) -> None:
     for _ in range(400):
         await pilot.pause(0.02)
         answer = screen._answer
-        if answer and answer.final and answer.wanted.query == screen._query and screen._answer_is_current:
+        if answer and answer.final and answer.query == screen._query and screen._answer_is_current:
             await pilot.pause()
             return
     raise AssertionError("no answer came")
@@ -129,7 +129,7 @@ def test_it_can_be_left_while_typing(memory: Memory, key: str) -> None:
 def test_letters_are_keys_outside_the_line(memory: Memory) -> None:
     async def steps(screen: RecallScreen, pilot: Pilot[Any]) -> None:
         await pilot.press("tab", "y")
-        assert screen.clipboard == screen._found[0].conversation.session
+        assert screen.clipboard == screen._recalled[0].conversation.session
         assert "copied" in said(screen, "#standing")
         await pilot.press("slash")
         assert isinstance(screen.focused, Input)

@@ -318,10 +318,8 @@ def test_a_mirror_with_broken_lines_or_far_behind_warns(
     home: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remember(store, 30)
-    from claude_memory.doctor import capture
-
     assert found(home, "mirror").level == "ok"
-    monkeypatch.setattr(capture, "_MANY_PENDING", 10)
+    monkeypatch.setattr(doctor_contents, "_MANY_PENDING", 10)
     assert found(home, "mirror").level == "warn"
     mirror.flush(home, store)
     assert found(home, "mirror").level == "ok"

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from tests.integration.histories import ordinary
 
-from claude_memory.doctor import check
+from claude_memory.doctor import Check, check
 from claude_memory.doctor.installation import cleanup_days
-from claude_memory.doctor.report import Check
 from claude_memory.memory import Memory
 
 

@@ -1,28 +1,38 @@
-"""What the doctor says of the store, after a look at it as it is, and of what a search works with.
+"""What the doctor says of what is kept: the store as it is, what waits to get into it, its mirror, vectors.
 
 The store is never made and never migrated here.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 
 from claude_memory.backup import mirror
-from claude_memory.doctor.report import Check, fail, ok, warn
+from claude_memory.capture.spool import Spool
+from claude_memory.doctor import Check, fail, ok, warn
 from claude_memory.embed import open_embedder
 from claude_memory.embed.protocol import Embedder
 from claude_memory.errors import ConfigFault, EmbedderUnavailable, MemoryFault, SchemaTooNew, StoreCorrupt
 from claude_memory.settings import Settings
 from claude_memory.store import database_path, inspect, is_server, server_findings
 from claude_memory.store.model import Inspection
+from claude_memory.store.records import digest
+from claude_memory.text import times
 from claude_memory.vector_work import noted
 
 NOTHING_SEEN = Inspection(0, 0, 0, "")
 _MB = 1 << 20
 _REBUILD = "restore a backup, or `claude-memory reindex --from-files`"
 _NEEDED = ("numpy", "onnxruntime", "tokenizers")  # asked for by name only: loading them takes a second
+_LONG_UNDRAINED = timedelta(days=1)
+_MANY_PENDING = 1000  # every write is followed by a flush, so that a healthy store has next to none
+_READ_SECONDS = 2.0
+_REPLAY = "`claude-memory reindex --from-files` brings back what the mirror tells, or restore a backup"
+_DRAIN = "`claude-memory search` or any other command drains it; see logs/ if it does not shrink"
 _FEW = 100
 _SHARE = 0.05
 _EMBED = "`claude-memory reindex` makes them now"
@@ -30,37 +40,23 @@ _EMBED = "`claude-memory reindex` makes them now"
 
 def look(home: Path, settings: Settings, *, deep: bool) -> tuple[list[Check], Inspection]:
     """How the store stands, and what was seen of it, for other probes."""
-    return (
-        (_server(settings), NOTHING_SEEN) if is_server(settings.store) else _file(home, settings, deep=deep)
-    )
-
-
-def _server(settings: Settings) -> list[Check]:
     try:
-        made = {"ok": ok, "warn": warn, "fail": fail}
-        return [made[level](name, text, hint) for name, level, text, hint in server_findings(settings)]
-    except MemoryFault as fault:
-        return [fail("store", str(fault), "capture goes on; what waits is brought in later")]
-
-
-def _file(home: Path, settings: Settings, *, deep: bool) -> tuple[list[Check], Inspection]:
-    try:
+        if is_server(settings.store):
+            return [Check(*finding) for finding in server_findings(settings)], NOTHING_SEEN
         path = database_path(home, settings.store)
         if not path.exists():
             return [_missing(path, home)], NOTHING_SEEN
         seen = inspect(home, settings, deep=deep)
-    except SchemaTooNew as fault:
-        hint = "upgrade claude-memory, or restore a backup of this version"
-        return [fail("store", str(fault), hint)], NOTHING_SEEN
-    except StoreCorrupt as fault:
-        return [fail("store", str(fault), _REBUILD)], NOTHING_SEEN
+        return list(_judged(seen, path, settings, deep=deep)), seen
     except (MemoryFault, OSError, ValueError) as fault:
+        hint = "end the process that holds it, if there is one"
         if is_server(settings.store):
-            return [
-                fail("store", str(fault), "capture goes on; what waits is brought in later")
-            ], NOTHING_SEEN
-        return [fail("store", str(fault), "end the process that holds it, if there is one")], NOTHING_SEEN
-    return list(_judged(seen, path, settings, deep=deep)), seen
+            hint = "capture goes on; what waits is brought in later"
+        elif isinstance(fault, SchemaTooNew):
+            hint = "upgrade claude-memory, or restore a backup of this version"
+        elif isinstance(fault, StoreCorrupt):
+            hint = _REBUILD
+        return [fail("store", str(fault), hint)], NOTHING_SEEN
 
 
 def _missing(path: Path, home: Path) -> Check:
@@ -114,6 +110,93 @@ def _pages(seen: Inspection, *, deep: bool) -> Check:
     if seen.problems:
         return fail("integrity", "; ".join(seen.problems)[:300], _REBUILD)
     return ok("integrity", "every page and link is sound" if deep else "sound")
+
+
+# --- whether what is captured gets through: the spool into the store, its changes into the mirror
+
+
+def spool(home: Path, settings: Settings) -> Iterator[Check]:
+    """What waits to be ingested, for how long, and what was refused."""
+    place = Spool(home)
+    unreadable = [folder for folder in (place.folder, place.new, place.rejected) if _is_closed(folder)]
+    if unreadable:
+        yield fail("spool", f"{unreadable[0]} cannot be read", "give yourself the rights to it")
+        return
+    depth = place.depth()
+    size = depth.size_bytes / _MB
+    text = f"{depth.count} events wait ({size:.1f} MB)"
+    if size > settings.spool_cap_mb:
+        yield fail("spool", f"{text}, more than the {settings.spool_cap_mb} MB of spool_cap_mb", _DRAIN)
+    elif depth.oldest is not None and datetime.now(UTC) - depth.oldest > _LONG_UNDRAINED:
+        yield warn("spool", f"{text}, the oldest since {times.minute(depth.oldest)}", _DRAIN)
+    else:
+        yield ok("spool", text)
+    if depth.newer:
+        yield warn(
+            "spool format", f"{depth.newer} events were captured by a newer version", "upgrade claude-memory"
+        )
+    if depth.rejected:
+        yield warn(
+            "rejected",
+            f"{depth.rejected} events could not be read",
+            f"reasons are in {place.rejected}/*.reason",
+        )
+
+
+def _is_closed(folder: Path) -> bool:
+    try:
+        with os.scandir(folder):
+            return False
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
+def mirror_files(home: Path, view: Inspection, *, deep: bool) -> Iterator[Check]:
+    """Whether memories.jsonl keeps up with the store, can be read, and says the same."""
+    is_late = times.deadline(None if deep else _READ_SECONDS)
+    records, texts, lines, whole = mirror.read(home), dict[str, bytes](), 0, True
+    for record in records:
+        lines += 1
+        memory = record.get("memory")
+        if isinstance(memory, dict) and isinstance(memory.get("id"), str):
+            texts[memory["id"]] = digest(*(str(memory.get(name, "")) for name in ("title", "body")))
+        if lines % 256 == 0 and is_late():
+            whole = False
+            break
+    text = f"{lines} changes in {len(mirror.paths(home))} files" + (
+        "" if whole else " (the first of them read)"
+    )
+    bad, pending = records.bad, view.pending_changes
+    if pending is not None:
+        text += f", {pending} to be written"
+    if bad:
+        yield warn(
+            "mirror", f"{text}; {bad} lines cannot be read", "they are passed over when memories are rebuilt"
+        )
+    elif pending and pending > _MANY_PENDING:
+        yield warn("mirror", text, "any change of a memory writes them; see logs/ if it does not")
+    else:
+        yield ok("mirror", text)
+    if view.last_change is not None and mirror.last_sequence(home) > view.last_change:
+        yield fail(
+            "lost changes",
+            f"the database knows {view.last_change} changes, its mirror {mirror.last_sequence(home)}: it is "
+            "older than it was, or its log is lost",
+            _REPLAY,
+        )
+    # A bit that flips in a text leaves a sound database; only a second copy tells.
+    stored = view.texts if whole and view.texts is not None else {}
+    if differing := [id_ for id_, words in stored.items() if texts.get(id_, words) != words]:
+        yield fail(
+            "texts",
+            f"{len(differing)} memories say something else than their mirror, among them {differing[0]}",
+            f"compare `claude-memory show {differing[0]}` with memories.jsonl; {_REPLAY}",
+        )
+
+
+# --- what a search works with
 
 
 def search(home: Path, settings: Settings, view: Inspection, *, deep: bool) -> Iterator[Check]:

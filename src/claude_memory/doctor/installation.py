@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from claude_memory.doctor.report import Check, fail, ok, warn
+from claude_memory.doctor import Check, fail, ok, warn
 from claude_memory.install.installer import installed
 from claude_memory.install.plugin import (
     HOOK_FILE,

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from claude_memory import __version__
-from claude_memory.doctor.report import Check, fail, ok, warn
+from claude_memory.doctor import Check, fail, ok, warn
 from claude_memory.platform import leftovers, locks
 from claude_memory.settings import Settings
 from claude_memory.store.sqlite.inspection import library

@@ -57,18 +57,20 @@ class Result:
     shown: Iterable[str] | str = ()
     notes: Iterable[str] = ()  # told to a person only
     code: int = 0
-    nothing: str = ""  # told to a person when there is no line
+    nothing: str = ""  # told when there is nothing to show
 
     def tell(self, *, json: bool) -> None:
         """Print it, and end with its code if that is not 0."""
+        notes: Iterable[str] = ()
         if json:
             output.document(output.plain(self.document))
+            is_empty = not self.document
         else:
             lines = [self.shown] if isinstance(self.shown, str) else list(self.shown)
             output.lines(lines)
-            for note in (*self.notes, *(() if lines else (self.nothing,))):
-                if note:
-                    output.note(note)
+            is_empty, notes = not lines, self.notes
+        for note in filter(None, [*notes, self.nothing if is_empty else ""]):
+            output.note(note)
         if self.code:
             raise typer.Exit(self.code)
 

@@ -23,10 +23,7 @@ HOST = "127.0.0.1"
 PORT = 8420
 TOKEN_FILE = "mcp-token"  # noqa: S105  a file's name
 TOKEN_BYTES = 32
-# How long a client may take to say what it wants, to send it, and to take a part of the answer.
-HEAD_SECONDS = 10.0
-REQUEST_SECONDS = 30.0
-ANSWER_SECONDS = 60.0
+REQUEST_SECONDS = 30.0  # that a client may take to say what it wants
 MOST_CONNECTIONS = 128
 
 Scope = MutableMapping[str, Any]
@@ -53,7 +50,7 @@ class Guard:
             return
         refusal = self._refusal(scope["headers"])
         if refusal is None:
-            await self._app(scope, _in_time(receive), _taken_in_time(send))
+            await self._app(scope, receive, send)
             return
         status, words = refusal
         headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(words)).encode())]
@@ -76,39 +73,10 @@ class Guard:
         return None
 
 
-def _in_time(receive: Receive) -> Receive:
-    """The request's body within a bound; after it, waiting for the client to go is what receiving is for."""
-    loop = asyncio.get_running_loop()
-    end: float | None = loop.time() + REQUEST_SECONDS
-
-    async def bounded() -> MutableMapping[str, Any]:
-        nonlocal end
-        if end is None:
-            return await receive()
-        try:
-            message = await asyncio.wait_for(receive(), max(end - loop.time(), 0))
-        except TimeoutError:
-            return {"type": "http.disconnect"}
-        if not message.get("more_body", False):
-            end = None
-        return message
-
-    return bounded
-
-
-def _taken_in_time(send: Send) -> Send:
-    """A client that reads nothing of its answer is given up."""
-
-    async def bounded(message: MutableMapping[str, Any]) -> None:
-        await asyncio.wait_for(send(message), ANSWER_SECONDS)
-
-    return bounded
-
-
 def _impatient() -> type[asyncio.Protocol]:
     """The server's own protocol, but for a client that takes its time to say what it wants.
 
-    The library waits for five seconds between answers; for the end of a request's head it waits for ever.
+    The library waits for five seconds between answers; for the end of a request it waits for ever.
     """
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -123,28 +91,16 @@ def _impatient() -> type[asyncio.Protocol]:
             super().data_received(data)
             self._watch()
 
-        def connection_lost(self, exc: Exception | None) -> None:
-            super().connection_lost(exc)
-            self._stop()
-
-        def _is_unasked(self) -> bool:
-            return self.cycle is None or self.cycle.response_complete
-
         def _watch(self) -> None:
-            if not self._is_unasked():
-                self._stop()
-            elif self._limit is None:
-                self._limit = self.loop.call_later(HEAD_SECONDS, self._give_up)
-
-        def _stop(self) -> None:
-            if self._limit is not None:
+            """Count from the first moment in which nothing whole was asked, until something is."""
+            is_asked = (
+                self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body
+            )
+            if is_asked and self._limit is not None:
                 self._limit.cancel()
                 self._limit = None
-
-        def _give_up(self) -> None:
-            self._limit = None
-            if self._is_unasked() and not self.transport.is_closing():
-                self.transport.abort()
+            elif not is_asked and self._limit is None:
+                self._limit = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
 
     return Impatient
 
@@ -171,7 +127,9 @@ def serve_http(home: Path, project: Path, port: int = PORT) -> None:
         limit_concurrency=MOST_CONNECTIONS,
         http=_impatient(),
     )
-    _say(f"serving on http://{HOST}:{port}/mcp; the token is in {home / TOKEN_FILE}")
+    address = f"http://{HOST}:{port}/mcp"
+    sys.stderr.write(f"claude-memory: serving on {address}; the token is in {home / TOKEN_FILE}\n")
+    sys.stderr.flush()
     try:
         uvicorn.Server(config).run(sockets=[listener])
     finally:
@@ -202,8 +160,3 @@ def _listener(port: int) -> socket.socket:
         listener.close()
         raise Conflict(f"cannot listen on port {port}: {fault}; choose another with --port") from None
     return listener
-
-
-def _say(words: str) -> None:
-    sys.stderr.write(f"claude-memory: {words}\n")
-    sys.stderr.flush()

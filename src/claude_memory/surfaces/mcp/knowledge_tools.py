@@ -12,8 +12,7 @@ from pydantic import Field
 
 from claude_memory.errors import NotFound
 from claude_memory.model import Kind, StoredMemory, Trust
-from claude_memory.surfaces.mcp.access import Access
-from claude_memory.surfaces.mcp.tool_answers import ToolAnswer, fenced, line
+from claude_memory.surfaces.mcp.tool_answers import Access, ToolAnswer, fenced, line
 from claude_memory.text.quotation import named, plain, unquoted
 
 if TYPE_CHECKING:

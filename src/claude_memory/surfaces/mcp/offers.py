@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
@@ -21,9 +20,8 @@ from mcp_types import (
 
 from claude_memory.errors import NotFound
 from claude_memory.model import Trust
-from claude_memory.surfaces.mcp.access import Access
 from claude_memory.surfaces.mcp.search_tools import open_memory, relations_of
-from claude_memory.surfaces.mcp.tool_answers import fenced, line, moment
+from claude_memory.surfaces.mcp.tool_answers import Access, fenced, line, moment
 from claude_memory.text.quotation import plain
 
 if TYPE_CHECKING:
@@ -52,11 +50,11 @@ Hand this session's work over to whoever continues it{about}.
 def register(server: MCPServer, access: Access) -> None:
     """Offer all of it to the client."""
 
-    def read(of: Callable[[Memory], str]) -> str:
+    def read(of: Callable[..., str], *name: str) -> str:
         try:
             with access.reading() as memory:
                 try:
-                    return of(memory)
+                    return of(memory, *name)
                 except NotFound as fault:
                     raise ResourceNotFoundError(str(fault)) from None
         except ToolError as fault:
@@ -66,13 +64,13 @@ def register(server: MCPServer, access: Access) -> None:
         return read(_context)
 
     def session(id: str) -> str:  # noqa: A002  the template's published name
-        return read(partial(_session, id_=id))
+        return read(_session, id)
 
     def memory(id: str) -> str:  # noqa: A002
-        return read(partial(_memory, id_=id))
+        return read(_memory, id)
 
     def task(name: str) -> str:
-        return read(partial(_task, name=name))
+        return read(_task, name)
 
     async def complete(
         ref: PromptReference | ResourceTemplateReference,

@@ -10,8 +10,17 @@ from pydantic import Field
 
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Hit, Kind, MemoryId, StoredMemory, Trust
-from claude_memory.surfaces.mcp.access import Access
-from claude_memory.surfaces.mcp.tool_answers import ToolAnswer, excerpt, fenced, line, moment
+from claude_memory.surfaces.mcp.tool_answers import (
+    Access,
+    Moment,
+    Name,
+    ToolAnswer,
+    excerpt,
+    fenced,
+    line,
+    moment,
+    quoted_line,
+)
 from claude_memory.text import times
 from claude_memory.text.quotation import named, plain, tokens, unquoted
 
@@ -56,9 +65,9 @@ class Happened(ToolAnswer):
 
     id: str
     kind: str
-    title: str
-    timestamp: str
-    session: str = ""
+    title: Annotated[str, quoted_line(120)]
+    timestamp: Moment
+    session: Name = ""
     is_event: bool = False
     anchor: bool = False
 
@@ -170,24 +179,8 @@ def timeline(
     """
     with access.reading() as memory:
         anchor, note = _anchor(memory, around, query, session)
-        entries = memory.timeline(
-            around=anchor,
-            before=before,
-            after=after,
-            session=session or None,
-        )
-        shown = [
-            Happened(
-                id=entry.id,
-                kind=entry.kind,
-                title=line(entry.title, Trust.TOOL, 120),
-                timestamp=moment(entry.timestamp),
-                session=named(entry.session or ""),
-                is_event=entry.is_event,
-                anchor=entry.anchor,
-            )
-            for entry in entries
-        ]
+        entries = memory.timeline(around=anchor, before=before, after=after, session=session or None)
+        shown = [Happened.model_validate(entry) for entry in entries]
     return Timeline(entries=shown, note=note or ("" if shown else "nothing is recorded here yet"))
 
 

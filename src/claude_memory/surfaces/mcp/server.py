@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from claude_memory import __version__
 from claude_memory.surfaces.hooks import background
 from claude_memory.surfaces.mcp import offers
-from claude_memory.surfaces.mcp.access import Access
+from claude_memory.surfaces.mcp.tool_answers import Access
 from claude_memory.surfaces.mcp.toolbox import ToolServer, add_tools
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import ValidationError
 
 from claude_memory.surfaces.mcp import knowledge_tools, search_tools, writing_tools
-from claude_memory.surfaces.mcp.access import Access
-from claude_memory.surfaces.mcp.tool_answers import ToolAnswer, given
+from claude_memory.surfaces.mcp.tool_answers import Access, ToolAnswer, given
 
 READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 ADDS = ToolAnnotations(

@@ -11,8 +11,17 @@ from pydantic import Field
 
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.model import NewMemory, Status, StoredMemory, Trust
-from claude_memory.surfaces.mcp.access import Access
-from claude_memory.surfaces.mcp.tool_answers import ToolAnswer, fenced, line, moment
+from claude_memory.surfaces.mcp.tool_answers import (
+    Access,
+    Moment,
+    Name,
+    Names,
+    ToolAnswer,
+    fenced,
+    line,
+    moment,
+    quoted_line,
+)
 from claude_memory.text.quotation import named, plain, quoted, unquoted
 
 if TYPE_CHECKING:
@@ -228,15 +237,15 @@ class Intended(ToolAnswer):
     """One intention; `reason` says why it is due."""
 
     id: str
-    text: str
+    text: Annotated[str, quoted_line(400)]
     status: str = "open"
     reason: str = ""
-    at: str = ""
-    deadline: str = ""
-    snoozed_until: str = ""
-    files: tuple[str, ...] = ()
-    topics: tuple[str, ...] = ()
-    codebase: str = ""
+    at: Moment = ""
+    deadline: Moment = ""
+    snoozed_until: Moment = ""
+    files: Names = ()
+    topics: Names = ()
+    codebase: Name = ""
     priority: str = "normal"
 
 
@@ -354,19 +363,7 @@ def _changed(book: IntentionBook, action: str, id_: str, until: str) -> Intentio
 
 
 def _intended(item: Intention, reason: str = "") -> Intended:
-    return Intended(
-        id=item.id,
-        text=line(item.text, Trust.AGENT, 400),
-        status=item.status,
-        reason=plain(reason)[:200],
-        at=moment(item.at) if item.at else "",
-        deadline=moment(item.deadline) if item.deadline else "",
-        snoozed_until=moment(item.snoozed_until) if item.snoozed_until else "",
-        files=tuple(named(name) for name in item.files[:20]),
-        topics=tuple(named(topic, 80) for topic in item.topics[:20]),
-        codebase=named(item.codebase or ""),
-        priority=item.priority,
-    )
+    return Intended.model_validate(item).model_copy(update={"reason": plain(reason)[:200]})
 
 
 def _listed(tasks: MemoryAPI) -> tuple[TaskLine, ...]:

@@ -1,13 +1,17 @@
 """The screen of `recall`: a line to type in, results on the left, the conversation on the right.
 
-Parses keys and shows; searching and ranking are done elsewhere. Ends with the conversation to resume.
+Parses keys and shows; ranking is done elsewhere. It searches in a thread, always for the newest question, and
+ends with the conversation to resume.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
+import threading
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -20,19 +24,32 @@ from textual.timer import Timer
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from claude_memory.errors import MemoryFault
 from claude_memory.memory import ConversationFilter, Memory
 from claude_memory.surfaces.cli.output import one_line
 from claude_memory.surfaces.tui import drawing
-from claude_memory.surfaces.tui.drawing import COLOURED, PLAIN, Drawn
-from claude_memory.surfaces.tui.parts import KEYS, LOOK, Asked, Help, Talk
-from claude_memory.surfaces.tui.searching import ScreenAnswer, Searcher, Wanted
+from claude_memory.surfaces.tui.drawing import COLOURED, KEYS, LOOK, PLAIN, Asked, Drawn, Help, Talk
 
 if TYPE_CHECKING:
     from claude_memory.search.conversations import Recalled
+    from claude_memory.search.excerpts import Wording
     from claude_memory.store.model import Conversation  # noqa: F401  what the screen ends with
 
 DEBOUNCE_SECONDS = 0.05
+PATIENCE_SECONDS = 2.0  # for a search that runs when the screen closes
 WINDOW = 80  # messages read at once around the place that is looked at
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenAnswer:
+    """What a question brought; `final` when meaning was weighed too. `fault` says what went wrong."""
+
+    number: int  # of the question: tells an answer from one that comes too late
+    query: str
+    recalled: tuple[Recalled, ...] = ()
+    asked: Wording | None = None
+    final: bool = True
+    fault: str = ""
 
 
 class RecallScreen(App["Conversation"]):
@@ -86,7 +103,7 @@ class RecallScreen(App["Conversation"]):
         self._limit = limit
         self._own_first = own_first
         self._styles = PLAIN if os.environ.get("NO_COLOR") else COLOURED
-        self._searcher = Searcher(memory, lambda answer: self.post_message(self.Answered(answer)))
+        self._searching = threading.Lock()
         self._number = 0
         self._answer: ScreenAnswer | None = None
         self._timer: Timer | None = None
@@ -122,12 +139,13 @@ class RecallScreen(App["Conversation"]):
         asked = self.query_one("#asked", Input)
         asked.cursor_position = len(self._query)
         asked.focus()
-        self._searcher.start()
         self._ask()
 
     def on_unmount(self) -> None:
-        """Let the thread end before the store is closed."""
-        self._searcher.stop()
+        """Let a search that runs end before the store is closed."""
+        self._number += 1
+        if self._searching.acquire(timeout=PATIENCE_SECONDS):
+            self._searching.release()
 
     # --- searching
 
@@ -145,12 +163,31 @@ class RecallScreen(App["Conversation"]):
         folder = self._folder if self._narrow else ""
         here = self._narrow and not self._folder
         within = self._within._replace(folder=folder)
-        self._searcher.ask(Wanted(self._number, self._query, within, here, self._limit, self._own_first))
+        search = partial(self._search, self._number, self._query, within, here)
+        self.run_worker(search, thread=True)
         self._stand()
+
+    def _search(self, number: int, query: str, within: ConversationFilter, here: bool) -> None:
+        """In a thread: answer by words at once, then by meaning too, unless something else is asked since."""
+        recall = partial(self._memory.recall, query, within=within, here=here)
+        with self._searching:
+            for quick in (True, False) if query.strip() else (True,):
+                if number != self._number:
+                    return
+                try:
+                    asked = self._memory.conversations.asked(query)
+                    recalled = recall(limit=self._limit, own_first=self._own_first, quick=quick)
+                    final = not (quick and query.strip())
+                    answer = ScreenAnswer(number, query, tuple(recalled), asked, final)
+                except Exception as fault:  # noqa: BLE001  a thread's top: the screen says it, and lives on
+                    is_ours = isinstance(fault, MemoryFault)
+                    words = str(fault) if is_ours else f"unexpected {type(fault).__name__}"
+                    answer = ScreenAnswer(number, query, fault=words)
+                self.post_message(self.Answered(answer))
 
     @on(Answered)
     def _arrived(self, arrived: Answered) -> None:
-        if arrived.answer.wanted.number != self._number or not self.query("#results"):
+        if arrived.answer.number != self._number or not self.query("#results"):
             return  # another question was asked since, or the screen is closing
         chosen = self._chosen.conversation.number if self._answer_is_current and self._chosen else None
         self._answer = arrived.answer
@@ -160,16 +197,16 @@ class RecallScreen(App["Conversation"]):
 
     @property
     def _answer_is_current(self) -> bool:
-        return self._answer is not None and self._answer.wanted.number == self._number
+        return self._answer is not None and self._answer.number == self._number
 
     @property
-    def _found(self) -> tuple[Recalled, ...]:
-        return self._answer.found if self._answer else ()
+    def _recalled(self) -> tuple[Recalled, ...]:
+        return self._answer.recalled if self._answer else ()
 
     @property
     def _chosen(self) -> Recalled | None:
         place = self._results.highlighted
-        return self._found[place] if place is not None and place < len(self._found) else None
+        return self._recalled[place] if place is not None and place < len(self._recalled) else None
 
     # --- showing
 
@@ -183,8 +220,8 @@ class RecallScreen(App["Conversation"]):
     def _list(self, keep: int | None) -> None:
         self._barred = None
         self._results.clear_options()
-        self._results.add_options([Option(self._line(place)) for place in range(len(self._found))])
-        numbers = [item.conversation.number for item in self._found]
+        self._results.add_options([Option(self._line(place)) for place in range(len(self._recalled))])
+        numbers = [item.conversation.number for item in self._recalled]
         self._results.highlighted = (numbers.index(keep) if keep in numbers else 0) if numbers else None
         self._show()
 
@@ -192,13 +229,13 @@ class RecallScreen(App["Conversation"]):
         asked = (self._answer and self._answer.asked) or self._nothing
         width = self._results.size.width - 1
         now = datetime.now().astimezone()
-        return drawing.result(self._found[place], asked, width, now, self._styles, chosen=chosen)
+        return drawing.result(self._recalled[place], asked, width, now, self._styles, chosen=chosen)
 
     def _bar(self) -> None:
         """Mark the chosen result by a bar, which needs no colour to be seen."""
         place = self._results.highlighted
         for old, chosen in ((self._barred, False), (place, True)):
-            if old is not None and old < len(self._found):
+            if old is not None and old < len(self._recalled):
                 self._results.replace_option_prompt_at_index(old, self._line(old, chosen=chosen))
         self._barred = place
 
@@ -246,8 +283,8 @@ class RecallScreen(App["Conversation"]):
         elif answer.fault:
             parts = [answer.fault]
         else:
-            kept = bool(self._found) or bool(self._memory.conversations.agents())
-            count = len(self._found)
+            kept = bool(self._recalled) or bool(self._memory.conversations.agents())
+            count = len(self._recalled)
             found = f"{count} conversation{'' if count == 1 else 's'}" + ("" if answer.final else " …")
             parts.insert(0, found if kept else "no conversations yet: claude-memory import reads them")
         if self._told:
@@ -285,7 +322,7 @@ class RecallScreen(App["Conversation"]):
 
     def action_choose(self, step: int) -> None:
         """Another result."""
-        count, place = len(self._found), self._results.highlighted
+        count, place = len(self._recalled), self._results.highlighted
         if count:
             self._results.highlighted = min(max((place or 0) + step, 0), count - 1)
 
