@@ -12,14 +12,12 @@ from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Hit, Kind, MemoryId, StoredMemory, Trust
 from claude_memory.surfaces.mcp.tool_answers import (
     Access,
-    Moment,
-    Name,
     ToolAnswer,
     excerpt,
     fenced,
+    filled,
     line,
     moment,
-    quoted_line,
 )
 from claude_memory.text import times
 from claude_memory.text.quotation import named, plain, tokens, unquoted
@@ -65,9 +63,9 @@ class Happened(ToolAnswer):
 
     id: str
     kind: str
-    title: Annotated[str, quoted_line(120)]
-    timestamp: Moment
-    session: Name = ""
+    title: str
+    timestamp: str
+    session: str = ""
     is_event: bool = False
     anchor: bool = False
 
@@ -180,7 +178,7 @@ def timeline(
     with access.reading() as memory:
         anchor, note = _anchor(memory, around, query, session)
         entries = memory.timeline(around=anchor, before=before, after=after, session=session or None)
-        shown = [Happened.model_validate(entry) for entry in entries]
+        shown = [filled(Happened, entry, title=line(entry.title, Trust.TOOL, 120)) for entry in entries]
     return Timeline(entries=shown, note=note or ("" if shown else "nothing is recorded here yet"))
 
 
@@ -264,16 +262,13 @@ def _hit(memory: Memory, hit: Hit, whole: StoredMemory | None, *, below: bool = 
         snippet = f"…{rest}" if rest.strip(".!?…") else ""
     elif whole is not None and plain(whole.body[: 2 * TITLE]).startswith(begun):
         width = BEGINNING  # nobody gave it a title: what it begins with says less than what was found
-    return FoundMemory(
-        id=hit.id,
-        kind=hit.kind,
+    return filled(
+        FoundMemory,
+        hit,
         title=line(title, hit.trust, width),
         snippet=line(snippet, hit.trust, SNIPPET),
         relevance=round(hit.relevance, 2),
-        session=named(hit.session or ""),
-        timestamp=moment(hit.timestamp),
         tokens=tokens(whole.body) if whole is not None else 0,
-        status=hit.status,
         stale=line(hit.stale, Trust.TOOL, SNIPPET),
         project="" if hit.project == memory.project.id else hit.project,
         below_threshold=below,
@@ -307,27 +302,20 @@ def open_memory(
 ) -> OpenMemory:
     """One memory as it is shown; what its text begins with is no title worth repeating."""
     begins = item.body.startswith(item.title.rstrip("…").rstrip())
-    shown = OpenMemory(
-        id=item.id,
-        kind=item.kind,
+    has_origin = "provenance" in wanted
+    return filled(
+        OpenMemory,
+        item,
         timestamp=moment(item.created_at),
         text=fenced(text, item.trust) if text else "",
         title="" if text and begins else line(item.title, item.trust, 200),
-        trust=item.trust,
-        status=item.status,
-        pinned=item.pinned,
         stale=line(memory.stale(item), Trust.TOOL, 200),
         cut=bool(text) and text != item.body,
         relations=tuple(bearings),
+        project="" if item.project == memory.project.id or not has_origin else item.project,
+        source=_source(item) if has_origin else "",
+        **({} if has_origin else {"session": "", "task": "", "topics": (), "files": ()}),
     )
-    if "provenance" in wanted:
-        shown.project = "" if item.project == memory.project.id else item.project
-        shown.session = named(item.session or "")
-        shown.task = named(item.task or "")
-        shown.topics = tuple(named(topic, 80) for topic in item.topics)
-        shown.files = tuple(named(name, 300) for name in item.files[:20])
-        shown.source = _source(item)
-    return shown
 
 
 def relations_of(memory: Memory, found: Sequence[StoredMemory]) -> dict[str, list[Bearing]]:

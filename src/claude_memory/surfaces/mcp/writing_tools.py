@@ -13,14 +13,11 @@ from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.model import NewMemory, Status, StoredMemory, Trust
 from claude_memory.surfaces.mcp.tool_answers import (
     Access,
-    Moment,
-    Name,
-    Names,
     ToolAnswer,
     fenced,
+    filled,
     line,
     moment,
-    quoted_line,
 )
 from claude_memory.text.quotation import named, plain, quoted, unquoted
 
@@ -205,16 +202,8 @@ def _is_demoted(memory: Memory, item: StoredMemory) -> bool:
 
 
 def _revised(memory: Memory, item: StoredMemory, *, undo: str = "", note: str = "") -> Revised:
-    return Revised(
-        id=item.id,
-        status=item.status,
-        title=line(item.title, item.trust, 100),
-        pinned=item.pinned,
-        demoted=_is_demoted(memory, item),
-        supersedes=item.supersedes or "",
-        undo=undo,
-        note=note,
-    )
+    title, demoted = line(item.title, item.trust, 100), _is_demoted(memory, item)
+    return filled(Revised, item, title=title, demoted=demoted, undo=undo, note=note)
 
 
 _CHANGES = {
@@ -237,15 +226,15 @@ class Intended(ToolAnswer):
     """One intention; `reason` says why it is due."""
 
     id: str
-    text: Annotated[str, quoted_line(400)]
+    text: str
     status: str = "open"
     reason: str = ""
-    at: Moment = ""
-    deadline: Moment = ""
-    snoozed_until: Moment = ""
-    files: Names = ()
-    topics: Names = ()
-    codebase: Name = ""
+    at: str = ""
+    deadline: str = ""
+    snoozed_until: str = ""
+    files: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    codebase: str = ""
     priority: str = "normal"
 
 
@@ -363,7 +352,7 @@ def _changed(book: IntentionBook, action: str, id_: str, until: str) -> Intentio
 
 
 def _intended(item: Intention, reason: str = "") -> Intended:
-    return Intended.model_validate(item).model_copy(update={"reason": plain(reason)[:200]})
+    return filled(Intended, item, text=line(item.text, Trust.AGENT, 400), reason=plain(reason)[:200])
 
 
 def _listed(tasks: MemoryAPI) -> tuple[TaskLine, ...]:
