@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from claude_memory.memory import Memory
     from claude_memory.search.conversations import Recalled, Resume
     from claude_memory.store.model import Conversation, Message
-    from claude_memory.summaries.model import KeptSummary
+    from claude_memory.summaries.shelf import KeptSummary
 
 NOTHING_YET = "no conversations yet: claude-memory import reads what agents keep of theirs"
 UNREAD_SHOWN = 10
@@ -329,9 +329,9 @@ def summary(
         done = f"saved {saved.id}" if is_new else f"{saved.id} says the same already: nothing was saved"
         return Result({"saved": saved.id, "new": is_new}, done)
     with reading("SESSION/NNN"):
-        memory.summaries.check_name(named)
+        memory.summaries.shelf.place_of(named)
     _sum_up(memory)
-    whole = memory.summaries.one(named)
+    whole = memory.summaries.shelf.one(named)
     return Result(whole.document, _whole_summary(whole))
 
 
