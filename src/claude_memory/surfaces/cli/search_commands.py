@@ -36,8 +36,7 @@ from claude_memory.text import times
 if TYPE_CHECKING:
     from claude_memory.graph.knowledge import Knowledge
     from claude_memory.memory import Memory
-    from claude_memory.search.past_work import CommandRuns, Fixed, Shaped
-    from claude_memory.search.past_work import TimelineEntry
+    from claude_memory.search.past_work import CommandRuns, Fixed, Shaped, TimelineEntry
 
 _LINE = re.compile(r"(?P<file>.+):(?P<line>[1-9]\d*)")
 _OUTCOMES = {"passed": "passed afterwards", "failing": "still failed then", "unknown": "not run again there"}
