@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from claude_memory.errors import InvalidInput, NotFound, StoreBusy
-from claude_memory.platform.caller import require_person
+from claude_memory.platform.agents import require_person
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
     AllProjects,

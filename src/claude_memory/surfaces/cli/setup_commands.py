@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from claude_memory.platform.caller import require_person
+from claude_memory.platform.agents import require_person
 from claude_memory.platform.project import root_of
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
