@@ -27,7 +27,6 @@ from claude_memory.lifecycle.drafting import (
     kind_of,
     proposed_beside,
     revised,
-    status_before,
 )
 from claude_memory.model import (
     Hit,
@@ -284,9 +283,8 @@ class Memory(Opened):
         memories = self.find(ids)
         check_status(memories, Status.FORGOTTEN, "not forgotten")
         self._authority.check_owner(memories, "restore")
-        return [
-            self._updated(replace(item, status=status_before(item), forgotten_at=None)) for item in memories
-        ]
+        before = {item.id: Status.SUPERSEDED if item.superseded_by else Status.ACTIVE for item in memories}
+        return [self._updated(replace(item, status=before[item.id], forgotten_at=None)) for item in memories]
 
     def reinstate(self, id_: str) -> StoredMemory:
         """Undo a supersession: the old memory stands again, the new one stays, the link between them goes."""
@@ -489,7 +487,7 @@ class Memory(Opened):
 
     def embed_pending(self, *, budget_seconds: float | None = None) -> int:
         """Make vectors for passages that lack one; returns how many were made."""
-        return self.upkeep.embed_pending(budget_seconds=budget_seconds)
+        return self.upkeep.vectors.some(budget_seconds=budget_seconds)
 
     def reindex(
         self, *, from_files: bool = False, progress: Callable[[int, int], None] | None = None

@@ -82,10 +82,9 @@ class Upkeep:
                     self._index_tasks()
                     self.prune()
                     self._files_again_at = self._next_look(began, time.monotonic())
-                if not is_working(
-                    self._opened.home
-                ):  # a process in the background takes the newest first, too
-                    self.embed_pending(budget_seconds=self._opened.settings.embed_in_drain_ms / 1000)
+                # A process in the background takes the newest first, too.
+                if not is_working(self._opened.home):
+                    self.vectors.some(budget_seconds=self._opened.settings.embed_in_drain_ms / 1000)
                 if graph:
                     self.derive_pending()
         except (StoreBusy, OSError):
@@ -176,10 +175,6 @@ class Upkeep:
     def vectors(self) -> VectorWork:
         """Making the vectors that passages lack, and how far it is."""
         return VectorWork(self._opened)
-
-    def embed_pending(self, *, budget_seconds: float | None = None) -> int:
-        """Make vectors for passages that lack one; returns how many were made."""
-        return self.vectors.some(budget_seconds=budget_seconds)
 
     def stop_vectors(self) -> None:
         """Let no process make vectors in the background, until the next import or `reindex`."""

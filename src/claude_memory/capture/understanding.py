@@ -24,21 +24,15 @@ from claude_memory.model import (
 from claude_memory.store.base import Store
 from claude_memory.store.model import Conversation, EventFilter, Message, Understood
 from claude_memory.store.sql.archive import Archive
+from claude_memory.transcripts.model import SPEAKERS, Role
 from claude_memory.understand import exchanges as understanding
 from claude_memory.understand import sessions, statements, titles
 from claude_memory.understand.agent_summary import feedback_and_fixes, read
 from claude_memory.understand.model import Exchange, SessionRecord, places_of
-from claude_memory.understand.speaker import Manner, Speaker, Verdict, of_prompt, of_result
+from claude_memory.understand.speaker import Manner, of_prompt, of_result
 
 BATCH = 50
 MAX_FILES = 40
-_BY_ROLE = {
-    "assistant": Verdict(Speaker.AGENT, Manner.SAID, ""),
-    "call": Verdict(Speaker.AGENT, Manner.CALL, ""),
-    "task": Verdict(Speaker.AGENT, Manner.TASK, ""),
-    "summary": Verdict(Speaker.AGENT, Manner.CONTINUATION, ""),
-    "note": Verdict(Speaker.HARNESS, Manner.BOUNDARY, ""),
-}
 MAX_PLACES = 50
 _ALL = MemoryFilter(statuses=tuple(Status))
 PAGE = 400
@@ -135,13 +129,13 @@ def _with_speakers(messages: Sequence[Message]) -> list[Message]:
 
 
 def _heard(message: Message) -> Message:
-    if message.role == "user":
-        verdict = of_prompt(message.text)
-    elif message.role == "result":
-        verdict = of_result(message.tool, message.text, {"is_error": message.failed})
+    if message.role == Role.USER:
+        speaker, manner, _ = of_prompt(message.text)
+    elif message.role == Role.RESULT:
+        speaker, manner, _ = of_result(message.tool, message.text, {"is_error": message.failed})
     else:
-        verdict = _BY_ROLE.get(message.role, _BY_ROLE["note"])
-    return message._replace(speaker=verdict.speaker.value, manner=verdict.manner.value)
+        speaker, manner = SPEAKERS[Role(message.role) if message.role in set(Role) else Role.NOTE]
+    return message._replace(speaker=speaker.value, manner=manner.value)
 
 
 def _understood(conversation: Conversation, exchange: Exchange) -> Understood:

@@ -150,11 +150,6 @@ def check_status(memories: Sequence[StoredMemory], status: Status, otherwise: st
             raise Conflict(f"{memory.id} is {otherwise}: it is {memory.status}")
 
 
-def status_before(memory: StoredMemory) -> Status:
-    """How a forgotten memory stood before it was forgotten."""
-    return Status.SUPERSEDED if memory.superseded_by else Status.ACTIVE
-
-
 def clean(text: str | None) -> str:
     """The text without secrets and private parts: what leaves here may reach disk."""
     from claude_memory.redact import kept

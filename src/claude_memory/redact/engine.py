@@ -87,19 +87,17 @@ class Engine(NamedTuple):
 
 
 @cache
-def _keywords() -> tuple[tuple[bytes, ...], Mapping[bytes, tuple[int, ...]]]:
+def _keywords() -> Mapping[bytes, list[int]]:
     """Every keyword, and the ranks of the rules that each calls for."""
-    by_keyword: dict[bytes, tuple[int, ...]] = {}
+    by_keyword: dict[bytes, list[int]] = {}
     for rank, rule in enumerate(RULES):
         for keyword in rule.keywords:
-            key = keyword.encode()
-            by_keyword[key] = (*by_keyword.get(key, ()), rank)
-    return tuple(by_keyword), by_keyword
+            by_keyword.setdefault(keyword.encode(), []).append(rank)
+    return by_keyword
 
 
-def _ranks(found: list[bytes]) -> list[int]:
-    by_keyword = _keywords()[1]
-    return sorted({rank for keyword in found for rank in by_keyword[keyword]})
+def _ranks(keywords: list[bytes]) -> list[int]:
+    return sorted({rank for keyword in keywords for rank in _keywords()[keyword]})
 
 
 _SHARP = {keyword.encode(): pattern for keyword, pattern in _SHARPER.items()}
@@ -108,13 +106,13 @@ _SHARP = {keyword.encode(): pattern for keyword, pattern in _SHARPER.items()}
 def _wanted_by_re(shadow: bytes) -> list[int]:
     """One keyword after the other: quick enough for a short text, and nothing has to be built for it."""
     lowered = shadow.lower()
-    found = [keyword for keyword in _keywords()[0] if keyword in lowered and keyword not in _SHARP]
+    found = [keyword for keyword in _keywords() if keyword in lowered and keyword not in _SHARP]
     found += [keyword for keyword, pattern in _SHARP.items() if _compiled_re(pattern).search(lowered)]
     return _ranks(found)
 
 
 def _wanted_by_re2(shadow: bytes) -> list[int]:
-    words = _keywords()[0]
+    words = list(_keywords())
     hits = _prefilter().Match(shadow)
     if len(hits) == 1 and hits[0] == len(words):
         return []
@@ -132,7 +130,7 @@ def _prefilter() -> Any:
     options.case_sensitive = False
     options.max_mem = 64 << 20
     found = re2.Set.SearchSet(options)
-    for keyword in _keywords()[0]:
+    for keyword in _keywords():
         found.Add(_SHARPER.get(keyword.decode(), re2.escape(keyword.decode())))
     found.Add(r"(?s).")  # always matches: its absence shows that the automaton failed
     found.Compile()

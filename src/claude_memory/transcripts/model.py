@@ -151,7 +151,7 @@ def joined_text(content: Any) -> str:
 # --- what all readers share
 
 _ANSWERED = (Role.USER, Role.TASK, Role.SUMMARY, Role.NOTE)
-_SPEAKERS = {
+SPEAKERS = {
     Role.ASSISTANT: (Speaker.AGENT, Manner.SAID),
     Role.CALL: (Speaker.AGENT, Manner.CALL),
     Role.RESULT: (Speaker.TOOL, Manner.RESULT),
@@ -258,7 +258,7 @@ class Reader(ABC):
     def turn(self, role: Role, text: str, at: Any = None, *, own: str = "", **more: Any) -> Turn:
         """One turn of this conversation. `own` is the agent's id of it, if it has one."""
         if "speaker" not in more:
-            more["speaker"], more["manner"] = _SPEAKERS[role]
+            more["speaker"], more["manner"] = SPEAKERS[role]
         self._at = moment_of(at) or self._at
         after = f"after:{self.chain.grow(at, self.cwd, role, own, text)}"
         return Turn(
