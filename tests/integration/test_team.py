@@ -357,6 +357,33 @@ def test_two_people_with_stores_of_their_own_exchange_what_is_the_projects(team,
         assert found["ann says tabs"].trust is Trust.USER
 
 
+def test_what_is_committed_late_is_told_after_what_was_committed_before_it(team):
+    """Of two that write at once the first to begin may be the last to be numbered, and the other the last to
+    end: whoever read in between still gets both."""
+    ann, bob = team("ann"), team("bob")
+    ann.memories.add([memory(ann.project_for(REPOSITORY).id, "there before")])
+    insert = (
+        "INSERT INTO memories (id, project, space, kind, title, body, created_at, updated_at, trust, status,"
+        " topics, files, provenance, pinned) SELECT %s, number, number, 'note', '', 'said', 1, 1, 'user',"
+        " 'active', '[]', '[]', '{}', false FROM projects LIMIT 1"
+    )
+    options = "-c search_path=claude_memory,public"
+    with (
+        psycopg.connect(conninfo(team.url["ann"]), options=options) as first,
+        psycopg.connect(conninfo(team.url["bob"]), options=options) as second,
+    ):
+        first.execute("SELECT pg_current_xact_id()")
+        second.execute(insert, ("late",))
+        first.execute(insert, ("soon",))
+        first.commit()
+        between = bob.feed.changes(ITEMS, 0, 99)
+        second.commit()
+    after = bob.feed.changes(ITEMS, between.through, 99)
+    told = [one["memory"]["id"] for one in (*between.records, *after.records) if one["kind"] == "memory"]
+    assert {"soon", "late"} <= set(told)
+    ann.close()
+
+
 def test_who_leaves_takes_along_what_is_theirs(team, tmp_path):
     ann = team("ann")
     url = team.url["ann"]
@@ -586,3 +613,33 @@ def test_counts_of_words_are_the_same_with_a_lexicon_and_tell_no_erased_word(tea
     with ann.transactions.writing() as db:
         db.execute("DELETE FROM lexicon"), db.execute("DELETE FROM lexicons")
     assert counts().document_frequency == {**counted.document_frequency, "zanzibar": 0, "common": 401}
+
+
+def test_the_index_of_many_vectors_finds_what_comparing_all_of_them_finds(team, monkeypatch):
+    """Above a number of vectors the index finds the nearest; a filter that lets few through compares all."""
+    from claude_memory.store.postgres import finding
+
+    ann, chance = team("ann"), random.Random(5)
+    project = ann.project_for(REPOSITORY).id
+    kinds = [Kind.DECISION if number % 100 == 0 else Kind.NOTE for number in range(400)]
+    ann.memories.add([memory(project, f"note{place}", kind=kind) for place, kind in enumerate(kinds)])
+    vectors = {one.id: chance.randbytes(16) for one in ann.memories.unembedded("model", 999)}
+    ann.memories.add_vectors("model", list(vectors.items()))
+    scope, rare = SearchScope((project,)), MemoryFilter(kinds=(Kind.DECISION,))
+    asked = [chance.randbytes(16) for _ in range(20)]
+
+    def nearest() -> list[Any]:
+        found = [ann.memories.vector_candidates(scope, MemoryFilter(), one, "model", 10) for one in asked]
+        return [{id_ for id_, _ in scan.candidates} for scan in found]
+
+    exact = nearest()
+    monkeypatch.setattr(finding, "EXACT_THROUGH", 100)
+    by_index = nearest()
+    assert sum(len(one & other) for one, other in zip(exact, by_index, strict=True)) >= 190
+    scan = ann.memories.vector_candidates(scope, MemoryFilter(), asked[0], "model", 10)
+    assert scan.scanned == 400
+    assert -1.0 <= scan.minimum < scan.mean < 1.0
+    assert len(ann.memories.vector_candidates(scope, rare, asked[0], "model", 10).candidates) == 4
+    with ann.transactions.reading() as db:
+        plan = "SELECT count(*) FROM pg_class WHERE relname LIKE 'vectors_near_%'"
+        assert db.execute(plan).get >= 1

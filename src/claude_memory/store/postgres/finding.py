@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import MemoryFilter, PassageId, SearchScope
@@ -23,22 +24,24 @@ if TYPE_CHECKING:
 POSTINGS_BUDGET = 5_000
 # Vectors in scope that are compared one by one; above, the index of the model finds the nearest.
 EXACT_THROUGH = 50_000
-_SAMPLE = 2_000  # vectors from which the spread is told where not all are compared
+_EF_SEARCH = 200  # candidates that the index keeps at hand: with 100 every tenth of the nearest is missed
+_SAMPLE = 1_000  # vectors from which the spread is told where not all are compared
 _MAX_TERMS = 400
+_LIGHTER = 3.0  # the most that a word said often counts, over the least that one said once does
 _K1, _B = 1.2, 0.75  # FTS5's own, so that both backends give the same candidates
 _FIELDS = (1.0, 1.0, 0.5, 0.5)  # own, near, far, dates
 
 # The lexicon of a space counts its terms up to a passage; those after it, a few hundred, are looked at.
-_TAIL = """FROM unnest(CAST(:spaces AS bigint[])) s (number) LEFT JOIN lexicons x ON x.space = s.number
-    JOIN LATERAL (SELECT q.terms, q.length FROM passages q
-        WHERE q.space = s.number AND q.id > coalesce(x.through, 0)) q ON TRUE"""
-_TOTALS = f"""SELECT CAST(sum(passages) AS bigint), sum(length) FROM (
-    SELECT passages, length FROM lexicons WHERE space = ANY(CAST(:spaces AS bigint[]))
-    UNION ALL SELECT count(*), coalesce(sum(q.length), 0.0) {_TAIL}) c"""
+_LEXICONS = (
+    "SELECT space, through, passages, length FROM lexicons WHERE space = ANY(CAST(:spaces AS bigint[]))"
+)
+_TAIL = """unnest(CAST(:spaces AS bigint[]), CAST(:throughs AS bigint[])) s (number, through)
+    JOIN passages q ON q.space = s.number AND q.id > s.through"""
+_TOTALS = f"SELECT count(*), coalesce(sum(q.length), 0.0) FROM {_TAIL}"
 _FREQUENCIES = f"""SELECT key, CAST(sum(passages) AS bigint) FROM (
     SELECT space || '_' || term AS key, passages FROM lexicon
         WHERE space = ANY(CAST(:spaces AS bigint[])) AND term = ANY(CAST(:terms AS text[]))
-    UNION ALL SELECT k.key, count(*) {_TAIL}, unnest(q.terms) k (key)
+    UNION ALL SELECT k.key, count(*) FROM {_TAIL}, unnest(q.terms) k (key)
         WHERE k.key = ANY(CAST(:keys AS text[])) GROUP BY k.key) c GROUP BY key"""
 _RENEWED_AFTER, _RENEWED_SHARE = 200, 16  # passages, and a share of those that were counted
 _IS_GROWN = f"""SELECT count(*) > {_RENEWED_AFTER} + coalesce(max(x.passages), 0) / {_RENEWED_SHARE}
@@ -59,7 +62,6 @@ _VECTOR = """SELECT CAST(v.vector AS text) FROM vectors v JOIN models n ON n.num
 _MODEL = "SELECT n.number FROM models n WHERE n.id = ?"
 # Spaces as a constant: the planner knows how few vectors they have, and does not read those of all projects.
 _SCOPE = "v.model = :model AND v.space = ANY(CAST(:spaces AS bigint[]))"
-_COUNT = f"SELECT count(*) FROM (SELECT 1 FROM vectors v WHERE {_SCOPE} LIMIT :most) v"
 _NEAR = "(1 - (v.vector <=> CAST(:near AS halfvec)))"
 _ALL = f"""WITH scored AS MATERIALIZED (SELECT v.passage, {_NEAR} AS score FROM vectors v
         WHERE {_SCOPE} AND vector_dims(v.vector) = :length)
@@ -73,28 +75,45 @@ _INDEXED = f"""SELECT v.passage, {_NEAR} FROM vectors v JOIN passages q ON q.id 
     JOIN memories m ON m.number = q.memory WHERE v.model = {{model}} AND v.team = {{team}} AND {_SCOPE}
       AND {{condition}}
     ORDER BY CAST(v.vector AS halfvec({{length}})) <=> CAST(:near AS halfvec({{length}})) LIMIT :limit"""
-_SPREAD = f"""SELECT count(*), min(score), avg(score), stddev_pop(score) FROM (SELECT {_NEAR} AS score
-    FROM vectors v WHERE {_SCOPE} ORDER BY hashint8(v.passage) LIMIT :sample) s"""
+# Evenly over the passages of each space: the figures are of a few, and of the same ones each time.
+_SPREAD = f"""SELECT min(score), avg(score), stddev_pop(score) FROM (SELECT {_NEAR} AS score
+    FROM unnest(CAST(:spaces AS bigint[])) s (number)
+    CROSS JOIN LATERAL (SELECT min(passage) AS first, max(passage) AS last FROM vectors
+        WHERE model = :model AND space = s.number) b
+    CROSS JOIN LATERAL generate_series(b.first, b.last, greatest(1, (b.last - b.first) / :sample)) g (place)
+    CROSS JOIN LATERAL (SELECT v.vector FROM vectors v WHERE v.model = :model AND v.space = s.number
+        AND v.passage >= g.place ORDER BY v.passage LIMIT 1) v) s"""
 _COSINES = f"""SELECT v.passage, {_NEAR} FROM vectors v WHERE v.model = :model
     AND v.passage IN (SELECT +value FROM json_each(:ids)) AND vector_dims(v.vector) = :length"""
 _NOTHING_NEAR = VectorScan((), 0, 0.0, 0.0, 0.0)
 
 
+class _Counts:
+    """How many passages some spaces have, how long those are, and how many hold a term."""
+
+    def __init__(self, db: Database, scope: SearchScope) -> None:
+        self._db = db
+        self.spaces = rows.spaces_of(db, scope)
+        counted = {space: row for space, *row in db.execute(_LEXICONS, {"spaces": self.spaces})}
+        throughs = [counted[space][0] if space in counted else 0 for space in self.spaces]
+        self._tail: dict[str, Any] = {"spaces": self.spaces, "throughs": throughs}
+        passages, length = next(db.execute(_TOTALS, self._tail))
+        self.passages = passages + sum(row[1] for row in counted.values())
+        self.mean_length = (length + sum(row[2] for row in counted.values())) / max(self.passages, 1)
+
+    def of(self, terms: Iterable[str]) -> dict[str, dict[str, int]]:
+        """Of each term its keys in the index, one a space, and how many passages hold them."""
+        keys = {term: [key(space, term) for space in self.spaces] for term in terms}
+        asked = {"terms": [term[:LONGEST_TERM] for term in keys], "keys": list(chain(*keys.values()))}
+        known = dict(self._db.execute(_FREQUENCIES, {**self._tail, **asked})) if keys else {}
+        return {term: {one: known.get(one, 0) for one in places} for term, places in keys.items()}
+
+
 def term_statistics(db: Database, scope: SearchScope, terms: Iterable[str]) -> TermStatistics:
     """How many passages there are, how long they are, and how many hold each term."""
-    spaces = rows.spaces_of(db, scope)
-    passages, length = next(db.execute(_TOTALS, {"spaces": spaces}))
-    frequency = {term: sum(counts.values()) for term, counts in _frequencies(db, spaces, terms).items()}
-    return TermStatistics(passages, float(length) / passages if passages else 0.0, frequency)
-
-
-def _frequencies(db: Database, spaces: Sequence[int], terms: Iterable[str]) -> dict[str, dict[str, int]]:
-    """Of each term its keys in the index, one a space, and how many passages hold them."""
-    keys = {term: [key(space, term) for space in spaces] for term in terms}
-    values = {"spaces": spaces, "terms": [term[:LONGEST_TERM] for term in keys]}
-    values["keys"] = [one for places in keys.values() for one in places]
-    known: dict[str, int] = dict(db.execute(_FREQUENCIES, values)) if keys else {}
-    return {term: {one: known.get(one, 0) for one in places} for term, places in keys.items()}
+    counts = _Counts(db, scope)
+    frequency = {term: sum(places.values()) for term, places in counts.of(terms).items()}
+    return TermStatistics(counts.passages, counts.mean_length, frequency)
 
 
 def renew_lexicon(db: Database, space: int) -> None:
@@ -117,37 +136,45 @@ def by_words(
     """Passages that hold at least one term, likeliest first."""
     if limit <= 0 or not terms:
         return []
-    spaces = rows.spaces_of(db, scope)
-    passages, length = next(db.execute(_TOTALS, {"spaces": spaces}))
+    counted = _Counts(db, scope)
     asked = dict(list(terms.items())[:_MAX_TERMS])
-    counts = _frequencies(db, spaces, asked)
-    weights = {term: asked[term] * _idf(passages, sum(found.values())) for term, found in counts.items()}
-    keys = _affordable(counts, weights)
+    counts = counted.of(asked)
+    weights = {
+        term: asked[term] * _idf(counted.passages, sum(found.values())) for term, found in counts.items()
+    }
+    most = 4 * limit + 64
+    keys = _affordable(counts, weights, most)
     if not keys:
         return []
     condition, values = rows.filter_sql(filter_)
-    most = 4 * limit + 64
     found = rows.fetch(
         db,
         _HOLDING.format(condition=condition),
         {**values, "keys": list(keys), "weights": list(keys.values()), "limit": most},
     )
-    mean = length / passages if passages else 1.0
-    scored = [(_bm25(row[2:6], weights, mean), row[0]) for row in found]
+    scored = [(_bm25(row[2:6], weights, counted.mean_length), row[0]) for row in found]
     scored.sort(reverse=True)
     return [PassageId(id_) for _, id_ in scored[:limit]]
 
 
-def _affordable(counts: Mapping[str, Mapping[str, int]], weights: Mapping[str, float]) -> dict[str, float]:
-    """The keys of the rarest terms, as many as the budget allows, and at least the rarest one."""
-    left = POSTINGS_BUDGET
+def _affordable(
+    counts: Mapping[str, Mapping[str, int]], weights: Mapping[str, float], enough: int
+) -> dict[str, float]:
+    """The keys of the rarest terms, as many as the budget allows, and at least the rarest one.
+
+    With enough passages at hand, what all the rest together could add to one decides no more.
+    """
+    read, rest = 0, sum(weights.values())
     taken: dict[str, float] = {}
     for term in sorted(counts, key=lambda term: sum(counts[term].values())):
         there = {one: weights[term] for one, count in counts[term].items() if count}
+        if read >= enough and _LIGHTER * rest <= min(taken.values()):
+            break
+        rest -= weights[term]
         if not there:
             continue
-        left -= sum(counts[term].values())
-        if left < 0 and taken:
+        read += sum(counts[term].values())
+        if read > POSTINGS_BUDGET and taken:
             break
         taken.update(there)
     return taken
@@ -199,16 +226,15 @@ def by_vector(
     if number is None or not vector.strip("[]0, "):
         return _NOTHING_NEAR
     condition, values = rows.filter_sql(filter_)
-    values |= {
-        "near": vector,
-        "model": number,
-        "spaces": list(rows.spaces_of(db, scope)),
-        "length": vector.count(",") + 1,
-        "limit": max(limit, 0),
-    }
-    count = int(db.execute(_COUNT, {**values, "most": EXACT_THROUGH + 1}).get)
-    if count > EXACT_THROUGH:
-        return _by_index(db, condition, values)
+    spaces = rows.spaces_of(db, scope)
+    values |= {"near": vector, "model": number, "spaces": spaces, "length": vector.count(",") + 1}
+    values["limit"] = max(limit, 0)
+    passages = sum(row[2] for row in db.execute(_LEXICONS, {"spaces": spaces}))
+    if passages > EXACT_THROUGH:
+        best = _by_index(db, condition, values)
+        if len(best) == limit:  # else few pass the filter, or few have vectors: all are compared
+            figures = next(db.execute(_SPREAD, {**values, "sample": max(8, _SAMPLE // len(spaces))}))
+            return VectorScan(best, passages, *map(_finite, figures))
     # Most pass: the rest of the way is only for filters that let few through.
     values["looked_at"] = rows.EVERYTHING if filter_.restricts else 2 * values["limit"] + 64
     found = rows.fetch(db, _ALL.format(condition=condition), values)
@@ -217,23 +243,20 @@ def by_vector(
         found = rows.fetch(db, _ALL.format(condition=condition), values)
     if not found or not found[0][2]:
         return _NOTHING_NEAR
-    best = tuple((PassageId(id_), _finite(score)) for id_, score, *_ in found if id_ is not None)
-    scanned, *figures = found[0][2:]
-    return VectorScan(best, int(scanned), *(_finite(figure) for figure in figures))
+    nearest = tuple((PassageId(id_), _finite(score)) for id_, score, *_ in found if id_ is not None)
+    scanned, *of_all = found[0][2:]
+    return VectorScan(nearest, int(scanned), *map(_finite, of_all))
 
 
-def _by_index(db: Database, condition: str, values: dict[str, Any]) -> VectorScan:
-    """By the HNSW index, which goes on until enough pass the filter; the spread is told from a sample."""
+def _by_index(db: Database, condition: str, values: dict[str, Any]) -> tuple[tuple[PassageId, float], ...]:
+    """By the HNSW index, which goes on until enough pass the filter, or it has seen enough."""
     db.execute("SET LOCAL hnsw.iterative_scan = 'strict_order'")
-    db.execute(f"SET LOCAL hnsw.ef_search = {min(1000, max(100, 2 * values['limit'])):d}")
+    db.execute(f"SET LOCAL hnsw.ef_search = {min(1000, max(_EF_SEARCH, 2 * values['limit'])):d}")
     team = int(db.execute("SELECT memory_team()").get)
     statement = _INDEXED.format(
         condition=condition, model=int(values["model"]), team=team, length=int(values["length"])
     )
-    best = tuple((PassageId(id_), _finite(score)) for id_, score in db.execute(statement, values))
-    scanned = int(db.execute(f"SELECT count(*) FROM vectors v WHERE {_SCOPE}", values).get)
-    _, *figures = next(db.execute(_SPREAD, {**values, "sample": _SAMPLE}))
-    return VectorScan(best, scanned, *(_finite(figure) for figure in figures))
+    return tuple((PassageId(id_), _finite(score)) for id_, score in db.execute(statement, values))
 
 
 def _finite(score: Any) -> float:

@@ -124,8 +124,10 @@ class Rows:
 class PostgresDatabase:
     """A connection within a transaction; see `store.sql.backend`."""
 
-    # A transaction that is still open may have numbers below those that are committed: they come first.
-    settled = "xid < pg_snapshot_xmin(pg_current_snapshot())"
+    # A transaction that is still open may have numbers below those that are committed: they come first. What
+    # lies ahead of all transactions was made at the server that this one was copied from.
+    settled = """(xid < pg_snapshot_xmin(pg_current_snapshot())
+        OR xid >= pg_snapshot_xmax(pg_current_snapshot()))"""
     holding = (
         "messages_holding(CAST(:question AS text[])) h JOIN messages m ON m.number = h.number",
         "1 = 1",

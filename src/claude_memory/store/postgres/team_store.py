@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from claude_memory.errors import StoreBusy
 from claude_memory.model import MemoryFilter, MemoryId, PassageId, ProjectId, SearchScope
 from claude_memory.store.base import Store, counted
 from claude_memory.store.model import Integrity
@@ -37,6 +39,13 @@ _VECTORS = "SELECT n.id, count(*) FROM vectors v JOIN models n ON n.number = v.m
 _UNSWEPT = """SELECT EXISTS (SELECT 1 FROM tombstones
     WHERE salt <> (SELECT value FROM meta WHERE key = 'store')
       AND number > coalesce((SELECT CAST(value AS bigint) FROM meta WHERE key = 'swept'), 0))"""
+_COUNTED_ANEW = """UPDATE feed SET xid = pg_current_xact_id()
+    WHERE xid > pg_current_xact_id()"""
+# Its index is missing, and the team has so few vectors of the model that making it takes no time.
+_UNINDEXED = """SELECT n.number FROM models n WHERE n.id = :model
+    AND to_regclass('vectors_near_' || memory_team() || '_' || n.number) IS NULL
+    AND (SELECT count(*) FROM (SELECT 1 FROM vectors WHERE model = n.number LIMIT :most) v) < :most"""
+_INDEXED_AT_ONCE, _INDEX_PATIENCE_MS = 1_000, 200
 _SIZE = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c
     JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ? AND c.relkind = 'r'"""
 _BEYOND = (
@@ -62,14 +71,18 @@ class PostgresMemories(Memories):
         return finding.written(vector)
 
     def add_vectors(self, model: str, vectors: Sequence[tuple[PassageId, bytes]]) -> int:
-        with self._connections.reading() as db:
-            known = db.execute("SELECT 1 FROM models WHERE id = ?", (model,)).get
         stored = super().add_vectors(model, vectors)
-        if vectors and known is None:
-            with self._connections.writing() as db:
-                number = db.execute("SELECT number FROM models WHERE id = ?", (model,)).get
-                db.execute("SELECT memory_vector_index(?, ?)", (number, len(vectors[0][1])))
+        if vectors:
+            self._index(model, len(vectors[0][1]))
         return stored
+
+    def _index(self, model: str, length: int) -> None:
+        """Make the model's index while that takes no time; who finds the table in use leaves it to others."""
+        pool = self._connections
+        wanted = self._value(_UNINDEXED, {"model": model, "most": _INDEXED_AT_ONCE})
+        if wanted is not None:
+            with contextlib.suppress(StoreBusy), pool.hurried(_INDEX_PATIENCE_MS), pool.writing() as db:
+                db.execute("SELECT memory_vector_index(?, ?)", (wanted, length))
 
     def erase(self, ids: Sequence[MemoryId], *, texts: Sequence[str] | None = None) -> Erased:
         return replace(super().erase(ids, texts=texts), beyond=_BEYOND)
@@ -98,7 +111,21 @@ class PostgresMemories(Memories):
 
 
 class PostgresFeed(Feed):
-    """A member carries out what others erased in what is the member's alone: nobody else can see it."""
+    """Many write at once: items are counted by their transactions, and told when none before it is open.
+
+    A member carries out what others erased in what is the member's alone: nobody else can see it.
+    """
+
+    since = """SELECT CAST(CAST(xid AS text) AS bigint), kind, name FROM feed
+        WHERE xid > CAST(CAST(? AS text) AS xid8) AND xid < pg_snapshot_xmin(pg_current_snapshot())
+        ORDER BY xid FETCH FIRST ? ROWS WITH TIES"""
+
+    def replica(self, token: str) -> str:
+        """A server that was copied to another counts its transactions anew, and is another replica."""
+        with self._connections.writing() as db:
+            db.execute(_COUNTED_ANEW)
+            server = db.execute("SELECT system_identifier FROM pg_control_system()").get
+        return super().replica(f"{token} {server}")
 
     def is_unswept(self) -> bool:
         with self._connections.reading() as db:

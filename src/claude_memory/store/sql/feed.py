@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from claude_memory.store.sql.backend import Database
 
 BATCH_BYTES = 2 << 20
-_SINCE = """SELECT sequence, kind, name FROM feed WHERE sequence > ? AND {settled}
-    ORDER BY sequence LIMIT ?"""
 _THROUGH = "SELECT through FROM peers WHERE replica = ? AND stream = ?"
 _NOTE = """INSERT INTO peers (replica, stream, through) VALUES (?, ?, ?)
     ON CONFLICT (replica, stream) DO UPDATE SET through = max(peers.through, excluded.through)"""
@@ -86,6 +84,9 @@ _KEYLESS = """SELECT m.number, m.conversation, c.agent, c.session, m.role, m.at,
 class Feed(StorePart):
     """What changed, numbered, for other homes; and what they send."""
 
+    # Items after a number: rows that share one are told together.
+    since = "SELECT sequence, kind, name FROM feed WHERE sequence > ? ORDER BY sequence LIMIT ?"
+
     def replica(self, token: str) -> str:
         """The name of this very copy, whose numbers count on. It is a new one unless `token`, which lies
         beside the store and in no backup of it, is the one given last."""
@@ -100,7 +101,9 @@ class Feed(StorePart):
     def changes(self, stream: str, since: int, limit: int) -> FeedBatch:
         """What stands in a stream after a number, oldest first; what changed twice stands there once."""
         with self._connections.reading() as db:
-            return _batch(stream, since, (_messages if stream == MESSAGES else _items)(db, since, limit))
+            if stream == MESSAGES:
+                return _batch(stream, since, _messages(db, since, limit))
+            return _batch(stream, since, _items(db, rows.fetch(db, self.since, (since, limit))))
 
     def apply(self, batch: FeedBatch, sender: Sender) -> Taken:
         """Take in what another home sent, and note how far that is, all or nothing.
@@ -167,12 +170,12 @@ def _batch(stream: str, since: int, numbered: Iterable[tuple[int, Mapping[str, A
     batch: list[Mapping[str, Any]] = []
     size, through = 0, since
     for number, record in numbered:
+        if size > BATCH_BYTES and number > through:
+            break
         through = number
         if record is not None:
             batch.append(record)
             size += len(str(record))
-        if size > BATCH_BYTES:
-            break
     return FeedBatch(stream, through, batch)
 
 
@@ -182,8 +185,8 @@ def _messages(db: Database, since: int, limit: int) -> Iterator[tuple[int, dict[
         yield number, {**message, "keys": unpacked_keys(keys), "text": unpacked(body)}
 
 
-def _items(db: Database, since: int, limit: int) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    for sequence, kind, name in rows.fetch(db, _SINCE.format(settled=db.settled), (since, limit)):
+def _items(db: Database, waiting: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    for sequence, kind, name in waiting:
         record = _TOLD[kind](db, name)
         yield sequence, record and {"kind": kind, **record}
 
