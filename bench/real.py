@@ -184,6 +184,7 @@ def commit_to_session(made: Set, bm25: Bm25) -> Iterator[dict[str, Any]]:
         latest = sorted(made.ended, key=lambda session: made.ended[session], reverse=True)
         yield {
             "question": commit.subject,
+            "at": commit.at,
             "gold": sorted(gold),
             "ours": first_sessions(hit.session for hit in hits),
             "BM25": first_sessions(held.session for held in others),
@@ -283,6 +284,12 @@ def table(
     return figures
 
 
+def _findable(row: Mapping[str, Any], k: int) -> bool:
+    """Whether either way has the session, or a reader found the commit's work in it."""
+    hit = any(any_at(row[way], row["gold"], k) for way in ("ours", "BM25"))
+    return bool(row.get("verdict")) and (hit or row["verdict"] == "a")
+
+
 def _figure(name: str, values: Sequence[float]) -> dict[str, Any]:
     low, high = interval(values)
     mean = sum(values) / len(values) if values else 0.0
@@ -291,6 +298,9 @@ def _figure(name: str, values: Sequence[float]) -> dict[str, Any]:
 
 def report(results: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
     figures = table("commit → session", results["commits"], (1, 5), ("ours", "BM25", "latest"))
+    for k in (1, 5):
+        judged = [row for row in results["commits"] if _findable(row, k)]
+        figures += table("findable commit → session", judged, (k,), ("ours", "BM25"))
     figures += table("prompt → same files", results["prompts"], (3, 10), ("ours", "BM25", "latest"))
     if results["prompts"]:
         figures.append(
@@ -378,6 +388,9 @@ def main() -> None:
     parser.add_argument(
         "--questions", type=Path, help="JSON lines: id, part, repo, session, moments, durable, question"
     )
+    parser.add_argument(
+        "--verdicts", type=Path, help="JSON lines: repo, at, verdict of commits that were missed"
+    )
     parser.add_argument("--part", default="dev", help="which part of the questions")
     parser.add_argument("--only", nargs="+", default=["commits", "prompts", "questions"])
     parser.add_argument("--repositories", nargs="+", help="only these")
@@ -403,6 +416,12 @@ def main() -> None:
         with_moments(asked)
         embedder = None if chosen.words_only else embedder_for(scratch / "model", chosen.cache)
         results = measured(repositories, asked, scratch, embedder, wanted=chosen.only)
+    for line in chosen.verdicts.read_text("utf-8").splitlines() if chosen.verdicts else ():
+        told = json.loads(line)
+        for row in results.get(told["repo"], {}).get("commits", ()):
+            row.setdefault("verdict", "hit")
+            if row["at"] == told["at"]:
+                row["verdict"] = told["verdict"]
     for name, parts in results.items():
         show(report(parts), name)
     together = {
