@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from claude_memory.embed import open_embedder
-from claude_memory.embed.endpoint import _embeddings_url, _origin, _pieces
+from claude_memory.embed.endpoint import _embeddings_url, _pieces
 from claude_memory.embed.onnx_model import _windows
 from claude_memory.embed.protocol import averaged, remembered, to_int8, unit
 from claude_memory.errors import ConfigFault, EmbedderUnavailable
@@ -102,11 +102,6 @@ def test_a_key_in_the_address_is_refused_and_not_repeated() -> None:
     with pytest.raises(ConfigFault, match="embedder_key_variable") as caught:
         _embeddings_url("https://me:hidden@host/v1")
     assert "hidden" not in str(caught.value)
-
-
-def test_the_default_port_is_the_same_origin() -> None:
-    assert _origin("https://Host/x") == _origin("https://host:443/y")
-    assert _origin("https://host/x") != _origin("http://host/x")
 
 
 def test_none_gives_no_embedder(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Vectors from an OpenAI-compatible endpoint (Ollama too), with nothing but the standard library's HTTP.
 
-The key goes to the configured host only; a redirect elsewhere is refused. A long text is sent in pieces,
+Text and key go to the configured address only; a redirect is refused. A long text is sent in pieces,
 because many servers cut it off without a word.
 """
 
@@ -11,7 +11,6 @@ import json
 import math
 import os
 import re
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -49,8 +48,7 @@ class EndpointEmbedder:
         self._key_variable = key_variable
         self._timeout = timeout_seconds
         self._pauses = tuple(pauses_seconds)
-        self._opener = urllib.request.build_opener(_SameOrigin())
-        self._lock = threading.Lock()
+        self._opener = urllib.request.build_opener(_NoRedirect())
         self._dimensions: int | None = None
         self._query = remembered(lambda text: self._vectors([text])[0])
 
@@ -84,13 +82,11 @@ class EndpointEmbedder:
     def _asked(self, batch: Sequence[str]) -> list[list[float]]:
         body = json.dumps({"model": self._name, "input": list(batch), "encoding_format": "float"})
         vectors = _parsed(self._post(body.encode()), len(batch))
-        with self._lock:
-            if self._dimensions is None:
-                self._dimensions = len(vectors[0])
-            if any(len(vector) != self._dimensions for vector in vectors):
-                raise EmbedderUnavailable(
-                    f"the endpoint's vectors changed from {self._dimensions} dimensions; is it another model?"
-                )
+        self._dimensions = self._dimensions or len(vectors[0])
+        if any(len(vector) != self._dimensions for vector in vectors):
+            raise EmbedderUnavailable(
+                f"the endpoint's vectors changed from {self._dimensions} dimensions; is it another model?"
+            )
         return vectors
 
     def _post(self, body: bytes) -> bytes:
@@ -122,28 +118,12 @@ class EndpointEmbedder:
         return headers
 
 
-class _SameOrigin(urllib.request.HTTPRedirectHandler):
-    """Follows a redirect only where the key may go: the same scheme, host and port."""
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: text and key go where the setting says, and nowhere else."""
 
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: Any,
-        code: int,
-        msg: str,  # noqa: ARG002
-        headers: Any,  # noqa: ARG002
-        newurl: str,
-    ) -> urllib.request.Request | None:
-        if code not in (307, 308) or _origin(newurl) != _origin(req.full_url):
-            fp.close()
-            raise EmbedderUnavailable(f"the endpoint redirects to {_origin(newurl)}, which is refused")
-        return urllib.request.Request(newurl, req.data, dict(req.header_items()), method="POST")  # noqa: S310
-
-
-def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
-    return f"{parts.scheme}://{parts.hostname}:{port}"
+    def redirect_request(self, *request: Any) -> None:
+        request[1].close()
+        raise EmbedderUnavailable(f"the endpoint redirects to {urlsplit(request[-1]).netloc}, which is refused")
 
 
 def _embeddings_url(url: str) -> str:
