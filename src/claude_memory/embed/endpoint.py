@@ -123,7 +123,9 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, *request: Any) -> None:
         request[1].close()
-        raise EmbedderUnavailable(f"the endpoint redirects to {urlsplit(request[-1]).netloc}, which is refused")
+        raise EmbedderUnavailable(
+            f"the endpoint redirects to {urlsplit(request[-1]).netloc}, which is refused"
+        )
 
 
 def _embeddings_url(url: str) -> str:
