@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
@@ -27,7 +26,7 @@ from claude_memory.model import (
 )
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.store.base import Store
-from claude_memory.store.model import Entity, Relation
+from claude_memory.store.model import Entity
 from claude_memory.text.words import query_terms
 
 RULE_KINDS = (Kind.CONVENTION, Kind.PATTERN, Kind.PREFERENCE, Kind.CORRECTION, Kind.LESSON)
@@ -45,6 +44,9 @@ _REASON = re.compile(
     re.IGNORECASE,
 )
 _STATED = re.compile(r"(?<=^Why: ).+", re.MULTILINE)  # as a table of decisions is read
+
+
+Links = defaultdict[tuple[str, MemoryId], list[MemoryId]]  # by kind and memory; `by` the other way round
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,31 +93,17 @@ def knowledge(store: Store, project: Project, topic: str | None = None) -> Knowl
     """What is known of a project, or of one topic in it; what came up most often first."""
     scope = SearchScope((project.id,))
     wanted = MemoryFilter(kinds=(Kind.DECISION, *RULE_KINDS), statuses=(Status.ACTIVE,))
-    found = [memory for memory in store.memories.find(scope, wanted, limit=_MOST) if _about(memory, topic)]
-    kept = store.lifecycle
-    related: dict[MemoryId, list[Relation]] = {}
-    for relation in kept.relations([memory.id for memory in found]):
-        for end in (relation.source, relation.target):
-            related.setdefault(end, []).append(relation)
-    standing = {memory.id for memory in found}
-    repeating = {
-        relation.source
-        for all_ in related.values()
-        for relation in all_
-        if relation.kind == "repeats" and relation.target in standing
-    }
-    rules = [
-        _rule(store, scope, memory, related.get(memory.id, []))
-        for memory in found
-        if memory.kind is not Kind.DECISION and memory.id not in repeating
-    ]
+    standing = [item for item in store.memories.find(scope, wanted, limit=_MOST) if _about(item, topic)]
+    links: Links = defaultdict(list)
+    for relation in store.lifecycle.relations([memory.id for memory in standing]):
+        links[relation.kind, relation.source].append(relation.target)
+        links[f"{relation.kind} by", relation.target].append(relation.source)
+    ids = {memory.id for memory in standing}
+    told_once = [memory for memory in standing if ids.isdisjoint(links["repeats", memory.id])]
+    rules = [_rule(store, scope, memory, links) for memory in told_once if memory.kind is not Kind.DECISION]
     things = store.graph.common(project.id, _THINGS, limit=20) if topic is None else []
     return Knowledge(
-        tuple(
-            _decision(memory, related.get(memory.id, []))
-            for memory in found
-            if memory.kind is Kind.DECISION and memory.id not in repeating
-        ),
+        tuple(_decision(memory, links) for memory in told_once if memory.kind is Kind.DECISION),
         tuple(sorted(rules, key=lambda rule: (-rule.sessions, -rule.times, rule.since))),
         tuple(things),
         tuple(item for item in recurring(store, scope) if _speaks_of(item.text, topic)),
@@ -156,67 +144,50 @@ def _about(memory: StoredMemory, topic: str | None) -> bool:
     return bool(wanted) and wanted <= set(query_terms(f"{memory.title} {memory.body[:2000]}"))
 
 
-def _decision(memory: StoredMemory, related: Sequence[Relation]) -> Decision:
-    replaced = [item.target for item in related if item.kind == "supersedes" and item.source == memory.id]
-    if memory.supersedes:
-        replaced.append(memory.supersedes)
+def _decision(memory: StoredMemory, links: Links) -> Decision:
+    replaced = [*links["supersedes", memory.id], *([memory.supersedes] if memory.supersedes else [])]
     reason = _STATED.search(memory.body) or _REASON.search(memory.body)
-    return Decision(
-        memory,
-        " ".join(reason.group().split()) if reason else "",
-        tuple(dict.fromkeys(replaced)),
-        _against(memory.id, related),
-    )
+    words = " ".join(reason.group().split()) if reason else ""
+    return Decision(memory, words, tuple(dict.fromkeys(replaced)), _against(memory.id, links))
 
 
-def _rule(
-    store: Store, scope: SearchScope, memory: StoredMemory, related: Sequence[Relation]
-) -> ConventionInUse:
-    again = [item.source for item in related if item.kind == "repeats" and item.target == memory.id]
+def _rule(store: Store, scope: SearchScope, memory: StoredMemory, links: Links) -> ConventionInUse:
+    again = links["repeats by", memory.id]
     repeats = store.memories.find(scope, MemoryFilter(statuses=tuple(Status)), ids=again) if again else []
-    sessions = {item.session or item.id for item in (memory, *repeats)} | _shown_in(memory)
+    places = (place for place in memory.provenance.get("places", ()) if isinstance(place, dict))
+    sessions = {str(item.session or item.id) for item in (memory, *repeats)}
+    sessions |= {str(place["conversation"]) for place in places if place.get("conversation")}
     since = min(item.created_at for item in (memory, *repeats))
     times = max(1 + len(repeats), len(sessions))
-    return ConventionInUse(memory, len(sessions), times, since, _against(memory.id, related))
+    return ConventionInUse(memory, len(sessions), times, since, _against(memory.id, links))
 
 
-def _shown_in(memory: StoredMemory) -> set[str]:
-    """The sessions that a statement was found in."""
-    places = memory.provenance.get("places", ())
-    named = (place.get("conversation") for place in places if isinstance(place, dict))
-    return {str(name) for name in named if name}
-
-
-def _against(id_: MemoryId, related: Sequence[Relation]) -> tuple[MemoryId, ...]:
-    ends = [
-        item.source if item.target == id_ else item.target for item in related if item.kind == "contradicts"
-    ]
-    return tuple(dict.fromkeys(ends))
+def _against(id_: MemoryId, links: Links) -> tuple[MemoryId, ...]:
+    return tuple(dict.fromkeys([*links["contradicts", id_], *links["contradicts by", id_]]))
 
 
 def write_mirrors(home: Path, store: Store, project: Project) -> list[Path]:
     """Write knowledge_graph.json, patterns.json and conventions.json of a project; unchanged ones stay."""
-    found = knowledge(store, project)
-    folder = private_folder(private_folder(home / "projects") / project.id)
-    patterns = [
-        *(_rule_record(rule) for rule in found.rules if rule.memory.kind is not Kind.CONVENTION),
-        *(_recurring_record(item) for item in found.recurring if item.kind != "check"),
-    ]
-    conventions = [
-        *(_rule_record(rule) for rule in found.rules if rule.memory.kind is Kind.CONVENTION),
-        *(_recurring_record(item) for item in found.recurring if item.kind == "check"),
-    ]
-    graph = {
-        "decisions": [_decision_record(decision) for decision in found.decisions],
-        "things": [{"kind": entity.kind, "name": entity.name, "memories": n} for entity, n in found.things],
-        "edges": _edges(store, found),
+    known = knowledge(store, project)
+    rules, recurring = known.rules, known.recurring
+    documents = {
+        "knowledge_graph.json": {
+            "decisions": [_decision_record(decision) for decision in known.decisions],
+            "things": [{"kind": item.kind, "name": item.name, "memories": n} for item, n in known.things],
+            "edges": _edges(store, known),
+        },
+        "patterns.json": [
+            *(_rule_record(rule) for rule in rules if rule.memory.kind is not Kind.CONVENTION),
+            *(_recurring_record(item) for item in recurring if item.kind != "check"),
+        ],
+        "conventions.json": [
+            *(_rule_record(rule) for rule in rules if rule.memory.kind is Kind.CONVENTION),
+            *(_recurring_record(item) for item in recurring if item.kind == "check"),
+        ],
     }
+    folder = private_folder(private_folder(home / "projects") / project.id)
     written = []
-    for name, content in (
-        ("knowledge_graph.json", graph),
-        ("patterns.json", patterns),
-        ("conventions.json", conventions),
-    ):
+    for name, content in documents.items():
         path = folder / name
         text = json.dumps(content, ensure_ascii=False, indent=1).encode("utf-8", "replace") + b"\n"
         if not path.exists() or path.read_bytes() != text:

@@ -84,37 +84,34 @@ class _State:
         write_atomically(self.path, json.dumps({"sessions": sessions, "lines": lines}).encode())
 
 
-def keep_up(home: Path, store: Store, *, now: datetime, on_command: bool = False) -> list[SessionLine]:
-    """Write down what is new in the last days' sessions; one process at a time. Returns the lines written.
+def keep_up(home: Path, store: Store, *, now: datetime, on_command: bool = False) -> None:
+    """Write down what is new in the last days' sessions; one process at a time.
 
     A project's documents that are committed with its repository change on command only.
     """
     with try_lock(private_folder(home / "cache") / "journal.lock") as mine:
         if not mine:
-            return []
+            return
         state = _State(home)
-        known = [
-            conversation for conversation, _ in store.archive.session_records(SearchScope(None), SESSIONS)
-        ]
-        newest = max((conversation.last for conversation in known), default=now)
+        records = store.archive.session_records(SearchScope(None), SESSIONS)
+        recent = [conversation for conversation, _ in records]
+        newest = max((conversation.last for conversation in recent), default=now)
         since = min(now, newest) - LOOK_BACK
         grown = [
             conversation
-            for conversation in reversed(known)
+            for conversation in reversed(recent)
             if conversation.last >= since
             and not conversation.parent
             and not conversation.imported
             and (on_command or state.sessions.get(conversation.session) != conversation.understood)
         ]
-        written = []
         for conversation in grown:
-            written += _write_session(home, store, conversation, state, since, on_command=on_command)
+            _write_session(home, store, conversation, state, since, on_command=on_command)
             state.sessions[conversation.session] = conversation.understood
         for conversation in {each.project: each for each in grown}.values():
             _write_project(home, store, conversation, on_command=on_command)
         if grown:
-            state.save({str(conversation.session) for conversation in known})
-        return written
+            state.save({str(conversation.session) for conversation in recent})
 
 
 def _write_session(
@@ -125,7 +122,7 @@ def _write_session(
     since: datetime,
     *,
     on_command: bool,
-) -> list[SessionLine]:
+) -> None:
     """The session's lines: one for each day it was worked on."""
     exchanges = exchanges_of(store, conversation)
     documents = documents_of(home, conversation.project, conversation.cwd)
@@ -133,7 +130,6 @@ def _write_session(
     for exchange in exchanges:
         if exchange.ended >= since:
             days.setdefault(exchange.ended.astimezone().date(), []).append(exchange)
-    written = []
     for day, part in days.items():
         if is_meaningful(part):
             settled = [item for item in _settled(store, conversation, session=True) if _day(item) == day]
@@ -142,10 +138,8 @@ def _write_session(
             name = f"{conversation.session} {line.date}"
             state.lines[name] = put_session(home, line, written_before=state.lines.get(name, ""))
             documents.log_day(day, session_name(conversation.session), _day_entry(line, record))
-            written.append(line)
     if on_command or not documents.files.is_shared:
         documents.learn(list(solved(exchanges))[-MOST_LEARNED:], day=conversation.last.astimezone().date())
-    return written
 
 
 def _write_project(home: Path, store: Store, conversation: Conversation, *, on_command: bool) -> None:
