@@ -224,34 +224,14 @@ class Memory(Opened):
         return self._updated(revised(old, changes, reason, speaker))
 
     def newest(
-        self,
-        *,
-        kinds: Sequence[Kind | str] = (),
-        topics: Sequence[str] = (),
-        files: Sequence[str] = (),
-        task: str | None = None,
-        session: str | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        limit: int | None = None,
-        all_projects: bool = False,
+        self, wanted: MemoryFilter, *, limit: int | None = None, all_projects: bool = False
     ) -> list[StoredMemory]:
         """The memories that fit, newest first."""
-        wanted = MemoryFilter(
-            kinds=tuple(kind_of(kind) for kind in kinds),
-            topics=tuple(topics),
-            files=tuple(files),
-            task=task,
-            session=self.session_id(session, all_projects=all_projects) if session else None,
-            since=since,
-            until=until,
-        )
         return self.store.memories.find(self.scope(all_projects=all_projects), wanted, limit=limit)
 
     def inbox(self, *, limit: int | None = None, all_projects: bool = False) -> list[StoredMemory]:
         """What rules or agents propose and nobody has confirmed, newest first."""
-        wanted = MemoryFilter(statuses=(Status.PROPOSED,))
-        return self.store.memories.find(self.scope(all_projects=all_projects), wanted, limit=limit)
+        return self.newest(MemoryFilter(statuses=(Status.PROPOSED,)), limit=limit, all_projects=all_projects)
 
     def accept(
         self, ids: Sequence[str], *, body: str | None = None, kind: Kind | str | None = None

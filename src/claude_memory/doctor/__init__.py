@@ -44,8 +44,8 @@ def fail(name: str, message: str, hint: str = "") -> Check:
     return Check(name, "fail", message, hint)
 
 
-def check(home: Path, project_root: Path | None = None, *, deep: bool = False) -> list[Check]:
-    """Everything that can be said about a home; `deep` also reads every page and loads the model."""
+def check(home: Path, project_root: Path | None = None) -> list[Check]:
+    """Everything that can be said about a home within a few seconds."""
     from claude_memory.doctor import contents, installation, surroundings
 
     findings, settings = _settings(home, project_root)
@@ -56,14 +56,14 @@ def check(home: Path, project_root: Path | None = None, *, deep: bool = False) -
         "settings": lambda: findings,
     }
     if home.is_dir():
-        stored, view = contents.look(home, settings, deep=deep)
+        stored, view = contents.look(home, settings)
         probes |= {
             "locks": partial(surroundings.locking, home),
             "store": lambda: stored,
             "spool": partial(contents.spool, home, settings),
-            "mirror": partial(contents.mirror_files, home, view, deep=deep),
-            "search": partial(contents.search, home, settings, view, deep=deep),
-            "backups": partial(surroundings.backups, home, deep=deep),
+            "mirror": partial(contents.mirror_files, home, view),
+            "search": partial(contents.search, home, settings, view),
+            "backups": partial(surroundings.backups, home),
             "backup_to": partial(surroundings.place, home, settings),
             "logs": partial(surroundings.logs, home, settings),
             "conversations": partial(installation.histories, home, settings),

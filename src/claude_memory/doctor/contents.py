@@ -15,7 +15,6 @@ from claude_memory.backup import mirror
 from claude_memory.capture.spool import Spool
 from claude_memory.doctor import Check, fail, ok, warn
 from claude_memory.embed import open_embedder
-from claude_memory.embed.protocol import Embedder
 from claude_memory.errors import ConfigFault, EmbedderUnavailable, MemoryFault, SchemaTooNew, StoreCorrupt
 from claude_memory.settings import Settings
 from claude_memory.store import database_path, inspect, is_server, server_findings
@@ -38,7 +37,7 @@ _SHARE = 0.05
 _EMBED = "`claude-memory reindex` makes them now"
 
 
-def look(home: Path, settings: Settings, *, deep: bool) -> tuple[list[Check], Inspection]:
+def look(home: Path, settings: Settings) -> tuple[list[Check], Inspection]:
     """How the store stands, and what was seen of it, for other probes."""
     try:
         if is_server(settings.store):
@@ -46,8 +45,8 @@ def look(home: Path, settings: Settings, *, deep: bool) -> tuple[list[Check], In
         path = database_path(home, settings.store)
         if not path.exists():
             return [_missing(path, home)], NOTHING_SEEN
-        seen = inspect(home, settings, deep=deep)
-        return list(_judged(seen, path, settings, deep=deep)), seen
+        seen = inspect(home, settings)
+        return list(_judged(seen, path, settings)), seen
     except (MemoryFault, OSError, ValueError) as fault:
         hint = "end the process that holds it, if there is one"
         if is_server(settings.store):
@@ -65,7 +64,7 @@ def _missing(path: Path, home: Path) -> Check:
     return ok("store", "none yet; the first memory makes it")
 
 
-def _judged(seen: Inspection, path: Path, settings: Settings, *, deep: bool) -> Iterator[Check]:
+def _judged(seen: Inspection, path: Path, settings: Settings) -> Iterator[Check]:
     if seen.version == 0:
         yield fail("store", f"{path.name} is empty", "delete it; the next memory makes a new one")
         return
@@ -77,7 +76,7 @@ def _judged(seen: Inspection, path: Path, settings: Settings, *, deep: bool) -> 
         yield fail("write lock", seen.lock, hint)
     if seen.version == seen.current:
         yield _index(seen)
-        yield _pages(seen, deep=deep)
+        yield _pages(seen)
     if seen.on_network:
         yield warn("file system", "the store is on a network drive", "keep the home on a local disk")
 
@@ -104,12 +103,12 @@ def _index(seen: Inspection) -> Check:
     return ok("index", f"{text}, as many text entries")
 
 
-def _pages(seen: Inspection, *, deep: bool) -> Check:
+def _pages(seen: Inspection) -> Check:
     if seen.problems is None:
-        return ok("integrity", "no fault found in a few seconds; a deep check reads it all")
+        return ok("integrity", "no fault found in a few seconds")
     if seen.problems:
         return fail("integrity", "; ".join(seen.problems)[:300], _REBUILD)
-    return ok("integrity", "every page and link is sound" if deep else "sound")
+    return ok("integrity", "sound")
 
 
 # --- whether what is captured gets through: the spool into the store, its changes into the mirror
@@ -153,9 +152,9 @@ def _is_closed(folder: Path) -> bool:
         return True
 
 
-def mirror_files(home: Path, view: Inspection, *, deep: bool) -> Iterator[Check]:
+def mirror_files(home: Path, view: Inspection) -> Iterator[Check]:
     """Whether memories.jsonl keeps up with the store, can be read, and says the same."""
-    is_late = times.deadline(None if deep else _READ_SECONDS)
+    is_late = times.deadline(_READ_SECONDS)
     records, texts, lines, whole = mirror.read(home), dict[str, bytes](), 0, True
     for record in records:
         lines += 1
@@ -199,43 +198,28 @@ def mirror_files(home: Path, view: Inspection, *, deep: bool) -> Iterator[Check]
 # --- what a search works with
 
 
-def search(home: Path, settings: Settings, view: Inspection, *, deep: bool) -> Iterator[Check]:
+def search(home: Path, settings: Settings, view: Inspection) -> Iterator[Check]:
     """The model in use, and passages that it has not seen."""
+    bundled = "`claude-memory config set embedder bundled`"
     try:
         embedder = open_embedder(settings, home / "cache" / "models")
         model = embedder.model if embedder else None
     except ConfigFault as fault:
-        yield fail("search", str(fault), "`claude-memory config set embedder bundled`")
+        yield fail("search", str(fault), bundled)
         return
     except EmbedderUnavailable as fault:
         yield warn("search", f"words only: {fault}", "see the setting `embedder`")
         return
-    if embedder is None or model is None:
-        yield warn(
-            "search",
-            "words only: the setting `embedder` is `none`",
-            "`claude-memory config set embedder bundled`",
-        )
+    if model is None:
+        yield warn("search", "words only: the setting `embedder` is `none`", bundled)
         return
-    missing = (
-        [] if settings.embedder.startswith("endpoint:") else [name for name in _NEEDED if not find_spec(name)]
-    )
-    if missing:
-        yield warn(
-            "search", f"words only: {', '.join(missing)} not installed", f"pip install {' '.join(missing)}"
-        )
+    needed = () if settings.embedder.startswith("endpoint:") else _NEEDED
+    if missing := [name for name in needed if not find_spec(name)]:
+        install = f"pip install {' '.join(missing)}"
+        yield warn("search", f"words only: {', '.join(missing)} not installed", install)
         return
-    yield from _tried(embedder, model) if deep else [ok("search", f"words and meaning ({model})")]
+    yield ok("search", f"words and meaning ({model})")
     yield from _coverage(home, model, view)
-
-
-def _tried(embedder: Embedder, model: str) -> Iterator[Check]:
-    try:
-        [vector] = embedder.embed(["is the model well?"], query=True)
-    except EmbedderUnavailable as fault:
-        yield warn("search", f"words only: {fault}", "see the setting `embedder`")
-    else:
-        yield ok("search", f"words and meaning ({model}, tried now, {len(vector)} dimensions)")
 
 
 def _coverage(home: Path, model: str, view: Inspection) -> Iterator[Check]:

@@ -179,8 +179,8 @@ def disk(root: Path) -> Iterator[Check]:
         yield ok("disk", text)
 
 
-def backups(root: Path, *, deep: bool) -> Iterator[Check]:
-    """How old the last backup is, and with `deep` whether it is whole."""
+def backups(root: Path) -> Iterator[Check]:
+    """How old the last backup is."""
     from claude_memory.backup import backup
 
     found = backup.list_backups(root / "backups")
@@ -188,14 +188,8 @@ def backups(root: Path, *, deep: bool) -> Iterator[Check]:
         yield ok("backups", "none in the home yet", "`claude-memory backup create` makes one")
         return
     newest = found[0]
-    text = f"{len(found)}, the newest {_ago(newest.created)} ({newest.size_bytes / 1e6:.1f} MB)"
-    if deep:
-        report = backup.verify(newest.path)
-        if not report.ok:
-            yield fail("backups", report.problems[0], "make a new one with `claude-memory backup create`")
-            return
-        text += ", verified now"
-    yield ok("backups", text)
+    size = newest.size_bytes / 1e6
+    yield ok("backups", f"{len(found)}, the newest {_ago(newest.created)} ({size:.1f} MB)")
 
 
 def place(root: Path, settings: Settings) -> Iterator[Check]:

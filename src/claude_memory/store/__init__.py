@@ -99,11 +99,11 @@ def _open_server(url: str, patience_ms: int | None) -> PostgresStore:
     return PostgresStore.open(url, patience_ms=patience_ms)
 
 
-def inspect(home: Path, settings: Settings, *, deep: bool = False) -> Inspection:
-    """What can be seen of a home's store, which must be there; `deep` verifies all of it."""
+def inspect(home: Path, settings: Settings) -> Inspection:
+    """What can be seen of a home's store, which must be there."""
     from claude_memory.store.sqlite import inspection
 
-    return inspection.inspect(database_path(home, settings.store), home / "cache" / "vectors", deep=deep)
+    return inspection.inspect(database_path(home, settings.store))
 
 
 def files_read(home: Path, settings: Settings) -> dict[str, tuple[int, int]]:

@@ -94,8 +94,8 @@ def _link_problems(db: SqliteDatabase) -> Iterator[str]:
             yield f"{count} {what}"
 
 
-def inspect(path: Path, cache: Path, *, deep: bool) -> Inspection:
-    """What can be seen of a store's file, whatever its version; `deep` verifies all of it.
+def inspect(path: Path) -> Inspection:
+    """What can be seen of a store's file, whatever its version.
 
     Raises SchemaTooNew, StoreCorrupt, or StoreBusy if it cannot even be read.
     """
@@ -106,7 +106,7 @@ def inspect(path: Path, cache: Path, *, deep: bool) -> Inspection:
         seen = Inspection(version, schema.CURRENT, size, _lock(db, path), on_network(path))
         if version != schema.CURRENT:
             return seen
-        return _counted(db, seen, cache, deep=deep)
+        return _counted(db, seen)
 
 
 def _opened(path: Path) -> SqliteDatabase:
@@ -147,7 +147,7 @@ def holder(path: Path) -> str:
     return "another process"
 
 
-def _counted(db: SqliteDatabase, seen: Inspection, cache: Path, *, deep: bool) -> Inspection:
+def _counted(db: SqliteDatabase, seen: Inspection) -> Inspection:
     with contextlib.suppress(apsw.InterruptError), _bounded(db), transaction(db, "BEGIN"):
         memories, passages, entries = (int(db.execute(count).get) for count in _COUNTS.values())
         pending, last = next(db.execute(_CHANGES))
@@ -160,9 +160,6 @@ def _counted(db: SqliteDatabase, seen: Inspection, cache: Path, *, deep: bool) -
             texts={str(id_): records.digest(title, body) for id_, title, body in db.execute(_TEXTS)},
             vectors={str(model): int(count) for model, count in db.execute(_VECTORS)},
         )
-    if deep:
-        with transaction(db, "BEGIN"):
-            return seen._replace(problems=check(db, cache).problems)
     with contextlib.suppress(apsw.InterruptError), _bounded(db):
         lines = [str(row[0]) for row in db.execute("PRAGMA quick_check(3)")]
         return seen._replace(problems=tuple(line for line in lines if line != "ok"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from claude_memory.model import Kind, NewMemory, Scope, StoredMemory, Trust
+from claude_memory.model import Kind, MemoryFilter, NewMemory, Scope, StoredMemory, Trust
 from claude_memory.platform.agents import own_trust, require_person
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
@@ -97,17 +97,16 @@ def list_(
 ) -> Result:
     """List memories, newest first."""
     memory.catch_up()
-    newest = memory.newest(
-        kinds=kind or (),
-        topics=topic or (),
-        files=file or (),
+    wanted = MemoryFilter(
+        kinds=tuple(kind or ()),
+        topics=tuple(topic or ()),
+        files=tuple(file or ()),
         task=task or None,
-        session=session or None,
+        session=memory.session_id(session, all_projects=all_projects) if session else None,
         since=since,
         until=until,
-        limit=limit,
-        all_projects=all_projects,
     )
+    newest = memory.newest(wanted, limit=limit, all_projects=all_projects)
     return Result(newest, map(_listed, newest), nothing="no memories that fit")
 
 

@@ -113,21 +113,20 @@ def revise(
 
 
 def _verdict(memory: Memory, kept: StoredMemory, old: StoredMemory | None) -> Remembered:
-    title = line(kept.title, Trust.USER, 100)
-    if old is not None and kept.supersedes is None:
-        return Remembered(id=kept.id, verdict="conflict", other=old.id, reason=STANDS, title=title)
+    verdict, other, reason = "added", "", ""
+    gate = memory.verdicts.get(kept.id)
     if old is not None:
-        return Remembered(id=kept.id, verdict="superseded", other=old.id, title=title)
-    found = memory.verdicts.get(kept.id)
-    if found is None:
-        return Remembered(id=kept.id, verdict="added", title=title)
-    return Remembered(
-        id=kept.id,
-        verdict=found.action,
-        other=found.other or "",
-        reason=line(found.words, Trust.USER, 200) if found.other else "",
-        title=title,
-    )
+        is_refused = kept.supersedes is None
+        verdict, other, reason = (
+            "conflict" if is_refused else "superseded",
+            old.id,
+            STANDS if is_refused else "",
+        )
+    elif gate is not None:
+        verdict, other = gate.action.value, gate.other or ""
+        reason = line(gate.words, Trust.USER, 200) if other else ""
+    title = line(kept.title, Trust.USER, 100)
+    return Remembered(id=kept.id, verdict=verdict, other=other, reason=reason, title=title)
 
 
 def _update(memory: Memory, old: StoredMemory, text: str, reason: str) -> Revised:
@@ -220,6 +219,10 @@ _CHANGES = {
 
 SHOWN = 30
 TASK_CHARACTERS = 1_000_000
+_BEFORE = {  # what an action adds to, and what is said when it comes too early
+    "plan": ("plan", "scratchpad yet: explore first with action scratchpad"),
+    "append": ("progress", "plan yet: write one with action plan"),
+}
 
 
 class Intended(ToolAnswer):
@@ -368,20 +371,20 @@ def _listed(tasks: MemoryAPI) -> tuple[TaskLine, ...]:
 
 
 def _written(tasks: MemoryAPI, action: str, name: str, text: str) -> str:
-    if action == "scratchpad":
-        return str(tasks.update_scratchpad(name, text))
-    if action == "plan":
-        if not tasks.order.can_take(name, "plan"):
-            raise Conflict(f"task {name!r} has no scratchpad yet: explore first with action scratchpad")
-        if tasks.get_plan(name):
-            raise Conflict(
-                f"task {name!r} has a plan already, and plans are written once: "
-                "say what changes with action append"
-            )
-        return str(tasks.create_plan(name, text))
-    if not tasks.order.can_take(name, "progress"):
-        raise Conflict(f"task {name!r} has no plan yet: write one with action plan")
-    return str(tasks.append_progress(name, text))
+    part, missing = _BEFORE.get(action, ("", ""))
+    if part and not tasks.order.can_take(name, part):
+        raise Conflict(f"task {name!r} has no {missing}")
+    if action == "plan" and tasks.get_plan(name):
+        raise Conflict(
+            f"task {name!r} has a plan already, and plans are written once: "
+            "say what changes with action append"
+        )
+    steps = {
+        "scratchpad": tasks.update_scratchpad,
+        "plan": tasks.create_plan,
+        "append": tasks.append_progress,
+    }
+    return str(steps[action](name, text))
 
 
 def _task(tasks: MemoryAPI, action: str, name: str, path: str) -> TaskAnswer:
