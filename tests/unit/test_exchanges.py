@@ -154,12 +154,6 @@ def test_what_waited_until_the_agent_was_done_is_the_next_request() -> None:
     assert asked(talk) == [["Add a price filter"], ["now sort by price"]]
 
 
-def test_a_prompt_that_waited_and_was_handed_over_later_is_said_once() -> None:
-    talk = Talk().asks("Add a price filter").edits("filter.py").asks("now sort by price", "queued")
-    talk.edits("filter.py").says("Added.").asks("now sort by price").says("Sorted.")
-    assert asked(talk) == [["Add a price filter"], ["now sort by price"]]
-
-
 def test_answers_and_refusals_belong_to_the_request() -> None:
     talk = Talk().asks("Store the invoices").call("AskUserQuestion", {"questions": []})
     talk.add("result", "Which bucket?\n→ eu-central\n\nEncrypt?\n→ yes", "person", "answer", call="c1")
@@ -200,15 +194,6 @@ def test_a_prompt_long_after_an_interruption_is_a_new_request() -> None:
     talk = Talk().asks("Look at ticket 108").runs("gh issue view 108").interrupted()
     talk.later(hours=3).asks("Update the readme", "after_interruption").says("Updated.")
     assert [one.outcome for one in talk.exchanges] == [Outcome.INTERRUPTED, Outcome.ANSWERED]
-
-
-def test_go_on_after_a_break_is_no_request_of_its_own() -> None:
-    talk = Talk().asks("Move the tests").edits("tests/a.py").says("API Error: overloaded", failed=True)
-    talk.asks("please continue").edits("tests/b.py").says("Moved both.")
-    assert len(talk.exchanges) == 1
-    assert talk.only.said == ()
-    answered = Talk().asks("Move the tests").says("Step one is done.").asks("continue").says("All is done.")
-    assert len(answered.exchanges) == 2
 
 
 def test_a_limit_that_was_reached_is_no_word_of_the_agent() -> None:

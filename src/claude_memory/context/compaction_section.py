@@ -5,7 +5,6 @@ The summary is made by a process that PreCompact starts; where it is not ready, 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -65,7 +64,7 @@ def compactions(situation: Situation) -> list[Line]:
 
 def summary_lines(summary: Mapping[str, Any], room: int) -> list[str]:
     """What a summary tells within so many tokens."""
-    told = _texts(summary.get("important_context"))
+    told = summary.get("important_context", ())
     # What was typed while the agent worked is often handed over once more as a prompt.
     story = list({text.partition(": ")[2] or text: text for text in reversed(told)}.values())[::-1]
     begun = [place for place, text in enumerate(story) if text.startswith(_BEGINS)]
@@ -76,7 +75,7 @@ def summary_lines(summary: Mapping[str, Any], room: int) -> list[str]:
     if decided:
         lines.append("Decided: " + "; ".join(quoted(text.partition(": ")[2], ENTRY) for text in decided[-6:]))
     rest = [text for text in story if text not in decided]
-    rest += [f"{one.get('error')}: {one.get('solution')}" for one in _entries(summary, "error_solutions")]
+    rest += [f"{one.get('error')}: {one.get('solution')}" for one in summary.get("error_solutions", ())]
     return lines + _story(rest, room - _size(lines))
 
 
@@ -103,13 +102,13 @@ def _present(summary: Mapping[str, Any], request: str, state: str) -> Iterator[s
         yield f"{'Last asked' if mark == 'Asked' else mark}: {quoted(words, REQUEST)}"
     if state:
         yield f"How it stands: {quoted(state, STATE)}"
-    pending = _texts(summary.get("tasks_pending"))[:PENDING]
+    pending = summary.get("tasks_pending", ())[:PENDING]
     if pending:
         yield f"Open: {'; '.join(quoted(text, ENTRY) for text in pending)}"
-    files = [one for one in _entries(summary, "files_modified") if not is_scratch(str(one.get("path")))]
+    files = [one for one in summary.get("files_modified", ()) if not is_scratch(str(one.get("path")))]
     if files:
         yield f"Files in flight: {_by_folder(files[:FILES])}"
-    done = _texts(summary.get("tasks_completed"))[-COMMITS:]
+    done = summary.get("tasks_completed", ())[-COMMITS:]
     if done:
         yield f"Done: {'; '.join(quoted(text, DONE) for text in done)}"
 
@@ -119,7 +118,7 @@ def _by_folder(files: Sequence[Mapping[str, Any]]) -> str:
     folders: dict[str, list[str]] = {}
     for file in files:
         folder, slash, name = str(file.get("path")).rpartition("/")
-        names = _texts(file.get("definitions"))[: -1 - NAMES : -1]
+        names = [str(name) for name in file.get("definitions", ())][: -1 - NAMES : -1]
         defined = f" ({quoted(', '.join(names), DONE)})" if names else ""
         folders.setdefault(folder + slash, []).append(named(name) + defined)
     return "; ".join(
@@ -168,15 +167,6 @@ def _size(lines: Sequence[str]) -> int:
     return sum(tokens(line) + 1 for line in lines)
 
 
-def _texts(value: Any) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
-
-
-def _entries(summary: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    found = summary.get(name)
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
-
-
 # --- where the summary is not ready
 
 
@@ -202,6 +192,7 @@ def _from_transcript(situation: Situation, summed_up: str) -> Mapping[str, Any] 
 def _grew(path: Path, summed_up: str) -> bool:
     """Whether a person or the agent said something after the last summary was made."""
     from claude_memory.transcripts.model import moment_of
+    from claude_memory.transcripts.sources import json_object
 
     until = moment_of(summed_up)
     try:
@@ -211,16 +202,8 @@ def _grew(path: Path, summed_up: str) -> bool:
     except OSError:
         return False
     for raw in reversed(lines):
-        line = _document(raw)
+        line = json_object(raw) or {}
         if line.get("type") in ("user", "assistant") and not line.get("isCompactSummary"):
             at = moment_of(line.get("timestamp"))
             return until is None or (at is not None and at > until + SLACK)
     return until is None
-
-
-def _document(raw: bytes) -> dict[str, Any]:
-    try:
-        line = json.loads(raw)
-    except (ValueError, RecursionError):
-        return {}
-    return line if isinstance(line, dict) else {}

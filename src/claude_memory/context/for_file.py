@@ -96,7 +96,8 @@ def for_file(
     earlier = [seen for seen in glance.of_file(paths) if not seen.session or seen.session != session]
     fresh = [seen for seen in earlier if seen.id not in given]
     worked_on = [seen for seen in fresh if _edits(seen, paths)]
-    names = _Names(edit, paths[0])
+    # Folders and the file's own name are no names that the edit touches.
+    names = set(_WORD.findall(edit)).difference(_WORD.findall(paths[0]))
     lines = [
         _refused(fresh, paths, names, branch) or _stated(fresh),
         _explained(worked_on, paths, names, branch),
@@ -113,14 +114,14 @@ def _edits(seen: Seen, paths: Sequence[str]) -> bool:
     return any(path in paths for path, _ in seen.record.get("files_edited", ()))
 
 
-def _refused(seen: Sequence[Seen], paths: Sequence[str], names: _Names, branch: str) -> Line | None:
+def _refused(seen: Sequence[Seen], paths: Sequence[str], names: set[str], branch: str) -> Line | None:
     """The person's last reason to refuse an edit of this file, on this branch or of these names."""
     for one in seen:
         for spoken in reversed(one.record.get("asked", ())):
             words = str(spoken["words"])
             if spoken.get("file") not in paths or _content_words(words) < REFUSAL_WORDS:
                 continue
-            if _is_of(one, branch) or names.shared(words):
+            if _is_of(one, branch) or _shared(names, words):
                 text = f"- {day(one.created)}: the person refused an edit of it with {quoted(words, 200)}"
                 return Line(f"{text} [{one.id}]", one.id, "an edit of this file was refused")
     return None
@@ -150,7 +151,7 @@ def _stated(seen: Sequence[Seen]) -> Line | None:
     return None
 
 
-def _explained(seen: Sequence[Seen], paths: Sequence[str], names: _Names, branch: str) -> Line | None:
+def _explained(seen: Sequence[Seen], paths: Sequence[str], names: set[str], branch: str) -> Line | None:
     """What was said at the end of earlier work on this file about the names that the edit touches.
 
     One name is enough where the sentence is about this file, or the work was on this branch.
@@ -159,7 +160,7 @@ def _explained(seen: Sequence[Seen], paths: Sequence[str], names: _Names, branch
     for one in seen:
         at_home = _is_of(one, branch)
         for sentence in _sentences(one, paths):
-            shared = names.shared(sentence) if len(sentence) >= SHORTEST_SAID else set()
+            shared = _shared(names, sentence) if len(sentence) >= SHORTEST_SAID else set()
             is_named = bool(shared) and _named_in(sentence, paths)
             telling = [name for name in shared if _NAME.fullmatch(name)]
             long = at_home and any(len(name) >= _LONG_NAME for name in telling)
@@ -208,15 +209,9 @@ def _said(seen: Seen, sentence: str, branch: str, reason: str) -> Line:
     return Line(f"- {day(seen.created)}{elsewhere}{commit}: {said} [{seen.id}]", seen.id, reason)
 
 
-class _Names:
-    """The names that an edit touches; folders and the file's own are no such names."""
-
-    def __init__(self, edit: str, path: str) -> None:
-        self._words = set(_WORD.findall(edit)).difference(_WORD.findall(path))
-
-    def shared(self, text: str) -> set[str]:
-        """Those that a text uses as names of code: by their form, or alone between backticks."""
-        return self._words.intersection((*_NAME.findall(text), *_CODE.findall(text)))
+def _shared(names: set[str], text: str) -> set[str]:
+    """Those of the names that a text uses as names of code: by their form, or alone between backticks."""
+    return names.intersection((*_NAME.findall(text), *_CODE.findall(text)))
 
 
 def _check_failed(seen: Seen, paths: Sequence[str]) -> Line | None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from claude_memory.context.moments import Scene
     from claude_memory.store.sqlite.glance import Glance, Seen
 
+    Word = tuple[tuple[str, ...], bool]  # of a prompt: its terms, the whole first; whether it names a thing
+
 HEADING = "From earlier sessions in this project, possibly relevant:"
 MAX_TOKENS = 300
 MAX_LINES = 2
@@ -50,15 +52,6 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _MARKUP = re.compile(r"^[\s#>*+|✅✓-]+|\*\*|`{3,}\w*")
 
 
-class Word:
-    """One word of a prompt: its terms, the whole first, and whether it names a thing."""
-
-    __slots__ = ("is_name", "terms")
-
-    def __init__(self, terms: tuple[str, ...], *, is_name: bool) -> None:
-        self.terms, self.is_name = terms, is_name
-
-
 def at_prompt(scene: Scene, prompt: str) -> Offer:
     """The few lines that earlier sessions have on a prompt, and reminders it calls for."""
     due = scene.reminders(words=prompt)
@@ -71,11 +64,11 @@ def at_prompt(scene: Scene, prompt: str) -> Offer:
 def for_prompt(glance: Glance, prompt: str, *, session: str, given: Collection[str]) -> list[Line]:
     """At most two lines, the newest first; usually none."""
     words = words_of(prompt[:READ_CHARACTERS])
-    if len(words) < LEAST_WORDS and not any(word.is_name for word in words):
+    if len(words) < LEAST_WORDS and not any(is_name for _, is_name in words):
         return []
     matches = {match.number: match for match in _matches(glance, words, session)}
     seen = [one for one in glance.seen(list(matches)) if one.id not in given]
-    names = sum(word.is_name for word in words)
+    names = sum(is_name for _, is_name in words)
     lines = [line for one in seen if (line := _Candidate(matches[one.number], one)).is_enough(names)]
     best = max((line.weight for line in lines), default=0.0)
     chosen: dict[str, _Candidate] = {}
@@ -96,7 +89,7 @@ def words_of(prompt: str) -> list[Word]:
             terms = [term for term in query_terms(part) if not is_stop_term(term)]
             terms = [term for term in terms if _is_word(term) or (is_name and part[0] == "#")]
             if terms:
-                found.setdefault(terms[0], Word(tuple(terms), is_name=is_name))
+                found.setdefault(terms[0], (tuple(terms), is_name))
     return list(found.values())
 
 
@@ -107,7 +100,7 @@ def _is_word(term: str) -> bool:
 
 def _matches(glance: Glance, words: list[Word], session: str) -> list[Match]:
     """Memories of other sessions that share most with the prompt."""
-    passages, counts = glance.frequencies({term for word in words for term in word.terms})
+    passages, counts = glance.frequencies({term for terms, _ in words for term in terms})
     known = _affordable(
         {term: count for term, count in counts.items() if count <= max(COMMON * passages, FEW_PASSAGES)}
     )
@@ -121,7 +114,7 @@ def _matches(glance: Glance, words: list[Word], session: str) -> list[Match]:
         (own if of_session == session else texts.setdefault(number, set())).update(terms)
     total = max(glance.sessions(), FEW_SESSIONS)
     worth = {term: math.log(total / len(held)) for term, held in sessions.items() if held}
-    asked = sum(max(worth.get(term, _of_unknown(term, counts)) for term in word.terms) for word in words)
+    asked = sum(max(worth.get(term, _of_unknown(term, counts)) for term in terms) for terms, _ in words)
     matches = [Match(number, asked) for number in texts]
     for match in matches:
         match.share(words, texts[match.number], worth, own)
@@ -158,10 +151,10 @@ class Match:
         self, words: list[Word], text: Collection[str], worth: Mapping[str, float], own: Collection[str]
     ) -> None:
         """Note what a text shares; a plain word only if the session itself has not used it yet."""
-        for word in words:
-            shared = [term for term in word.terms if worth.get(term, 0.0) >= RARE and term in text]
-            if word.is_name:  # parts of a name are other names' parts, too
-                shared = [term for term in shared if term == word.terms[0]]
+        for terms, is_name in words:
+            shared = [term for term in terms if worth.get(term, 0.0) >= RARE and term in text]
+            if is_name:  # parts of a name are other names' parts, too
+                shared = [term for term in shared if term == terms[0]]
                 self.named.update(shared)
             else:
                 shared = [term for term in shared[-1:] if term not in own]

@@ -37,12 +37,6 @@ SHORT_REPLY = 80
 QUESTION_WITHIN = 1_500  # of the words before it
 QUESTION_CHARACTERS = 300
 SHORT_CLOSING = 160  # after a notice an agent often adds only a word; what it said before still counts
-_GO_ON = re.compile(
-    r"(?:(?:ok(?:ay)?|yes|please|and|let's|now|just)[,.! ]+)*"
-    r"(?:continue|go on|go ahead|keep going|carry on|proceed|resume|retry|try again|again)"
-    r"(?:[,. ]+(?:please|now|with (?:it|that)))*[.! ]*",
-    re.IGNORECASE,
-)
 _COMMAND_NAME = re.compile(r"<command-name>([^<]*)</command-name>")
 _COMMAND_ARGUMENTS = re.compile(r"<command-args>([^<]*)</command-args>")
 _PLAN_HEAD = re.compile(r"\s*Implement the following plan:\s*")
@@ -75,16 +69,9 @@ def _spans(ordered: Sequence[Message]) -> list[list[Message]]:
     spans: list[list[Message]] = []
     for message in ordered:
         if not spans or _starts(message, spans[-1]):
-            if spans:
-                _take_back(spans[-1], message.text.strip())
             spans.append([])
         spans[-1].append(message)
     return spans
-
-
-def _take_back(running: list[Message], prompt: str) -> None:
-    """A prompt that waited and was then handed over as one of its own is one request: the later."""
-    running[1:] = [one for one in running[1:] if one.manner != "queued" or one.text.strip() != prompt]
 
 
 def _starts(message: Message, running: Sequence[Message]) -> bool:
@@ -111,7 +98,7 @@ def _is_new_request(message: Message, running: Sequence[Message]) -> bool:
     if outcome is Outcome.ANSWERED or message.at - running[-1].at > SAME_WORK:
         return True
     stopped = outcome is not Outcome.OPEN or message.manner == "after_interruption"
-    return _has_work(running) and not stopped and not _GO_ON.fullmatch(message.text.strip())
+    return _has_work(running) and not stopped
 
 
 def _is_underway(running: Sequence[Message]) -> bool:
