@@ -1,8 +1,8 @@
 """How a command failed in earlier sessions, and what worked: before it runs, and when it failed again.
 
 Every line is a dated fact about this very command, and quotes it: the same call was wrong and another worked,
-the same check of the same thing failed, a check failed for the same reason in several sessions. In doubt
-nothing is said.
+the same check of the same thing failed, a check failed for the same reason in several sessions, the same
+thing made the command work in several. In doubt nothing is said.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def at_command(scene: Scene, command: str) -> Offer:
     line = (
         _misused(command, past)
         or (_misplaced(command, past) if is_at_root else None)
-        or _same_reason(command, past)
+        or _repeated(command, past)
         or _same_call(command, past)
     )
     found = [line] if line is not None and line.memory not in scene.given else []
@@ -221,18 +221,45 @@ def _call(failure: Failure) -> str:
     )
 
 
-def _same_reason(command: str, past: Sequence[Failure]) -> Line | None:
-    """A check found the same rule broken in several sessions; tests differ too much from run to run."""
-    for kind in reversed(dict(checks_of(command))):
+def _repeated(command: str, past: Sequence[Failure]) -> Line | None:
+    """The command failed for the same reason in several sessions, or the same thing made it work in them."""
+    checks = dict(checks_of(command))
+    for kind in reversed(families(command)):
         failures = [failure for failure in past if failure.family == kind]
-        sessions: dict[str, set[str]] = {}
-        for failure in failures:
-            for reason in rules(failure.error):
-                sessions.setdefault(reason, set()).add(failure.seen.session)
-        often = [reason for reason in sessions if len(sessions[reason]) >= SEVERAL]
-        if often:
-            often.sort(key=lambda reason: -len(sessions[reason]))
-            return _often(kind, failures, {reason: len(sessions[reason]) for reason in often[:REASONS]})
+        line = _same_reason(kind, failures) if kind in checks else _same_cure(command, failures)
+        if line is not None:
+            return line
+    return None
+
+
+def _same_reason(kind: str, failures: Sequence[Failure]) -> Line | None:
+    """A check found the same rule broken in several sessions; tests differ too much from run to run."""
+    sessions: dict[str, set[str]] = {}
+    for failure in failures:
+        for reason in rules(failure.error):
+            sessions.setdefault(reason, set()).add(failure.seen.session)
+    often = [reason for reason in sessions if len(sessions[reason]) >= SEVERAL]
+    often.sort(key=lambda reason: -len(sessions[reason]))
+    counts = {reason: len(sessions[reason]) for reason in often[:REASONS]}
+    return _often(kind, failures, counts) if counts else None
+
+
+def _same_cure(command: str, failures: Sequence[Failure]) -> Line | None:
+    """What came between failing and working, the same kind of command in several sessions."""
+    cured: dict[str, list[tuple[Failure, str]]] = {}
+    for failure in failures:
+        cure = failure.cure() if failure.family not in _LOOKS else ""
+        for kind in set(families(cure)).difference(families(command)):
+            cured.setdefault(kind, []).append((failure, cure))
+    for found in cured.values():
+        days = {failure.seen.session: day(failure.seen.created) for failure, _ in found}
+        failure, cure = found[0]
+        if len(days) >= SEVERAL and failure.error:
+            error = failure.error.splitlines()[0]
+            when = " and ".join(dict.fromkeys(list(days.values())[:SEVERAL][::-1]))
+            text = f"- {when}: {quoted(failure.command, 80)} failed with {quoted(error, 120)}; "
+            text += f"{quoted(cure, COMMAND_CHARACTERS)} came before it worked [{failure.seen.id}]"
+            return Line(text, failure.seen.id, f"it failed in {len(days)} sessions", command=cure)
     return None
 
 

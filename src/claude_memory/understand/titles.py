@@ -31,7 +31,7 @@ _EMPTY = STOP_WORDS | frozenset(
     catch cause changed changes check checks clarification clarifies clean commit commits committed
     complete completed conclusion confirmed context continue cool correct created don't done draft enough
     error errors everything exactly excellent fail failing fails fair files final findings fine finished
-    fixed fixes following found full get go going good got great green happy hello help here here's hey hi hit
+    fixes following found full get go going good got great green happy hello help here here's hey hi hit
     i'll i'm i've implementation implemented important instinct issue issues it's key latest let let's
     lgtm like lint linter linting look looks made make makes modified need needed next note notes
     observation ok okay overview pass passed passes passing perfect picture plan please pls point pr
