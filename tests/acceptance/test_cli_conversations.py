@@ -74,6 +74,7 @@ def test_wrong_requests_are_told_in_a_line(cli: Any, tmp_path: Path) -> None:
         (1, [str(tmp_path / "gone")]),
         (2, ["--since", "noon-ish"]),
         (2, ["--from", "x"]),
+        (1, ["--dry-run", "--from", "claude-mem"]),
     ):
         done = cli("import", *arguments)
         assert (done.code, done.out) == (code, "")
@@ -86,6 +87,15 @@ def test_one_agent_and_one_folder(cli: Any, scratch_home: Path, tmp_path: Path) 
     ordinary("elsewhere").write(tmp_path)
     assert cli.ok("import", str(tmp_path), "--json").json["sessions"] == 1
     assert cli.ok("import", "--since", "1 hour ago", "--json").json["sessions"] == len(AGENTS) - 1
+
+
+def test_a_dry_run_says_what_would_be_read_and_reads_nothing(cli: Any, scratch_home: Path) -> None:
+    write_all_agents(scratch_home)
+    planned = cli.ok("import", "--dry-run", "--json").json
+    assert {file["agent"] for file in planned["files"]} == set(AGENTS)
+    assert "codex: 1 file, 0.0 MB" in cli.ok("import", "--dry-run").out
+    assert cli.ok("import", "--json").json["sessions"] == len(AGENTS)
+    assert cli.ok("import", "--dry-run").out == "nothing new to read\n"
 
 
 def test_a_terminal_sees_how_far_it_is(cli: Any, scratch_home: Path) -> None:

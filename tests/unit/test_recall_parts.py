@@ -192,3 +192,11 @@ def test_a_snippet_tells_something_rather_than_list_commands() -> None:
 def test_a_snippet_does_not_begin_with_the_title() -> None:
     body = "JWT for sessions\nWe chose JWT for sessions; refresh tokens live 30 days"
     assert snippet(body, {"jwt": 1.0}, title="JWT for sessions").startswith("We chose")
+
+
+def test_a_slice_that_begins_within_a_list_of_names_is_told_by_the_rest() -> None:
+    body = "The tree groups checkpoints by day.\nEdited: src/extension.ts, src/checkpoints/models.ts"
+    weights = {"checkpoint": 1.0, "tree": 1.0}
+    assert snippet(body[-40:], weights, whole=body) == "The tree groups checkpoints by day."
+    long = "a " * 900 + "checkpoints are grouped by day"
+    assert snippet(long[-29:], weights, whole=long).startswith("are grouped")

@@ -197,13 +197,16 @@ def one_line(text: str) -> str:
     return _SPACE.sub(" ", "".join(kept)).strip()
 
 
-def snippet(text: str, weights: Mapping[str, float], *, width: int = WIDTH, title: str = "") -> str:
+def snippet(
+    text: str, weights: Mapping[str, float], *, width: int = WIDTH, title: str = "", whole: str = ""
+) -> str:
     """The sentence that shares most with the question, cut around the words they share.
 
     What the title says already, questions and lists of names come after sentences that tell something.
+    A slice that lists names alone is told by what else stands in the `whole` that it was cut from.
     """
-    telling = "\n".join(line for line in text[:_LONGEST_READ].splitlines() if not _NAMES.match(line))
-    parts = sentences(telling) or sentences(text)
+    text = _from_a_line(text, whole)
+    parts = sentences(_telling(text)) or sentences(_telling(whole)) or sentences(text)
     said = one_line(title).rstrip("…").casefold()
     besides = [part for part in parts if part.casefold() != said] or parts
     parts = [part for part in besides if not (said and said in part.casefold())] or besides
@@ -220,6 +223,21 @@ def snippet(text: str, weights: Mapping[str, float], *, width: int = WIDTH, titl
 def sentences(text: str) -> list[str]:
     """Sentences, each on one line."""
     return [part for part in map(one_line, _SENTENCE.split(text[:_LONGEST_READ])) if part]
+
+
+def _telling(text: str) -> str:
+    return "\n".join(line for line in text[:_LONGEST_READ].splitlines() if not _NAMES.match(line))
+
+
+def _from_a_line(part: str, whole: str) -> str:
+    """A slice with the beginning of its first line; where that is far, from its first whole word on."""
+    at = whole.find(part)
+    if at <= 0:
+        return part
+    begin = whole.rfind("\n", 0, at) + 1
+    if at - begin <= 2 * WIDTH:
+        return whole[begin:at] + part
+    return part if whole[at - 1].isspace() else part.partition(" ")[2] or part
 
 
 def _sentence_worth(sentence: str, weights: Mapping[str, float]) -> float:

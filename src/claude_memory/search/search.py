@@ -229,7 +229,7 @@ def _hit(ranking: Ranking, item: Judged, relevant: float, stale: str) -> Hit:
         id=memory.id,
         kind=memory.kind,
         title=shorten(one_line(memory.title), _TITLE_WIDTH),
-        snippet=snippet(item.best.passage.text, ranking.weights, title=memory.title),
+        snippet=snippet(item.best.passage.text, ranking.weights, title=memory.title, whole=memory.body),
         relevance=round(relevant, 4),
         session=memory.session,
         project=memory.project,

@@ -41,7 +41,7 @@ from claude_memory.surfaces.cli.output import bold, counted, day, dim, head, one
 from claude_memory.text import times
 
 if TYPE_CHECKING:
-    from claude_memory.imports.importer import Imported, Progress, Unread
+    from claude_memory.imports.importer import Imported, ImportPlan, Progress, Unread
     from claude_memory.memory import Memory
     from claude_memory.search.conversations import Recalled, Resume
     from claude_memory.store.model import Conversation, Message
@@ -188,8 +188,13 @@ def import_(
     wait: Annotated[
         bool, flag("--wait", "Wait until all is found by meaning, too; else that goes on alone.")
     ] = False,
+    dry_run: Annotated[bool, flag("--dry-run", "Only say which files would be read.")] = False,
 ) -> Result:
     """Read what agents keep of their conversations; only what is new."""
+    if dry_run:
+        if from_ is not None:
+            raise InvalidInput("--dry-run is for agents' own histories, not for --from")
+        return _planned(memory.upkeep.import_plan(paths or (), agent=agent, since=since))
     if from_ is not None:
         done = memory.upkeep.import_memories(from_, paths or ())
     else:
@@ -214,6 +219,19 @@ def import_(
             "no agent has left a history here that could be read; `import PATH` reads one from elsewhere"
         )
     return Result({**output.plain(done), "vectors": progress}, _added(done), notes)
+
+
+def _planned(plan: ImportPlan) -> Result:
+    """What an import would read, counted by agent."""
+    sizes: dict[str, list[int]] = {}
+    for file in plan.files:
+        sizes.setdefault(file.agent, []).append(file.bytes)
+    lines = [
+        f"{agent}: {output.counted(len(new), 'file')}, {sum(new) / 1e6:.1f} MB"
+        for agent, new in sorted(sizes.items())
+    ]
+    text = "\n".join(["would read", *lines]) if lines else "nothing new to read"
+    return Result(output.plain(plan), text, list(_unread(plan.unread)))
 
 
 def _leave_to_the_background(home: Path, waiting: int, missing: int) -> None:
