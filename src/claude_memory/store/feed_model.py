@@ -19,6 +19,7 @@ STREAMS = (MESSAGES, ITEMS)
 _TRUST = (Trust.IMPORTED, Trust.TOOL, Trust.AGENT, Trust.USER)
 # Made from messages alone: every home that has the messages makes them itself.
 DERIVED = ("exchange", "session")
+_MARKS = ("pinned", "status", "topics", "kind", "supersedes", "superseded_by")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,15 +131,7 @@ def is_touched(memory: StoredMemory) -> bool:
 
 
 def _with_marks(mine: StoredMemory, theirs: StoredMemory) -> StoredMemory:
-    return replace(
-        mine,
-        pinned=theirs.pinned,
-        status=theirs.status,
-        topics=theirs.topics,
-        kind=theirs.kind,
-        supersedes=theirs.supersedes,
-        superseded_by=theirs.superseded_by,
-    )
+    return replace(mine, **{name: getattr(theirs, name) for name in _MARKS})
 
 
 def _with_places(origin: Mapping[str, Any], *told: StoredMemory) -> Mapping[str, Any]:

@@ -68,6 +68,8 @@ _RECORDS = f"""SELECT {_COLUMNS}, c.record {_TABLES} WHERE c.record IS NOT NULL 
     ORDER BY c.last_at DESC LIMIT :limit"""
 _UNASKED = f"""{_CONVERSATIONS} WHERE c.asked < c.messages AND c.distilled >= c.messages AND c.parent = ''
     AND c.last_at < ? AND NOT c.imported ORDER BY c.last_at DESC LIMIT ?"""
+_UNDERSTOOD = """UPDATE conversations SET distilled = max(distilled, :through),
+    record = coalesce(:record, record), title = coalesce(nullif(:title, ''), title) WHERE number = :of"""
 _SESSION_IDS = """SELECT id FROM (
         SELECT id, project FROM sessions UNION SELECT session, project FROM conversations) s
     WHERE s.id >= :prefix AND s.id < :beyond
@@ -302,8 +304,12 @@ class Archive(StorePart):
         """
         from claude_memory.store.sql import understood
 
+        text, title = (to_json(record), record.get("title")) if record is not None else (None, None)
+        values = {"through": through, "record": text, "title": clean(str(title or "")), "of": conversation}
         with self._connections.writing() as db:
-            return understood.keep(db, conversation, through, exchanges, since, record, memories)
+            new = understood.keep(db, conversation, exchanges, since, memories)
+            db.execute(_UNDERSTOOD, values)
+            return new
 
     def exchanges(self, conversation: int) -> list[tuple[MemoryId, int, int, Mapping[str, Any]]]:
         # Without those that an erasure emptied.

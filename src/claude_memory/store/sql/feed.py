@@ -21,7 +21,6 @@ from claude_memory.model import (
     Project,
     ProjectId,
     Scope,
-    SessionId,
     Status,
     StoredMemory,
     Trust,
@@ -300,21 +299,14 @@ class Application:
         return not self._sender.foreign or known is None or bool(known)
 
     def _message(self, record: Mapping[str, Any]) -> NewMessage:
+        names = ("session", "agent", "role", "text", "cwd", "tool", "call", "parent", "speaker", "manner")
+        texts: dict[str, Any] = {name: clean(str(record[name] or "")) for name in names}
         return NewMessage(
-            session=SessionId(str(record["session"])),
-            agent=clean(str(record["agent"])),
-            role=clean(str(record["role"])),
+            **texts,
             at=rows.moment(int(record["at"])),
-            text=str(record["text"]),
             keys=tuple(int(key) for key in record["keys"]),
-            cwd=str(record["cwd"]),
             branch=str(record["message_branch"] or record["branch"]),
-            tool=str(record["tool"] or ""),
-            call=str(record["call"] or ""),
             failed=bool(record["failed"]),
-            parent=str(record["parent"]),
-            speaker=clean(str(record["speaker"] or "")),
-            manner=clean(str(record["manner"] or "")),
             imported=self._sender.foreign or bool(record["imported"]),
             event_id=clean(str(record["event"] or "")),
             project=ProjectId(clean(str(record["project"]))),

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import (
     Event,
-    EventId,
     EventKind,
     Kind,
     MemoryFilter,
     MemoryId,
-    PersonId,
-    ProjectId,
     Scope,
     SearchScope,
-    SessionId,
     Status,
     StoredMemory,
     Trust,
@@ -83,34 +79,42 @@ def tombstones(db: Database) -> Tombstones:
     return Tombstones(db)
 
 
-def memory_from_row(row: Sequence[Any]) -> StoredMemory:
-    """A row of MEMORY_COLUMNS."""
-    return StoredMemory(
-        id=MemoryId(row[0]),
-        project=ProjectId(row[1]),
-        kind=Kind(row[2]),
-        title=row[3],
-        body=row[4],
-        created_at=moment(row[5]),
-        updated_at=moment(row[6]),
-        trust=Trust(row[7]),
-        scope=Scope.USER if row[8] <= 0 else Scope.PROJECT,
-        status=Status(row[9]),
-        session=SessionId(row[10]) if row[10] is not None else None,
-        task=row[11],
-        topics=_listed(row[12]),
-        files=_listed(row[13]),
-        provenance=json.loads(row[14]) if row[14] != "{}" else {},
-        supersedes=MemoryId(row[15]) if row[15] else None,
-        superseded_by=MemoryId(row[16]) if row[16] else None,
-        forgotten_at=moment(row[17]) if row[17] is not None else None,
-        pinned=bool(row[18]),
-        person=PersonId(row[19]) if row[19] is not None else None,
-    )
+def _optional(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else read(value)
 
 
 def _listed(value: str) -> tuple[str, ...]:
     return tuple(json.loads(value)) if value != "[]" else ()  # most are empty, and a search reads many
+
+
+def _scope(space: int) -> Scope:
+    return Scope.USER if space <= 0 else Scope.PROJECT
+
+
+def _document(value: str) -> Any:
+    return json.loads(value) if value != "{}" else {}
+
+
+# How each column becomes the field in its place.
+_MEMORY: tuple[Callable[[Any], Any], ...] = (
+    str, str, Kind, str, str, moment, moment, Trust, _scope, Status, _optional(str), _optional(str),
+    _listed, _listed, _document, _optional(str), _optional(str), _optional(moment), bool, _optional(str),
+)  # fmt: skip
+_EVENT: tuple[Callable[[Any], Any], ...] = (
+    str, EventKind, str, _optional(str), str, str, moment, _document,
+)  # fmt: skip
+
+
+def memory_from_row(row: Sequence[Any]) -> StoredMemory:
+    """A row of MEMORY_COLUMNS."""
+    fields: Any = (read(value) for read, value in zip(_MEMORY, row, strict=True))
+    return StoredMemory(*fields)
+
+
+def event_from_row(row: Sequence[Any]) -> Event:
+    """A row of EVENT_COLUMNS."""
+    fields: Any = (read(value) for read, value in zip(_EVENT, row, strict=True))
+    return Event(*fields)
 
 
 def note(db: Database, key: str, value: str) -> None:
@@ -125,20 +129,6 @@ def noted(db: Database, key: str) -> str | None:
     """A figure of the store's own."""
     value: str | None = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).get
     return value
-
-
-def event_from_row(row: Sequence[Any]) -> Event:
-    """A row of EVENT_COLUMNS."""
-    return Event(
-        id=EventId(row[0]),
-        kind=EventKind(row[1]),
-        agent=row[2],
-        session=SessionId(row[3]) if row[3] is not None else None,
-        project=ProjectId(row[4]),
-        cwd=row[5],
-        timestamp=moment(row[6]),
-        payload=json.loads(row[7]),
-    )
 
 
 def memory_values(memory: StoredMemory, places: Mapping[str, int | None]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Takes erased sentences out of every table that can hold one.
+"""Takes erased sentences out of every table that can hold one. What a text holds, `erasure` decides.
 
-Which columns those are stands in SWEPT; every other column that holds text is named in SILENT with the
-reason why none can be in it. A test holds both against the schema. What a text holds, `erasure` decides.
+Which columns those are, and why no other one can, stands in `tests/integration/test_erasing_everywhere.py`,
+which holds it against the schema.
 """
 
 from __future__ import annotations
@@ -23,53 +23,6 @@ if TYPE_CHECKING:
     from claude_memory.store.sql.backend import Database
 
 Of = Callable[[ProjectId | None], Holder]
-SWEPT = {
-    "memories": ("title", "body", "task", "topics", "files", "provenance"),
-    "events": ("payload",),
-    "messages": ("body",),
-    "conversations": ("title", "record"),
-    "exchanges": ("record",),
-    "import_files": ("state",),
-    "intentions": ("record",),
-    "relations": ("evidence",),
-    "changes": ("record",),
-}
-SILENT = {
-    "meta": "our own keys and figures",
-    "projects": "names and folders",
-    "project_aliases": "names and folders",
-    "project_paths": "names and folders",
-    "sessions": "agents' own ids",
-    "events": "ids, kinds, agents, folders",
-    "memories": "ids, and words of our own",
-    "memory_topics": "made with their memory, and gone with it",
-    "memory_files": "made with their memory, and gone with it",
-    "passages": "terms of their memory and its neighbours, made anew when one changes",
-    "text_index": "terms of the passages",
-    "lexicon": "terms of the passages",
-    "models": "names of models",
-    "tombstones": "hashes",
-    "conversations": "ids, folders, branches",
-    "messages": "roles, names of tools, ids of calls and events, hashes",
-    "message_index": "words of the messages, changed with them",
-    "message_terms": "a view of that index",
-    "import_files": "paths, and hashes of the beginning and the end of what was read",
-    "intentions": "ids, codebases, states",
-    "reviews": "why a memory was used, in words of our own",
-    "relations": "kinds",
-    "people": "names of people",
-    "changes": "the home that a change came from",
-    "cursors": "names of mirrors",
-    "rejected": "hashes",
-    "feed": "ids and hashes",
-    "peers": "ids of homes",
-    "summed_up": "agents' own ids, and ids of events",
-    "exchange_failures": "names of commands, made with their exchange and gone with it",
-    "entities": "mentioned by a memory, and gone with the last one",
-    "mentions": "kinds",
-    "file_states": "paths and hashes of lines",
-    "consolidation_steps": "our own words",
-}
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ that is no longer there is taken out. What a person did to it (pinned, forgot, u
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,13 +34,11 @@ _FORMER = f"""SELECT m.number, m.id, m.status, m.forgotten_at, m.pinned, m.prove
 def keep(
     db: Database,
     conversation: int,
-    through: int,
     exchanges: Sequence[Understood],
     since: int,
-    record: Mapping[str, Any] | None,
     memories: Sequence[StoredMemory],
 ) -> int:
-    """Write all of it in the running transaction; returns how many memories are new."""
+    """Write exchanges and memories in the running transaction; returns how many memories are new."""
     new = 0
     _drop_outdated(db, conversation, since, {item.memory.id for item in exchanges})
     former = _former(db, conversation)
@@ -51,18 +49,6 @@ def keep(
     if former:
         _carry_strengths(db, conversation, former)
         _remove(db, [(number, MemoryId(id_)) for number, id_, *_ in former])
-    title = str((record or {}).get("title") or "")
-    db.execute(
-        """UPDATE conversations SET distilled = max(distilled, :through),
-               record = coalesce(:record, record), title = coalesce(nullif(:title, ''), title)
-           WHERE number = :of""",
-        {
-            "through": through,
-            "record": to_json(record) if record is not None else None,
-            "title": clean(title),
-            "of": conversation,
-        },
-    )
     return new
 
 
