@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from claude_memory.model import MemoryFilter, SearchScope
-from claude_memory.store.feed_model import STREAMS, Sender
+from claude_memory.store.sql.feed import STREAMS, Sender
 
 
 def test_what_one_home_sends_another_takes_in_once(store, make, reopen):

@@ -35,12 +35,12 @@ from claude_memory.model import (
 )
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
-from claude_memory.store.feed_model import ITEMS, FeedBatch, Sender
 from claude_memory.store.model import Review, Strength
 from claude_memory.store.postgres import directory, migrations
 from claude_memory.store.postgres.moving import from_file
 from claude_memory.store.postgres.team_server import conninfo
 from claude_memory.store.postgres.team_store import PostgresStore
+from claude_memory.store.sql.feed import ITEMS, FeedBatch, Sender
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 EVERY = MemoryFilter(statuses=tuple(Status))

@@ -26,7 +26,7 @@ from claude_memory.platform import leftovers
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.base import Store
-from claude_memory.store.feed_model import STREAMS, FeedBatch, Sender, Taken, batch_from
+from claude_memory.store.sql.feed import STREAMS, FeedBatch, Sender, Taken, batch_from
 
 BATCH = 500
 FORMAT = 1

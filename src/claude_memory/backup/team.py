@@ -19,7 +19,7 @@ from claude_memory.model import Scope
 from claude_memory.platform import config_file
 from claude_memory.settings import Settings
 from claude_memory.store import database_path, is_server, open_store
-from claude_memory.store.feed_model import ITEMS, FeedBatch, Sender, Taken
+from claude_memory.store.sql.feed import ITEMS, FeedBatch, Sender, Taken
 
 if TYPE_CHECKING:
     from claude_memory.store.postgres.team_store import PostgresStore

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_h
 
 from claude_memory import redact
 from claude_memory.errors import InvalidInput
-from claude_memory.model import Event, MemoryId, SessionId, StoredMemory
+from claude_memory.model import BY_HAND, Event, MemoryId, SessionId, StoredMemory
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 PACK_FROM = 160  # characters
 _LEVEL = 3
 _ZSTANDARD = b"\x28\xb5\x2f\xfd"  # how every frame begins; no stream of zlib does
+# Made from messages alone: every home that has the messages makes them itself.
+DERIVED = ("exchange", "session")
 T = TypeVar("T")
 _TYPES: dict[type, dict[str, Any]] = {}  # of the fields of a class
 
@@ -71,6 +73,11 @@ def kept_event(event: Event) -> Event:
         cwd=kept(event.cwd),
         payload=redact.kept_mapping(event.payload),
     )
+
+
+def is_derived(memory: StoredMemory) -> bool:
+    """Whether it says what messages say, in nobody's own words."""
+    return memory.provenance.get("source") in DERIVED and not memory.provenance.get(BY_HAND)
 
 
 def digest(title: str, body: str) -> bytes:

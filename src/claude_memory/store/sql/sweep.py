@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import EventId, MemoryId, ProjectId, StoredMemory
 from claude_memory.redact.erasure import ERASED, Holder, Sentences, holds, title_without, without
-from claude_memory.store.feed_model import is_derived
-from claude_memory.store.records import to_json, unpacked
+from claude_memory.store.records import is_derived, to_json, unpacked
 from claude_memory.store.sql import changes, rows, write
 from claude_memory.store.sql.archive import indexed
 from claude_memory.store.tombstones import memory_without

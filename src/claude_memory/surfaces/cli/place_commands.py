@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from claude_memory.backup.sync import Exchanged, Homes
     from claude_memory.backup.team import Invitation, Member
     from claude_memory.memory import Memory
-    from claude_memory.store.feed_model import Taken
+    from claude_memory.store.sql.feed import Taken
 
 PROGRESS_SECONDS = 2.0
 PlaceName = Annotated[
