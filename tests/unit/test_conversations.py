@@ -12,7 +12,7 @@ from rich.console import Console
 from claude_memory.model import ProjectId, SessionId
 from claude_memory.search import excerpts
 from claude_memory.search.conversations import Quote, Recalled, resume, together
-from claude_memory.search.excerpts import Wording, match, quote, spans
+from claude_memory.search.excerpts import Wording, match, quote
 from claude_memory.store.model import Conversation, Message
 from claude_memory.surfaces.tui import drawing
 from claude_memory.text.times import ago
@@ -84,7 +84,7 @@ def test_tool_output_that_has_the_words_by_chance_stands_behind_what_was_said() 
 def test_a_word_stands_for_the_one_it_begins() -> None:
     question = excerpts.question("connec", 1000, {}, {"connection": "connec"})
     assert match(question, "a connection") > 0
-    assert spans(question, "a connection") == [(2, 12)]
+    assert question.spans("a connection") == [(2, 12)]
 
 
 def test_a_quote_shows_what_was_found_even_in_a_very_long_line() -> None:
@@ -100,7 +100,7 @@ def test_no_question_and_no_text_make_it_fail(question: str, text: str) -> None:
     taken = excerpts.question(question, 10, {})
     assert 0.0 <= match(taken, text) <= 1.0
     quote(taken, text)
-    for start, end in spans(taken, text):
+    for start, end in taken.spans(text):
         assert 0 <= start < end <= len(text)
 
 

@@ -180,8 +180,7 @@ def messages_with(
     words = [replaced.get(word, word) for word in asked.words]
     messages = {message.number: message for message in archive.candidates(scope, words, limit, within)}
     if len(messages) >= limit and depth and len(words) > 1:
-        accept = excerpts.holds_phrase(asked)
-        exact = archive.matching(scope, words, within, accept, limit=EXACT, depth=depth)
+        exact = archive.matching(scope, words, within, asked.holds_phrase, limit=EXACT, depth=depth)
         messages.update((message.number, message) for message in exact)
     if len(messages) < enough:
         weight = {word: asked.weights[asked.meant[word]] for word in words if word not in STOP_WORDS}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
@@ -54,12 +54,20 @@ class Wording:
         return list(self.weights)
 
     def spans(self, line: str) -> list[tuple[int, int]]:
-        """Where a line says what is asked."""
-        return spans(self, line)
+        """Where a line holds the question: as it stands, else each of its telling words."""
+        place = line.lower().find(self.phrase) if len(self.weights) > 1 else -1
+        if place >= 0 and len(line.lower()) == len(line):
+            return [(place, place + len(self.phrase))]
+        return [
+            match.span()
+            for match in _WORD.finditer(line)
+            if (word := self.meant.get(_lowered(match.group()))) and word not in STOP_WORDS
+        ]
 
-    def holds_phrase(self, line: str) -> bool:
-        """Whether a line says the question as it stands."""
-        return bool(phrase(self, line))
+    def holds_phrase(self, text: str) -> bool:
+        """Whether a text says the question as it stands."""
+        longest = max(self.phrase.split(), key=len, default="")  # a quick test for many texts
+        return longest in text.translate(_QUOTING).lower() and phrase(self, text) > 0
 
 
 def words_of(text: str) -> list[str]:
@@ -115,29 +123,11 @@ def phrase(asked: Wording, text: str) -> float:
     return PHRASE if within else WHOLE_LINE  # over several lines it is no chance either
 
 
-def holds_phrase(asked: Wording) -> Callable[[str], bool]:
-    """A quick test for texts that hold the question as it stands."""
-    longest = max(asked.phrase.split(), key=len, default="")
-    return lambda text: longest in text.translate(_QUOTING).lower() and phrase(asked, text) > 0
-
-
 def quote(asked: Wording, text: str, width: int = QUOTE_WIDTH) -> str:
     """The line of a text that shares most with the question, cut around what they share."""
     lines = [line for line in (one_line(part) for part in text[:_READ].splitlines()) if line]
     best = max(lines, key=lambda line: _line_worth(asked, line), default="")
-    return _around(best, min((start for start, _ in spans(asked, best)), default=0), width)
-
-
-def spans(asked: Wording, line: str) -> list[tuple[int, int]]:
-    """Where a line holds the question: as it stands, else each of its telling words."""
-    place = line.lower().find(asked.phrase) if len(asked.weights) > 1 else -1
-    if place >= 0 and len(line.lower()) == len(line):
-        return [(place, place + len(asked.phrase))]
-    return [
-        match.span()
-        for match in _WORD.finditer(line)
-        if (word := asked.meant.get(_lowered(match.group()))) and word not in STOP_WORDS
-    ]
+    return _around(best, min((start for start, _ in asked.spans(best)), default=0), width)
 
 
 def _contains(whole: str, wanted: str) -> bool:

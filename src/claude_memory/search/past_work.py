@@ -129,6 +129,7 @@ class WorkBook:
         """Commands with these words, in themselves or in their description; those that worked come first."""
         wanted = {term for term in index_terms(words) if term not in STOP_WORDS} or set(index_terms(words))
         runs: dict[str, CommandRuns] = {}
+        exchanges: dict[MemoryId, Exchange] = {}
         archive = self.store.archive
         asked = asked_of(archive, words)
         calls = messages_with(archive, self.scope, asked, CALLS, limit=CANDIDATES, enough=CANDIDATES)
@@ -137,13 +138,14 @@ class WorkBook:
             if ran is None:
                 continue
             match = len(wanted.intersection(index_terms(message.text))) / max(len(wanted), 1)
-            last = CommandRuns("", 0, 0, message.at, id_, title(exchange), _line(ran.error), match)
+            exchanges[id_] = exchange
+            last = CommandRuns("", 0, 0, message.at, id_, "", _line(ran.error), match)
             for segment in _telling_segments(command_of(message.text), wanted):
                 runs[segment] = _counted(runs.get(segment), replace(last, command=segment), failed=ran.failed)
         best = max((run.match for run in runs.values()), default=0.0)
         near = [run for run in runs.values() if run.match >= NEARLY * best]
         near.sort(key=lambda run: (run.worked > 0, run.match, run.worked, run.last), reverse=True)
-        return near[:limit]
+        return [replace(run, title=title(exchanges[run.id])) for run in near[:limit]]
 
     def among(self, command: str | None, commit: str | None, *, failed: bool) -> tuple[MemoryId, ...] | None:
         """The exchanges that ran a command and made a commit; None where neither is asked for."""
@@ -156,9 +158,12 @@ class WorkBook:
     def _exchanges(self, messages: Sequence[Message]) -> Iterator[tuple[Message, MemoryId, Exchange]]:
         """Messages with the exchange that each stands in; those that stand in none are left out."""
         places = [(message.conversation, message.ordinal) for message in messages]
+        exchanges: dict[MemoryId, Exchange] = {}  # each read once: many messages stand in one
         for message, place in zip(messages, self.store.archive.exchanges_at(places), strict=True):
             if place is not None:
-                yield message, place[0], from_json(place[4])
+                if place[0] not in exchanges:
+                    exchanges[place[0]] = from_json(place[4])
+                yield message, place[0], exchanges[place[0]]
 
     def _writers(self, file: str, line: str) -> set[MemoryId]:
         """Exchanges whose edit of the file holds the line as it stands now."""
