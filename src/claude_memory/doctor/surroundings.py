@@ -17,6 +17,7 @@ from claude_memory.doctor import Check, fail, ok, warn
 from claude_memory.platform import leftovers, locks
 from claude_memory.settings import Settings
 from claude_memory.store.sqlite.inspection import library
+from claude_memory.text import times
 
 _MB = 1 << 20
 _FREE_WARN_MB = 500
@@ -189,7 +190,10 @@ def backups(root: Path) -> Iterator[Check]:
         return
     newest = found[0]
     size = newest.size_bytes / 1e6
-    yield ok("backups", f"{len(found)}, the newest {_ago(newest.created)} ({size:.1f} MB)")
+    yield ok(
+        "backups",
+        f"{len(found)}, the newest from {times.ago(newest.created, now=datetime.now(UTC))} ({size:.1f} MB)",
+    )
 
 
 def place(root: Path, settings: Settings) -> Iterator[Check]:
@@ -203,14 +207,9 @@ def place(root: Path, settings: Settings) -> Iterator[Check]:
         yield fail("backup_to", state.fault[:300], "mend that, then run `claude-memory backup push`")
     elif state.place == settings.backup_to:
         moment = datetime.fromtimestamp(state.pushed_at, UTC)
-        yield ok("backup_to", f"{settings.backup_to}: {_ago(moment)}")
+        yield ok("backup_to", f"{settings.backup_to}: {times.ago(moment, now=datetime.now(UTC))}")
     else:
         yield warn("backup_to", f"nothing at {settings.backup_to} yet", "`claude-memory backup push`")
-
-
-def _ago(moment: datetime) -> str:
-    days = (datetime.now(UTC) - moment).days
-    return f"{days} days old" if days > 1 else "from the last two days"
 
 
 def logs(root: Path, settings: Settings) -> Iterator[Check]:
@@ -224,12 +223,10 @@ def logs(root: Path, settings: Settings) -> Iterator[Check]:
         yield ok("logs", text)
 
 
-def tasks(home: Path, project_root: Path | None) -> Iterator[Check]:
+def tasks(home: Path, project_root: Path) -> Iterator[Check]:
     """Whether plans and progress of this project's tasks still say what they said when written."""
     from claude_memory.tasks.storage import storage_for
 
-    if project_root is None:
-        return
     storage = storage_for(project_root, home=home)
     if not any((folder / "sessions").is_dir() for folder in storage.folders):
         return
