@@ -1,12 +1,19 @@
 """A team's server under load, and a SQLite file beside it: many writers and readers on generated memories.
 
     python bench/team.py [--memories 100000] [--projects 200] [--writers 40] [--readers 40] [--seconds 120]
+                         [--folder FOLDER]
+    python bench/team.py --exchanges 200
     python bench/team.py --alike DATA_FOLDER [--sets devnotes …]
 
-A server of its own is started and removed. Rows are made by the server; vectors are picked from 5,000 random
-ones. Every writer and reader is a member with a login of their own, in one of four processes; at the file all
-are one person. A read is what one search asks of the store: statistics and candidates by words, candidates by
-vector, the passages. Before the load, one client alone does 100 of each, and CPU time is taken per request.
+A server of its own is started and removed; `--folder` keeps both stores there for the next run. Rows are made
+by the server; vectors are picked from 5,000 random ones. Every writer and reader is a member with a login of
+their own, in one of four processes; at the file all are one person. A read is what one search asks of the
+store: statistics and candidates by words, candidates by vector, the passages, statistics of the words of the
+best three. Before the load, one client alone does 100 of each, and CPU time is taken per request; and one
+writes while another person's transaction, with 500 memories and their vectors, is not committed.
+
+`--exchanges` captures as many exchanges of four events by the hook's own code and lets a member's drain bring
+them in, with vectors: CPU time a whole exchange takes there and at the server.
 
 `--alike` asks the questions of development sets of a file and of a server, by words and meaning, and tells
 how many have the same first ten, and how many the same first.
@@ -24,6 +31,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -36,7 +44,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.postgres_server import Server
 
-from claude_memory import Memory
+from claude_memory import Memory, NewMemory
 from claude_memory.errors import MemoryFault
 from claude_memory.model import (
     Kind,
@@ -47,6 +55,7 @@ from claude_memory.model import (
     SearchScope,
     StoredMemory,
 )
+from claude_memory.search.scoring import FEEDBACK_SOURCES, feedback_sources
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.base import Store
@@ -62,6 +71,7 @@ INSERT INTO models (team, id) VALUES (%(team)s, 'bench');
 CREATE TEMP TABLE some_vectors AS SELECT n, (SELECT array_agg((random() * 254 - 127)::int)::real[]::halfvec
     FROM generate_series(1, 384) WHERE n > 0) AS vector FROM generate_series(0, 4999) n;
 UPDATE some_vectors SET vector = (SELECT vector FROM some_vectors WHERE n = 1) WHERE n = 0;
+DROP INDEX passages_by_terms;
 INSERT INTO memories (team, number, id, project, space, kind, title, body, created_at, updated_at, trust,
         status, topics, files, provenance, pinned, author, member)
     SELECT %(team)s, n, 'm' || n, p.number, p.number, 'note', '', (SELECT string_agg('w' ||
@@ -78,9 +88,19 @@ INSERT INTO vectors (team, passage, model, space, vector) SELECT q.team, q.id, m
     FROM passages q JOIN models m ON m.team = q.team AND m.id = 'bench'
     JOIN some_vectors s ON s.n = q.id %% 5000
     WHERE q.team = %(team)s;
+CREATE INDEX passages_by_terms ON passages USING gin (terms) WITH (fastupdate = off);
+INSERT INTO lexicon (team, space, term, passages)
+    SELECT q.team, q.space, substr(k.key, 2 + length(q.space::text)), count(*)
+    FROM passages q, unnest(q.terms) k (key) WHERE q.team = %(team)s GROUP BY q.team, q.space, k.key;
+INSERT INTO lexicons (team, space, through, passages, length)
+    SELECT team, space, max(id), count(*), sum(length)
+    FROM passages WHERE team = %(team)s GROUP BY team, space;
 SELECT setval('memories_number_seq', %(memories)s + 1); SELECT setval('passages_id_seq', %(memories)s + 1);
 SET session_replication_role = origin
 """
+_VECTORS_OF_NEW = """INSERT INTO vectors (passage, model, space, vector)
+    SELECT q.id, v.model, q.space, v.vector FROM passages q, (SELECT model, vector FROM vectors LIMIT 1) v
+    ORDER BY q.id DESC LIMIT 500"""
 
 
 def fill(url: str, team: str, memories: int, projects: int) -> None:
@@ -96,8 +116,8 @@ def fill(url: str, team: str, memories: int, projects: int) -> None:
         owner.execute("VACUUM ANALYZE")
 
 
-def fill_file(home: Path, memories: int, projects: int, names: Any) -> None:
-    """As many memories in a file, by the store's own way; tells the projects' ids."""
+def fill_file(home: Path, memories: int, projects: int) -> None:
+    """As many memories in a file, by the store's own way; the projects' ids lie beside it."""
     chance = random.Random(1)
     vectors = np.random.default_rng(1).integers(-127, 128, (5000, LENGTH), dtype=np.int8)
     with contextlib.closing(open_store(home, Settings())) as store:
@@ -113,7 +133,7 @@ def fill_file(home: Path, memories: int, projects: int, names: Any) -> None:
             store.memories.add_vectors(MODEL, made)
             changed = store.changes_since("memories.jsonl", 10_000)
             store.changes_taken("memories.jsonl", changed[-1].sequence)
-    names.put([str(id_) for id_ in ids])
+    (home / "projects.json").write_text(json.dumps([str(id_) for id_ in ids]))
 
 
 def read(store: Store, chance: random.Random, projects: list[str]) -> None:
@@ -123,7 +143,8 @@ def read(store: Store, chance: random.Random, projects: list[str]) -> None:
     found = store.memories.text_candidates(scope, MemoryFilter(), terms, 60)
     vector = bytes(chance.randrange(256) for _ in range(LENGTH))
     near = store.memories.vector_candidates(scope, MemoryFilter(), vector, MODEL, 50)
-    store.memories.passages([*found, *(id_ for id_, _ in near.candidates)])
+    passages = store.memories.passages([*found, *(id_ for id_, _ in near.candidates)])
+    store.memories.term_statistics(scope, feedback_sources(passages[:FEEDBACK_SOURCES]))
 
 
 def write(store: Store, chance: random.Random, projects: list[str]) -> None:
@@ -215,6 +236,72 @@ def alone(named: str, projects: list[str], server: Server | None) -> dict[str, A
     return report
 
 
+def beside_a_drain(urls: list[str], projects: list[str]) -> dict[str, Any]:
+    """One member writes to a project, alone and while another's long transaction there is not committed."""
+    from claude_memory.store.sql import write as rows_of
+
+    chance, project, report = random.Random(7), ProjectId(projects[0]), dict[str, Any]()
+    with opened(urls[0]) as store, opened(urls[1]) as other, contextlib.ExitStack() as held:
+        for name in ("alone", "beside"):
+            if name == "beside":
+                drain = held.enter_context(other.transactions.writing())  # type: ignore[attr-defined]
+                rows_of.add(drain, [new_memory(chance, project) for _ in range(500)])
+                drain.execute(_VECTORS_OF_NEW)
+            out: list[tuple[str, float, str]] = []
+            for _ in range(2 * ALONE):
+                began = time.perf_counter()
+                write(store, chance, [str(project)])
+                out.append(("write", time.perf_counter() - began, ""))
+            report[name] = figures(out, "write", sum(took for _, took, _ in out))
+    return report
+
+
+def exchanges(server: Server, home: Path, count: int) -> dict[str, Any]:
+    """CPU time that exchanges take from the hook's file to the server, by what takes it."""
+    from claude_memory.hook import claude_memory_hook as hook
+
+    login = directory.create_team(server.url(), "exchanges", "ann")
+    assert login is not None
+    work, chance, spent = home / "work", random.Random(2), dict[str, float]()
+    work.mkdir()
+    flags = {"store": directory.login_url(server.url(), login)}
+    with Memory.open(home / "memory", work, flags=flags) as memory:
+        memory.remember(NewMemory(body="So that everything is loaded and connected."))
+        memory.upkeep.vectors.some()
+        began = time.process_time()
+        for number in range(count):
+            for event, told in one_exchange(chance, number, str(work)):
+                hook.spool(str(memory.home), event, hook.DEFAULT_AGENT, [json.dumps(told).encode()])
+        spent["capture"] = time.process_time() - began
+        at_server = server_cpu(server)
+        for name, act in (("drain", memory.upkeep.drain), ("vectors", memory.upkeep.vectors.some)):
+            began = time.process_time()
+            act()
+            spent[name] = time.process_time() - began
+            spent[f"{name}_at_server"], at_server = server_cpu(server) - at_server, server_cpu(server)
+        stats = memory.store.stats()
+    per = {f"{name}_ms": round(1000 * value / count, 2) for name, value in spent.items()}
+    return {
+        "exchanges": count,
+        "events": stats.events,
+        "memories": stats.memories,
+        "vectors": stats.vectors,
+        **per,
+    }
+
+
+def one_exchange(chance: random.Random, number: int, folder: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A prompt of 30 words, two calls of tools, an answer of 120 words; ten to a session."""
+    words = lambda count: " ".join(f"w{int(chance.random() ** 3 * WORDS)}" for _ in range(count))  # noqa: E731
+    common = {"session_id": f"s{number // 10}", "cwd": folder, "prompt_id": f"p{number}"}
+    yield "UserPromptSubmit", {**common, "prompt": f"Please change {words(30)}."}
+    for call in range(2):
+        tool = {"command": f"make {words(3)}"}
+        done = {"tool_name": "Bash", "tool_use_id": f"t{number}-{call}", "tool_input": tool}
+        yield "PostToolUse", {**common, **done, "tool_response": {"stdout": words(80)}}
+    yield "Stop", {**common, "last_assistant_message": f"I changed {words(120)}."}
+
+
 def server_cpu(server: Server | None) -> float:
     """Seconds that the server and its children have spent so far."""
     if server is None or server._process is None:
@@ -284,37 +371,56 @@ def main() -> None:
     }.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--folder", type=Path, help="keeps both stores there for the next run")
+    parser.add_argument("--exchanges", type=int, default=0)
     parser.add_argument("--alike", type=Path, metavar="DATA_FOLDER")
     parser.add_argument("--sets", nargs="+", default=["devnotes"])
     given = parser.parse_args()
-    server = Server("max_connections=200", "shared_buffers=512MB", "fsync=on", "full_page_writes=on")
-    server.start()
-    try:
-        with tempfile.TemporaryDirectory(prefix="team-bench-") as scratch:
-            home = Path(scratch)
-            report = alike(server, home, given.alike, given.sets) if given.alike else run(server, home, given)
-    finally:
-        server.remove()
+    with tempfile.TemporaryDirectory(prefix="team-bench-") as scratch:
+        home = given.folder or Path(scratch)
+        kept = (home / "server.txt").read_text() if (home / "server.txt").exists() else ""
+        settings = ("max_connections=200", "shared_buffers=2GB", "fsync=on", "full_page_writes=on")
+        server = Server(*settings, "max_wal_size=4GB", folder=Path(kept) if kept else None)
+        server.start()
+        try:
+            if given.alike:
+                report = alike(server, home, given.alike, given.sets)
+            elif given.exchanges:
+                report = exchanges(server, home, given.exchanges)
+            else:
+                report = run(server, home, given, is_filled=bool(kept))
+            if given.folder and not kept:
+                (home / "server.txt").write_text(str(server.folder))
+        finally:
+            if given.folder:
+                server.stop()
+            else:
+                server.remove()
     print(json.dumps(report, indent=2))
     if given.json:
         given.json.write_text(json.dumps(report, indent=2))
 
 
-def run(server: Server, home: Path, given: argparse.Namespace) -> dict[str, Any]:
-    login = directory.create_team(server.url(), "bench", "ann")
-    assert login is not None
-    names: Any = multiprocessing.Queue()
-    filling = multiprocessing.Process(target=fill_file, args=(home, given.memories, given.projects, names))
+def filled(server: Server, home: Path, memories: int, projects: int) -> dict[str, float]:
+    """Fill the server and, in another process, the file; tells how long each took."""
+    assert directory.create_team(server.url(), "bench", "ann") is not None
+    filling = multiprocessing.Process(target=fill_file, args=(home, memories, projects))
     filling.start()
     began = time.time()
-    fill(server.url(), "bench", given.memories, given.projects)
+    fill(server.url(), "bench", memories, projects)
+    took = round(time.time() - began, 1)
+    filling.join()
+    return {"fill_seconds": took, "file_fill_seconds": round(time.time() - began, 1)}
+
+
+def run(server: Server, home: Path, given: argparse.Namespace, *, is_filled: bool) -> dict[str, Any]:
     report: dict[str, Any] = {
         name: getattr(given, name) for name in ("memories", "projects", "writers", "readers", "seconds")
     }
-    report["fill_seconds"] = round(time.time() - began, 1)
-    projects, in_file = [f"p{number + 1}" for number in range(given.projects)], names.get()
-    filling.join()
-    report["file_fill_seconds"] = round(time.time() - began, 1)
+    if not is_filled:
+        report |= filled(server, home, given.memories, given.projects)
+    projects = [f"p{number + 1}" for number in range(given.projects)]
+    in_file = json.loads((home / "projects.json").read_text())
     acts = ["write"] * given.writers + ["read"] * given.readers
     invited = [directory.invite(server.url(), "bench", f"p{number}") for number in range(len(acts))]
     urls = [directory.login_url(server.url(), one) for one in invited]
@@ -323,6 +429,7 @@ def run(server: Server, home: Path, given: argparse.Namespace) -> dict[str, Any]
         "server": alone(urls[0], projects, server),
         "file": alone(str(home), in_file, None),
     }
+    report["beside_a_drain"] = beside_a_drain(urls, projects)
     tasks = list(zip(urls, acts, range(len(acts)), strict=True))
     before = server_cpu(server)
     report["server"] = under_load(tasks, projects, given.seconds)
@@ -331,7 +438,7 @@ def run(server: Server, home: Path, given: argparse.Namespace) -> dict[str, Any]
     with psycopg.connect(conninfo(server.url())) as owner:
         sizes = owner.execute(
             "SELECT relname, pg_total_relation_size(oid) FROM pg_class WHERE relkind = 'r'"
-            " AND relname IN ('memories', 'passages', 'vectors', 'feed', 'changes')"
+            " AND relname IN ('memories', 'passages', 'lexicon', 'vectors', 'feed', 'changes')"
         ).fetchall()
         deadlocks = owner.execute("SELECT sum(deadlocks) FROM pg_stat_database").fetchone()
     report["deadlocks"] = int(deadlocks[0]) if deadlocks else None

@@ -27,14 +27,17 @@ def binaries() -> Path:
 class Server:
     """One server in a folder. As root it runs as `nobody`: PostgreSQL refuses to be root."""
 
-    def __init__(self, *settings: str) -> None:
+    def __init__(self, *settings: str, folder: Path | None = None) -> None:
+        """In a new folder, or in one that is given, where what was made before goes on."""
         # Not in the tests' own folder, which the other user must not enter.
-        self.folder = folder = Path(tempfile.mkdtemp(prefix="claude-memory-postgres-"))
+        self.folder = folder = folder or Path(tempfile.mkdtemp(prefix="claude-memory-postgres-"))
         self.data = folder / "data"
         self.settings = settings
         self.port = _free_port()
         self._user = "nobody" if hasattr(os, "geteuid") and os.geteuid() == 0 else None
         self._process: subprocess.Popen[bytes] | None = None
+        if self.data.exists():
+            return
         self._password = folder / "password"
         self._password.write_text(PASSWORD)
         if self._user:

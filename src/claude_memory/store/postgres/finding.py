@@ -230,9 +230,9 @@ def by_vector(
     values |= {"near": vector, "model": number, "spaces": spaces, "length": vector.count(",") + 1}
     values["limit"] = max(limit, 0)
     passages = sum(row[2] for row in db.execute(_LEXICONS, {"spaces": spaces}))
-    if passages > EXACT_THROUGH:
+    if passages > EXACT_THROUGH and not filter_.restricts:  # what lets few through is found by a look at all
         best = _by_index(db, condition, values)
-        if len(best) == limit:  # else few pass the filter, or few have vectors: all are compared
+        if len(best) == limit:  # else few have vectors
             figures = next(db.execute(_SPREAD, {**values, "sample": max(8, _SAMPLE // len(spaces))}))
             return VectorScan(best, passages, *map(_finite, figures))
     # Most pass: the rest of the way is only for filters that let few through.
@@ -249,7 +249,7 @@ def by_vector(
 
 
 def _by_index(db: Database, condition: str, values: dict[str, Any]) -> tuple[tuple[PassageId, float], ...]:
-    """By the HNSW index, which goes on until enough pass the filter, or it has seen enough."""
+    """By the HNSW index, which goes on until enough are in scope, or it has seen enough."""
     db.execute("SET LOCAL hnsw.iterative_scan = 'strict_order'")
     db.execute(f"SET LOCAL hnsw.ef_search = {min(1000, max(_EF_SEARCH, 2 * values['limit'])):d}")
     team = int(db.execute("SELECT memory_team()").get)
