@@ -3,7 +3,7 @@
 The container: magic, u64 header length, JSON header, tokenizer JSON, then the tensors in header order. An
 int8 tensor is its values row by row, then one float32 scale for each group of values along a row. The model:
 a RoBERTa encoder with CLS pooling and the container's own numbers; the word table stays int8 with its scales.
-Imported only while converting; a change of the graph needs a new number of the recipe in `bundled`.
+Imported only while converting; a change of the graph needs a new number of the recipe in `models`.
 """
 
 from __future__ import annotations
