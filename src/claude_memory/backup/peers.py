@@ -12,13 +12,11 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar
 
 from claude_memory.backup import home_state, mirror
-from claude_memory.capture.drain import drain
 from claude_memory.capture.understanding import understand_waiting
 from claude_memory.errors import MemoryFault, NotFound, StoreCorrupt, StoreFault
 from claude_memory.notes import erasing
@@ -123,14 +121,6 @@ class LocalHome:
                 yield replace(self, store=copy, dry=True, _paired=set())
 
 
-@contextlib.contextmanager
-def home_at(path: Path, settings: Settings) -> Iterator[LocalHome]:
-    """Another home on this machine, with what waits in its spool brought in."""
-    with contextlib.closing(open_store(path, settings)) as store:
-        drain(path, store, settings, now=datetime.now(UTC))
-        yield LocalHome(path, store, str(path))
-
-
 def carry(source: Giving, target: End, progress: Progress) -> Taken:
     """Bring one end up to what changed at the other, a batch at a time."""
     sender, taken = source.introduction(), Taken()
@@ -179,7 +169,7 @@ class PipedHome:
 
     def apply(self, batch: FeedBatch, sender: Introduction) -> Taken:
         return self._ask(
-            lambda told: Taken(**{name: int(count) for name, count in told.items()}),
+            lambda counts: Taken(**{name: int(count) for name, count in counts.items()}),
             "apply",
             batch=batch.document(),
             sender=asdict(sender),
@@ -210,10 +200,11 @@ class PipedHome:
             raise StoreCorrupt(f"{self.name}: `claude-memory sync --stdio` there {why}") from None
 
 
-def introduced(told: Any) -> Introduction:
+def introduced(document: Any) -> Introduction:
     """Who a document of another end says it is; StoreCorrupt if it says nothing of the kind."""
     try:
-        return Introduction(str(told["home"]), str(told["replica"]), str(told["person"]), int(told["format"]))
+        home, replica, person = (str(document[name]) for name in ("home", "replica", "person"))
+        return Introduction(home, replica, person, int(document["format"]))
     except (KeyError, TypeError, ValueError):
         raise StoreCorrupt("it does not say who it is from") from None
 

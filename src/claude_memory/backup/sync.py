@@ -14,6 +14,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
@@ -27,11 +28,11 @@ from claude_memory.backup.peers import (
     PipedHome,
     Progress,
     carry,
-    home_at,
     introduced,
     serve,
 )
 from claude_memory.backup.team import hub_at
+from claude_memory.capture.drain import drain
 from claude_memory.errors import InvalidInput, StoreCorrupt
 from claude_memory.platform import leftovers
 from claude_memory.settings import Settings
@@ -156,11 +157,12 @@ class Homes:
         if path.samefile(self.own.home):
             raise InvalidInput(f"{path} is this home itself")
         check_file(path / DATABASE, in_use=True)
-        with home_at(path, settings_module.load(path)) as other:
-            if not dry_run:
-                return self._both_ways(other, str(path))
-            with other.rehearsed() as rehearsed:
-                return self._both_ways(rehearsed, str(path), dry_run=True)
+        settings = settings_module.load(path)
+        with contextlib.closing(open_store(path, settings)) as store:
+            drain(path, store, settings, now=datetime.now(UTC))  # what waits there goes along
+            other = LocalHome(path, store, str(path))
+            with other.rehearsed() if dry_run else contextlib.nullcontext(other) as end:
+                return self._both_ways(end, str(path), dry_run=dry_run)
 
     def _with_hub(self, url: str, *, dry_run: bool) -> Exchanged:
         """With a team's server: whoever has a login there wants what its members say."""

@@ -142,13 +142,13 @@ def _install_plugin(home: Path, place: InstallPlace, client: str, *, dry_run: bo
 
 
 def _uninstall_plugin(home: Path, client: str) -> list[InstallStep]:
-    kept = _kept_originals(home)
+    originals = _kept_originals(home)
     user = str(config_folder() / "settings.json")
-    projects = [Path(name).parent.parent for name in kept if name != user]
+    projects = [Path(name).parent.parent for name in originals if name != user]
     for scope, folder in [("user", Path.home()), *(("project", folder) for folder in projects)]:
         _run(client, folder, "plugin", "uninstall", f"{PLUGIN}@{MARKETPLACE}", "--scope", scope, check=False)
     _run(client, Path.home(), "plugin", "marketplace", "remove", MARKETPLACE, check=False)
-    for name, original in kept.items():
+    for name, original in originals.items():
         _give_back(Path(name), original)
     shutil.rmtree(marketplace_folder(home), ignore_errors=True)
     _originals_file(home).unlink(missing_ok=True)
@@ -157,14 +157,14 @@ def _uninstall_plugin(home: Path, client: str) -> list[InstallStep]:
 
 def _keep_originals(home: Path, paths: list[Path]) -> None:
     """The client rewrites its settings in its own style; remember how each looked before us."""
-    kept = _kept_originals(home)
+    originals = _kept_originals(home)
     for path in paths:
         raw = _read_or_none(path)
         if PLUGIN.encode() not in (raw or b""):  # else it is ours already, and the first original stands
             text = raw.decode("utf-8", "surrogateescape") if raw is not None else None
-            kept.setdefault(str(path), "" if raw is not None and _holds_secret(raw) else text)
+            originals.setdefault(str(path), "" if raw is not None and _holds_secret(raw) else text)
     private_folder(_originals_file(home).parent)
-    write_atomically(_originals_file(home), json.dumps(kept).encode())
+    write_atomically(_originals_file(home), json.dumps(originals).encode())
 
 
 def _kept_originals(home: Path) -> dict[str, str | None]:
@@ -349,10 +349,10 @@ class Record:
     def _original(self, entry: dict[str, Any]) -> bytes | None:
         if not entry["existed"]:
             return None
-        kept = _read_or_none(self._home / "install" / entry["original"])
-        if kept is None:
+        original = _read_or_none(self._home / "install" / entry["original"])
+        if original is None:
             raise ConfigFault(f"the original of {entry['path']} is missing from {self._home / 'install'}")
-        return kept
+        return original
 
     def _save(self) -> None:
         private_folder(self._home)
