@@ -7,6 +7,7 @@ import json
 import random
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -35,7 +36,7 @@ from claude_memory.model import (
 )
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
-from claude_memory.store.model import Review, Strength
+from claude_memory.store.model import EventFilter, Review, Strength
 from claude_memory.store.postgres import directory, migrations
 from claude_memory.store.postgres.moving import from_file
 from claude_memory.store.postgres.team_server import conninfo
@@ -643,3 +644,50 @@ def test_the_index_of_many_vectors_finds_what_comparing_all_of_them_finds(team, 
     with ann.transactions.reading() as db:
         plan = "SELECT count(*) FROM pg_class WHERE relname LIKE 'vectors_near_%'"
         assert db.execute(plan).get >= 1
+
+
+def test_a_server_that_dies_while_a_drain_brings_in_what_was_captured_loses_none_of_it(tmp_path):
+    """Killed and started again in the middle of drains: every event that was acknowledged is there, once."""
+    from claude_memory.hook import claude_memory_hook as hook
+
+    server, home = Server("fsync=on", "full_page_writes=on"), tmp_path / "home"
+    server.start()
+    try:
+        flags = {"store": login(server, "killed", "ann"), "embedder": "none"}
+        told, said = set(), []
+        for turn in range(4):
+            for number in range(30):
+                prompt = f"remark {turn} {number}"
+                event = {
+                    "session_id": f"s{turn}",
+                    "cwd": str(tmp_path),
+                    "prompt_id": prompt,
+                    "prompt": prompt,
+                }
+                hook.spool(str(home), "UserPromptSubmit", hook.DEFAULT_AGENT, [json.dumps(event).encode()])
+                told.add(prompt)
+            ended = threading.Timer(0.1 * turn, server.kill)
+            ended.start()
+            try:
+                with Memory.open(home, tmp_path, flags=flags) as memory_:
+                    memory_.upkeep.drain()
+            except StoreFault as fault:
+                said.append(str(fault))
+            ended.join()
+            server.start()
+        with Memory.open(home, tmp_path, flags=flags) as memory_:
+            memory_.upkeep.drain()
+            events = memory_.store.archive.events(EVERYWHERE, EventFilter(), limit=999)
+            [texts] = [[e.payload["prompt"] for e in events]]
+            messages = [
+                message.text
+                for one in memory_.store.archive.conversations(EVERYWHERE)
+                for message in memory_.store.archive.messages(one.number)
+            ]
+            assert memory_.store.check().problems == ()
+        assert sorted(texts) == sorted(told)
+        assert sorted(messages) == sorted(told)
+        assert all("\n" not in line and "not lost" in line for line in said)
+        assert said
+    finally:
+        server.remove()
