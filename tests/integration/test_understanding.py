@@ -172,6 +172,15 @@ def test_a_choice_is_one_decision_two_exchanges_and_one_line_of_knowledge(told: 
         assert [item.memory.id for item in there.knowledge().decisions] == [settled[0].id]
 
 
+def test_a_decision_that_its_session_takes_back_is_not_stated(told: Told) -> None:
+    subject = "Number invoices by a counter table"
+    reverted = f'[main 5d6e7f8] Revert "{subject}"\n 1 file changed'
+    choice(told).prompt("Take that back, the counter locks too much.")
+    told.tool("Bash", {"command": "git revert --no-edit HEAD"}, reverted).says("Reverted as 5d6e7f8.")
+    told.imported()
+    assert subject not in {item.title for item in of_kind(told.memory, *SETTLED)}
+
+
 def test_what_is_told_again_adds_nothing(told: Told) -> None:
     choice(told).captured()
     told.imported()

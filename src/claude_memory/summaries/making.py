@@ -15,12 +15,13 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
+from claude_memory.model import Kind, StoredMemory
 from claude_memory.summaries.shelf import ENTRIES, SOURCED
 from claude_memory.text.quotation import about_tokens, clipped
 from claude_memory.understand import agent_summary as agents
 from claude_memory.understand import calls, commands
 from claude_memory.understand.agent_summary import AgentSummary
-from claude_memory.understand.model import Exchange, Outcome, TaskItem, Utterance
+from claude_memory.understand.model import Exchange, Outcome, TaskItem, Utterance, places_of
 from claude_memory.understand.sessions import OPEN_STATES, uncommitted
 from claude_memory.understand.titles import plan_title, without_announcements
 
@@ -62,6 +63,7 @@ def summarise(
     agent_summary: str = "",
     earlier: Sequence[Exchange] = (),
     open_tasks: Sequence[TaskItem] = (),
+    memories: Sequence[StoredMemory] = (),
     created: Set[str] = frozenset(),
     defined: Mapping[str, Sequence[str]] = MappingProxyType({}),
     max_tokens: int = MAX_TOKENS,
@@ -69,21 +71,22 @@ def summarise(
     """What these exchanges leave, within `max_tokens`: the part `summary` of a compact_NNN.json.
 
     `earlier` are exchanges that compactions before took: work may go on from them. `open_tasks` are those of
-    the agent's list at the end, `created` paths that were new, `defined` names that edits of a file define.
+    the agent's list at the end, `memories` typed memories of the same stretch, `created` paths that were new,
+    `defined` the names that edits of a file define.
     """
     written = agents.read(agent_summary) if agent_summary else AgentSummary({})
     pending = _once(_pending(exchanges, open_tasks, written))
     whole = {
         "executive": _executive(exchanges, earlier, written, pending),
-        "key_decisions": _once(entry for each in exchanges for entry in _decided(each)),
+        "key_decisions": _once(_decisions(exchanges, memories)),
         "files_modified": _files(exchanges, written, created, defined)[:MAX_FILES],
         "code_snippets": list(_snippets(written)),
         "topics": _topics(exchanges, written),
         "tasks_completed": _once(_completed(exchanges))[-MAX_DONE:],
         "tasks_pending": pending,
         "important_context": _once(_context(exchanges, earlier, written)),
-        "error_solutions": list(_solutions(exchanges, written)),
-        "conventions": [],  # of agents and models alone
+        "error_solutions": list(_solutions(exchanges, written, memories)),
+        "conventions": _once(_conventions(memories)),
     }
     return _published(_fitted(whole, max_tokens))
 
@@ -155,6 +158,14 @@ def _last(exchanges: Sequence[Exchange]) -> Exchange:
 
 
 # --- decisions: what structure tells was decided
+
+
+def _decisions(exchanges: Sequence[Exchange], memories: Sequence[StoredMemory]) -> Iterator[Entry]:
+    for memory in memories:
+        if memory.kind is Kind.DECISION:
+            yield _decision(memory.title, memory.body, _places(memory), memory.files)
+    for each in exchanges:
+        yield from _decided(each)
 
 
 def _decided(exchange: Exchange) -> Iterator[Entry]:
@@ -308,12 +319,17 @@ def _story(exchange: Exchange, *, on_the_way: bool) -> Iterator[Entry]:
         yield _remark(f"{mark}: {agents.plain(exchange.closing)}", (exchange.last,))
 
 
-def _solutions(exchanges: Sequence[Exchange], written: AgentSummary) -> Iterator[Entry]:
+def _solutions(
+    exchanges: Sequence[Exchange], written: AgentSummary, memories: Sequence[StoredMemory]
+) -> Iterator[Entry]:
     """Errors with their fixes, as the agent tells them; else checks that failed and then passed."""
     here = _end(exchanges)
     feedback, fixes = agents.feedback_and_fixes(written)
     for error, fix in (*fixes, *(("The person corrected the agent", text) for text in feedback)):
         yield _solution(error, fix, here)
+    for memory in memories:
+        if memory.kind is Kind.FIX:
+            yield _solution(memory.title, memory.body, _places(memory), memory.files)
     for each in [] if fixes else exchanges:
         yield from _repaired(each)
 
@@ -328,6 +344,12 @@ def _repaired(exchange: Exchange) -> Iterator[Entry]:
             solution = f"`{clipped(_line(command.command), 80)}` {done}"
             places = (command.ordinal, passed.ordinal)
             yield _solution(_line(command.error), solution, places, files, verified=True)
+
+
+def _conventions(memories: Sequence[StoredMemory]) -> Iterator[Entry]:
+    for memory in memories:
+        if memory.kind in (Kind.CONVENTION, Kind.PREFERENCE, Kind.CORRECTION):
+            yield _remark(_line(memory.body), _places(memory))
 
 
 def _topics(exchanges: Sequence[Exchange], written: AgentSummary) -> list[str]:
@@ -369,6 +391,10 @@ def _count(number: int, word: str) -> str:
 
 def _end(exchanges: Sequence[Exchange]) -> tuple[int, ...]:
     return (exchanges[-1].last,) if exchanges else ()
+
+
+def _places(memory: StoredMemory) -> tuple[int, ...]:
+    return tuple(sorted({place for _, *ends in places_of(memory) for place in ends}))
 
 
 def _once(entries: Iterable[Entry]) -> list[Entry]:

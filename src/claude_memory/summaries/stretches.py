@@ -15,7 +15,7 @@ from typing import Any
 
 from claude_memory.errors import InvalidInput
 from claude_memory.imports.reading import Task, batches
-from claude_memory.model import ProjectId, SearchScope, SessionId
+from claude_memory.model import ProjectId, SearchScope, SessionId, StoredMemory
 from claude_memory.settings import Settings
 from claude_memory.store.model import Message
 from claude_memory.store.sql.archive import Archive
@@ -67,6 +67,7 @@ class Material:
     open_tasks: Sequence[TaskItem] = ()
     created: frozenset[str] = frozenset()  # files that were not there before
     defined: Mapping[str, Sequence[str]] = field(default_factory=dict)  # names that edits of a file define
+    memories: Sequence[StoredMemory] = ()  # typed memories of the same messages
 
     def summary(self) -> dict[str, Any]:
         """The summary without a language model."""
@@ -75,6 +76,7 @@ class Material:
             agent_summary=self.stretch.agent_summary,
             earlier=self.earlier,
             open_tasks=self.open_tasks,
+            memories=self.memories,
             created=self.created,
             defined=self.defined,
             max_tokens=budget(self.tokens),

@@ -60,6 +60,7 @@ from claude_memory.summaries.stretches import (
 )
 from claude_memory.text.words import query_terms
 from claude_memory.transcripts.model import moment_of
+from claude_memory.understand.model import places_of
 from claude_memory.understand.titles import title_of
 
 AT_ONCE = 200  # sessions, the latest; after a large import the others wait for the next drain
@@ -69,6 +70,7 @@ LATE = timedelta(minutes=1)  # clocks of a hook and of a transcript may differ b
 LONGEST = timedelta(minutes=15)  # from a compaction's first report to its last
 MOST_CHARACTERS = 20_000  # of any memory: an agent may save megabytes, and all of a memory is embedded
 _REPORTS = (EventKind.COMPACTION_START, EventKind.COMPACTION)
+_TYPED = (Kind.DECISION, Kind.FIX, Kind.CONVENTION, Kind.PREFERENCE, Kind.CORRECTION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +225,7 @@ class SummaryBook:
         for stretch in (*told.stretches, *([early] if early else [])):
             clean = replace(stretch, agent_summary=str(without(stretch.agent_summary, erased)))
             took = told.material(clean, project)
-            took = replace(took, kind=OPEN if stretch is early else took.kind)
+            took = replace(took, kind=OPEN if stretch is early else took.kind, memories=self._typed(took))
             kept, is_new = self._keep(took)
             new += [kept] if is_new else []
         return new
@@ -239,6 +241,19 @@ class SummaryBook:
             if transcript.session == session:
                 return transcript
         return archived(self.store.archive, session)
+
+    def _typed(self, took: Material) -> Sequence[StoredMemory]:
+        """What was understood from the messages of a stretch and stands."""
+        session, first, last = took.stretch.session, took.stretch.first, took.stretch.last
+        wanted = MemoryFilter(_TYPED, session=session, statuses=(Status.ACTIVE,))
+        typed = []
+        for memory in self.store.memories.find(SearchScope((took.project,)), wanted):
+            ends = [(begin, end) for named, begin, end in places_of(memory) if named == session]
+            here = [end for end in ends if first <= end[0] <= end[1] <= last]
+            if here:
+                places = [{"conversation": session, "messages": end} for end in here]
+                typed.append(replace(memory, provenance={"places": places}))
+        return typed
 
     def _keep(self, took: Material) -> tuple[KeptSummary, bool]:
         kept, new = self.shelf.keep(

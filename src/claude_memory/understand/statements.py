@@ -134,6 +134,7 @@ def of_session(exchanges: Sequence[Exchange], fresh: Collection[str]) -> list[St
     work: list[Exchange] = []  # what was worked on since the last commit
     for exchange in exchanges:
         if exchange.key in fresh:
+            found = [item for item in found if not _is_reverted(item, exchange)]
             found += _commits(exchange, work)
             found += (*_plan(exchange), *_answers(exchange), *_rules(exchange))
             found += _told(exchange)
@@ -191,6 +192,14 @@ def _commits(exchange: Exchange, work: Sequence[Exchange]) -> Iterator[Statement
         kind, body = Kind.FIX if fixing else Kind.DECISION, "\n".join(lines)
         settled = {"settled": True, "files": files}
         yield _statement(kind, "commit", subject, body, exchange.ended, commit.ordinal, **settled)
+
+
+def _is_reverted(statement: Statement, later: Exchange) -> bool:
+    """Whether a later commit of the session takes this one back by name."""
+    if statement.source != "commit":
+        return False
+    reverts = (commit.subject for commit in later.commits if commit.subject.lower().startswith("revert"))
+    return any(statement.key.removeprefix("commit:") in _normal(subject) for subject in reverts)
 
 
 def _requests(work: Sequence[Exchange]) -> list[str]:
