@@ -406,6 +406,24 @@ def test_who_leaves_takes_along_what_is_theirs(team, tmp_path):
     ann.close()
 
 
+def test_who_brought_a_store_and_leaves_goes_on_with_what_is_so_by_now(team, tmp_path):
+    team("ann").close()
+    home = tmp_path / "home"
+    with Memory.open(home, tmp_path) as memory_:
+        memory_.remember(NewMemory(body="we use tabs"))
+    with Memory.open(home, tmp_path) as memory_:
+        memory_.team.join(team.url["ann"], hub=False, bring=True)
+    with Memory.open(home, tmp_path) as memory_:
+        [brought] = memory_.store.memories.find(EVERYWHERE, EVERY)
+        assert brought.body == "we use tabs"
+        memory_.remember(NewMemory(body="we deploy on Fridays"))
+        memory_.upkeep.erase([brought.id])
+    with Memory.open(home, tmp_path) as memory_:
+        assert memory_.team.leave().file == home / "memory.db"
+    with Memory.open(home, tmp_path) as memory_:
+        assert bodies(memory_.store) == {"we deploy on Fridays"}
+
+
 # --- what can go wrong
 
 

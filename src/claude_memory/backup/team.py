@@ -141,18 +141,21 @@ class Team:
     def join(self, url: str, *, hub: bool, bring: bool = False) -> list[Member]:
         """Use a login from now on: as the store itself, or as a hub beside the own one.
 
-        `bring` moves the own store there, whole, into a team that holds nothing yet.
+        `bring` moves the own store there, whole, into a team that holds nothing yet; its file is kept aside,
+        so that who leaves again does not go on with what was so before.
         """
+        path = database_path(self.home, "" if is_server(self.settings.store) else self.settings.store)
         with contextlib.closing(_opened(_server(url))) as store:
             members = [Member(*row) for row in store.members()]
             if bring:
                 from claude_memory.store.postgres.moving import from_file
                 from claude_memory.store.sqlite.store import SqliteStore
 
-                path = database_path(self.home, "" if is_server(self.settings.store) else self.settings.store)
                 with contextlib.closing(SqliteStore.open(path, self.home)) as own:
                     from_file(own, store)
         config_file.assign(self.home, "hub" if hub else "store", url)
+        if bring and not hub:
+            path.replace(path.with_name(f"{path.name}.before-team"))
         return members
 
     def members(self) -> list[Member]:

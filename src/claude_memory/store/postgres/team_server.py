@@ -358,7 +358,8 @@ def reason(where: str, fault: psycopg.Error) -> str:
         return f"{where} cannot be reached by TLS: {said}"
     if "too many" in said or "remaining connection slots" in said:
         return f"{where} has no connection left; try again in a moment"
-    return f"{where} cannot be reached ({said}); what is captured waits and is not lost"
+    first = next(iter(str(fault).splitlines()), "").rpartition("failed: ")[2][:200] or said
+    return f"{where} cannot be reached ({first}); what is captured waits and is not lost"
 
 
 def _line(fault: object) -> str:
