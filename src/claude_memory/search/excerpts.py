@@ -196,7 +196,7 @@ def snippet(
     A slice that lists names alone is told by what else stands in the `whole` that it was cut from.
     """
     text = _from_a_line(text, whole)
-    parts = sentences(_telling(text)) or sentences(_telling(whole)) or sentences(text)
+    parts = _sentences(_telling(text)) or _sentences(_telling(whole)) or _sentences(text)
     said = one_line(title).rstrip("…").casefold()
     besides = [part for part in parts if part.casefold() != said] or parts
     parts = [part for part in besides if not (said and said in part.casefold())] or besides
@@ -210,8 +210,7 @@ def snippet(
     return best
 
 
-def sentences(text: str) -> list[str]:
-    """Sentences, each on one line."""
+def _sentences(text: str) -> list[str]:
     return [part for part in map(one_line, _SENTENCE.split(text[:_LONGEST_READ])) if part]
 
 

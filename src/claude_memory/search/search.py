@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from claude_memory.embed.protocol import Embedder
 from claude_memory.model import Hit, Kind, MemoryFilter, MemoryId, SearchScope, SessionId, StoredMemory, Trust
-from claude_memory.search.excerpts import one_line, sentences, snippet
+from claude_memory.search.excerpts import one_line, snippet
 from claude_memory.search.ranking import TEXT_CANDIDATES, Question, Ranking, Scored, ask, rank, relevance
 from claude_memory.search.scoring import KIND_BONUS, bonuses, validity
 from claude_memory.store.base import Store
@@ -295,6 +295,8 @@ LOOKED_AT = 40
 NEAR_THE_BEST = 0.7
 LEADING = 5
 _LEAD = 0.001
+_CLAUSE = re.compile(r"(?<=[.!?;])\s+|\n+")  # a rule may end at a semicolon
+_READ = 20_000
 
 
 def latest_first(judged: list[Judged], question: Question, weights: Mapping[str, float]) -> list[Judged]:
@@ -308,7 +310,7 @@ def latest_first(judged: list[Judged], question: Question, weights: Mapping[str,
     holding = {
         item.memory.id: max(
             sum(weights.get(term, 1.0) for term in wanted.intersection(index_terms(sentence)))
-            for sentence in sentences(item.memory.body) or ("",)
+            for sentence in _CLAUSE.split(item.memory.body[:_READ])
         )
         for item in judged[:LOOKED_AT]
         if item.memory.kind not in KIND_BONUS
