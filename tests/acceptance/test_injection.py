@@ -19,7 +19,7 @@ import pytest
 from tests.integration.mcp_talk import Caller, Failed, in_process, words_only
 
 from claude_memory import Memory, MemoryAPI, NewMemory
-from claude_memory.context import builder, file_sections, sections, work_section
+from claude_memory.context import file_sections, sections, work_section
 from claude_memory.hook.claude_memory_hook import spool
 from claude_memory.notes import buffer, person_files
 from claude_memory.notes.places import project_files
@@ -84,7 +84,7 @@ def home(scratch_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = words_only(scratch_home / "memory")
     with (home / "config.toml").open("a") as config:
         config.write("context_tokens = 400000\n")
-    monkeypatch.setattr(builder, "MAX_CHARACTERS", 10_000_000)
+    monkeypatch.setattr(sections, "MAX_CHARACTERS", 10_000_000)
     roomy = tuple(replace(one, max_tokens=400_000) for one in sections.START_SECTIONS)
     monkeypatch.setattr(start, "START_SECTIONS", roomy)
     for module, *limits in (

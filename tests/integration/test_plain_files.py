@@ -29,7 +29,8 @@ NO_MODEL = {"embedder": "none"}
 
 
 def asked(memory: Memory, query: str, **wanted: Any) -> list[Hit]:
-    """The hits after what waits was brought in."""
+    """The hits after what waits was brought in, on however busy a machine: files are looked at each time."""
+    memory.upkeep._files_again_at = 0.0
     memory.catch_up()
     return memory.search(query, **wanted)
 
