@@ -10,13 +10,13 @@ from __future__ import annotations
 import argparse
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from claude_memory.transcripts import sources
-from claude_memory.transcripts.model import Role, SourceFile, Turn
-from claude_memory.transcripts.readers import READERS, is_bookkeeping
+from claude_memory.transcripts.model import Reader, Role, SourceFile, Turn
+from claude_memory.transcripts.readers import READERS
 from claude_memory.transcripts.sources import described
 from claude_memory.understand.typed import typed_words
 
@@ -45,16 +45,16 @@ def heard(root: Path) -> Iterator[Heard]:
 def turns(source: SourceFile) -> Iterator[Turn]:
     """A session's turns; some agents' sessions are one document instead of lines."""
     reader = READERS[source.agent](source, {})
-    whole = sources.json_object(source.path.read_bytes()) if source.agent in ("gemini", "opencode") else None
-    if whole is not None:
-        yield from reader.feed(whole)
-    else:
-        passed_over = is_bookkeeping(source.agent)
-        with sources.open_stream(source.path) as handle:
-            for line in sources.lines(handle):
-                if line.raw and not passed_over(line.raw) and (found := sources.json_object(line.raw)):
-                    yield from reader.feed(found)
+    for document in sources.whole(source) if sources.is_whole(source) else _lines(source, reader):
+        yield from reader.feed(document)
     yield from reader.finish()
+
+
+def _lines(source: SourceFile, reader: Reader) -> Iterator[Mapping[str, Any]]:
+    with sources.open_stream(source.path) as handle:
+        for line in sources.lines(handle):
+            if line.raw and not reader.is_bookkeeping(line.raw) and (found := sources.json_object(line.raw)):
+                yield found
 
 
 def main() -> None:

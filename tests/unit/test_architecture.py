@@ -224,3 +224,16 @@ def test_every_room_says_what_belongs_there_and_what_does_not(room: Path) -> Non
 def test_no_part_is_called_after_nothing() -> None:
     vague = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "service"}
     assert not [path for path in modules() if path.stem in vague]
+
+
+def test_every_benchmark_can_be_loaded(tmp_path: Path) -> None:
+    bench = PACKAGE.parents[1] / "bench"
+    names = [path.stem for path in sorted(bench.glob("*.py"))]
+    assert len(names) > 20
+    code = f"import importlib, sys\nsys.path[:0] = {[str(bench), str(bench.parent)]!r}\n"
+    code += f"for name in {names!r}: importlib.import_module(name)"
+    environment = {"HOME": str(tmp_path), "PATH": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stderr
