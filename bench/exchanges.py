@@ -35,7 +35,7 @@ from claude_memory.understand.sessions import record, session_text
 from claude_memory.understand.titles import search_text, telling_words, title
 from speakers import turns
 
-AGENTS = {"agent": "claude-code", "gemini-cli": "gemini"}  # a folder's name where it is not the agent's
+AGENTS = {"agent": "claude-code"}  # a folder's name where it is not the agent's
 FORBIDDEN = re.compile(
     r"analysis\W*$|implement the following plan|\(no title\)|unanswered prompt|short reply|done\W*$"
     r"|here'?s (?:a|the) summary|(?:all )?tests pass\W*$|perfect\W*$|(?:yes|ok|sure|thanks?)\W*$",

@@ -20,7 +20,7 @@ from claude_memory.transcripts.readers import READERS
 from claude_memory.transcripts.sources import described
 from claude_memory.understand.typed import typed_words
 
-AGENTS = {"agent": "claude-code", "gemini-cli": "gemini"}  # a folder's name where it is not the agent's
+AGENTS = {"agent": "claude-code"}  # a folder's name where it is not the agent's
 
 
 class Heard(NamedTuple):

@@ -21,9 +21,8 @@ CUT = "(cut)"
 # The folder's name of an agent, where it is not the agent's own; and how checkpoints call agents.
 AGENTS = {
     "agent": "claude-code",
-    "gemini-cli": "gemini",
     "claude code": "claude-code",
-    "gemini cli": "gemini",
+    "gemini cli": "gemini-cli",
 }
 _NUMBER = re.compile(r" \(#\d+\)$")  # a merged pull request adds it to the subject
 _COMMITS = re.compile(r"\bgit\b[^\n|;&]*\bcommit\b|\bgh\s+pr\s+create\b")
