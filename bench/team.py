@@ -27,6 +27,7 @@ import json
 import multiprocessing
 import os
 import random
+import secrets
 import sys
 import tempfile
 import threading
@@ -154,7 +155,7 @@ def write(store: Store, chance: random.Random, projects: list[str]) -> None:
 def new_memory(chance: random.Random, project: ProjectId) -> StoredMemory:
     now = datetime.now(UTC)
     return StoredMemory(
-        id=MemoryId(f"n{chance.getrandbits(80):x}"),
+        id=MemoryId(f"n{secrets.token_hex(10)}"),  # a kept store has those of the run before
         project=project,
         kind=Kind.NOTE,
         title="",
