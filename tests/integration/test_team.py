@@ -664,6 +664,25 @@ def test_the_index_of_many_vectors_finds_what_comparing_all_of_them_finds(team, 
         assert db.execute(plan).get >= 1
 
 
+def test_a_missing_index_of_many_vectors_is_told_and_made_by_a_reindex(team, postgres, monkeypatch):
+    from claude_memory.store.postgres import finding, health, team_store
+
+    monkeypatch.setattr(finding, "EXACT_THROUGH", 20)
+    monkeypatch.setattr(team_store, "_INDEXED_AT_ONCE", 0)  # as where many come at once
+    ann, chance = team("ann"), random.Random(5)
+    ann.memories.add([memory(ann.project_for(REPOSITORY).id, f"note{place}") for place in range(30)])
+    waiting = ann.memories.unembedded("many", 99)
+    ann.memories.add_vectors("many", [(one.id, chance.randbytes(16)) for one in waiting])
+
+    def told() -> list[str]:
+        looked = health.look(ann.transactions)
+        return [seen.text for seen in looked if seen.name == "vector index" and "many" in seen.text]
+
+    assert len(told()) == 1
+    ann.memories.rebuild_index()
+    assert told() == []
+
+
 def test_a_server_that_dies_while_a_drain_brings_in_what_was_captured_loses_none_of_it(tmp_path):
     """Killed and started again in the middle of drains: every event that was acknowledged is there, once."""
     from claude_memory.hook import claude_memory_hook as hook

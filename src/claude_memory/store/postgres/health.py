@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from claude_memory.store.postgres import finding
 from claude_memory.store.postgres.migrations import CURRENT, SCHEMA
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ _OPEN = """SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.rel
       AND NOT (c.relrowsecurity AND c.relforcerowsecurity)"""
 _BROKEN = """SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
     JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ? AND NOT i.indisvalid"""
+_UNINDEXED = """SELECT n.id FROM models n
+    WHERE to_regclass('vectors_near_' || memory_team() || '_' || n.number) IS NULL
+      AND (SELECT count(*) FROM (SELECT 1 FROM vectors WHERE model = n.number LIMIT :most) v) >= :most"""
 _DEAD = """SELECT relname, n_dead_tup, n_live_tup FROM pg_stat_user_tables WHERE schemaname = ?
     AND n_dead_tup > 10000 AND n_dead_tup > n_live_tup / 2 ORDER BY n_dead_tup DESC LIMIT 3"""
 _TABLES = """SELECT c.relname, pg_table_size(c.oid), pg_indexes_size(c.oid),
@@ -85,6 +89,12 @@ def _looked(db: Database) -> Iterator[ServerFinding]:
     yield ServerFinding(
         "indexes", "warn" if broken else "ok", said, "`REINDEX INDEX` by the owner" if broken else ""
     )
+    unindexed = [name for (name,) in db.execute(_UNINDEXED, {"most": finding.EXACT_THROUGH})]
+    if unindexed:
+        said = f"none for {', '.join(unindexed)}: every search compares all of its vectors"
+        yield ServerFinding(
+            "vector index", "warn", said, "`claude-memory reindex` makes it; writers wait meanwhile"
+        )
     dead = [f"{name} ({gone:,} dead rows)" for name, gone, _ in db.execute(_DEAD, (SCHEMA,))]
     if dead:
         yield ServerFinding(

@@ -46,6 +46,7 @@ _UNINDEXED = """SELECT n.number FROM models n WHERE n.id = :model
     AND to_regclass('vectors_near_' || memory_team() || '_' || n.number) IS NULL
     AND (SELECT count(*) FROM (SELECT 1 FROM vectors WHERE model = n.number LIMIT :most) v) < :most"""
 _INDEXED_AT_ONCE, _INDEX_PATIENCE_MS = 1_000, 200
+_MODELS = "SELECT model, max(vector_dims(vector)) FROM vectors GROUP BY model"
 _SIZE = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c
     JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ? AND c.relkind = 'r'"""
 _BEYOND = (
@@ -83,6 +84,14 @@ class PostgresMemories(Memories):
         if wanted is not None:
             with contextlib.suppress(StoreBusy), pool.hurried(_INDEX_PATIENCE_MS), pool.writing() as db:
                 db.execute("SELECT memory_vector_index(?, ?)", (wanted, length))
+
+    def rebuild_index(self) -> int:
+        made = super().rebuild_index()
+        with self._connections.writing() as db:
+            db.execute("SET LOCAL statement_timeout = 0")  # minutes, where there are very many
+            for model, length in db.execute(_MODELS).fetchall():
+                db.execute("SELECT memory_vector_index(?, ?)", (model, length))
+        return made
 
     def erase(self, ids: Sequence[MemoryId], *, texts: Sequence[str] | None = None) -> Erased:
         return replace(super().erase(ids, texts=texts), beyond=_BEYOND)
