@@ -196,7 +196,7 @@ class MemoryAPI:
 
     def _append(self, path: Path, text: str, marks: Sequence[str]) -> None:
         # The time is taken under the lock: the order of entries is the order of their times.
-        tail, now = documents.read(path).tail, datetime.now(UTC)
+        tail, now = documents.read_tail(path), datetime.now(UTC)
         added, tail = documents.continued(tail, text, now=now, by=self.by, marks=marks)
         self.storage.append(path, added)
         documents.write_end(path, tail)

@@ -32,6 +32,9 @@ _LOOKALIKE = re.compile(r"^(&(?:amp;)*lt;|<)(!-- entry \d)", re.MULTILINE)
 _ESCAPED = re.compile(r"^&((?:amp;)*)lt;(!-- entry \d)", re.MULTILINE)
 _HEADING = re.compile(r"^## (\d{4}-\d\d-\d\dT[\d:.]+Z) · ([^\n]*?)(?: \[([^\]\n]*)\])?$")
 _TICK = timedelta(microseconds=1)
+_LONG_BYTES = (
+    65_536  # of a longer record only the end is read to add to it: an entry costs the same, however many
+)
 
 
 # --- a document taken apart
@@ -196,6 +199,17 @@ def moment(text: str | None) -> datetime | None:
 def read(path: Path, size: int = -1) -> Document:
     """Read a document, or its beginning; a link in its place is an error, not a detour."""
     return parse(_read_bytes(path, size))
+
+
+def read_tail(path: Path) -> Tail:
+    """The end of a document's chain; the last part of a long one is enough if two entries end there."""
+    if path.stat().st_size > _LONG_BYTES:
+        with os.fdopen(os.open(path, os.O_RDONLY | _NO_FOLLOW), "rb") as handle:
+            handle.seek(-_LONG_BYTES // 2, os.SEEK_END)
+            end = Document({}, b"", handle.read())
+        if len(end.sealed) > 1:
+            return end.tail
+    return read(path).tail
 
 
 def _read_bytes(path: Path, size: int = -1) -> bytes:
