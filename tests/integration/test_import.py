@@ -213,7 +213,7 @@ def test_exported_documents_are_read_whatever_their_files_are_called(
 ) -> None:
     part = {"type": "text", "text": "Sort the carriers by price", "id": "prt_1"}
     message = {"info": {"id": "msg_1", "role": "user", "time": {"created": 1776105641982}}, "parts": [part]}
-    exported = {"info": {"id": "ses_1", "directory": "/work/shop"}, "messages": [message]}
+    exported = {"info": {"id": "ses_1", "directory": "/home/dev/shop"}, "messages": [message]}
     prompt = {
         "id": "g1",
         "timestamp": "2026-04-14T14:15:55Z",

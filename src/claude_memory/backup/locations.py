@@ -11,6 +11,7 @@ import hashlib
 import os
 import re
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -46,30 +47,30 @@ class PlaceMoved(Conflict):
     """Somebody else wrote to the same place since it was looked at: look again, and try once more."""
 
 
-class BackupPlace:
+class BackupPlace(ABC):
     """Where backups lie. Keys are relative, with `/` between their parts."""
 
     name: str
     # So old is a pack that nobody names before nobody can be about to name it.
     orphan_seconds = 86_400.0
 
+    @abstractmethod
     def read(self, key: str) -> bytes:
         """The whole object; NotFound if there is none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write(self, key: str, content: bytes, *, new: bool = False) -> bool:
         """Keep an object as a whole; with `new`, False if there is one already."""
-        raise NotImplementedError
 
+    @abstractmethod
     def objects(self, prefix: str) -> list[StoredObject]:
         """Every object whose key begins with a folder's name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def remove(self, keys: Iterable[str]) -> None:
         """Take objects away; those that are gone already do not matter."""
-        raise NotImplementedError
 
-    def commit(self, said: str) -> None:
+    def commit(self, said: str) -> None:  # noqa: B027  most places hold nothing back
         """Let what was written and removed count, where a place holds it back until then."""
 
 
