@@ -149,7 +149,8 @@ def test_erasing_reaches_the_other_members(team):
     assert ann.memories.add([said]).tombstoned == 1
 
 
-def test_ten_thousand_operations_of_six_people_in_three_teams_cross_nothing(postgres):
+@pytest.mark.parametrize("operations", [1_500, pytest.param(10_000, marks=pytest.mark.soak)])
+def test_operations_of_six_people_in_three_teams_cross_nothing(postgres, operations):
     """Against a model; most go by raw SQL with a member's own login, forged ids among them."""
     chance, names = random.Random(7), [f"iso {random.random()} {number}" for number in range(3)]
     people = [(team, login(postgres, team, f"p{number}")) for number, team in enumerate([*names, *names])]
@@ -170,7 +171,7 @@ def test_ten_thousand_operations_of_six_people_in_three_teams_cross_nothing(post
     with contextlib.ExitStack() as opened:
         for thing in (*stores, *raw):
             opened.enter_context(contextlib.closing(thing))
-        for turn in range(10_000):
+        for turn in range(operations):
             who = chance.randrange(6)
             team, body, act = people[who][0], f"word{turn}", chance.random()
             if act < 0.02:
