@@ -15,8 +15,7 @@ from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.base import Store
 from claude_memory.store.sql.archive import Archive
-from claude_memory.store.sql.graph import Graph
-from claude_memory.store.sql.lifecycle import Lifecycle
+from claude_memory.store.sql.lifecycle import Graph, Lifecycle
 from claude_memory.store.sql.memories import Memories
 
 PARTS = {"memories": Memories, "archive": Archive, "graph": Graph, "lifecycle": Lifecycle}

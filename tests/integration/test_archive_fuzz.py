@@ -30,9 +30,10 @@ from claude_memory.backup import backup
 from claude_memory.backup import restore as restoring
 from claude_memory.errors import MemoryFault
 from claude_memory.settings import Settings
-from claude_memory.store import open_store, records
+from claude_memory.store import open_store
+from claude_memory.store.sql import rows
 
-zstd = records.zstd()
+zstd = rows.zstd()
 MANY = int(os.environ.get("ARCHIVE_FUZZ", "20000"))
 HOSTILE = (
     "../evil", "/etc/evil", "a/../../evil", "C:\\evil", "con", "x" * 300, "a\0b", "\u202egpj.exe", "a//b", ".", "",

@@ -17,7 +17,7 @@ from tests.integration.test_sync_histories import SSH, state
 from tests.places import KINDS, spot
 
 from claude_memory import Memory, NewMemory
-from claude_memory.store.records import zstd
+from claude_memory.store.sql.rows import zstd
 
 SECRET = "the harbour master lives in the yellow house by the mole"
 

@@ -28,7 +28,7 @@ from tests.integration.histories import ClaudeSession
 from claude_memory import Memory, NewMemory
 from claude_memory.backup import home_state
 from claude_memory.errors import MemoryFault, NotFound
-from claude_memory.store.records import DERIVED, unpacked
+from claude_memory.store.sql.rows import DERIVED, unpacked
 
 NAMES = ("a", "b", "c")
 SHARE, ALL = 12, 200

@@ -7,7 +7,7 @@ import zlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claude_memory.store.records import PACK_FROM, packed, unpacked
+from claude_memory.store.sql.rows import PACK_FROM, packed, unpacked
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=400)
 

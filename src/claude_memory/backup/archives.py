@@ -40,7 +40,7 @@ from claude_memory.backup.manifest import (
 )
 from claude_memory.errors import NotFound, StoreCorrupt
 from claude_memory.platform.files import FILE_MODE, new_file, private_folder, sync_file
-from claude_memory.store.records import zstd
+from claude_memory.store.sql.rows import zstd
 
 ENDINGS = (".zip", ".tar.gz", ".tar.zst")
 CHUNK = 1 << 20

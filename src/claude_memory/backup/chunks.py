@@ -43,7 +43,7 @@ from claude_memory.backup.manifest import (
 from claude_memory.errors import Conflict, NotFound, StoreCorrupt, StoreFault
 from claude_memory.platform.files import sync_file
 from claude_memory.store.base import Store
-from claude_memory.store.records import zstd
+from claude_memory.store.sql.rows import zstd
 
 HEADS, PACKS, INDEX, KEY = "heads", "packs", "index", "key.age"
 PACK_BYTES = 4 << 20

@@ -37,8 +37,8 @@ from claude_memory.errors import InvalidInput, StoreCorrupt
 from claude_memory.platform import leftovers
 from claude_memory.settings import Settings
 from claude_memory.store import is_server, open_store
-from claude_memory.store.records import zstd
 from claude_memory.store.sql.feed import STREAMS, FeedBatch, Taken, batch_from
+from claude_memory.store.sql.rows import zstd
 from claude_memory.store.sqlite.inspection import check_file
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from claude_memory.model import Event, EventKind, ProjectId, SessionId
 from claude_memory.redact import kept_mapping, redact
 from claude_memory.settings import Settings
 from claude_memory.store.model import NewMessage
-from claude_memory.store.records import packed
+from claude_memory.store.sql.rows import packed
 from claude_memory.text.quotation import clean
 from claude_memory.transcripts.model import Role, Turn, text_of
 from claude_memory.understand.calls import rendered

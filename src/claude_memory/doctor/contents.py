@@ -19,7 +19,7 @@ from claude_memory.errors import ConfigFault, EmbedderUnavailable, MemoryFault, 
 from claude_memory.settings import Settings
 from claude_memory.store import database_path, inspect, is_server, server_findings
 from claude_memory.store.model import Inspection
-from claude_memory.store.records import digest
+from claude_memory.store.sql.rows import digest
 from claude_memory.text import times
 from claude_memory.vector_work import noted
 

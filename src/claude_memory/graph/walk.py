@@ -25,7 +25,7 @@ from claude_memory.model import (
 )
 from claude_memory.store.base import Store
 from claude_memory.store.model import Entity
-from claude_memory.store.sql.graph import Graph
+from claude_memory.store.sql.lifecycle import Graph
 from claude_memory.text.quotation import plain, unquoted
 from claude_memory.text.words import is_stop_term, query_terms
 

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from claude_memory.store.sql.archive import Archive
     from claude_memory.store.sql.backend import Database, Pool
     from claude_memory.store.sql.feed import Feed
-    from claude_memory.store.sql.graph import Graph
-    from claude_memory.store.sql.lifecycle import Lifecycle
+    from claude_memory.store.sql.lifecycle import Graph, Lifecycle
     from claude_memory.store.sql.memories import Memories
 
 _JOIN_TIMEOUT_MS = 250  # a search must not wait for a writer only to note a folder's new name
@@ -48,7 +47,7 @@ class Store(ABC):
 
     @cached_property
     def graph(self) -> Graph:
-        from claude_memory.store.sql.graph import Graph
+        from claude_memory.store.sql.lifecycle import Graph
 
         return Graph(self.transactions)
 

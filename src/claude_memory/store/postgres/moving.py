@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from claude_memory.errors import Conflict
 from claude_memory.store.postgres.finding import written
 from claude_memory.store.postgres.team_server import PROVENANCE, TRUST
-from claude_memory.store.records import unpacked
 from claude_memory.store.sql import rows
+from claude_memory.store.sql.rows import unpacked
 from claude_memory.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ from claude_memory.errors import ConfigFault, StoreBusy, StoreFault
 from claude_memory.platform.files import reads_only
 from claude_memory.store.postgres import migrations
 from claude_memory.store.postgres.migrations import MEMBERS, PERSONAL, SCHEMA
-from claude_memory.store.records import packed
 from claude_memory.store.sql.backend import Pool
 from claude_memory.store.sql.passages import Terms
+from claude_memory.store.sql.rows import packed
 
 CONNECT_SECONDS = 10
 LOCK_MS = 10_000

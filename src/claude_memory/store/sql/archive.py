@@ -26,9 +26,9 @@ from claude_memory.store.model import (
     Understood,
     WaitingCompactions,
 )
-from claude_memory.store.records import kept, to_json, unpacked
 from claude_memory.store.sql import rows
 from claude_memory.store.sql.backend import StorePart
+from claude_memory.store.sql.rows import kept, to_json, unpacked
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ _WAITING_COMPACTIONS = f"""SELECT w.session, e.id FROM (SELECT s.id AS session, 
         FROM events e JOIN sessions s ON s.number = e.session WHERE e.{_REPORTED} GROUP BY s.id) w
     JOIN events e ON e.number = w.latest LEFT JOIN summed_up u ON u.session = w.session
     WHERE u.report IS DISTINCT FROM e.id ORDER BY w.latest DESC LIMIT ?"""
-_REPORTS = f"""SELECT {rows.EVENT_COLUMNS} FROM {rows.EVENT_TABLES}
+_REPORTS = f"""{rows.EVENTS}
     WHERE e.session IN (SELECT number FROM sessions WHERE id = ?) AND e.{_REPORTED}
     ORDER BY e.timestamp, e.number"""
 
@@ -131,9 +131,9 @@ class Archive(StorePart):
         projects = None if scope.projects is None else to_json(scope.projects)
         condition, values = rows.restricted(conditions, {**filter_._asdict(), "projects": projects})
         order = "DESC" if newest_first else "ASC"
-        statement = f"""SELECT {rows.EVENT_COLUMNS} FROM {rows.EVENT_TABLES} WHERE {condition}
+        statement = f"""{rows.EVENTS} WHERE {condition}
             ORDER BY e.timestamp {order}, e.number {order} LIMIT :limit"""
-        return [rows.event_from_row(row) for row in self._read(statement, {**values, "limit": limit})]
+        return [rows.read(Event, row) for row in self._read(statement, {**values, "limit": limit})]
 
     def prune(self, events_before: datetime | None) -> int:
         """Retention: drop old events; and bring erasures to their end that a reader held up."""
@@ -362,7 +362,7 @@ class Archive(StorePart):
             return [
                 WaitingCompactions(
                     SessionId(session),
-                    tuple(rows.event_from_row(row) for row in db.execute(_REPORTS, (session,))),
+                    tuple(rows.read(Event, row) for row in db.execute(_REPORTS, (session,))),
                     EventId(latest),
                 )
                 for session, latest in rows.fetch(db, _WAITING_COMPACTIONS, (limit,))

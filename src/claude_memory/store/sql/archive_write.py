@@ -10,9 +10,9 @@ from claude_memory import redact
 from claude_memory.model import Event, EventId, ProjectId
 from claude_memory.redact.erasure import ERASED
 from claude_memory.store.model import Archived, ImportFile, NewMessage
-from claude_memory.store.records import kept, to_json, unpacked
 from claude_memory.store.sql import rows, write
 from claude_memory.store.sql.archive import FILE_COLUMNS, indexed
+from claude_memory.store.sql.rows import kept, to_json, unpacked
 from claude_memory.text.quotation import clean
 from claude_memory.text.words import shorten
 from claude_memory.understand.speaker import Speaker

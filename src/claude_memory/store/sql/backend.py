@@ -7,11 +7,14 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from claude_memory.store.sql import rows
 
 if TYPE_CHECKING:
     from claude_memory.store.sql.passages import Terms
 
+T = TypeVar("T")
 Values = Sequence[Any] | Mapping[str, Any]
 
 
@@ -159,6 +162,10 @@ class StorePart:
         """All rows of a statement, in a transaction of its own."""
         with self._connections.reading() as db:
             return db.execute(statement, values).fetchall()
+
+    def _values(self, class_: Callable[..., T], statement: str, values: Values = ()) -> list[T]:
+        """All rows of a statement, as values of a class."""
+        return [rows.read(class_, row) for row in self._read(statement, values)]
 
     def _value(self, statement: str, values: Values = ()) -> Any:
         """The first value of the first row; None if there is none."""

@@ -11,8 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import MemoryId, Project, StoredMemory
-from claude_memory.store import records
-from claude_memory.store.model import Added, Change, Intention
+from claude_memory.store.model import Added, Change, Intention, Review, Strength
 from claude_memory.store.sql import rows
 from claude_memory.text.quotation import clean
 
@@ -51,7 +50,7 @@ def record(db: Database, lines: Sequence[Mapping[str, Any]]) -> int:
 
 def record_from(db: Database, lines: Sequence[Mapping[str, Any]], home: str, clock: int) -> None:
     """Write down changes that were made in this home or came from another."""
-    db.executemany(_INSERT, [(records.to_json(entry), home, clock) for entry in lines])
+    db.executemany(_INSERT, [(rows.to_json(entry), home, clock) for entry in lines])
 
 
 def record_states(
@@ -77,8 +76,8 @@ def record_states(
 
 def state_line(change: str, memory: StoredMemory) -> dict[str, Any]:
     """A memory's state as a mirror is told of it."""
-    at = records.moment_text(memory.updated_at)
-    return {"change": change, "at": at, "memory": records.record_of(memory)}
+    at = rows.moment_text(memory.updated_at)
+    return {"change": change, "at": at, "memory": rows.record_of(memory)}
 
 
 def record_new_states(db: Database, change: str, numbers: Iterable[int], *, counts: bool = True) -> None:
@@ -89,12 +88,12 @@ def record_new_states(db: Database, change: str, numbers: Iterable[int], *, coun
 
 def line(change: str, **content: Any) -> dict[str, Any]:
     """What is written down of a change that is made now."""
-    return {"change": change, "at": records.moment_text(datetime.now(UTC)), **content}
+    return {"change": change, "at": rows.moment_text(datetime.now(UTC)), **content}
 
 
 def record_project(db: Database, project: Project, **merged: Sequence[str]) -> None:
     """Write down a project that is new, has a new name, or took others in (`merged`)."""
-    record(db, [line("project", project=records.record_of(project), **merged)])
+    record(db, [line("project", project=rows.record_of(project), **merged)])
 
 
 def bury(db: Database, hashes: Iterable[str]) -> None:
@@ -116,7 +115,7 @@ def retract(db: Database, ids: Sequence[MemoryId]) -> None:
     db.execute(
         """DELETE FROM changes WHERE coalesce(record -> 'memory' ->> 'id', record -> 'strength' ->> 'memory')
         IN (SELECT value FROM json_each(?))""",
-        (records.to_json(list(ids)),),
+        (rows.to_json(list(ids)),),
     )
 
 
@@ -142,7 +141,7 @@ def replay(db: Database, lines: Iterable[Mapping[str, Any]]) -> Added:
     for entry in lines:
         sequence, clock = max(sequence, _number(entry, "sequence")), max(clock, _number(entry, "clock"))
         if "memory" in entry:
-            memory = records.from_record(StoredMemory, entry["memory"])
+            memory = rows.from_record(StoredMemory, entry["memory"])
             last[memory.id] = (memory, entry)
         elif "reject" in entry:
             db.execute(REJECTED, (str(entry["reject"]),))
@@ -154,19 +153,21 @@ def replay(db: Database, lines: Iterable[Mapping[str, Any]]) -> Added:
         elif isinstance(entry.get("strength"), dict):
             strengths.append(entry["strength"])
         elif isinstance(entry.get("intention"), dict):
-            intention = records.from_record(Intention, entry["intention"])
+            intention = rows.from_record(Intention, entry["intention"])
             lifecycle.put_intention(
                 db, intention, _number(entry, "clock"), clean(str(entry.get("home") or ""))
             )
         elif "project" in entry:
             merged = entry.get("merged")
             named = [str(source) for source in merged] if isinstance(merged, list) else []
-            projects.replay(db, records.from_record(Project, entry["project"]), named)
+            projects.replay(db, rows.from_record(Project, entry["project"]), named)
     added = write.add(db, [memory for memory, _ in last.values()], mirrored=False)
     for memory, entry in last.values():
         _bring_forward(db, memory, entry)
     for told in strengths:
-        lifecycle.put_strength(db, *records.strength_from_record(told))
+        id_ = MemoryId(str(told["memory"]))
+        uses = [rows.from_record(Review, {**use, "memory": id_}) for use in told.get("uses", ())]
+        lifecycle.put_strength(db, id_, rows.from_record(Strength, told), uses)
     db.count_on(sequence)  # behind the files: a database whose count is lower has lost what they tell
     tick(db, clock)
     return added

@@ -16,9 +16,9 @@ from claude_memory.model import BY_HAND, EventId, MemoryId, StoredMemory
 from claude_memory.redact.erasure import ERASED, Sentences, title_without, without
 from claude_memory.store import tombstones
 from claude_memory.store.model import Erased, MadeRoom
-from claude_memory.store.records import to_json, unpacked
 from claude_memory.store.sql import changes, passages, rows, sweep
 from claude_memory.store.sql.archive_write import unpacked_keys
+from claude_memory.store.sql.rows import to_json, unpacked
 from claude_memory.text.words import strings_in
 from claude_memory.understand.model import places_of
 

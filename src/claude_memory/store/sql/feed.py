@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from claude_memory.errors import InvalidInput, StoreCorrupt
 from claude_memory.model import MemoryId, Status, StoredMemory
-from claude_memory.store import records
-from claude_memory.store.records import unpacked
 from claude_memory.store.sql import projects, rows
 from claude_memory.store.sql.archive_write import packed_keys, unpacked_keys
 from claude_memory.store.sql.backend import StorePart
+from claude_memory.store.sql.rows import unpacked
 
 if TYPE_CHECKING:
     from claude_memory.store.sql.backend import Database
@@ -258,7 +257,7 @@ def _memory(db: Database, id_: str) -> dict[str, Any] | None:
     if known is None:
         return None
     number = db.execute("SELECT number FROM memories WHERE id = ?", (id_,)).get
-    told = {**asdict(known), "memory": records.record_of(known.memory)}
+    told = {**asdict(known), "memory": rows.record_of(known.memory)}
     related = rows.fetch(db, _RELATIONS, {"of": number})
     if related:
         told["relations"] = [list(row) for row in related]

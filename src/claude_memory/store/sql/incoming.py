@@ -11,9 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import MemoryId, PersonId, Project, ProjectId, Scope, Status, StoredMemory, Trust
-from claude_memory.store import records
 from claude_memory.store.model import Intention, NewMessage, Relation, Review, Strength
-from claude_memory.store.records import is_derived
 from claude_memory.store.sql import changes, erase, lifecycle, projects, rows, write
 from claude_memory.store.sql.archive_write import Addition
 from claude_memory.store.sql.feed import (
@@ -25,6 +23,7 @@ from claude_memory.store.sql.feed import (
     Taken,
     version,
 )
+from claude_memory.store.sql.rows import is_derived
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
@@ -145,7 +144,7 @@ class Application:
                 self._take_sides(record)
 
     def _version(self, record: Mapping[str, Any]) -> MemoryVersion:
-        memory = records.from_record(StoredMemory, record["memory"])
+        memory = rows.from_record(StoredMemory, record["memory"])
         if self._sender.foreign:
             person = memory.person or PersonId(self._sender.person)
             owner = person if memory.scope is Scope.USER else None
@@ -264,12 +263,12 @@ class Application:
         for record in told:
             clocks = {str(name): int(clock) for name, clock in record["identities"].items()}
             self._clock = max(self._clock, *clocks.values(), 0)
-            project = records.from_record(Project, {**record, "identities": list(clocks)})
+            project = rows.from_record(Project, {**record, "identities": list(clocks)})
             self._count("other", projects.meet(self._db, project, clocks))
 
     def _take_intentions(self, told: Sequence[Mapping[str, Any]]) -> None:
         for record in told:
-            intention = records.from_record(Intention, record["intention"])
+            intention = rows.from_record(Intention, record["intention"])
             intention = intention._replace(project=self._resolved(intention.project))
             clock, home = int(record["clock"]), clean(str(record["home"]))
             self._clock = max(self._clock, clock)

@@ -20,10 +20,10 @@ from claude_memory.model import (
     StoredMemory,
 )
 from claude_memory.store.model import Added, Erased
-from claude_memory.store.records import to_json
 from claude_memory.store.sql import rows
 from claude_memory.store.sql.backend import StorePart
 from claude_memory.store.sql.passages import searchable
+from claude_memory.store.sql.rows import to_json
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
@@ -135,9 +135,9 @@ class Memories(StorePart, ABC):
             if ids is None:
                 values["limit"] = rows.EVERYTHING if limit is None else limit
                 statement = _by_time(spaces, condition, "DESC" if newest_first else "ASC")
-                return [rows.memory_from_row(row) for row in db.execute(statement, values)]
+                return [rows.read(StoredMemory, row) for row in db.execute(statement, values)]
             values["ids"] = to_json(list(ids))
-            known = {row[0]: rows.memory_from_row(row) for row in db.execute(_BY_IDS + condition, values)}
+            known = {row[0]: rows.read(StoredMemory, row) for row in db.execute(_BY_IDS + condition, values)}
         return [known[id_] for id_ in dict.fromkeys(ids) if id_ in known][:limit]
 
     def complete_id(self, scope: SearchScope, prefix: str) -> list[MemoryId]:

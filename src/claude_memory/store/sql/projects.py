@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from claude_memory.model import Project, ProjectId, ProjectIdentity
 from claude_memory.platform.project import birth_of, split_root, still_stands
 from claude_memory.store.model import Intention
-from claude_memory.store.records import from_record, intention_record, kept, to_json
 from claude_memory.store.sql import changes, rows
+from claude_memory.store.sql.rows import from_record, kept, kept_record, to_json
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
@@ -374,7 +374,7 @@ def _move_intentions(db: Database, old: int, target: ProjectId) -> None:
         kept_as = rows.fetch(db, "SELECT clock, home FROM intentions WHERE id = ?", (moved.id,))
         db.execute("DELETE FROM intentions WHERE id = ?", (moved.id,))
         lifecycle.put_intention(db, moved, *kept_as[0])
-        changes.record(db, [changes.line("intention", intention=intention_record(moved))])
+        changes.record(db, [changes.line("intention", intention=kept_record(moved))])
 
 
 def _absorb(db: Database, old: int, new: int, source: ProjectId, clock: int) -> None:

@@ -1,26 +1,24 @@
-"""Rows as values of the model and back, and filters as SQL. No statement here changes anything."""
+"""Values as rows and as lines of a mirror, and back; what of them may be stored; filters as SQL.
+
+No statement here changes anything but the store's own figures (`note`).
+"""
 
 from __future__ import annotations
 
 import json
+import sys
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from enum import Enum
+from functools import cache
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
-from claude_memory.model import (
-    Event,
-    EventKind,
-    Kind,
-    MemoryFilter,
-    MemoryId,
-    Scope,
-    SearchScope,
-    Status,
-    StoredMemory,
-    Trust,
-)
-from claude_memory.store.records import to_json
+from claude_memory import redact
+from claude_memory.errors import InvalidInput
+from claude_memory.model import BY_HAND, Event, MemoryFilter, MemoryId, Scope, SearchScope, StoredMemory
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
@@ -30,6 +28,12 @@ if TYPE_CHECKING:
 # Projects count from 1. What travels with a person stands in a space that is not above zero: 0 for the person
 # of a store that is theirs alone, else the negative of the person's number.
 EVERYTHING = 1 << 62  # as a limit
+PACK_FROM = 160  # characters: what shorter texts gain is not worth it
+_LEVEL = 3
+_ZSTANDARD = b"\x28\xb5\x2f\xfd"  # how every frame begins; no stream of zlib does
+# Made from messages alone: every home that has the messages makes them itself.
+DERIVED = ("exchange", "session")
+T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -38,9 +42,11 @@ MEMORY_COLUMNS = """m.id, p.id, m.kind, m.title, m.body, m.created_at, m.updated
     m.pinned, (SELECT o.id FROM people o WHERE o.number = m.person)"""
 MEMORY_TABLES = """memories m JOIN projects p ON p.number = m.project
     LEFT JOIN sessions s ON s.number = m.session"""
-EVENT_COLUMNS = "e.id, e.kind, e.agent, s.id, p.id, e.cwd, e.timestamp, e.payload"
-EVENT_TABLES = """events e JOIN projects p ON p.number = e.project
-    LEFT JOIN sessions s ON s.number = e.session"""
+EVENTS = """SELECT e.id, e.kind, e.agent, s.id, p.id, e.cwd, e.timestamp, e.payload
+    FROM events e JOIN projects p ON p.number = e.project LEFT JOIN sessions s ON s.number = e.session"""
+
+
+# --- asking
 
 
 def fetch(
@@ -50,21 +56,10 @@ def fetch(
     return db.execute(statement, values).fetchall()
 
 
-def stamp(moment: datetime) -> int:
-    """Microseconds since 1970, so that times compare and index as numbers."""
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return (aware - _EPOCH) // _MICROSECOND
-
-
-def moment(stamped: int) -> datetime:
-    """The time that was stamped."""
-    return _EPOCH + timedelta(microseconds=stamped)
-
-
 def memories(db: Database, where: str, *values: Any) -> list[tuple[int, StoredMemory]]:
     """Memories with their numbers; `where` is what follows the tables of the statement."""
     statement = f"SELECT m.number, {MEMORY_COLUMNS} FROM {MEMORY_TABLES} {where}"
-    return [(row[0], memory_from_row(row[1:])) for row in fetch(db, statement, values)]
+    return [(row[0], read(StoredMemory, row[1:])) for row in fetch(db, statement, values)]
 
 
 def memory(db: Database, id_: MemoryId) -> StoredMemory | None:
@@ -77,44 +72,6 @@ def tombstones(db: Database) -> Tombstones:
     from claude_memory.store.tombstones import Tombstones  # readers do without
 
     return Tombstones(db)
-
-
-def _optional(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: None if value is None else read(value)
-
-
-def _listed(value: str) -> tuple[str, ...]:
-    return tuple(json.loads(value)) if value != "[]" else ()  # most are empty, and a search reads many
-
-
-def _scope(space: int) -> Scope:
-    return Scope.USER if space <= 0 else Scope.PROJECT
-
-
-def _document(value: str) -> Any:
-    return json.loads(value) if value != "{}" else {}
-
-
-# How each column becomes the field in its place.
-_MEMORY: tuple[Callable[[Any], Any], ...] = (
-    str, str, Kind, str, str, moment, moment, Trust, _scope, Status, _optional(str), _optional(str),
-    _listed, _listed, _document, _optional(str), _optional(str), _optional(moment), bool, _optional(str),
-)  # fmt: skip
-_EVENT: tuple[Callable[[Any], Any], ...] = (
-    str, EventKind, str, _optional(str), str, str, moment, _document,
-)  # fmt: skip
-
-
-def memory_from_row(row: Sequence[Any]) -> StoredMemory:
-    """A row of MEMORY_COLUMNS."""
-    fields: Any = (read(value) for read, value in zip(_MEMORY, row, strict=True))
-    return StoredMemory(*fields)
-
-
-def event_from_row(row: Sequence[Any]) -> Event:
-    """A row of EVENT_COLUMNS."""
-    fields: Any = (read(value) for read, value in zip(_EVENT, row, strict=True))
-    return Event(*fields)
 
 
 def note(db: Database, key: str, value: str) -> None:
@@ -131,29 +88,6 @@ def noted(db: Database, key: str) -> str | None:
     return value
 
 
-def memory_values(memory: StoredMemory, places: Mapping[str, int | None]) -> dict[str, Any]:
-    """A memory's columns, by name; `places` has the numbers of project, session, person and space."""
-    return {
-        **places,
-        "id": memory.id,
-        "kind": memory.kind.value,
-        "title": clean(memory.title),
-        "body": clean(memory.body),
-        "created_at": stamp(memory.created_at),
-        "updated_at": stamp(memory.updated_at),
-        "trust": memory.trust.value,
-        "status": memory.status.value,
-        "task": clean(memory.task) if memory.task is not None else None,
-        "topics": to_json(memory.topics),
-        "files": to_json(memory.files),
-        "provenance": to_json(memory.provenance),
-        "supersedes": memory.supersedes,
-        "superseded_by": memory.superseded_by,
-        "forgotten_at": stamp(memory.forgotten_at) if memory.forgotten_at else None,
-        "pinned": memory.pinned,
-    }
-
-
 def spaces_of(db: Database, scope: SearchScope) -> list[int]:
     """The numbers of all spaces a scope may see; what travels with the person is always one."""
     if scope.projects is None:
@@ -165,6 +99,223 @@ def spaces_of(db: Database, scope: SearchScope) -> list[int]:
         )
     return [db.user_space, *(int(number) for (number,) in rows)]
 
+
+# --- values from columns and records: both have the fields of a class, told apart by what stands in them
+
+
+def stamp(moment: datetime) -> int:
+    """Microseconds since 1970, so that times compare and index as numbers."""
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (aware - _EPOCH) // _MICROSECOND
+
+
+def moment(told: Any) -> datetime:
+    """The time that was stamped, or written as ISO 8601."""
+    if isinstance(told, int):
+        return _EPOCH + timedelta(microseconds=told)
+    given = datetime.fromisoformat(told)
+    return given if given.tzinfo else given.replace(tzinfo=UTC)
+
+
+def _listed(told: Any) -> tuple[str, ...]:
+    if told == "[]":  # most are, and a search reads many
+        return ()
+    return tuple(map(str, json.loads(told) if isinstance(told, str) else told))
+
+
+def _document(told: Any) -> dict[str, Any]:
+    if told == "{}":
+        return {}
+    return dict(json.loads(told) if isinstance(told, str) else told)
+
+
+def _scope(told: Any) -> Scope:
+    return Scope(told) if isinstance(told, str) else Scope.USER if told <= 0 else Scope.PROJECT
+
+
+def _reader(type_: Any) -> Callable[[Any], Any]:
+    if type(None) in get_args(type_):  # and another
+        inner = _reader(get_args(type_)[0])
+        return lambda told: None if told is None else inner(told)
+    special = {datetime: moment, Scope: _scope, tuple: _listed, Mapping: _document, str: unpacked}
+    type_ = get_origin(type_) or type_
+    if type_ in special:
+        return special[type_]
+    return type_ if isinstance(type_, type) else unpacked  # the ids are texts
+
+
+@cache
+def _readers(class_: Callable[..., Any]) -> dict[str, Callable[[Any], Any]]:
+    return {name: _reader(type_) for name, type_ in get_type_hints(class_).items()}
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    kind: Callable[..., Any] = type(value)
+    return {name: getattr(value, name) for name in _readers(kind)}
+
+
+def read(class_: Callable[..., T], row: Sequence[Any]) -> T:
+    """The value whose fields are the columns of a row, in order."""
+    readers = _readers(class_).values()
+    return class_(*[inner(told) for inner, told in zip(readers, row, strict=False)])
+
+
+def from_record(class_: Callable[..., T], record: Mapping[str, Any]) -> T:
+    """The value of a class that a record describes; InvalidInput if it does not describe one."""
+    try:
+        given = {name: inner for name, inner in _readers(class_).items() if record.get(name) is not None}
+        return class_(**{name: inner(record[name]) for name, inner in given.items()})
+    except (AttributeError, TypeError, ValueError) as fault:
+        name = class_.__name__.removeprefix("Stored").lower()
+        raise InvalidInput(f"not the record of a {name}: {type(fault).__name__} {fault}") from None
+
+
+# --- and back
+
+
+def id_list(ids: Iterable[int]) -> str:
+    """Integers as JSON, to be bound to `json_each(?)`."""
+    return "[" + ",".join(map(str, ids)) + "]"
+
+
+def to_json(value: Any) -> str:
+    """A value as compact JSON that can be stored."""
+    if not value and isinstance(value, tuple):  # most memories have no topics or files
+        return "[]"
+    return clean(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str))
+
+
+def columns(value: Any) -> dict[str, Any]:
+    """The fields of a value as a statement takes them."""
+    return {name: bound(field) for name, field in _fields(value).items()}
+
+
+def bound(field: Any) -> Any:
+    """One field as a statement takes it."""
+    if isinstance(field, datetime):
+        return stamp(field)
+    if isinstance(field, Enum):
+        return field.value
+    if isinstance(field, str):
+        return clean(field)
+    return to_json(field) if isinstance(field, Sequence | Mapping) else field
+
+
+def moment_text(moment: datetime) -> str:
+    """A time as ISO 8601 in UTC."""
+    return moment.astimezone(UTC).isoformat()
+
+
+def record_of(value: Any) -> dict[str, Any]:
+    """Every field of a value as plain JSON values; the person only of what is a person's."""
+    fields = {name: _plain(field) for name, field in _fields(value).items()}
+    return {name: field for name, field in fields.items() if field is not None or name != "person"}
+
+
+def _plain(field: Any) -> Any:
+    if isinstance(field, datetime):
+        return moment_text(field)
+    if isinstance(field, Enum):
+        return field.value
+    return list(field) if isinstance(field, tuple) else dict(field) if isinstance(field, Mapping) else field
+
+
+# --- what may be stored
+
+
+def kept(text: str) -> str:
+    """Text that may be stored: nothing secret, nothing broken."""
+    return clean(redact.kept(text))
+
+
+def _kept(field: Any) -> Any:
+    if isinstance(field, str):
+        return kept(field)
+    return [kept(item) for item in field] if isinstance(field, list) else field
+
+
+def kept_record(value: Any) -> dict[str, Any]:
+    """The record of a value, as it may be stored."""
+    return {name: _kept(field) for name, field in record_of(value).items()}
+
+
+def kept_memory(memory: StoredMemory) -> StoredMemory:
+    """The memory as it may be stored, whichever field a secret was put in."""
+    texts = {name: getattr(memory, name) for name in ("title", "body", "session", "task")}
+    lists = {"topics": memory.topics, "files": memory.files}
+    shown = {name: "\n".join(items) for name, items in lists.items()}
+    if redact.is_plain({**texts, **shown}) and redact.is_plain(memory.provenance):
+        return memory
+    fields: dict[str, Any] = {name: _kept(text) for name, text in texts.items()}
+    fields |= {name: tuple(map(kept, items)) for name, items in lists.items()}
+    return replace(memory, **fields, provenance=redact.kept_mapping(memory.provenance))
+
+
+def kept_event(event: Event) -> Event:
+    """The event as it may be stored."""
+    texts = {name: getattr(event, name) for name in ("agent", "session", "cwd")}
+    if redact.is_plain({**event.payload, **{f"{name} ": text for name, text in texts.items()}}):
+        return event
+    fields: dict[str, Any] = {name: _kept(text) for name, text in texts.items()}
+    return replace(event, **fields, payload=redact.kept_mapping(event.payload))
+
+
+def is_derived(memory: StoredMemory) -> bool:
+    """Whether it says what messages say, in nobody's own words."""
+    return memory.provenance.get("source") in DERIVED and not memory.provenance.get(BY_HAND)
+
+
+def digest(title: str, body: str) -> bytes:
+    """What tells whether two copies of a memory say the same."""
+    import hashlib
+
+    words = f"{clean(title)}\0{clean(body)}".encode("utf-8", "replace")
+    return hashlib.blake2b(words, digest_size=12).digest()
+
+
+# --- long texts as few bytes. Older stores hold zlib's bytes.
+
+
+def packed(text: str, *, always: bool = False) -> str | bytes:
+    """A text as it is kept; `always` as bytes. Halves of a surrogate pair must be gone from it."""
+    if len(text) < PACK_FROM and not always:
+        return text
+    if not text:
+        return b""
+    compressor, whole = _compressor()
+    made: bytes = compressor.compress(text.encode(), whole)
+    return made
+
+
+def unpacked(body: str | bytes | None) -> str:
+    """The text of a kept body."""
+    if not body:
+        return ""
+    if isinstance(body, str):
+        return body
+    if body.startswith(_ZSTANDARD):
+        return str(zstd().decompress(body), "utf-8")
+    return zlib.decompress(body).decode()
+
+
+@cache
+def _compressor() -> tuple[Any, Any]:
+    """One for all texts, each a frame of its own: making one takes as long as packing with it."""
+    kind = zstd().ZstdCompressor
+    return kind(_LEVEL), kind.FLUSH_FRAME
+
+
+@cache
+def zstd() -> Any:
+    """The library, which Python has of its own from 3.14 on."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd as library
+    else:
+        from backports import zstd as library
+    return library
+
+
+# --- filters
 
 # A message of the exchange that a memory is.
 _HELD = """EXISTS (SELECT 1 FROM exchanges e JOIN messages x ON x.conversation = e.conversation
@@ -196,62 +347,21 @@ def filter_sql(filter_: MemoryFilter) -> tuple[str, dict[str, Any]]:
     """Conditions on `memories m`, and their values. Only values come from the caller, never SQL."""
     given = {name: getattr(filter_, name) for name in _CONDITIONS}
     given["topics"] = [topic.casefold() for topic in filter_.topics]
-    given["files"] = [[file_name(path), path] for path in map(plain_path, filter_.files)]
+    given["files"] = named_paths(filter_.files)
     # No kind is any kind, but to be among none, or of no status, is to be none.
     given["statuses"] = to_json(filter_.statuses)
     given["among"] = None if filter_.among is None else to_json(filter_.among)
     return restricted(_CONDITIONS, given)
 
 
-_NOTHING: tuple[Any, ...] = (None, False, (), [])
-
-
 def restricted(conditions: Mapping[str, str], given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """The conditions for which something is given, and their values."""
-    values = {name: _bound(value) for name, value in given.items() if value not in _NOTHING}
+    nothing: tuple[Any, ...] = (None, False, (), [])
+    values = {name: bound(value) for name, value in given.items() if value not in nothing}
     return " AND ".join(["1 = 1", *(conditions[name] for name in values)]), values
 
 
-def _bound(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return stamp(value)
-    return (
-        clean(value) if isinstance(value, str) else to_json(value) if isinstance(value, Sequence) else value
-    )
-
-
-def plain_path(path: str) -> str:
-    """A path with forward slashes and no leading `./`, as files are compared."""
-    return clean(path).replace("\\", "/").removeprefix("./").rstrip("/")
-
-
-def file_name(path: str) -> str:
-    """The last part of a path, by which files are looked up."""
-    return PurePosixPath(path).name
-
-
-def id_list(ids: Iterable[int]) -> str:
-    """Integers as JSON, to be bound to `json_each(?)`."""
-    return "[" + ",".join(map(str, ids)) + "]"
-
-
-def side_rows(memory: StoredMemory) -> tuple[set[str], set[tuple[str, str]]]:
-    """The topics and files by which a memory is looked up."""
-    topics = {clean(topic).casefold() for topic in memory.topics}
-    paths = {plain_path(path) for path in memory.files}
-    return topics, {(file_name(path), path) for path in paths if path}
-
-
-def event_values(event: Event, project: int, session: int | None) -> tuple[Any, ...]:
-    """An event's columns in the order of its table."""
-    payload: Mapping[str, Any] = event.payload
-    return (
-        event.id,
-        event.kind.value,
-        clean(event.agent),
-        session,
-        project,
-        clean(event.cwd),
-        stamp(event.timestamp),
-        to_json(payload),
-    )
+def named_paths(paths: Iterable[str]) -> list[tuple[str, str]]:
+    """Each path once, by its last part: with forward slashes and no leading `./`, as files are compared."""
+    plain = (clean(path).replace("\\", "/").removeprefix("./").rstrip("/") for path in paths)
+    return [(PurePosixPath(path).name, path) for path in dict.fromkeys(plain)]

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import EventId, MemoryId, ProjectId, StoredMemory
 from claude_memory.redact.erasure import ERASED, Holder, Sentences, holds, title_without, without
-from claude_memory.store.records import is_derived, to_json, unpacked
 from claude_memory.store.sql import changes, rows, write
 from claude_memory.store.sql.archive import indexed
+from claude_memory.store.sql.rows import is_derived, to_json, unpacked
 from claude_memory.store.tombstones import memory_without
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _sweep_memories(db: Database, of: Of, swept: Swept) -> None:
     for row in db.execute(statement):
         holder = of(ProjectId(row[2]))
         if any(isinstance(text, str) and holder.likely(text) for text in row[4:]):
-            hit.append((row[0], rows.memory_from_row(row[1:])))
+            hit.append((row[0], rows.read(StoredMemory, row[1:])))
     for number, memory in hit:
         left = memory_without(memory, of(memory.project))
         if left is memory or left == memory:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import BY_HAND, MemoryId, Status, StoredMemory
 from claude_memory.store.model import Understood
-from claude_memory.store.records import to_json
 from claude_memory.store.sql import changes, erase, rows, write
+from claude_memory.store.sql.rows import to_json
 from claude_memory.text.quotation import clean
 from claude_memory.understand import commands
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from claude_memory.errors import NotFound
 from claude_memory.model import Event, Kind, PersonId, ProjectId, Scope, SessionId, Status, StoredMemory
 from claude_memory.store.model import Added
-from claude_memory.store.records import kept, kept_event, kept_memory, to_json
 from claude_memory.store.sql import changes, passages, projects, rows
+from claude_memory.store.sql.rows import kept, kept_event, kept_memory, to_json
+from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
     from claude_memory.store.sql.backend import Database
@@ -29,7 +30,8 @@ _INSERT_MEMORY = f"""INSERT INTO memories ({", ".join(_COLUMNS)})
 _UPDATE_MEMORY = f"""UPDATE memories SET {", ".join(f"{name} = :{name}" for name in _COLUMNS if name != "id")}
     WHERE id = :id"""
 _INSERT_EVENT = """INSERT INTO events (id, kind, agent, session, project, cwd, timestamp, payload)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING number"""
+    VALUES (:id, :kind, :agent, :session, :project, :cwd, :timestamp, :payload)
+    ON CONFLICT (id) DO NOTHING RETURNING number"""
 _SINK = """UPDATE memories SET status = 'superseded', superseded_by = ?1, updated_at = max(updated_at, ?2)
     WHERE id = ?3 AND id <> ?1 AND status = 'active'
       AND project = (SELECT project FROM memories WHERE id = ?1) RETURNING number"""
@@ -115,7 +117,7 @@ def add_events(db: Database, events: Sequence[Event]) -> int:
         if admitted is not None:
             project = places.project(admitted.project)
             session = places.session(project, admitted.session, admitted.timestamp)
-            values = rows.event_values(admitted, project, session)
+            values = {**rows.columns(admitted), "project": project, "session": session}
             stored += db.execute(_INSERT_EVENT, values).get is not None
     return stored
 
@@ -133,7 +135,7 @@ def add(db: Database, memories: Sequence[StoredMemory], *, mirrored: bool = True
             continue
         if db.is_shared and not places.is_welcome(memory):
             continue
-        number = db.execute(_INSERT_MEMORY, rows.memory_values(memory, places.of(memory))).get
+        number = db.execute(_INSERT_MEMORY, {**rows.columns(memory), **places.of(memory)}).get
         if number is None:
             duplicates += 1
         else:
@@ -161,13 +163,14 @@ def _note_arrivals(db: Database, stored: Sequence[tuple[int, StoredMemory]], now
 
 
 def _write_sides(db: Database, number: int, memory: StoredMemory) -> None:
-    topics, paths = rows.side_rows(memory)
+    """The topics and files by which a memory is looked up."""
+    topics = {clean(topic).casefold() for topic in memory.topics}
+    paths = [(*pair, number) for pair in rows.named_paths(memory.files) if pair[1]]
     if topics:
         named = "INSERT INTO memory_topics (topic, memory) VALUES (?, ?)"
         db.executemany(named, [(topic, number) for topic in topics])
     if paths:
-        named = "INSERT INTO memory_files (name, path, memory) VALUES (?, ?, ?)"
-        db.executemany(named, [(*pair, number) for pair in paths])
+        db.executemany("INSERT INTO memory_files (name, path, memory) VALUES (?, ?, ?)", paths)
 
 
 def _supersede(db: Database, newer: StoredMemory) -> None:
@@ -201,7 +204,7 @@ def update(db: Database, memory: StoredMemory, *, mirrored: bool = True, counts:
     status = was["status"]
     places = Places(db)
     memory = rows.tombstones(db).left_of(places.owned(kept_memory(memory)))
-    values = rows.memory_values(memory, places.of(memory))
+    values = {**rows.columns(memory), **places.of(memory)}
     db.execute(_UPDATE_MEMORY, values)
     db.execute("DELETE FROM memory_topics WHERE memory = ?", (number,))
     db.execute("DELETE FROM memory_files WHERE memory = ?", (number,))

@@ -79,7 +79,7 @@ class SqliteDatabase(apsw.Connection):
         return range(last + 1, last + 1 + count)
 
     def body(self, text: str) -> str | bytes:
-        from claude_memory.store.records import packed
+        from claude_memory.store.sql.rows import packed
 
         return packed(text)
 

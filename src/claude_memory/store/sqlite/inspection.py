@@ -17,8 +17,8 @@ import apsw
 
 from claude_memory.errors import StoreBusy, StoreCorrupt, StoreFault
 from claude_memory.platform import files
-from claude_memory.store import records
 from claude_memory.store.model import Inspection, Integrity
+from claude_memory.store.sql import rows
 from claude_memory.store.sqlite import schema
 from claude_memory.store.sqlite.connection import (
     SqliteDatabase,
@@ -157,7 +157,7 @@ def _counted(db: SqliteDatabase, seen: Inspection) -> Inspection:
             text_entries=entries,
             pending_changes=pending,
             last_change=last,
-            texts={str(id_): records.digest(title, body) for id_, title, body in db.execute(_TEXTS)},
+            texts={str(id_): rows.digest(title, body) for id_, title, body in db.execute(_TEXTS)},
             vectors={str(model): int(count) for model, count in db.execute(_VECTORS)},
         )
     with contextlib.suppress(apsw.InterruptError), _bounded(db):

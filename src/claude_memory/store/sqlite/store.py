@@ -18,9 +18,9 @@ from claude_memory.errors import StoreBusy
 from claude_memory.model import MemoryFilter, PassageId, ProjectId, SearchScope
 from claude_memory.store.base import Store, counted
 from claude_memory.store.model import TermStatistics, VectorScan
-from claude_memory.store.records import to_json
 from claude_memory.store.sql import rows
 from claude_memory.store.sql.memories import Memories
+from claude_memory.store.sql.rows import to_json
 from claude_memory.store.sqlite.connection import Connections
 from claude_memory.store.sqlite.schema import key
 
