@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from bootstrap import interval
 from claude_memory import Memory
-from claude_memory.embed.protocol import Embedder
+from claude_memory.embed import Embedder
 from claude_memory.model import Hit, MemoryId, SearchScope
 from claude_memory.text.words import index_terms, query_terms
 from claude_memory.understand.calls import is_scratch

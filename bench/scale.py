@@ -29,8 +29,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from claude_memory.embed import open_embedder
-from claude_memory.embed.protocol import Embedder
+from claude_memory.embed import Embedder, open_embedder
 from claude_memory.model import (
     Kind,
     MemoryFilter,

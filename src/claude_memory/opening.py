@@ -20,8 +20,8 @@ from claude_memory.platform.project import identify, resolve
 from claude_memory.text.quotation import meant
 
 if TYPE_CHECKING:
-    from claude_memory.embed.process import EmbedderProcess
-    from claude_memory.embed.protocol import Embedder
+    from claude_memory.embed import Embedder
+    from claude_memory.embed.local import EmbedderProcess
     from claude_memory.settings import Settings
     from claude_memory.store.base import Store
     from claude_memory.store.sql.archive import Archive
@@ -173,7 +173,7 @@ class Opened:
     @staticmethod
     def model_process(named: Embedder, home: Path, setting: str) -> EmbedderProcess:
         """An embedder's model in a process of its own, for `lend_embedder`."""
-        from claude_memory.embed.process import EmbedderProcess
+        from claude_memory.embed.local import EmbedderProcess
 
         return EmbedderProcess(named, home, setting)
 

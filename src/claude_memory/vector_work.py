@@ -19,7 +19,7 @@ from claude_memory.platform.locks import try_lock
 from claude_memory.text import times
 
 if TYPE_CHECKING:
-    from claude_memory.embed.protocol import Embedder
+    from claude_memory.embed import Embedder
     from claude_memory.model import MemoryId, Passage
     from claude_memory.opening import Opened
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from claude_memory.embed import build, models, open_embedder
-from claude_memory.embed.conversion import Container
+from claude_memory.embed.build import Container
 from claude_memory.embed.local import LocalEmbedder
 from claude_memory.embed.models import MODEL_ID, BundledModel, FolderModel, container_path
 from claude_memory.embed.onnx_model import OnnxModel
@@ -95,7 +95,7 @@ def test_the_graph_computes_what_a_plain_forward_pass_computes(
     tokens = Tokenizer.from_buffer(container.tokenizer).encode(text).ids
 
     expected = reference(container, tokens)
-    actual = OnnxModel(BundledModel(model_cache).files()).finish().vector(text)
+    actual = OnnxModel(BundledModel(model_cache).files()).vector(text)
 
     assert np.abs(actual - expected).max() < 1e-3
     assert float(actual @ expected) > 0.9999
@@ -103,7 +103,7 @@ def test_the_graph_computes_what_a_plain_forward_pass_computes(
 
 def test_padding_changes_nothing(container: Container, model_cache: Path) -> None:
     tokens = Tokenizer.from_buffer(container.tokenizer).encode("a short text").ids
-    session = OnnxModel(BundledModel(model_cache).files()).finish()._session
+    session = OnnxModel(BundledModel(model_cache).files())._session
     padded = np.array([[*tokens, 1, 1, 1]], np.int64)
     mask = np.array([[1] * len(tokens) + [0] * 3], np.int64)
 

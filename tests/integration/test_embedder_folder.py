@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from claude_memory.embed import open_embedder
-from claude_memory.embed.protocol import Embedder
+from claude_memory.embed import Embedder, open_embedder
 from claude_memory.errors import EmbedderUnavailable
 from claude_memory.settings import Settings
 

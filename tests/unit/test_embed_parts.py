@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claude_memory.embed import open_embedder
+from claude_memory.embed import averaged, open_embedder, remembered, to_int8, unit
 from claude_memory.embed.endpoint import _embeddings_url, _pieces
 from claude_memory.embed.onnx_model import _windows
-from claude_memory.embed.protocol import averaged, remembered, to_int8, unit
 from claude_memory.errors import ConfigFault, EmbedderUnavailable
 from claude_memory.settings import Settings
 

@@ -151,7 +151,7 @@ class Team:
                 from claude_memory.store.postgres.moving import from_file
                 from claude_memory.store.sqlite.store import SqliteStore
 
-                with contextlib.closing(SqliteStore.open(path, self.home)) as own:
+                with contextlib.closing(SqliteStore(path, self.home)) as own:
                     from_file(own, store)
         config_file.assign(self.home, "hub" if hub else "store", url)
         if bring and not hub:

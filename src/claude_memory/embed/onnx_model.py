@@ -7,11 +7,14 @@ halves the speed of both when the other core is taken (2 cores, 100 tokens, meas
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -19,13 +22,13 @@ from numpy.typing import NDArray
 from onnxruntime.capi import onnxruntime_pybind11_state as _state
 from tokenizers import Tokenizer
 
-from claude_memory.embed.protocol import ModelFiles, averaged
+from claude_memory.embed import averaged
+from claude_memory.embed.models import ModelFiles
 from claude_memory.errors import EmbedderUnavailable
 
 Vector = NDArray[np.float32]
 _ERRORS_ONLY = 3
 _KNOWN_INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
-_POOLED_OUTPUT = "sentence_embedding"
 _POOLED: Mapping[str, Callable[[Vector], Any]] = {
     "cls": lambda states: states[0],
     "last": lambda states: states[-1],
@@ -41,7 +44,7 @@ _RUNTIME_FAULTS: tuple[type[Exception], ...] = (
 
 
 class OnnxModel:
-    """A model, being loaded until `finish`. Safe to use from several threads after that."""
+    """A model whose weights load beside other work until the first text; safe to use from several threads."""
 
     def __init__(self, files: ModelFiles) -> None:
         self._files = files
@@ -50,17 +53,42 @@ class OnnxModel:
         self._loading = beside.submit(_session, files.model)
         beside.shutdown(wait=False)
         self._tokenizer = _tokenizer(files.tokenizer)
-        self._prefix, self._suffix = _special_tokens(self._tokenizer)
+        # What the model wants before and after every text.
+        plain, whole = (
+            self._tokenizer.encode("a", add_special_tokens=False).ids,
+            self._tokenizer.encode("a").ids,
+        )
+        ends = range(len(plain), len(whole) + 1)
+        end = next((end for end in ends if whole[end - len(plain) : end] == plain), None)
+        self._prefix = whole[: end - len(plain)] if end else []
+        self._suffix = whole[end:] if end else []
 
-    def finish(self) -> Self:
-        """Wait for the weights and see that they are those of a sentence model."""
-        self._session = self._loading.result()
-        self._inputs = [item.name for item in self._session.get_inputs()]
-        unknown = [name for name in self._inputs if name not in _KNOWN_INPUTS]
-        if unknown or "input_ids" not in self._inputs:
-            raise EmbedderUnavailable(f"not a sentence model: it wants the inputs {', '.join(self._inputs)}")
-        self._output, self._pooled = _output(self._session)
-        return self
+    @cached_property
+    def _session(self) -> Any:
+        session = self._loading.result()
+        if sys.platform == "linux":  # loading leaves 26 MB of scraps, which glibc keeps unless asked
+            getattr(ctypes.CDLL(None), "malloc_trim", lambda _: None)(0)
+        return session
+
+    @cached_property
+    def _inputs(self) -> list[str]:
+        inputs = [item.name for item in self._session.get_inputs()]
+        if "input_ids" not in inputs or not _KNOWN_INPUTS.issuperset(inputs):
+            raise EmbedderUnavailable(f"not a sentence model: it wants the inputs {', '.join(inputs)}")
+        return inputs
+
+    @cached_property
+    def _output(self) -> tuple[int, bool]:
+        """Which output to take, and whether it is one vector per text already."""
+        outputs = self._session.get_outputs()
+        for place, item in enumerate(outputs):
+            if item.name == "sentence_embedding" or (len(outputs) == 1 and len(item.shape) == 2):
+                return place, True
+        for place, item in enumerate(outputs):
+            if len(item.shape) == 3:
+                return place, False
+        names = ", ".join(item.name for item in outputs)
+        raise EmbedderUnavailable(f"not a sentence model: its outputs are {names}")
 
     def vector(self, text: str, *, query: bool = False) -> Vector:
         """The unit vector of a text of any length."""
@@ -78,12 +106,13 @@ class OnnxModel:
             "attention_mask": np.ones_like(ids),
             "token_type_ids": np.zeros_like(ids),
         }
+        place, is_pooled = self._output
         try:
             outputs = self._session.run(None, {name: values[name] for name in self._inputs})
         except _RUNTIME_FAULTS as fault:
             raise EmbedderUnavailable(f"the model failed: {_line(fault)}") from None
-        output: Vector = outputs[self._output][0]
-        return output if self._pooled else np.asarray(_POOLED[self._files.pooling](output))
+        output: Vector = outputs[place][0]
+        return output if is_pooled else np.asarray(_POOLED[self._files.pooling](output))
 
 
 def _windows(tokens: Sequence[int], size: int) -> Iterator[Sequence[int]]:
@@ -107,22 +136,11 @@ def _tokenizer(source: Path | bytes) -> Tokenizer:
     return tokenizer
 
 
-def _special_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
-    """What the model wants before and after every text."""
-    plain = tokenizer.encode("a", add_special_tokens=False).ids
-    whole = tokenizer.encode("a").ids
-    for start in range(len(whole) - len(plain) + 1):
-        if whole[start : start + len(plain)] == plain:
-            return whole[:start], whole[start + len(plain) :]
-    return [], []
-
-
 def _session(model: Path | bytes) -> Any:
     """The runtime's session of a model: one thread, silent, at rest when nothing is asked."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = _ERRORS_ONLY
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
     # An idle server must cost nothing, also where a model brings threads of its own.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     onnxruntime.set_default_logger_severity(_ERRORS_ONLY)  # else it reports missing graphics cards
@@ -133,19 +151,6 @@ def _session(model: Path | bytes) -> Any:
         )
     except _RUNTIME_FAULTS as fault:
         raise EmbedderUnavailable(f"the model cannot be loaded: {_line(fault)}") from None
-
-
-def _output(session: Any) -> tuple[int, bool]:
-    """Which output to take, and whether it is one vector per text already."""
-    outputs = session.get_outputs()
-    for place, item in enumerate(outputs):
-        if item.name == _POOLED_OUTPUT or (len(outputs) == 1 and len(item.shape) == 2):
-            return place, True
-    for place, item in enumerate(outputs):
-        if len(item.shape) == 3:
-            return place, False
-    names = ", ".join(item.name for item in outputs)
-    raise EmbedderUnavailable(f"not a sentence model: its outputs are {names}")
 
 
 def _line(fault: Exception) -> str:

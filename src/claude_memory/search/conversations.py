@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from claude_memory.embed.protocol import Embedder
+from claude_memory.embed import Embedder
 from claude_memory.errors import InvalidInput
 from claude_memory.model import Hit, MemoryFilter, ProjectId, SearchScope, SessionId
 from claude_memory.platform.agents import BY_NAME, canonical

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from claude_memory.embed.protocol import Embedder
+from claude_memory.embed import Embedder
 from claude_memory.model import MemoryFilter, MemoryId, SearchScope, Status
 from claude_memory.search.ranking import Ranking, ask, coverage, rank
 from claude_memory.search.scoring import bonuses, contributions, validity

@@ -13,7 +13,7 @@ from heapq import nlargest
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from claude_memory.embed.protocol import Embedder
+from claude_memory.embed import Embedder
 from claude_memory.errors import EmbedderUnavailable
 from claude_memory.model import MemoryFilter, Passage, PassageId, SearchScope
 from claude_memory.search import scoring

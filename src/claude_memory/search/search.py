@@ -14,7 +14,7 @@ from datetime import datetime
 from itertools import islice
 from types import MappingProxyType
 
-from claude_memory.embed.protocol import Embedder
+from claude_memory.embed import Embedder
 from claude_memory.model import Hit, Kind, MemoryFilter, MemoryId, SearchScope, SessionId, StoredMemory, Trust
 from claude_memory.search.excerpts import one_line, snippet
 from claude_memory.search.ranking import TEXT_CANDIDATES, Question, Ranking, Scored, ask, rank, relevance

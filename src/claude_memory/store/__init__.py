@@ -32,7 +32,7 @@ def open_store(home: Path, settings: Settings, *, patience_ms: int | None = None
     from claude_memory.store.sqlite.store import SqliteStore
 
     path = database_path(home, settings.store)
-    return SqliteStore.open(path, home, keep_backups=settings.keep_backups, patience_ms=patience_ms)
+    return SqliteStore(path, home, keep_backups=settings.keep_backups, patience_ms=patience_ms)
 
 
 def is_server(named: str) -> bool:

@@ -47,7 +47,7 @@ def to_file(store: PostgresStore, target: Path, *, whole: bool = True) -> int:
     """Write what a person sees of a team's store as a SQLite store; it appears only when it is whole."""
     with tempfile.TemporaryDirectory(dir=_made(target.parent), prefix=".export-") as folder:
         made = Path(folder) / target.name
-        with contextlib.closing(SqliteStore.open(made, Path(folder))) as copy:
+        with contextlib.closing(SqliteStore(made, Path(folder))) as copy:
             person = store.person
             with store.transactions.reading() as source, copy.transactions.writing() as goal:
                 goal.execute("UPDATE people SET id = ?", (person,))

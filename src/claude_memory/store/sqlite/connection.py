@@ -1,9 +1,15 @@
-"""Connections to one SQLite file: how they are opened, shared between threads, and how they fail.
+"""Connections to one SQLite file: how they are opened, shared between threads, how they write and fail.
 
 Every thread has its own connection, so that a reader never waits for a writer in the same process. A
 connection is used only while its file is the one at the path: a restore, a rebuild or a person may have
 put another there, and what is written to the old one is lost. Errors of SQLite leave here as the
 package's own, with one line that says what to do.
+
+The text index has one entry per passage, kept in step with its row and its lexicon. Terms come ready from
+`store.passages`; FTS5 only splits them at spaces. Every term carries the number of its space, so that a query
+of one project cannot meet a row of another. Deleting overwrites rows (`secure_delete`); `scrub` then rewrites
+text index and file, so that no page, separator or log frame keeps a word. FTS5's own `secure-delete` would do
+the same for every change of a neighbour too, and made one write cost ten times more at 100,000 memories.
 """
 
 from __future__ import annotations
@@ -12,9 +18,10 @@ import contextlib
 import os
 import threading
 import weakref
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
@@ -23,26 +30,36 @@ from claude_memory.platform import files, locks
 from claude_memory.platform.files import reads_only
 from claude_memory.store.sql.backend import Pool
 from claude_memory.store.sqlite import schema
+from claude_memory.store.sqlite.schema import escaped, transaction
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from claude_memory.store.sql.passages import Terms
 
 BUSY_TIMEOUT_MS = 5_000
+READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+_READ_WRITE = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
 _MMAP_BYTES = 1 << 33
+_CACHE_KB = 65_536  # random keys: the tree of a large history must stay in memory while it grows
 _BESIDE = ("-wal", "-shm", "-journal")
 _NETWORK_FILE_SYSTEMS = frozenset(
     "9p afs afpfs ceph cifs davfs fuse.glusterfs fuse.rclone fuse.s3fs fuse.sshfs glusterfs ncpfs nfs nfs4 "
     "smb3 smbfs vboxsf virtiofs webdav".split()
 )
-_READ_WRITE = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
-_READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-
-
-_CACHE_KB = 65_536  # random keys: the tree of a large history must stay in memory while it grows
 _RANGE_READ = 2_000  # words looked at that begin alike
 _BEGINNING = """SELECT term FROM (SELECT term, doc FROM message_terms
       WHERE term >= :first AND term < :first || char(1114111) LIMIT :read) ORDER BY doc DESC LIMIT :limit"""
 _PUT_WORDS = "INSERT INTO message_index (rowid, body) VALUES (?, ?)"
 _DROP_WORDS = "INSERT INTO message_index (message_index, rowid, body) VALUES ('delete', ?, ?)"
+
+_PUTS = 500  # entries of passages that wait to be written together
+_LEXICON = """INSERT INTO lexicon VALUES (?, ?)
+    ON CONFLICT DO UPDATE SET passages = passages + excluded.passages"""
+_TOTALS = """INSERT INTO spaces (number, passages, length) VALUES (?, ?, ?) ON CONFLICT DO UPDATE
+    SET passages = passages + excluded.passages, length = length + excluded.length"""
+_DROP_ENTRY = """INSERT INTO text_index (text_index, rowid, own, near, far, dates)
+    VALUES ('delete', ?, ?, ?, ?, ?)"""
+_PUT_ENTRY = "INSERT INTO text_index (rowid, own, near, far, dates) VALUES (?, ?, ?, ?, ?)"
+_DEAD = "INSERT INTO dead_vectors (model, space, passage) SELECT model, space, passage FROM vectors"
 
 
 class SqliteDatabase(apsw.Connection):
@@ -57,9 +74,7 @@ class SqliteDatabase(apsw.Connection):
         "i.rowid",
     )
 
-    def entries(self) -> Any:
-        from claude_memory.store.sqlite.text_index import IndexWriter
-
+    def entries(self) -> IndexWriter:
         return IndexWriter(self)
 
     def tick(self, at_least: int) -> int:
@@ -109,11 +124,99 @@ class SqliteDatabase(apsw.Connection):
         return [term for (term,) in self.execute(_BEGINNING, values)]
 
     def used_bytes(self) -> int:
-        pages = self.pragma("page_count") - self.pragma("freelist_count")  # free ones are not used
+        pages = self.pragma("page_count") - self.pragma("freelist_count")
         return int(pages * self.pragma("page_size"))
 
     def compact(self) -> None:
         self.execute("INSERT INTO message_index (message_index) VALUES ('optimize')")
+
+
+class IndexWriter:
+    """Collects what one transaction changes in the text index; `flush` settles counts at the end."""
+
+    def __init__(self, db: SqliteDatabase) -> None:
+        self._db = db
+        self._frequency: Counter[str] = Counter()
+        self._passages: Counter[int] = Counter()
+        self._length: defaultdict[int, float] = defaultdict(float)
+        self._puts: list[tuple[int | str, ...]] = []
+
+    def put(self, passage: int, space: int, terms: Terms) -> None:
+        self._puts.append((passage, *self._count(space, terms, 1)))
+        if len(self._puts) >= _PUTS:
+            self._write()
+
+    def _write(self) -> None:
+        """Enter what waits: in order, because the index begins a new piece whenever numbers go back."""
+        self._db.executemany(_PUT_ENTRY, sorted(self._puts))
+        self._puts.clear()
+
+    def drop(self, passage: int, space: int, terms: Terms) -> None:
+        self._write()
+        self._db.execute(_DROP_ENTRY, (passage, *self._count(space, terms, -1)))
+
+    def _count(self, space: int, terms: Terms, sign: int) -> list[str]:
+        """The columns as FTS5's ascii tokenizer keeps them: `jwt c++` in space 12 is `12_jwt 12_c_2b_2b`."""
+        head = schema.head(space)
+        columns = [head + escaped(text).replace(" ", f" {head}") if text else "" for text in terms]
+        count = self._frequency.update if sign > 0 else self._frequency.subtract
+        count(set(" ".join(columns).split()))
+        self._passages[space] += sign
+        self._length[space] += sign * terms.length
+        return columns
+
+    def flush(self) -> None:
+        self._write()
+        deltas = [(term, delta) for term, delta in sorted(self._frequency.items()) if delta]
+        self._db.executemany(_LEXICON, deltas)
+        gone = ((term,) for term, delta in deltas if delta < 0)
+        self._db.executemany("DELETE FROM lexicon WHERE term = ? AND passages <= 0", gone)
+        totals = [(space, delta, self._length[space]) for space, delta in self._passages.items()]
+        self._db.executemany(_TOTALS, totals)
+        for counts in (self._frequency, self._passages, self._length):
+            counts.clear()
+
+    def drop_vectors(self, memory: int) -> int:
+        mine = "WHERE passage IN (SELECT id FROM passages WHERE memory = ?)"
+        self._db.execute(f"{_DEAD} {mine}", (memory,))
+        self._db.execute(f"DELETE FROM vectors {mine}", (memory,))
+        return self._db.changes()
+
+    def erased(self, space: int) -> None:
+        """Let the vector caches of a space be made anew, without what is gone for good."""
+        self._db.execute("UPDATE spaces SET epoch = epoch + 1 WHERE number = ?", (space,))
+        self._db.execute("DELETE FROM dead_vectors WHERE space = ?", (space,))
+
+    def clear(self) -> None:
+        """Empty the index, and drop vectors that belong to nothing; vector caches are copied anew, too."""
+        self._db.execute(
+            """INSERT INTO text_index (text_index) VALUES ('delete-all');
+            DELETE FROM lexicon; DELETE FROM dead_vectors;
+            UPDATE spaces SET passages = 0, length = 0, epoch = epoch + 1;
+            DELETE FROM vectors WHERE passage NOT IN
+                (SELECT q.id FROM passages q JOIN memories m ON m.number = q.memory)"""
+        )
+
+
+def scrub(db: SqliteDatabase) -> None:
+    """Rewrite index and file without what was deleted; unfinished while a reader needs the old pages."""
+    with transaction(db, "BEGIN IMMEDIATE"):
+        # `optimize` leaves a single segment as it is, separators of erased terms included; so add a second.
+        entry = (db.execute("SELECT coalesce(max(id), 0) + 1 FROM passages").get, "0_", "", "", "")
+        db.execute(_PUT_ENTRY, entry)
+        db.execute("INSERT INTO text_index (text_index) VALUES ('optimize')")
+        db.execute(_DROP_ENTRY, entry)
+    if _truncate_log(db):
+        db.execute("VACUUM")
+        if _truncate_log(db):
+            db.execute("DELETE FROM meta WHERE key = 'unscrubbed'")
+
+
+def _truncate_log(db: SqliteDatabase) -> bool:
+    if db.pragma("journal_mode") != "wal":
+        return True
+    busy, _, _ = next(db.execute("PRAGMA wal_checkpoint(TRUNCATE)"))
+    return not busy
 
 
 class OpenFile(NamedTuple):
@@ -127,27 +230,36 @@ class OpenFile(NamedTuple):
 class Connections(Pool):
     """All connections of this process to one store file."""
 
-    def __init__(self, path: Path, patience_ms: int = BUSY_TIMEOUT_MS) -> None:
+    def __init__(
+        self,
+        path: Path,
+        before_migration: Callable[[SqliteDatabase, int], None],
+        patience_ms: int | None = None,
+    ) -> None:
+        """Make or migrate the file where that is needed and possible; otherwise read what is there."""
         super().__init__()
         self.path = path
-        self.patience_ms = patience_ms
-        self.writable = not reads_only()
-        self.when_replaced: Callable[[], None] | None = None
-        self._before_migration: Callable[[int], None] | None = None
+        self.patience_ms = BUSY_TIMEOUT_MS if patience_ms is None else patience_ms
+        self.when_replaced: Callable[[], None] = lambda: None
+        self._before_migration = before_migration
         self._all: weakref.WeakSet[SqliteDatabase] = weakref.WeakSet()
         self._guard = threading.Lock()
         self._closed = False
+        try:
+            self._prepare()
+        except BaseException:
+            self.close()
+            raise
 
-    def prepare(self, before_migration: Callable[[int], None]) -> None:
-        """Make or migrate the file where that is needed and possible; otherwise read what is there."""
-        self._before_migration = before_migration
+    def _prepare(self) -> None:
+        self.writable = not reads_only()
         with translated(self.path):
             self._create_file()
             db = self.get()
             found = schema.version(db)
             if found < schema.CURRENT and self.writable:
                 if found:
-                    before_migration(found)
+                    self._before_migration(db, found)
                 schema.migrate(db)
             elif found == 0:
                 raise StoreFault(f"cannot make a store at {self.path}: the folder is read-only")
@@ -156,45 +268,38 @@ class Connections(Pool):
         try:
             files.private_folder(self.path.parent)
             if not self.path.exists():
-                self._begin_anew()
+                lock = self.path.with_name(f".{self.path.name}.lock")
+                busy = f"another process is making {self.path}; try again"
+                with locks.held(lock, wait_seconds=self.patience_ms / 1000, conflict=busy):
+                    if not self.path.exists():
+                        self._drop_log()  # of one that was deleted: it would be taken for ours
+                        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, files.FILE_MODE))
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, files.FILE_MODE))
         except OSError as fault:
             if not self.path.exists():
                 raise StoreFault(f"cannot make a store at {self.path}: {fault.strerror}") from None
             self.writable = False
 
-    def _begin_anew(self) -> None:
-        """Make the file without what is left of one that was deleted: its log would be taken for ours."""
-        lock = self.path.with_name(f".{self.path.name}.lock")
-        busy = f"another process is making {self.path}; try again"
-        with locks.held(lock, wait_seconds=self.patience_ms / 1000, conflict=busy):
-            if not self.path.exists():
-                for suffix in _BESIDE:
-                    self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
-                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, files.FILE_MODE))
+    def _drop_log(self) -> None:
+        for suffix in _BESIDE:
+            Path(f"{self.path}{suffix}").unlink(missing_ok=True)
 
     def get(self) -> SqliteDatabase:
         """This thread's connection, to the file that is at the path now."""
         found: OpenFile | None = getattr(self._local, "opened", None)
         if found is not None and not self._is_current(found):
             self._leave(found)
-            found = None
+            found = getattr(self._local, "opened", None)
         if found is None:
             if self._closed:
                 raise StoreFault("the store is closed")
-            found = self._open()
-            self._local.opened = found
+            found = self._local.opened = self._open()
             with self._guard:
                 self._all.add(found.db)
         return found.db
 
-    def is_current(self) -> bool:
-        """Whether this thread's connection still has the file that is at the path."""
-        found: OpenFile | None = getattr(self._local, "opened", None)
-        return found is not None and self._is_current(found)
-
     def _is_current(self, opened: OpenFile) -> bool:
-        same_log = opened.log is None or opened.log == _identity(_log_of(self.path))
+        same_log = opened.log is None or opened.log == _identity(f"{self.path}-wal")
         return same_log and opened.file == _identity(self.path)
 
     def _leave(self, opened: OpenFile) -> None:
@@ -203,26 +308,21 @@ class Connections(Pool):
         if opened.db.in_transaction:
             raise StoreFault(f"{self.path} was replaced in the middle of a transaction; try again")
         opened.db.close()  # SQLite leaves a log alone whose file has moved, because it may be another's
-        if opened.file != _identity(self.path) and opened.log == _identity(_log_of(self.path)) is not None:
-            for suffix in _BESIDE:  # it is the old one's, and the new file must not take it for its own
-                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
-        self.writable = not reads_only()
-        if self.when_replaced is not None:
-            self.when_replaced()
-        if self._before_migration is not None:
-            self.prepare(self._before_migration)
+        if opened.file != _identity(self.path) and opened.log == _identity(f"{self.path}-wal") is not None:
+            self._drop_log()  # it is the old one's, and the new file must not take it for its own
+        self.when_replaced()
+        self._prepare()
 
     def _open(self) -> OpenFile:
+        # Before opening: if it is replaced in between, the next look sees a difference.
+        before = _identity(self.path)
         if self.writable:
             with contextlib.suppress(apsw.ReadOnlyError, apsw.CantOpenError):
-                # Before opening: if it is replaced in between, the next look sees a difference.
-                before = _identity(self.path)
                 db = self._configured(SqliteDatabase(str(self.path), flags=_READ_WRITE))
                 db.pragma("user_version")  # opens the log
                 is_logged = db.pragma("journal_mode") == "wal"
-                return OpenFile(db, before, _identity(_log_of(self.path)) if is_logged else None)
+                return OpenFile(db, before, _identity(f"{self.path}-wal") if is_logged else None)
             self.writable = False
-        before = _identity(self.path)
         return OpenFile(open_read_only(self.path), before, None)
 
     def _configured(self, db: SqliteDatabase) -> SqliteDatabase:
@@ -258,23 +358,16 @@ class Connections(Pool):
                     yield db
             finally:
                 db.set_busy_timeout(self.patience_ms)
-            if not self.is_current():
+            if not self._is_current(self._local.opened):
                 raise StoreBusy(f"{self.path} was replaced while it was written; try again")
         if self.after_write is not None:
             self.after_write()
 
-    def checked(self, work: Callable[[SqliteDatabase], T]) -> T:
-        """Run work that manages its own transactions."""
+    @contextlib.contextmanager
+    def open(self) -> Iterator[SqliteDatabase]:
+        """The connection itself, for work that manages its own transactions."""
         with translated(self.path):
-            return work(self.get())
-
-    def size_bytes(self) -> int:
-        """The database with its log."""
-        sizes = 0
-        for suffix in ("", "-wal"):
-            with contextlib.suppress(OSError):
-                sizes += Path(f"{self.path}{suffix}").stat().st_size
-        return sizes
+            yield self.get()
 
     def close(self) -> None:
         """Close the connections of all threads."""
@@ -286,7 +379,7 @@ class Connections(Pool):
         self._local = threading.local()
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _identity(path: str | Path) -> tuple[int, int] | None:
     try:
         found = os.stat(path)  # noqa: PTH116 - asked before every transaction
     except OSError:
@@ -294,32 +387,15 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _log_of(path: Path) -> Path:
-    return path.with_name(f"{path.name}-wal")
-
-
-@contextlib.contextmanager
-def transaction(db: SqliteDatabase, begin: str) -> Iterator[SqliteDatabase]:
-    """Commit at the end; roll back whatever goes wrong, an interrupt included."""
-    db.execute(begin)
-    try:
-        yield db
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:  # SQLite may have rolled back by itself, on a full disk for one
-            db.execute("ROLLBACK")
-        raise
-
-
 def open_read_only(path: Path) -> SqliteDatabase:
     """Read a store whose folder cannot be written; a WAL database needs `immutable` for that."""
     uri = path.absolute().as_uri()
     try:
-        db = SqliteDatabase(uri, flags=_READ_ONLY)
+        db = SqliteDatabase(uri, flags=READ_ONLY)
         db.set_busy_timeout(BUSY_TIMEOUT_MS)
         db.pragma("user_version")
     except (apsw.CantOpenError, apsw.ReadOnlyError):
-        db = SqliteDatabase(uri + "?immutable=1", flags=_READ_ONLY)
+        db = SqliteDatabase(uri + "?immutable=1", flags=READ_ONLY)
         db.pragma("user_version")
     db.pragma("mmap_size", _MMAP_BYTES)
     return db
@@ -350,12 +426,9 @@ def on_network(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> bool:
         real = os.path.realpath(path)
     except OSError:
         return False  # not Linux
-    best, kind = "", ""
-    for line in lines:
-        fields = line.split(" ")
-        if "-" not in fields[:-1] or len(fields) < 7:
-            continue
-        point = fields[4].replace("\\040", " ")
-        if len(point) >= len(best) and (real + "/").startswith(point.rstrip("/") + "/"):
-            best, kind = point, fields[fields.index("-") + 1]
-    return kind in _NETWORK_FILE_SYSTEMS
+    kinds = {}
+    for mount, _, source in (line.partition(" - ") for line in lines):
+        point = mount.split(" ")[4].replace("\\040", " ").rstrip("/") + "/"
+        if real.startswith(point):
+            kinds[point] = source.partition(" ")[0]
+    return kinds.get(max(kinds, key=len, default="")) in _NETWORK_FILE_SYSTEMS

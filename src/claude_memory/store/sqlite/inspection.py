@@ -21,12 +21,13 @@ from claude_memory.store.model import Inspection, Integrity
 from claude_memory.store.sql import rows
 from claude_memory.store.sqlite import schema
 from claude_memory.store.sqlite.connection import (
+    READ_ONLY,
     SqliteDatabase,
     on_network,
     open_read_only,
-    transaction,
     translated,
 )
+from claude_memory.store.sqlite.schema import transaction
 
 _OLDEST_LIBRARY = (3, 51, 3)  # before it, two connections that write can lose a WAL's head
 _LOCK_WAIT_MS = 2_000  # a drain's batch takes a tenth of that; who holds it longer is stuck
@@ -34,7 +35,6 @@ _LOOK_SECONDS = 5.0
 _FOREIGN_WAIT_MS = 500
 _MOST_LINES = 20
 _PAGES_AT_ONCE = 4_096
-_READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
 _WRONG = {
     "memories without a passage": """SELECT count(*) FROM memories m
@@ -45,8 +45,6 @@ _WRONG = {
         WHERE NOT EXISTS (SELECT 1 FROM text_index_docsize d WHERE d.id = q.id)""",
     "text entries without a passage": """SELECT count(*) FROM text_index_docsize d
         WHERE NOT EXISTS (SELECT 1 FROM passages q WHERE q.id = d.id)""",
-    "vectors without a passage": """SELECT count(*) FROM vectors v
-        WHERE NOT EXISTS (SELECT 1 FROM passages q WHERE q.id = v.passage)""",
     "vectors of another length than the rest of their model": """SELECT count(*) FROM vectors v
         JOIN (SELECT model, length(vector) AS usual FROM vectors GROUP BY model HAVING seq = min(seq)) f
           ON f.model = v.model WHERE length(v.vector) <> f.usual""",
@@ -71,27 +69,19 @@ _TEXTS = f"""SELECT id, title, body FROM memories WHERE id NOT IN (SELECT record
 
 def check(db: SqliteDatabase, cache: Path) -> Integrity:
     """SQLite's own full check, the links between tables, and the vector cache."""
-    problems = [*_sqlite_problems(db), *_link_problems(db)]
+    lines = db.execute(f"PRAGMA integrity_check({_MOST_LINES})")
+    problems = [f"SQLite: {line}" for (line,) in lines if line != "ok"]
+    for table, rowid, parent, _ in db.execute("PRAGMA foreign_key_check"):
+        problems.append(f"row {rowid} of {table} points at a row of {parent} that is gone")
+    for what, statement in _WRONG.items():
+        if count := db.execute(statement).get:
+            problems.append(f"{count} {what}")
     if cache.is_dir():
         from claude_memory.store.sqlite import matrix
 
         problems += matrix.damage(db, cache)
     counts = {name: int(db.execute(statement).get) for name, statement in _COUNTS.items()}
     return Integrity(problems=tuple(problems[:_MOST_LINES]), vectors=dict(db.execute(_VECTORS)), **counts)
-
-
-def _sqlite_problems(db: SqliteDatabase) -> Iterator[str]:
-    for (line,) in db.execute(f"PRAGMA integrity_check({_MOST_LINES})"):
-        if line != "ok":
-            yield f"SQLite: {line}"
-    for table, rowid, parent, _ in db.execute("PRAGMA foreign_key_check"):
-        yield f"row {rowid} of {table} points at a row of {parent} that is gone"
-
-
-def _link_problems(db: SqliteDatabase) -> Iterator[str]:
-    for what, statement in _WRONG.items():
-        if count := db.execute(statement).get:
-            yield f"{count} {what}"
 
 
 def inspect(path: Path) -> Inspection:
@@ -106,7 +96,18 @@ def inspect(path: Path) -> Inspection:
         seen = Inspection(version, schema.CURRENT, size, _lock(db, path), on_network(path))
         if version != schema.CURRENT:
             return seen
-        return _counted(db, seen)
+        with _bounded(db), transaction(db, "BEGIN"):
+            counts: Any = {name: int(db.execute(statement).get) for name, statement in _COUNTS.items()}
+            pending, last = next(db.execute(_CHANGES))
+            texts = {str(id_): rows.digest(title, body) for id_, title, body in db.execute(_TEXTS)}
+            vectors = {str(model): int(count) for model, count in db.execute(_VECTORS)}
+            seen = seen._replace(
+                **counts, pending_changes=pending, last_change=last, texts=texts, vectors=vectors
+            )
+        with _bounded(db):
+            lines = [str(row[0]) for row in db.execute("PRAGMA quick_check(3)")]
+            return seen._replace(problems=tuple(line for line in lines if line != "ok"))
+        return seen
 
 
 def _opened(path: Path) -> SqliteDatabase:
@@ -125,53 +126,33 @@ def _lock(db: SqliteDatabase, path: Path) -> str:
     if db.readonly("main"):
         return ""
     try:
-        db.execute("BEGIN IMMEDIATE")
-        db.execute("ROLLBACK")
+        db.execute("BEGIN IMMEDIATE; ROLLBACK")
     except apsw.BusyError:
-        return f"{holder(path)} has kept the store locked for more than {_LOCK_WAIT_MS // 1000} s"
+        return f"{_holder(path)} has kept the store locked for more than {_LOCK_WAIT_MS // 1000} s"
     except (apsw.ReadOnlyError, apsw.IOError, apsw.FullError, apsw.CantOpenError) as fault:
         return f"the store cannot be written: {fault}"
     return "free"
 
 
-def holder(path: Path) -> str:
+def _holder(path: Path) -> str:
     """Who locks a file of the store, where Linux says it."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
+    with contextlib.suppress(OSError):
         inodes = {str(part.stat().st_ino) for part in path.parent.glob(path.name + "*")}
         for line in Path("/proc/locks").read_text("ascii").splitlines():
-            words = line.split()
-            if "WRITE" in words and words[words.index("WRITE") + 2].rpartition(":")[2] in inodes:
-                pid = int(words[words.index("WRITE") + 1])
-                if pid not in (os.getpid(), -1):
-                    return f"process {pid}"
+            words = line.partition("WRITE ")[2].split()  # `1: POSIX ADVISORY WRITE 4711 08:01:123456 0 EOF`
+            if words and words[1].rpartition(":")[2] in inodes and int(words[0]) not in (os.getpid(), -1):
+                return f"process {words[0]}"
     return "another process"
-
-
-def _counted(db: SqliteDatabase, seen: Inspection) -> Inspection:
-    with contextlib.suppress(apsw.InterruptError), _bounded(db), transaction(db, "BEGIN"):
-        memories, passages, entries = (int(db.execute(count).get) for count in _COUNTS.values())
-        pending, last = next(db.execute(_CHANGES))
-        seen = seen._replace(
-            memories=memories,
-            passages=passages,
-            text_entries=entries,
-            pending_changes=pending,
-            last_change=last,
-            texts={str(id_): rows.digest(title, body) for id_, title, body in db.execute(_TEXTS)},
-            vectors={str(model): int(count) for model, count in db.execute(_VECTORS)},
-        )
-    with contextlib.suppress(apsw.InterruptError), _bounded(db):
-        lines = [str(row[0]) for row in db.execute("PRAGMA quick_check(3)")]
-        return seen._replace(problems=tuple(line for line in lines if line != "ok"))
-    return seen
 
 
 @contextlib.contextmanager
 def _bounded(db: SqliteDatabase) -> Iterator[None]:
+    """What takes longer than a person would wait is left out."""
     deadline = time.monotonic() + _LOOK_SECONDS
     db.set_progress_handler(lambda: time.monotonic() > deadline, 10_000)
     try:
-        yield
+        with contextlib.suppress(apsw.InterruptError):
+            yield
     finally:
         db.set_progress_handler(None)
 
@@ -246,7 +227,7 @@ def own_words(path: Path) -> tuple[int, int]:
 
 def _looked_at(path: Path, how: str) -> SqliteDatabase:
     """`immutable` looks at the file alone, whatever lies beside it."""
-    return SqliteDatabase(f"{path.absolute().as_uri()}?{how}", flags=_READ_ONLY)
+    return SqliteDatabase(f"{path.absolute().as_uri()}?{how}", flags=READ_ONLY)
 
 
 @contextlib.contextmanager
@@ -256,7 +237,7 @@ def _translated(path: Path) -> Iterator[None]:
         with translated(path):
             yield
     except StoreBusy:
-        raise StoreBusy(f"{path.name} cannot even be read: {holder(path)} holds it") from None
+        raise StoreBusy(f"{path.name} cannot even be read: {_holder(path)} holds it") from None
     except apsw.Error as fault:
         raise StoreFault(f"{path} cannot be looked at: {fault}") from None
 
@@ -280,8 +261,7 @@ def copy(db: SqliteDatabase, target: Path) -> int:
         os.replace(temporary, target)
     finally:
         db.pragma("mmap_size", mapped)
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
+        temporary.unlink(missing_ok=True)
     files.sync_folder(target.parent)
     return version
 
@@ -292,21 +272,18 @@ def without_log(path: Path) -> None:
         db.pragma("journal_mode", "delete")
 
 
-def copy_before_migration(db: SqliteDatabase, version: int, folder: Path, keep: int) -> Path:
+def copy_before_migration(db: SqliteDatabase, version: int, folder: Path, keep: int) -> None:
     """Keep a verified copy of a store that is about to change its schema."""
-    moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
-    target = folder / f"pre-migration-{version}-{moment}.db"
+    target = folder / f"pre-migration-{version}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}.db"
     try:
         copy(db, target)
     except OSError as fault:
         raise StoreFault(f"no backup, so no migration: {fault}") from None
     if not is_sound(target):
         raise StoreCorrupt(f"the copy {target} is damaged")
-    for old in sorted(folder.glob("pre-migration-*.db"), key=lambda path: path.stat().st_mtime)[
-        : -max(1, keep)
-    ]:
+    made = sorted(folder.glob("pre-migration-*.db"), key=lambda path: path.stat().st_mtime)
+    for old in made[: -max(1, keep)]:
         old.unlink(missing_ok=True)
-    return target
 
 
 # --- databases of other programs: agents' histories, other memories; read only, whatever they hold
@@ -338,7 +315,7 @@ class ForeignDatabase:
 def foreign_database(path: Path) -> Iterator[ForeignDatabase]:
     """Open a database of another program; StoreFault if it is none that can be read."""
     try:
-        db = apsw.Connection(f"{path.absolute().as_uri()}?mode=ro", flags=_READ_ONLY)
+        db = _looked_at(path, "mode=ro")
     except apsw.Error as fault:
         raise StoreFault(f"{type(fault).__name__}: {fault}") from None
     db.set_busy_timeout(_FOREIGN_WAIT_MS)

@@ -15,185 +15,101 @@ import apsw
 from claude_memory.errors import SchemaTooNew, StoreCorrupt
 from claude_memory.text.quotation import clean
 
+TYPE_CHECKING = False  # the real one is an import, and hooks load this
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TypeVar
+
+    Connection = TypeVar("Connection", bound=apsw.Connection)
+
 APPLICATION_ID = 0x636D656D  # "cmem": tells our file from any other SQLite database
 
 _FIRST = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
-CREATE TABLE projects (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    name TEXT NOT NULL,
-    path TEXT NOT NULL
-);
-CREATE TABLE project_aliases (
-    identity TEXT PRIMARY KEY,
-    project INTEGER NOT NULL REFERENCES projects (number),
-    place INTEGER NOT NULL
-) WITHOUT ROWID;
+CREATE TABLE projects (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
+    path TEXT NOT NULL);
+CREATE TABLE project_aliases (identity TEXT PRIMARY KEY,
+    project INTEGER NOT NULL REFERENCES projects (number), place INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX project_aliases_by_project ON project_aliases (project, place);
-CREATE TABLE project_paths (
-    path TEXT PRIMARY KEY,
-    project INTEGER NOT NULL REFERENCES projects (number)
-) WITHOUT ROWID;
+CREATE TABLE project_paths (path TEXT PRIMARY KEY,
+    project INTEGER NOT NULL REFERENCES projects (number)) WITHOUT ROWID;
 
 -- A space is what one query sees as a whole: a project, or 0 for what travels with the person.
-CREATE TABLE spaces (
-    number INTEGER PRIMARY KEY,
-    passages INTEGER NOT NULL DEFAULT 0,
-    length REAL NOT NULL DEFAULT 0,
-    epoch INTEGER NOT NULL DEFAULT 0
-);
+CREATE TABLE spaces (number INTEGER PRIMARY KEY, passages INTEGER NOT NULL DEFAULT 0,
+    length REAL NOT NULL DEFAULT 0, epoch INTEGER NOT NULL DEFAULT 0);
 
-CREATE TABLE sessions (
-    number INTEGER PRIMARY KEY,
-    project INTEGER NOT NULL REFERENCES projects (number),
-    id TEXT NOT NULL,
-    first_seen INTEGER NOT NULL,
-    last_seen INTEGER NOT NULL,
-    UNIQUE (project, id)
-);
+CREATE TABLE sessions (number INTEGER PRIMARY KEY, project INTEGER NOT NULL REFERENCES projects (number),
+    id TEXT NOT NULL, first_seen INTEGER NOT NULL, last_seen INTEGER NOT NULL, UNIQUE (project, id));
 
-CREATE TABLE events (
-    number INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
-    kind TEXT NOT NULL,
-    agent TEXT NOT NULL,
-    session INTEGER REFERENCES sessions (number),
-    project INTEGER NOT NULL REFERENCES projects (number),
-    cwd TEXT NOT NULL,
-    timestamp INTEGER NOT NULL,
-    payload TEXT NOT NULL
-);
+CREATE TABLE events (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL,
+    agent TEXT NOT NULL, session INTEGER REFERENCES sessions (number),
+    project INTEGER NOT NULL REFERENCES projects (number), cwd TEXT NOT NULL, timestamp INTEGER NOT NULL,
+    payload TEXT NOT NULL);
 CREATE INDEX events_by_time ON events (project, timestamp, number);
 CREATE INDEX events_by_session ON events (session, timestamp, number);
 CREATE INDEX events_by_age ON events (timestamp);
 
-CREATE TABLE memories (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    project INTEGER NOT NULL REFERENCES projects (number),
-    space INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    title TEXT NOT NULL,
-    body TEXT NOT NULL,
-    created_at INTEGER NOT NULL,
-    updated_at INTEGER NOT NULL,
-    trust TEXT NOT NULL,
-    status TEXT NOT NULL,
-    session INTEGER REFERENCES sessions (number),
-    task TEXT,
-    topics TEXT NOT NULL,
-    files TEXT NOT NULL,
-    provenance TEXT NOT NULL,
-    supersedes TEXT,
-    superseded_by TEXT,
-    forgotten_at INTEGER,
-    pinned INTEGER NOT NULL
-);
+CREATE TABLE memories (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
+    project INTEGER NOT NULL REFERENCES projects (number), space INTEGER NOT NULL, kind TEXT NOT NULL,
+    title TEXT NOT NULL, body TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+    trust TEXT NOT NULL, status TEXT NOT NULL, session INTEGER REFERENCES sessions (number), task TEXT,
+    topics TEXT NOT NULL, files TEXT NOT NULL, provenance TEXT NOT NULL, supersedes TEXT, superseded_by TEXT,
+    forgotten_at INTEGER, pinned INTEGER NOT NULL);
 CREATE INDEX memories_by_time ON memories (space, created_at, number);
 CREATE INDEX memories_by_kind ON memories (space, kind, created_at, number);
 CREATE INDEX memories_by_session ON memories (session, created_at, number) WHERE session IS NOT NULL;
 CREATE INDEX memories_by_task ON memories (task) WHERE task IS NOT NULL;
 CREATE INDEX memories_forgotten ON memories (forgotten_at) WHERE forgotten_at IS NOT NULL;
-CREATE TABLE memory_topics (
-    topic TEXT NOT NULL,
+CREATE TABLE memory_topics (topic TEXT NOT NULL,
     memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
-    PRIMARY KEY (topic, memory)
-) WITHOUT ROWID;
+    PRIMARY KEY (topic, memory)) WITHOUT ROWID;
 CREATE INDEX memory_topics_by_memory ON memory_topics (memory);
-CREATE TABLE memory_files (
-    name TEXT NOT NULL,
-    path TEXT NOT NULL,
+CREATE TABLE memory_files (name TEXT NOT NULL, path TEXT NOT NULL,
     memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
-    PRIMARY KEY (name, path, memory)
-) WITHOUT ROWID;
+    PRIMARY KEY (name, path, memory)) WITHOUT ROWID;
 CREATE INDEX memory_files_by_memory ON memory_files (memory);
 
 -- own, near, far, dates hold the very terms that stand in text_index for this row: a contentless
 -- index can only be told to drop an entry by being shown what is in it.
-CREATE TABLE passages (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    memory INTEGER NOT NULL REFERENCES memories (number),
-    space INTEGER NOT NULL,
-    ordinal INTEGER NOT NULL,
-    start INTEGER NOT NULL,
-    stop INTEGER NOT NULL,
-    own TEXT NOT NULL,
-    near TEXT NOT NULL,
-    far TEXT NOT NULL,
-    dates TEXT NOT NULL,
-    UNIQUE (memory, ordinal)
-);
+CREATE TABLE passages (id INTEGER PRIMARY KEY AUTOINCREMENT,
+    memory INTEGER NOT NULL REFERENCES memories (number), space INTEGER NOT NULL, ordinal INTEGER NOT NULL,
+    start INTEGER NOT NULL, stop INTEGER NOT NULL, own TEXT NOT NULL, near TEXT NOT NULL, far TEXT NOT NULL,
+    dates TEXT NOT NULL, UNIQUE (memory, ordinal));
 CREATE VIRTUAL TABLE text_index USING fts5 (
     own, near, far, dates, content = '', tokenize = "ascii tokenchars '_'"
 );
 CREATE TABLE lexicon (term TEXT PRIMARY KEY, passages INTEGER NOT NULL) WITHOUT ROWID;
 
-CREATE TABLE models (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    complete_through INTEGER NOT NULL DEFAULT 0
-);
-CREATE TABLE vectors (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    passage INTEGER NOT NULL REFERENCES passages (id),
-    model INTEGER NOT NULL REFERENCES models (number),
-    space INTEGER NOT NULL,
-    vector BLOB NOT NULL
-);
+CREATE TABLE models (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
+    complete_through INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE vectors (seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    passage INTEGER NOT NULL REFERENCES passages (id), model INTEGER NOT NULL REFERENCES models (number),
+    space INTEGER NOT NULL, vector BLOB NOT NULL);
 CREATE UNIQUE INDEX vectors_by_passage ON vectors (passage, model);
 CREATE INDEX vectors_by_space ON vectors (model, space, seq, passage);
-CREATE TABLE dead_vectors (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    model INTEGER NOT NULL,
-    space INTEGER NOT NULL,
-    passage INTEGER NOT NULL
-);
+CREATE TABLE dead_vectors (seq INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL,
+    space INTEGER NOT NULL, passage INTEGER NOT NULL);
 CREATE INDEX dead_vectors_by_space ON dead_vectors (model, space, seq, passage);
 
 CREATE TABLE changes (sequence INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL);
-CREATE TABLE tombstones (
-    salt TEXT NOT NULL,
-    hash TEXT NOT NULL,
-    PRIMARY KEY (salt, hash)
-) WITHOUT ROWID;
+CREATE TABLE tombstones (salt TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (salt, hash)) WITHOUT ROWID;
 """
 
 _CONVERSATIONS = """
-CREATE TABLE conversations (
-    number INTEGER PRIMARY KEY,
-    agent TEXT NOT NULL,
-    session TEXT NOT NULL,
-    project INTEGER NOT NULL REFERENCES projects (number),
-    cwd TEXT NOT NULL,
-    branch TEXT NOT NULL,
-    title TEXT NOT NULL DEFAULT '',
-    parent TEXT NOT NULL DEFAULT '',
-    continues INTEGER,
-    path TEXT NOT NULL DEFAULT '',
-    first_at INTEGER NOT NULL,
-    last_at INTEGER NOT NULL,
-    messages INTEGER NOT NULL DEFAULT 0,
-    distilled INTEGER NOT NULL DEFAULT 0,
-    UNIQUE (session, agent)
-);
+CREATE TABLE conversations (number INTEGER PRIMARY KEY, agent TEXT NOT NULL, session TEXT NOT NULL,
+    project INTEGER NOT NULL REFERENCES projects (number), cwd TEXT NOT NULL, branch TEXT NOT NULL,
+    title TEXT NOT NULL DEFAULT '', parent TEXT NOT NULL DEFAULT '', continues INTEGER,
+    path TEXT NOT NULL DEFAULT '', first_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
+    messages INTEGER NOT NULL DEFAULT 0, distilled INTEGER NOT NULL DEFAULT 0, UNIQUE (session, agent));
 CREATE INDEX conversations_by_time ON conversations (project, last_at);
 CREATE INDEX conversations_undistilled ON conversations (last_at) WHERE distilled < messages;
 
 -- A body is text, or zlib's bytes of it.
-CREATE TABLE messages (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    conversation INTEGER NOT NULL REFERENCES conversations (number),
-    ordinal INTEGER NOT NULL,
-    role TEXT NOT NULL,
-    at INTEGER NOT NULL,
-    failed INTEGER NOT NULL,
-    tool TEXT,
-    call TEXT,
-    event TEXT,
-    body NOT NULL
-);
+CREATE TABLE messages (number INTEGER PRIMARY KEY AUTOINCREMENT,
+    conversation INTEGER NOT NULL REFERENCES conversations (number), ordinal INTEGER NOT NULL,
+    role TEXT NOT NULL, at INTEGER NOT NULL, failed INTEGER NOT NULL, tool TEXT, call TEXT, event TEXT,
+    body NOT NULL);
 CREATE UNIQUE INDEX messages_by_conversation ON messages (conversation, ordinal);
 CREATE INDEX messages_by_event ON messages (event) WHERE event IS NOT NULL;
 -- Hashes that tell a copy of a message. They stay when a message is erased, and so keep it away.
@@ -205,117 +121,63 @@ INSERT INTO message_index (message_index, rank) VALUES ('secure-delete', 1);
 INSERT INTO message_index (message_index, rank) VALUES ('hashsize', 8388608);
 CREATE VIRTUAL TABLE message_terms USING fts5vocab (message_index, row);
 
-CREATE TABLE import_files (
-    path TEXT PRIMARY KEY,
-    agent TEXT NOT NULL,
-    inode TEXT NOT NULL,
-    size INTEGER NOT NULL,
-    modified_ns INTEGER NOT NULL,
-    offset INTEGER NOT NULL,
-    head TEXT NOT NULL,
-    tail TEXT NOT NULL,
-    skipped INTEGER NOT NULL,
-    state TEXT NOT NULL
-) WITHOUT ROWID;
+CREATE TABLE import_files (path TEXT PRIMARY KEY, agent TEXT NOT NULL, inode TEXT NOT NULL,
+    size INTEGER NOT NULL, modified_ns INTEGER NOT NULL, offset INTEGER NOT NULL, head TEXT NOT NULL,
+    tail TEXT NOT NULL, skipped INTEGER NOT NULL, state TEXT NOT NULL) WITHOUT ROWID;
 """
 
 # What memories are worth and how they hang together. All of it but intentions and reviews is derived.
 _LIFECYCLE = """
-CREATE TABLE intentions (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    project INTEGER NOT NULL REFERENCES projects (number),
-    codebase TEXT,
-    status TEXT NOT NULL,
-    record TEXT NOT NULL
-);
+CREATE TABLE intentions (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
+    project INTEGER NOT NULL REFERENCES projects (number), codebase TEXT, status TEXT NOT NULL,
+    record TEXT NOT NULL);
 CREATE INDEX intentions_open ON intentions (project) WHERE status = 'open';
 
-CREATE TABLE strengths (
-    memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE,
-    stability REAL NOT NULL,
-    difficulty REAL NOT NULL,
-    reviewed_at INTEGER NOT NULL,
-    reviews INTEGER NOT NULL,
-    lapses INTEGER NOT NULL,
-    demoted INTEGER NOT NULL
-);
-CREATE TABLE reviews (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
-    at INTEGER NOT NULL,
-    reason TEXT NOT NULL,
-    UNIQUE (memory, at, reason)
-);
+CREATE TABLE strengths (memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE,
+    stability REAL NOT NULL, difficulty REAL NOT NULL, reviewed_at INTEGER NOT NULL,
+    reviews INTEGER NOT NULL, lapses INTEGER NOT NULL, demoted INTEGER NOT NULL);
+CREATE TABLE reviews (number INTEGER PRIMARY KEY AUTOINCREMENT,
+    memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE, at INTEGER NOT NULL,
+    reason TEXT NOT NULL, UNIQUE (memory, at, reason));
 
 -- From one memory to another: supersedes, contradicts, duplicates, similar.
-CREATE TABLE relations (
-    source INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
-    target INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
-    kind TEXT NOT NULL,
-    evidence TEXT NOT NULL,
-    at INTEGER NOT NULL,
-    PRIMARY KEY (source, kind, target)
-) WITHOUT ROWID;
+CREATE TABLE relations (source INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
+    target INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE, kind TEXT NOT NULL,
+    evidence TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (source, kind, target)) WITHOUT ROWID;
 CREATE INDEX relations_by_target ON relations (target, kind);
 
 -- What a text lays down a rule about, found when it is written.
-CREATE TABLE subjects (
-    space INTEGER NOT NULL,
-    subject TEXT NOT NULL,
-    memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
-    weight REAL NOT NULL,
-    PRIMARY KEY (space, subject, memory)
-) WITHOUT ROWID;
+CREATE TABLE subjects (space INTEGER NOT NULL, subject TEXT NOT NULL,
+    memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE, weight REAL NOT NULL,
+    PRIMARY KEY (space, subject, memory)) WITHOUT ROWID;
 CREATE INDEX subjects_by_memory ON subjects (memory);
 
-CREATE TABLE entities (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    project INTEGER NOT NULL REFERENCES projects (number),
-    kind TEXT NOT NULL,
-    name TEXT NOT NULL,
-    UNIQUE (project, kind, name)
-);
+CREATE TABLE entities (number INTEGER PRIMARY KEY AUTOINCREMENT,
+    project INTEGER NOT NULL REFERENCES projects (number), kind TEXT NOT NULL, name TEXT NOT NULL,
+    UNIQUE (project, kind, name));
 CREATE INDEX entities_by_name ON entities (project, name);
-CREATE TABLE mentions (
-    memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
-    relation TEXT NOT NULL,
-    entity INTEGER NOT NULL REFERENCES entities (number),
-    PRIMARY KEY (memory, relation, entity)
-) WITHOUT ROWID;
+CREATE TABLE mentions (memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
+    relation TEXT NOT NULL, entity INTEGER NOT NULL REFERENCES entities (number),
+    PRIMARY KEY (memory, relation, entity)) WITHOUT ROWID;
 CREATE INDEX mentions_by_entity ON mentions (entity, memory);
 -- An erased memory must not live on in the name of something that only it mentioned.
 CREATE TRIGGER entities_forgotten AFTER DELETE ON mentions BEGIN
     DELETE FROM entities WHERE number = OLD.entity
         AND NOT EXISTS (SELECT 1 FROM mentions WHERE entity = OLD.entity);
 END;
-CREATE TABLE graphed (
-    memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE,
-    text INTEGER
-);
+CREATE TABLE graphed (memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE,
+    text INTEGER);
 
-CREATE TABLE file_states (
-    memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
-    path TEXT NOT NULL,
-    sketch TEXT NOT NULL,
-    revision TEXT NOT NULL,
-    stale TEXT NOT NULL DEFAULT '',
-    PRIMARY KEY (memory, path)
-) WITHOUT ROWID;
+CREATE TABLE file_states (memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
+    path TEXT NOT NULL, sketch TEXT NOT NULL, revision TEXT NOT NULL, stale TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (memory, path)) WITHOUT ROWID;
 
-CREATE TABLE consolidations (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    project INTEGER NOT NULL REFERENCES projects (number),
-    at INTEGER NOT NULL,
-    through INTEGER NOT NULL,
-    undone INTEGER NOT NULL DEFAULT 0
-);
-CREATE TABLE consolidation_steps (
-    run INTEGER NOT NULL REFERENCES consolidations (number),
-    action TEXT NOT NULL,
-    memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
-    other INTEGER REFERENCES memories (number) ON DELETE CASCADE
-);
+CREATE TABLE consolidations (number INTEGER PRIMARY KEY AUTOINCREMENT,
+    project INTEGER NOT NULL REFERENCES projects (number), at INTEGER NOT NULL, through INTEGER NOT NULL,
+    undone INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE consolidation_steps (run INTEGER NOT NULL REFERENCES consolidations (number),
+    action TEXT NOT NULL, memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
+    other INTEGER REFERENCES memories (number) ON DELETE CASCADE);
 CREATE INDEX consolidation_steps_by_run ON consolidation_steps (run);
 CREATE INDEX consolidation_steps_by_memory ON consolidation_steps (memory);
 CREATE INDEX consolidation_steps_by_other ON consolidation_steps (other);
@@ -324,17 +186,13 @@ CREATE INDEX consolidation_steps_by_other ON consolidation_steps (other);
 # When a memory came here, if it was made long before: an import brings years at once, and none of it has had
 # a chance to be used yet.
 _ARRIVALS = """
-CREATE TABLE arrivals (
-    memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE,
-    at INTEGER NOT NULL
-);
+CREATE TABLE arrivals (memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE,
+    at INTEGER NOT NULL);
 """
 
 # What has not met its neighbours yet: statements only, captured turns and summaries say many things at once.
 _UNJUDGED = """
-CREATE TABLE unjudged (
-    memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE
-);
+CREATE TABLE unjudged (memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE);
 """
 
 # Who spoke; exchanges and session records; and what two homes need to become one: every change has a clock
@@ -350,13 +208,9 @@ ALTER TABLE conversations ADD COLUMN asked INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX conversations_by_session ON conversations (session);
 
 -- An exchange is searched as a memory of kind `observation`; its parts stand here, as a document.
-CREATE TABLE exchanges (
-    memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE,
-    conversation INTEGER NOT NULL REFERENCES conversations (number),
-    first INTEGER NOT NULL,
-    last INTEGER NOT NULL,
-    record TEXT NOT NULL
-);
+CREATE TABLE exchanges (memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE,
+    conversation INTEGER NOT NULL REFERENCES conversations (number), first INTEGER NOT NULL,
+    last INTEGER NOT NULL, record TEXT NOT NULL);
 CREATE INDEX exchanges_by_conversation ON exchanges (conversation, first);
 
 -- Hashes of proposals that a person rejected: they never come back.
@@ -393,11 +247,9 @@ CREATE INDEX events_of_compactions ON events (session, number)
 
 # In which exchanges a command of a kind failed; made with the exchange, and gone with it.
 _FAILURES = """
-CREATE TABLE exchange_failures (
-    family TEXT NOT NULL,
+CREATE TABLE exchange_failures (family TEXT NOT NULL,
     memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
-    PRIMARY KEY (family, memory)
-) WITHOUT ROWID;
+    PRIMARY KEY (family, memory)) WITHOUT ROWID;
 CREATE INDEX exchange_failures_by_memory ON exchange_failures (memory);
 """
 
@@ -414,18 +266,10 @@ UPDATE memories SET person = (SELECT min(number) FROM people) WHERE space = 0;
 # message's `moment` orders it within its conversation alike in every home; `moved` and an alias' `clock` say
 # when a person said where something belongs.
 _SYNC = """
-CREATE TABLE feed (
-    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
-    kind TEXT NOT NULL,
-    name TEXT NOT NULL,
-    UNIQUE (kind, name)
-);
-CREATE TABLE peers (
-    replica TEXT NOT NULL,
-    stream TEXT NOT NULL,
-    through INTEGER NOT NULL,
-    PRIMARY KEY (replica, stream)
-) WITHOUT ROWID;
+CREATE TABLE feed (sequence INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, name TEXT NOT NULL,
+    UNIQUE (kind, name));
+CREATE TABLE peers (replica TEXT NOT NULL, stream TEXT NOT NULL, through INTEGER NOT NULL,
+    PRIMARY KEY (replica, stream)) WITHOUT ROWID;
 ALTER TABLE memories ADD COLUMN hidden_clock INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE memories ADD COLUMN hidden_home TEXT NOT NULL DEFAULT '';
 ALTER TABLE messages ADD COLUMN moment INTEGER;
@@ -445,66 +289,52 @@ INSERT INTO feed (kind, name) SELECT 'memory', id FROM memories ORDER BY number;
 INSERT INTO feed (kind, name) SELECT 'intention', id FROM intentions;
 """
 
-_FED = """CREATE TRIGGER feed_{name} AFTER {what} BEGIN
-    DELETE FROM feed WHERE kind = '{kind}' AND name = {id};
+_PROJECT = "(SELECT id FROM projects WHERE number = NEW.project)"
+_CONVERSATION = "json_array(NEW.agent, NEW.session)"
+# Whose line goes to the end of the feed, and when; what a changed row belongs to may be gone.
+_FED = (
+    ("memory_new", "INSERT ON memories", "memory", "NEW.id"),
+    ("memory", "UPDATE OF clock, home, hidden_clock, trust ON memories", "memory", "NEW.id"),
+    ("strength", "INSERT ON strengths", "memory", "(SELECT id FROM memories WHERE number = NEW.memory)"),
+    ("relation", "INSERT ON relations", "memory", "(SELECT id FROM memories WHERE number = NEW.source)"),
+    ("tombstone", "INSERT ON tombstones", "tombstone", "NEW.salt || ' ' || NEW.hash"),
+    ("rejected", "INSERT ON rejected", "rejected", "NEW.hash"),
+    ("project_new", "INSERT ON projects", "project", "NEW.id"),
+    ("project", "UPDATE OF name, path ON projects", "project", "NEW.id"),
+    ("alias_new", "INSERT ON project_aliases", "project", _PROJECT),
+    ("alias", "UPDATE ON project_aliases", "project", _PROJECT),
+    ("conversation_new", "INSERT ON conversations", "conversation", _CONVERSATION),
+    (
+        "conversation",
+        "UPDATE OF project, moved, imported, continues ON conversations",
+        "conversation",
+        _CONVERSATION,
+    ),
+    ("intention_new", "INSERT ON intentions", "intention", "NEW.id"),
+    ("intention", "UPDATE OF clock, home ON intentions", "intention", "NEW.id"),
+)
+
+
+def _feeding() -> str:
+    triggers = []
+    for name, change, kind, id_ in _FED:
+        line = (
+            f"SELECT '{kind}', {id_} WHERE {id_} IS NOT NULL"
+            if "SELECT" in id_
+            else f"VALUES ('{kind}', {id_})"
+        )
+        triggers.append(f"""CREATE TRIGGER feed_{name} AFTER {change} BEGIN
+    DELETE FROM feed WHERE kind = '{kind}' AND name = {id_};
     INSERT INTO feed (kind, name) {line};
 END;
-"""
-
-
-def _fed(name: str, what: str, kind: str, id_: str, line: str = "") -> str:
-    """A trigger that puts the line of what changed at the end of the feed; of what is gone, no line stays."""
-    return _FED.format(name=name, what=what, kind=kind, id=id_, line=line or f"VALUES ('{kind}', {id_})")
-
-
-def _gone(kind: str, table: str) -> str:
-    return f"""CREATE TRIGGER feed_{kind}_gone AFTER DELETE ON {table} BEGIN
+""")
+    for kind, table in (("memory", "memories"), ("project", "projects"), ("intention", "intentions")):
+        triggers.append(f"""CREATE TRIGGER feed_{kind}_gone AFTER DELETE ON {table} BEGIN
     DELETE FROM feed WHERE kind = '{kind}' AND name = OLD.id;
 END;
-"""
+""")
+    return "".join(triggers)
 
-
-_MEMORY_OF = "(SELECT id FROM memories WHERE number = NEW.{column})"
-_PROJECT_OF = "(SELECT id FROM projects WHERE number = {row}.project)"
-_IF_THERE = "SELECT '{kind}', {id} WHERE {id} IS NOT NULL"
-
-
-def _fed_with(name: str, what: str, kind: str, id_: str) -> str:
-    """The same for the thing that the changed row belongs to."""
-    return _fed(name, what, kind, id_, _IF_THERE.format(kind=kind, id=id_))
-
-
-_FEEDING = "".join(
-    (
-        _fed("memory_new", "INSERT ON memories", "memory", "NEW.id"),
-        _fed("memory", "UPDATE OF clock, home, hidden_clock, trust ON memories", "memory", "NEW.id"),
-        _gone("memory", "memories"),
-        _fed_with("strength", "INSERT ON strengths", "memory", _MEMORY_OF.format(column="memory")),
-        _fed_with("relation", "INSERT ON relations", "memory", _MEMORY_OF.format(column="source")),
-        _fed("tombstone", "INSERT ON tombstones", "tombstone", "NEW.salt || ' ' || NEW.hash"),
-        _fed("rejected", "INSERT ON rejected", "rejected", "NEW.hash"),
-        _fed("project_new", "INSERT ON projects", "project", "NEW.id"),
-        _fed("project", "UPDATE OF name, path ON projects", "project", "NEW.id"),
-        _gone("project", "projects"),
-        _fed_with("alias_new", "INSERT ON project_aliases", "project", _PROJECT_OF.format(row="NEW")),
-        _fed_with("alias", "UPDATE ON project_aliases", "project", _PROJECT_OF.format(row="NEW")),
-        _fed(
-            "conversation_new",
-            "INSERT ON conversations",
-            "conversation",
-            "json_array(NEW.agent, NEW.session)",
-        ),
-        _fed(
-            "conversation",
-            "UPDATE OF project, moved, imported, continues ON conversations",
-            "conversation",
-            "json_array(NEW.agent, NEW.session)",
-        ),
-        _fed("intention_new", "INSERT ON intentions", "intention", "NEW.id"),
-        _fed("intention", "UPDATE OF clock, home ON intentions", "intention", "NEW.id"),
-        _gone("intention", "intentions"),
-    )
-)
 
 # Histories of Gemini CLI were kept under another name than what its hooks said.
 _AGENT_NAMES = """
@@ -516,19 +346,9 @@ UPDATE OR IGNORE feed SET name = json_array('gemini-cli', name ->> '$[1]')
         (SELECT 1 FROM conversations c WHERE c.agent = 'gemini' AND c.session = feed.name ->> '$[1]');
 """
 
-MIGRATIONS: tuple[str, ...] = (
-    _FIRST,
-    _CONVERSATIONS,
-    _LIFECYCLE,
-    _ARRIVALS,
-    _UNJUDGED,
-    _UNDERSTANDING,
-    _COMPACTIONS,
-    _FAILURES,
-    _OWNERS,
-    _SYNC + _FEEDING,
-    _AGENT_NAMES,
-)
+_RELEASED = (_FIRST, _CONVERSATIONS, _LIFECYCLE, _ARRIVALS, _UNJUDGED)  # with 0.1.0
+_SINCE = (_UNDERSTANDING, _COMPACTIONS, _FAILURES, _OWNERS, _SYNC + _feeding(), _AGENT_NAMES)
+MIGRATIONS: tuple[str, ...] = (*_RELEASED, *_SINCE)
 CURRENT = len(MIGRATIONS)
 _ACTIVE = """SELECT type, name, sql FROM sqlite_master
     WHERE type IN ('trigger', 'view') OR sql LIKE 'create virtual%'"""
@@ -548,41 +368,41 @@ def version(db: apsw.Connection) -> int:
 
 def foreign_objects(db: apsw.Connection) -> list[str]:
     """Triggers, views and virtual tables that no migration made: they would run with our statements."""
-    found = set(db.execute(_ACTIVE))
-    return sorted(f"{kind} {name}"[:80] for kind, name, _ in found - _own_objects()) if found else []
-
-
-def _own_objects() -> set[tuple[object, ...]]:
-    own: set[tuple[object, ...]] = set()
+    foreign = set(db.execute(_ACTIVE))
     with contextlib.closing(apsw.Connection(":memory:")) as made:
         for step in MIGRATIONS:
             made.execute(step)
-            own.update(made.execute(_ACTIVE))
-    return own
+            foreign.difference_update(made.execute(_ACTIVE))
+    return sorted(f"{kind} {name}"[:80] for kind, name, _ in foreign)
+
+
+@contextlib.contextmanager
+def transaction(db: Connection, begin: str) -> Iterator[Connection]:
+    """Commit at the end; roll back whatever goes wrong, an interrupt included."""
+    db.execute(begin)
+    try:
+        yield db
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:  # SQLite may have rolled back by itself, on a full disk for one
+            db.execute("ROLLBACK")
+        raise
 
 
 def migrate(db: apsw.Connection) -> None:
     """Apply what is missing; each step is one transaction, and a process that lost a race skips it."""
-    while _step(db):
-        pass
-
-
-def _step(db: apsw.Connection) -> bool:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        number = version(db)
-        if number < CURRENT:
+    number = 0
+    while number < CURRENT:
+        with transaction(db, "BEGIN IMMEDIATE"):
+            number = version(db)
+            if number == CURRENT:
+                return
             db.execute(MIGRATIONS[number])
             if number == 0:
                 db.execute("INSERT INTO meta VALUES ('store', ?)", (os.urandom(16).hex(),))
                 db.pragma("application_id", APPLICATION_ID)
-            db.pragma("user_version", number + 1)
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:  # an interrupt may come right after the commit
-            db.execute("ROLLBACK")
-        raise
-    return number + 1 < CURRENT
+            number += 1
+            db.pragma("user_version", number)
 
 
 # --- terms

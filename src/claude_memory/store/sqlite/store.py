@@ -11,7 +11,7 @@ import math
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from claude_memory.errors import StoreBusy
@@ -21,7 +21,8 @@ from claude_memory.store.model import TermStatistics, VectorScan
 from claude_memory.store.sql import rows
 from claude_memory.store.sql.memories import Memories
 from claude_memory.store.sql.rows import to_json
-from claude_memory.store.sqlite.connection import Connections
+from claude_memory.store.sqlite import connection
+from claude_memory.store.sqlite.connection import Connections, SqliteDatabase
 from claude_memory.store.sqlite.schema import key
 
 if TYPE_CHECKING:
@@ -82,10 +83,8 @@ class SqliteMemories(Memories):
 
     def scrub(self) -> None:
         """Clean files of what was erased. A reader that needs old pages delays it to the next pruning."""
-        from claude_memory.store.sqlite import text_index
-
-        with contextlib.suppress(StoreBusy):
-            self._file.checked(text_index.scrub)
+        with contextlib.suppress(StoreBusy), self._file.open() as db:
+            connection.scrub(db)
         self._discard_outdated_caches()
 
     def _discard_outdated_caches(self) -> None:
@@ -107,18 +106,20 @@ class SqliteMemories(Memories):
 
     def term_statistics(self, scope: SearchScope, terms: Iterable[str]) -> TermStatistics:
         with self._connections.reading() as db:
-            spaces = rows.spaces_of(db, scope)
-            passages, length = _totals(db, spaces)
-            keys = {term: [key(space, term) for space in spaces] for term in terms}
-            counts = _frequencies(db, list(chain.from_iterable(keys.values())))
+            look = _Look(db, scope, MemoryFilter())
+            passages, length = look.totals()
+            keys = {term: [key(space, term) for space in look.spaces] for term in terms}
+            counts = look.frequencies(chain.from_iterable(keys.values()))
         frequency = {term: sum(counts.get(place, 0) for place in places) for term, places in keys.items()}
         return TermStatistics(passages, length / passages if passages else 0.0, frequency)
 
     def text_candidates(
         self, scope: SearchScope, filter_: MemoryFilter, terms: Mapping[str, float], limit: int
     ) -> list[PassageId]:
+        if limit <= 0 or not terms:
+            return []
         with self._connections.reading() as db:
-            return _by_words(db, rows.spaces_of(db, scope), filter_, terms, limit)
+            return _Look(db, scope, filter_).by_words(dict(islice(terms.items(), _MAX_TERMS)), limit)
 
     def vector_candidates(
         self, scope: SearchScope, filter_: MemoryFilter, near: bytes | PassageId, model: str, limit: int
@@ -128,7 +129,7 @@ class SqliteMemories(Memories):
         with self._guard:
             matrices = self._matrices = self._matrices or Matrices(self._cache)
         with self._connections.reading() as db:
-            return _by_vector(db, matrices, rows.spaces_of(db, scope), filter_, near, model, limit)
+            return _Look(db, scope, filter_).by_vector(matrices, _vector_of(db, near, model), model, limit)
 
     def cosines(
         self, near: bytes | PassageId, model: str, ids: Sequence[PassageId]
@@ -152,206 +153,45 @@ class SqliteStore(Store):
 
     memories: SqliteMemories
 
-    def __init__(self, connections: Connections, home: Path) -> None:
-        self._connections = connections
-        self._cache = home / "cache" / "vectors"
-        super().__init__(connections, SqliteMemories(connections, self._cache))
-
-    @classmethod
-    def open(
-        cls,
-        path: Path,
-        home: Path,
-        *,
-        keep_backups: int = 5,
-        patience_ms: int | None = None,
-    ) -> SqliteStore:
+    def __init__(
+        self, path: Path, home: Path, *, keep_backups: int = 5, patience_ms: int | None = None
+    ) -> None:
         """Open, make or migrate the store; an existing one is backed up before it is migrated.
 
         `patience_ms` is how long a call waits for another process that writes.
         """
-        connections = Connections(path, patience_ms) if patience_ms is not None else Connections(path)
 
-        def back_up(version: int) -> None:
+        def back_up(db: SqliteDatabase, version: int) -> None:
             from claude_memory.store.sqlite import inspection
 
-            folder = home / "backups"
-            inspection.copy_before_migration(connections.get(), version, folder, keep_backups)
+            inspection.copy_before_migration(db, version, home / "backups", keep_backups)
 
-        try:
-            connections.prepare(back_up)
-        except BaseException:
-            connections.close()
-            raise
-        return cls(connections, home)
-
-    @property
-    def path(self) -> Path:
-        """The database file."""
-        return self._connections.path
+        self.path = path
+        self._cache = home / "cache" / "vectors"
+        self._connections = Connections(path, back_up, patience_ms)
+        super().__init__(self._connections, SqliteMemories(self._connections, self._cache))
 
     def check(self) -> Integrity:
         from claude_memory.store.sqlite import inspection
 
-        return self._connections.checked(lambda db: inspection.check(db, self._cache))
+        with self._connections.open() as db:
+            return inspection.check(db, self._cache)
 
     def stats(self, project: ProjectId | None = None) -> StoreStats:
+        beside = (self.path, self.path.with_name(f"{self.path.name}-wal"))
+        size = sum(part.stat().st_size for part in beside if part.exists())
         with self._connections.reading() as db:
-            version, size = int(db.pragma("user_version")), self._connections.size_bytes()
-            return counted(db, project, version=version, size_bytes=size)
+            return counted(db, project, version=int(db.pragma("user_version")), size_bytes=size)
 
     def export(self, target: Path) -> int:
         from claude_memory.store.sqlite import inspection
 
-        return self._connections.checked(lambda db: inspection.copy(db, target))
+        with self._connections.open() as db:
+            return inspection.copy(db, target)
 
     def close(self) -> None:
         self.memories.close()
         self._connections.close()
-
-
-# --- words
-
-
-def _totals(db: Database, spaces: Sequence[int]) -> tuple[int, float]:
-    statement = """SELECT coalesce(sum(passages), 0), coalesce(sum(length), 0.0) FROM spaces
-        WHERE number IN (SELECT value FROM json_each(?))"""
-    passages, length = next(db.execute(statement, (rows.id_list(spaces),)))
-    return int(passages), float(length)
-
-
-def _frequencies(db: Database, keys: Sequence[str]) -> dict[str, int]:
-    statement = "SELECT term, passages FROM lexicon WHERE term IN (SELECT value FROM json_each(?))"
-    return dict(db.execute(statement, (to_json(keys),)))
-
-
-def _by_words(
-    db: Database, spaces: Sequence[int], filter_: MemoryFilter, terms: Mapping[str, float], limit: int
-) -> list[PassageId]:
-    if limit <= 0 or not terms:
-        return []
-    postings = _postings(db, spaces, dict(list(terms.items())[:_MAX_TERMS]))
-    plan = {space: _affordable(db, of_space) for space, of_space in postings.items()}
-    enough = -1 if filter_.restricts else 2 * limit + 64
-    ranked = _ranked(db, plan, enough)
-    chosen = _first_passing(db, filter_, ranked, limit)
-    if len(chosen) < limit and len(ranked) == enough:  # many of the best are forgotten
-        chosen = _first_passing(db, filter_, _ranked(db, plan, -1), limit)
-    if len(chosen) < limit and filter_.restricts and plan != postings:
-        # The filter leaves few rows with the rare terms: every posting is read, only its rows are scored.
-        allowed = _all_passing(db, spaces, filter_)
-        chosen = [PassageId(id_) for id_ in _ranked(db, postings, limit, allowed)]
-    return chosen
-
-
-def _postings(db: Database, spaces: Sequence[int], terms: Mapping[str, float]) -> dict[int, list[Posting]]:
-    """Per space the terms that occur there, rarest first, with their weight in the whole scope."""
-    keys = {(space, term): key(space, term) for term in terms for space in spaces}
-    counts = _frequencies(db, list(keys.values()))
-    passages, _ = _totals(db, spaces)
-    holding: defaultdict[str, int] = defaultdict(int)
-    for (_, term), name in keys.items():
-        holding[term] += counts.get(name, 0)
-    by_space: defaultdict[int, list[Posting]] = defaultdict(list)
-    for (space, term), name in keys.items():
-        if counts.get(name, 0) > 0:
-            by_space[space].append(Posting(counts[name], name, terms[term] * _idf(passages, holding[term])))
-    return {space: sorted(postings) for space, postings in by_space.items()}
-
-
-def _affordable(db: Database, postings: Sequence[Posting]) -> list[Posting]:
-    """The rarest terms, as many as the budget allows: they decide a ranking anyway.
-
-    What is left goes to the next ones, read for the newest passages only: words that are everywhere
-    tell little, and where all are such, the newest stand for the rest.
-    """
-    left = POSTINGS_BUDGET
-    taken = []
-    for posting in postings:
-        if posting.passages > left:
-            break
-        left -= posting.passages
-        taken.append(posting)
-    common = postings[len(taken) :][:_COMMON_TERMS]
-    if common:
-        share = left / sum(posting.passages for posting in common)
-        last = int(db.execute("SELECT coalesce(max(id), 0) FROM passages").get)
-        taken += [posting._replace(floor=int(last * (1 - share))) for posting in common]
-    return taken
-
-
-def _ranked(
-    db: Database, plan: Mapping[int, list[Posting]], limit: int, allowed: Sequence[int] | None = None
-) -> list[int]:
-    """Passages by their summed scores over all spaces; equal ones newest first."""
-    total = int(db.execute("SELECT coalesce(sum(passages), 0) FROM spaces").get)
-    scored: list[tuple[float, int]] = []
-    for postings in plan.values():
-        scored += _scored(db, postings, total, limit, allowed)
-    scored.sort(key=lambda pair: (pair[0], -pair[1]))
-    return [rowid for _, rowid in scored][: limit if limit >= 0 else None]
-
-
-def _scored(
-    db: Database, postings: Sequence[Posting], total: int, limit: int, allowed: Sequence[int] | None
-) -> list[tuple[float, int]]:
-    values: dict[str, Any] = {"limit": limit}
-    parts = []
-    for place, posting in enumerate(postings):
-        values[f"match{place}"] = f'"{posting.key}"'
-        if posting.floor:
-            values[f"floor{place}"] = posting.floor
-            values[f"factor{place}"] = posting.weight
-            parts.append(_NOTED.format(n=place))
-        else:
-            values[f"factor{place}"] = posting.weight / _fts5_idf(total, posting.passages)
-            parts.append(_SCORED.format(n=place, allowed="" if allowed is None else _ALLOWED))
-    if allowed is not None:
-        values["allowed"] = rows.id_list(allowed)
-    # The empty part keeps SQLite from merging a single part into the sum, where bm25() cannot work.
-    statement = _SUMMED.format(parts=" UNION ALL ".join([*parts, "SELECT 0, 0.0 WHERE 0"]))
-    return [(score, rowid) for rowid, score in rows.fetch(db, statement, values)]
-
-
-def _idf(passages: int, holding: int) -> float:
-    return math.log(1 + (passages - holding + 0.5) / (holding + 0.5))
-
-
-def _fts5_idf(passages: int, holding: int) -> float:
-    """What bm25() multiplies with, over the whole table; divided out again."""
-    value = math.log((passages - holding + 0.5) / (holding + 0.5)) if passages >= holding else 0.0
-    return value if value > 0 else 1e-6
-
-
-def _first_passing(db: Database, filter_: MemoryFilter, ranked: Sequence[int], limit: int) -> list[PassageId]:
-    """The first `limit` that the filter lets through."""
-    found: list[PassageId] = []
-    start, size = 0, 2 * limit
-    while len(found) < limit and start < len(ranked):
-        chunk = ranked[start : start + size]
-        through = _passing(db, filter_, chunk)
-        found += [PassageId(id_) for id_ in chunk if id_ in through]
-        start, size = start + size, size * 4
-    return found[:limit]
-
-
-def _passing(db: Database, filter_: MemoryFilter, ids: Sequence[int]) -> set[int]:
-    """Those of some passages that the filter lets through."""
-    condition, values = rows.filter_sql(filter_)
-    statement = f"""SELECT q.id FROM json_each(:ids) wanted JOIN passages q ON q.id = wanted.value
-        JOIN memories m ON m.number = q.memory WHERE {condition}"""
-    return {id_ for (id_,) in db.execute(statement, {**values, "ids": rows.id_list(ids)})}
-
-
-def _all_passing(db: Database, spaces: Sequence[int], filter_: MemoryFilter) -> list[int]:
-    """Every passage of some spaces that the filter lets through."""
-    condition, values = rows.filter_sql(filter_)
-    statement = f"""SELECT q.id FROM memories m JOIN passages q ON q.memory = m.number
-        WHERE m.space IN (SELECT value FROM json_each(:spaces)) AND {condition}"""
-    return [id_ for (id_,) in db.execute(statement, {**values, "spaces": rows.id_list(spaces)})]
-
-
-# --- vectors
 
 
 def _vector_of(db: Database, near: bytes | PassageId, model: str) -> bytes:
@@ -359,61 +199,181 @@ def _vector_of(db: Database, near: bytes | PassageId, model: str) -> bytes:
     return near if isinstance(near, bytes) else bytes(db.execute(_VECTOR, (near, model)).get or b"")
 
 
-def _by_vector(
-    db: Database,
-    matrices: Matrices,
-    spaces: Sequence[int],
-    filter_: MemoryFilter,
-    near: bytes | PassageId,
-    model: str,
-    limit: int,
-) -> VectorScan:
-    import numpy as np
+class _Look:
+    """One question within one transaction: the spaces it may see, and what its filter lets through."""
 
-    vector = _vector_of(db, near, model)
-    query = np.frombuffer(vector, np.int8)
-    number = db.execute("SELECT number FROM models WHERE id = ?", (model,)).get
-    if number is None or not query.any():
-        return _NOTHING_NEAR
-    held = [matrix for space in spaces if len(matrix := matrices.of(db, space, number, len(vector)))]
-    if not held:
-        return _NOTHING_NEAR
-    scores, passages = [matrix.scores(query) for matrix in held], [matrix.passages for matrix in held]
-    # The usual single space is not copied, which at a million rows costs as much as the scan.
-    score = scores[0] if len(held) == 1 else np.concatenate(scores)
-    passage = passages[0] if len(held) == 1 else np.concatenate(passages)
-    if any(matrix.dead for matrix in held):
-        living = ~np.isnan(score)
-        score, passage = score[living], passage[living]
-    if not len(score):
-        return _NOTHING_NEAR
-    best = _nearest(db, spaces, filter_, passage, score, limit)
-    return VectorScan(tuple(best), len(score), float(score.min()), float(score.mean()), float(score.std()))
+    def __init__(self, db: Database, scope: SearchScope, filter_: MemoryFilter) -> None:
+        self._db = db
+        self.spaces = rows.spaces_of(db, scope)
+        self._restricts = filter_.restricts
+        self._condition, self._values = rows.filter_sql(filter_)
+
+    def _passing(self, ids: Sequence[int]) -> set[int]:
+        """Those of some passages that the filter lets through."""
+        statement = f"""SELECT q.id FROM json_each(:ids) wanted JOIN passages q ON q.id = wanted.value
+            JOIN memories m ON m.number = q.memory WHERE {self._condition}"""
+        return {id_ for (id_,) in self._db.execute(statement, {**self._values, "ids": rows.id_list(ids)})}
+
+    def _all_passing(self) -> list[int]:
+        """Every passage in scope that the filter lets through."""
+        statement = f"""SELECT q.id FROM memories m JOIN passages q ON q.memory = m.number
+            WHERE m.space IN (SELECT value FROM json_each(:spaces)) AND {self._condition}"""
+        values = {**self._values, "spaces": rows.id_list(self.spaces)}
+        return [id_ for (id_,) in self._db.execute(statement, values)]
+
+    # --- words
+
+    def totals(self) -> tuple[int, float]:
+        """How many passages there are in scope, and their summed length."""
+        statement = """SELECT coalesce(sum(passages), 0), coalesce(sum(length), 0.0) FROM spaces
+            WHERE number IN (SELECT value FROM json_each(?))"""
+        passages, length = next(self._db.execute(statement, (rows.id_list(self.spaces),)))
+        return int(passages), float(length)
+
+    def frequencies(self, keys: Iterable[str]) -> dict[str, int]:
+        """How many passages hold each key, of those that any holds."""
+        statement = "SELECT term, passages FROM lexicon WHERE term IN (SELECT value FROM json_each(?))"
+        return dict(self._db.execute(statement, (to_json(list(keys)),)))
+
+    def by_words(self, terms: Mapping[str, float], limit: int) -> list[PassageId]:
+        postings = self._postings(terms)
+        plan = {space: self._affordable(of_space) for space, of_space in postings.items()}
+        enough = -1 if self._restricts else 2 * limit + 64
+        ranked = self._ranked(plan, enough)
+        chosen = self._first_passing(ranked, limit)
+        if len(chosen) < limit and len(ranked) == enough:  # many of the best are forgotten
+            chosen = self._first_passing(self._ranked(plan, -1), limit)
+        if len(chosen) < limit and self._restricts and plan != postings:
+            # The filter leaves few rows with the rare terms: every posting is read, only its rows are scored.
+            chosen = self._ranked(postings, limit, self._all_passing())
+        return [PassageId(id_) for id_ in chosen]
+
+    def _postings(self, terms: Mapping[str, float]) -> dict[int, list[Posting]]:
+        """Per space the terms that occur there, rarest first, with their weight in the whole scope."""
+        keys = {(space, term): key(space, term) for term in terms for space in self.spaces}
+        counts = self.frequencies(keys.values())
+        passages, _ = self.totals()
+        holding: defaultdict[str, int] = defaultdict(int)
+        for (_, term), name in keys.items():
+            holding[term] += counts.get(name, 0)
+        by_space: defaultdict[int, list[Posting]] = defaultdict(list)
+        for (space, term), name in keys.items():
+            if counts.get(name, 0) > 0:
+                idf = math.log(1 + (passages - holding[term] + 0.5) / (holding[term] + 0.5))
+                by_space[space].append(Posting(counts[name], name, terms[term] * idf))
+        return {space: sorted(postings) for space, postings in by_space.items()}
+
+    def _affordable(self, postings: Sequence[Posting]) -> list[Posting]:
+        """The rarest terms, as many as the budget allows: they decide a ranking anyway.
+
+        What is left goes to the next ones, read for the newest passages only: words that are everywhere
+        tell little, and where all are such, the newest stand for the rest.
+        """
+        left = POSTINGS_BUDGET
+        taken = []
+        for posting in postings:
+            if posting.passages > left:
+                break
+            left -= posting.passages
+            taken.append(posting)
+        common = postings[len(taken) :][:_COMMON_TERMS]
+        if common:
+            share = left / sum(posting.passages for posting in common)
+            last = int(self._db.execute("SELECT coalesce(max(id), 0) FROM passages").get)
+            taken += [posting._replace(floor=int(last * (1 - share))) for posting in common]
+        return taken
+
+    def _ranked(
+        self, plan: Mapping[int, list[Posting]], limit: int, allowed: Sequence[int] | None = None
+    ) -> list[int]:
+        """Passages by their summed scores over all spaces; equal ones newest first."""
+        total = int(self._db.execute("SELECT coalesce(sum(passages), 0) FROM spaces").get)
+        scored = [
+            pair for postings in plan.values() for pair in self._scored(postings, total, limit, allowed)
+        ]
+        scored.sort(key=lambda pair: (pair[1], -pair[0]))
+        return [rowid for rowid, _ in scored][: limit if limit >= 0 else None]
+
+    def _scored(
+        self, postings: Sequence[Posting], total: int, limit: int, allowed: Sequence[int] | None
+    ) -> list[tuple[int, float]]:
+        values: dict[str, Any] = {"limit": limit}
+        parts = []
+        for place, (passages, name, weight, floor) in enumerate(postings):
+            values |= {f"match{place}": f'"{name}"', f"factor{place}": weight}
+            if floor:
+                values[f"floor{place}"] = floor
+                parts.append(_NOTED.format(n=place))
+            else:
+                values[f"factor{place}"] /= _fts5_idf(total, passages)
+                parts.append(_SCORED.format(n=place, allowed="" if allowed is None else _ALLOWED))
+        if allowed is not None:
+            values["allowed"] = rows.id_list(allowed)
+        # The empty part keeps SQLite from merging a single part into the sum, where bm25() cannot work.
+        statement = _SUMMED.format(parts=" UNION ALL ".join([*parts, "SELECT 0, 0.0 WHERE 0"]))
+        return [(rowid, score) for rowid, score in self._db.execute(statement, values)]
+
+    def _first_passing(self, ranked: Sequence[int], limit: int) -> list[int]:
+        found: list[int] = []
+        start, size = 0, 2 * limit
+        while len(found) < limit and start < len(ranked):
+            chunk = ranked[start : start + size]
+            through = self._passing(chunk)
+            found += [id_ for id_ in chunk if id_ in through]
+            start, size = start + size, size * 4
+        return found[:limit]
+
+    # --- vectors
+
+    def by_vector(self, matrices: Matrices, vector: bytes, model: str, limit: int) -> VectorScan:
+        import numpy as np
+
+        query = np.frombuffer(vector, np.int8)
+        number = self._db.execute("SELECT number FROM models WHERE id = ?", (model,)).get
+        if number is None or not query.any():
+            return _NOTHING_NEAR
+        found = (matrices.of(self._db, space, number, len(vector)) for space in self.spaces)
+        held = [matrix for matrix in found if len(matrix)]
+        if not held:
+            return _NOTHING_NEAR
+        scores, passages = [matrix.scores(query) for matrix in held], [matrix.passages for matrix in held]
+        # The usual single space is not copied, which at a million rows costs as much as the scan.
+        score = scores[0] if len(held) == 1 else np.concatenate(scores)
+        passage = passages[0] if len(held) == 1 else np.concatenate(passages)
+        if any(matrix.dead for matrix in held):
+            living = ~np.isnan(score)
+            score, passage = score[living], passage[living]
+        if not len(score):
+            return _NOTHING_NEAR
+        best = self._nearest(passage, score, limit)
+        return VectorScan(
+            tuple(best), len(score), float(score.min()), float(score.mean()), float(score.std())
+        )
+
+    def _nearest(
+        self, passages: npt.NDArray[np.int64], scores: npt.NDArray[np.float32], limit: int
+    ) -> list[tuple[PassageId, float]]:
+        """The `limit` best that pass, with their scores; equal scores go to the newer passage."""
+        import numpy as np
+
+        size = 2 * limit + 16
+        best: list[tuple[PassageId, float]] = []
+        while limit > 0:
+            top = np.argpartition(-scores, size - 1)[:size] if size < len(scores) else np.arange(len(scores))
+            top = top[np.lexsort((-passages[top], -scores[top]))]
+            pairs = list(zip(passages[top].tolist(), scores[top].tolist(), strict=True))
+            through = self._passing([id_ for id_, _ in pairs])
+            best = [(PassageId(id_), score) for id_, score in pairs if id_ in through][:limit]
+            if len(best) == limit or size >= len(passages):
+                break
+            size *= 4
+            if size > _ONE_BY_ONE:
+                allowed = np.isin(passages, self._all_passing())
+                passages, scores, size = passages[allowed], scores[allowed], limit
+        return best
 
 
-def _nearest(
-    db: Database,
-    spaces: Sequence[int],
-    filter_: MemoryFilter,
-    passages: npt.NDArray[np.int64],
-    scores: npt.NDArray[np.float32],
-    limit: int,
-) -> list[tuple[PassageId, float]]:
-    """The `limit` best that pass, with their scores; equal scores go to the newer passage."""
-    import numpy as np
-
-    size = 2 * limit + 16
-    best: list[tuple[PassageId, float]] = []
-    while limit > 0:
-        top = np.argpartition(-scores, size - 1)[:size] if size < len(scores) else np.arange(len(scores))
-        top = top[np.lexsort((-passages[top], -scores[top]))]
-        pairs = list(zip(passages[top].tolist(), scores[top].tolist(), strict=True))
-        through = _passing(db, filter_, [id_ for id_, _ in pairs])
-        best = [(PassageId(id_), score) for id_, score in pairs if id_ in through][:limit]
-        if len(best) == limit or size >= len(passages):
-            break
-        size *= 4
-        if size > _ONE_BY_ONE:
-            allowed = np.isin(passages, _all_passing(db, spaces, filter_))
-            passages, scores, size = passages[allowed], scores[allowed], limit
-    return best
+def _fts5_idf(passages: int, holding: int) -> float:
+    """What bm25() multiplies with, over the whole table; divided out again."""
+    value = math.log((passages - holding + 0.5) / (holding + 0.5)) if passages >= holding else 0.0
+    return value if value > 0 else 1e-6

@@ -24,8 +24,8 @@ from claude_memory.surfaces.mcp.tool_answers import Access
 from claude_memory.surfaces.mcp.toolbox import ToolServer, add_tools
 
 if TYPE_CHECKING:
-    from claude_memory.embed.process import EmbedderProcess
-    from claude_memory.embed.protocol import Embedder
+    from claude_memory.embed import Embedder
+    from claude_memory.embed.local import EmbedderProcess
     from claude_memory.memory import Memory
     from claude_memory.surfaces.mcp.hook_socket import HookSocket
 
