@@ -127,7 +127,7 @@ def test_a_terminal_sees_how_far_it_is(cli: Any, scratch_home: Path) -> None:
 
 
 def test_an_interrupted_import_goes_on(cli: Any, scratch_home: Path) -> None:
-    Writer(scratch_home / ".claude").write(20_000_000)
+    Writer(scratch_home / ".claude").write(8_000_000)
     environment = {**os.environ, "CLAUDE_MEMORY_HOME": str(cli.home)}
     process = subprocess.Popen(
         [*cli.command(), "import"],

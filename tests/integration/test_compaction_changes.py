@@ -191,7 +191,7 @@ def test_an_agents_summary_with_sources_of_another_shape_is_refused_before_anyth
 
 def test_an_agents_summary_that_could_not_be_read_again_is_refused(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="bytes"):
-        saved(memory, summary={"topics": ["a"] * 600_000})  # each on a line of its own in the file
+        saved(memory, summary={"topics": ["a" * 500] * 20_000})
     assert list(Shelf(memory.home).folder("s1").rglob("*.json")) == []
 
 
