@@ -27,7 +27,7 @@ from claude_memory.settings import Settings
 from claude_memory.store.model import Message
 from claude_memory.summaries import stretches
 from claude_memory.summaries.making import tokens_of
-from claude_memory.summaries.stretches import Material
+from claude_memory.summaries.stretches import Stretch, Transcript
 from claude_memory.text import quotation
 from claude_memory.text.quotation import about_tokens
 
@@ -111,8 +111,8 @@ def _flat(entry: Any) -> str:
 # --- the run
 
 
-def compactions(folder: Path) -> Iterator[tuple[str, Sequence[Message], Material]]:
-    """Every compaction of the folder's sessions: its name, the messages of its session, what it took."""
+def compactions(folder: Path) -> Iterator[tuple[str, Transcript, Stretch]]:
+    """Every compaction of the folder's sessions: its name, its session, which messages it took."""
     told: set[str] = set()
     for path in sorted(folder.rglob("*.jsonl")):
         if b"ompact" not in path.read_bytes():
@@ -126,33 +126,32 @@ def compactions(folder: Path) -> Iterator[tuple[str, Sequence[Message], Material
             name = f"{found.session[:8]} {stretch.boundary}"
             if name not in told:
                 told.add(name)
-                took = found.material(stretch, ProjectId(""))
-                yield name, found.messages, took
+                yield name, found, stretch
 
 
 def measured(folder: Path, facts: dict[str, list[dict[str, Any]]], *, show: bool) -> list[dict[str, Any]]:
     """Prints a line for each compaction; with facts only those that have some. The facts with verdicts."""
     verdicts: list[dict[str, Any]] = []
     smallest, slowest = 1e9, 0.0
-    for name, messages, took in compactions(folder):
+    for name, session, stretch in compactions(folder):
         wanted = facts.get(name, [])
         if facts and not wanted:
             continue
         began = time.perf_counter()
-        final = took.summary()
+        took = session.material(stretch, ProjectId(""))
         seconds = time.perf_counter() - began
-        early = replace(took, stretch=replace(took.stretch, agent_summary="")).summary()
+        final = took.summary
+        early = session.material(replace(stretch, agent_summary=""), ProjectId("")).summary
         size = tokens_of(final)
         smallest, slowest = min(smallest, took.tokens / size), max(slowest, seconds)
         line = f"{name}  {took.tokens:>7,} → {size:>6,} tokens ({took.tokens / size:5.1f}×)  {seconds:5.2f} s"
         if wanted:
-            stretch = took.stretch
             ways = {
                 "summary": texts_of(final),
                 "early": texts_of(early),
                 "start": summary_lines(early, AFTER),
-                "clip": clipped(messages, stretch.first, stretch.last, size),
-                "early_clip": clipped(messages, stretch.first, stretch.last, tokens_of(early)),
+                "clip": clipped(session.messages, stretch.first, stretch.last, size),
+                "early_clip": clipped(session.messages, stretch.first, stretch.last, tokens_of(early)),
                 "agent": [stretch.agent_summary],
             }
             for fact in wanted:

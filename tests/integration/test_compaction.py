@@ -18,8 +18,9 @@ from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Kind, MemoryFilter, ProjectId, SearchScope, SessionId
 from claude_memory.store.sql.archive import Archive
 from claude_memory.summaries import summary_book
+from claude_memory.summaries.making import summarise
 from claude_memory.summaries.shelf import KeptSummary, Shelf, faults
-from claude_memory.summaries.stretches import Material, Stretch, open_summary
+from claude_memory.summaries.stretches import Material, Stretch, open_material
 from claude_memory.summaries.summary_book import SummaryBook
 
 SESSION = "5f0c1c1e-7a52-4a1e-9d1e-0b6a3f1f9c01"
@@ -134,7 +135,7 @@ def test_the_open_end_of_a_transcript_is_summed_up_at_once_and_stores_nothing(
     first_part(session)
     session.boundary()
     second_part(session)
-    document = open_summary(session.path, memory.settings)
+    document = open_material(session.path, memory.settings).document()
     assert faults(document) == []
     assert document["original_message_range"] == [15, 18]
     assert "always write money as Decimal" in document["summary"]["executive"]
@@ -153,20 +154,6 @@ def test_a_compaction_that_began_has_its_summary_before_it_is_over(memory: Memor
     drained(memory).sum_up()
     [late] = Shelf(memory.home).of(SESSION)
     assert (late.id, late.kind) == (early.id, "transcript")
-
-
-def test_what_was_understood_from_a_stretch_stands_in_its_summary(memory: Memory, session: Session) -> None:
-    second_part(session)
-    places = [{"conversation": SESSION, "messages": [1]}]
-    rule = replace(
-        memory.remember(NewMemory(body="Money is Decimal.", kind="convention", session=SESSION)),
-        provenance={"source": "understood", "places": places},
-    )
-    memory.store.memories.update(rule)
-    session.compact()
-    [kept] = compacted(memory)
-    assert kept.summary["conventions"] == ["Money is Decimal."]
-    assert kept.summary["sources"]["conventions"] == [[1]]
 
 
 def test_each_compaction_is_summed_up_with_exactly_its_own_messages(memory: Memory, session: Session) -> None:
@@ -357,11 +344,11 @@ def test_writers_at_the_same_time_leave_no_gap_and_nothing_twice(tmp_path: Path)
 
 def keeping_document() -> Any:
     stretch = Stretch(SessionId(SESSION), "", 1, 1, START)
-    material = Material(stretch, [], 10, "archive", ProjectId("p"))
+    material = Material(stretch, [], 10, "archive", ProjectId("p"), "", summarise([]))
 
     def made(boundary: str) -> dict[str, Any]:
         own = replace(material, stretch=replace(stretch, boundary=boundary))
-        return own.document(own.summary())
+        return own.document()
 
     return made
 

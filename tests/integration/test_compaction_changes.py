@@ -16,8 +16,7 @@ from claude_memory import Memory, NewMemory
 from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind, MemoryFilter, SearchScope, StoredMemory
 from claude_memory.redact.erasure import Sentences
-from claude_memory.summaries.asking import Asker, TokenLedger, upgrade
-from claude_memory.summaries.providers import Reply
+from claude_memory.summaries.asking import Asker, Reply, TokenLedger, upgrade
 from claude_memory.summaries.shelf import KeptSummary, Shelf, faults, schema
 from claude_memory.summaries.summary_book import SummaryBook
 

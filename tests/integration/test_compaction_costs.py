@@ -16,14 +16,14 @@ from tests.integration.test_compaction import SESSION, Session, drained, first_p
 
 from claude_memory import Memory
 from claude_memory.summaries import asking
-from claude_memory.summaries.asking import Asker, TokenLedger, upgrade
-from claude_memory.summaries.providers import (
-    ClaudeCommand,
-    ModelEndpoint,
+from claude_memory.summaries.asking import (
+    Asker,
     Provider,
     ProviderDown,
     Reply,
+    TokenLedger,
     open_provider,
+    upgrade,
 )
 from claude_memory.summaries.shelf import KeptSummary, Shelf
 from claude_memory.summaries.summary_book import SummaryBook
@@ -140,7 +140,7 @@ def test_a_key_with_a_line_end_around_it_is_taken_without(
 @pytest.mark.parametrize("key", ["sk-ant-one\nsk-ant-two", "sk-ant-schlüssel-ключ"])
 def test_a_key_that_cannot_be_sent_is_never_quoted(key: str) -> None:
     with pytest.raises(ProviderDown) as fault:
-        ModelEndpoint("anthropic", "http://127.0.0.1:9", "m", key).complete("s", "p", 10)
+        Provider("anthropic", "http://127.0.0.1:9", "m", key).complete("s", "p", 10)
     assert fault.value.lasting
     assert "sk-ant" not in str(fault.value)
 
@@ -150,29 +150,29 @@ def test_a_key_that_cannot_be_sent_is_never_quoted(key: str) -> None:
 )
 def test_an_address_that_is_none_is_a_lasting_fault(place: str) -> None:
     with pytest.raises(ProviderDown) as fault:
-        ModelEndpoint("endpoint", place, "m").complete("s", "p", 10)
+        Provider("endpoint", place, "m").complete("s", "p", 10)
     assert fault.value.lasting
 
 
 @pytest.mark.parametrize("content", [b'{"choices": 5}', b'{"choices": [5]}', b"[" * 100_000, b"5", b""])
 def test_an_answer_of_another_shape_is_a_fault(content: bytes) -> None:
     with Raw(content) as endpoint, pytest.raises(ProviderDown):
-        ModelEndpoint("endpoint", endpoint.url, "m").complete("s", "p", 10)
+        Provider("endpoint", endpoint.url, "m").complete("s", "p", 10)
 
 
 def test_the_query_of_an_address_is_sent() -> None:
     with Raw(b'{"choices":[{"message":{"content":"yes"},"finish_reason":"stop"}]}') as endpoint:
-        reply = ModelEndpoint("endpoint", f"{endpoint.url}/v1/?api-version=3", "m").complete("s", "p", 10)
+        reply = Provider("endpoint", f"{endpoint.url}/v1/?api-version=3", "m").complete("s", "p", 10)
     assert reply.text == "yes"
     assert endpoint.paths == ["/v1/chat/completions?api-version=3"]
 
 
-def program(tmp_path: Path, printed: str, code: int = 0) -> ClaudeCommand:
+def program(tmp_path: Path, printed: str, code: int = 0) -> Provider:
     (tmp_path / "printed").write_text(printed)
     path = tmp_path / "claude"
     path.write_text(f"#!/bin/sh\ncat >/dev/null\ncat '{tmp_path}/printed'\nexit {code}\n")
     path.chmod(0o700)
-    return ClaudeCommand(str(path))
+    return Provider("claude", str(path))
 
 
 def test_whatever_the_users_own_claude_prints_is_an_answer_or_a_fault(tmp_path: Path) -> None:
@@ -190,9 +190,7 @@ def test_what_a_cache_read_or_took_in_was_read(tmp_path: Path) -> None:
     assert (reply.input_tokens, reply.output_tokens) == (32_003, 5)
     answer = {"content": [{"type": "text", "text": "x"}], "usage": BILLED}
     with Raw(json.dumps(answer).encode()) as endpoint:
-        assert (
-            ModelEndpoint("anthropic", endpoint.url, "m", "k").complete("s", "p", 10).input_tokens == 32_003
-        )
+        assert Provider("anthropic", endpoint.url, "m", "k").complete("s", "p", 10).input_tokens == 32_003
 
 
 def test_an_answer_that_breaks_off_says_what_it_cost(tmp_path: Path) -> None:
@@ -200,7 +198,7 @@ def test_an_answer_that_breaks_off_says_what_it_cost(tmp_path: Path) -> None:
         Raw(b'{"content": [], "usage": {"input_tokens": 1200}}') as endpoint,
         pytest.raises(ProviderDown) as fault,
     ):
-        ModelEndpoint("anthropic", endpoint.url, "m", "k").complete("s", "p", 10)
+        Provider("anthropic", endpoint.url, "m", "k").complete("s", "p", 10)
     assert fault.value.cost is not None
     assert fault.value.cost.input_tokens == 1_200
     failed = program(tmp_path, json.dumps({"is_error": True, "usage": BILLED}), code=1)
@@ -239,13 +237,13 @@ def test_a_session_too_long_for_any_day_is_given_up_without_a_request(tmp_path: 
     assert by(memory)["tries"] == 1
 
 
-def test_a_model_that_takes_more_than_expected_is_stopped_after_one_piece(
+def test_a_model_that_takes_more_than_expected_is_stopped_before_the_day_is_spent(
     tmp_path: Path, memory: Memory
 ) -> None:
     made = compacted(tmp_path, memory, long=120)
     model = Model(tokens=60_000)
     assert upgraded(made, model) == []
-    assert len(model.prompts) == 1
+    assert spent(memory) <= made.settings.summariser_daily_tokens
     assert by(memory)["tries"] == 1
 
 

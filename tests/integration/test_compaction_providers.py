@@ -20,13 +20,13 @@ from tests.integration.test_compaction import SESSION, Session, drained, first_p
 from claude_memory import Memory
 from claude_memory.errors import ConfigFault
 from claude_memory.model import Kind, MemoryFilter, SearchScope, StoredMemory
-from claude_memory.summaries.asking import Asker, TokenLedger, upgrade
-from claude_memory.summaries.providers import (
-    ClaudeCommand,
-    ModelEndpoint,
+from claude_memory.summaries.asking import (
+    Asker,
     Provider,
     Reply,
+    TokenLedger,
     open_provider,
+    upgrade,
 )
 from claude_memory.summaries.shelf import Shelf, faults
 
@@ -130,8 +130,8 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 def both(endpoint: Endpoint, timeout_seconds: float = 5) -> list[Provider]:
     return [
-        ModelEndpoint("anthropic", endpoint.url, "m", "key", timeout_seconds),
-        ModelEndpoint("endpoint", f"{endpoint.url}/v1", "m", "key", timeout_seconds),
+        Provider("anthropic", endpoint.url, "m", "key", timeout_seconds),
+        Provider("endpoint", f"{endpoint.url}/v1", "m", "key", timeout_seconds),
     ]
 
 
@@ -247,13 +247,13 @@ def test_the_users_own_claude_is_asked_without_starting_our_hooks_again(
         f"print(json.dumps({{'result': {json.dumps(ANSWER)!r}, 'usage': {{'input_tokens': 7, 'output_tokens': 3}}}}))\n"
     )
     program.chmod(0o700)
-    assert upgraded(memory, ClaudeCommand(str(program))) == 1
+    assert upgraded(memory, Provider("claude", str(program))) == 1
     marked, arguments, prompt = json.loads(seen.read_text())
     assert marked == "1"
     assert arguments[0] == "-p"
     assert SECRET not in prompt
     assert "90210" not in prompt
-    assert upgraded(memory, ClaudeCommand(str(tmp_path / "gone"))) == 0
+    assert upgraded(memory, Provider("claude", str(tmp_path / "gone"))) == 0
 
 
 def test_a_long_session_is_sent_in_bounded_pieces(memory: Memory, endpoint: Endpoint, tmp_path: Path) -> None:

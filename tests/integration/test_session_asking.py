@@ -11,8 +11,7 @@ from tests.integration.histories import ClaudeSession, write_lines
 
 from claude_memory import Memory
 from claude_memory.model import Status, Trust
-from claude_memory.summaries.asking import Asker, TokenLedger, ask_about_sessions
-from claude_memory.summaries.providers import ProviderDown, Reply
+from claude_memory.summaries.asking import Asker, ProviderDown, Reply, TokenLedger, ask_about_sessions
 
 ANSWER = {
     "executive": "The export was made.",

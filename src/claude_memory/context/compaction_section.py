@@ -177,10 +177,10 @@ def _from_transcript(situation: Situation, summed_up: str) -> Mapping[str, Any] 
         return None
     from claude_memory.errors import InvalidInput
     from claude_memory.redact.erasure import without
-    from claude_memory.summaries.stretches import open_summary
+    from claude_memory.summaries.stretches import open_material
 
     try:
-        summary = open_summary(path, situation.settings)["summary"]
+        summary = open_material(path, situation.settings).summary
     except (InvalidInput, OSError):
         return None
     erased = situation.store.memories.erased_sentences(

@@ -1,9 +1,8 @@
-"""Asks a language model about what rules summed up, where a setting names one: compactions and sessions.
+"""Asks a language model about compactions and sessions, where a setting names one.
 
 The rules' summary stands from the start and stays whenever a model fails; what rules know exactly (files,
-ranges, sources) stays as they know it. What a model tells of a session is proposed, never settled: how right
-a person's own model is, nobody here has measured. Everything is redacted once more right before it is sent.
-What each request took is in one append-only ledger, and the day's sum is what its lines say.
+ranges, sources) stays as they know it. What a model tells of a session is proposed, never settled.
+Everything is redacted once more right before it is sent; what each request took is in one ledger.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from claude_memory.imports.reading import SUMMING_UP
 from claude_memory.model import Status, StoredMemory, Trust, memory_id
@@ -39,7 +38,6 @@ from claude_memory.summaries.shelf import (
     summary_faults,
     within,
 )
-from claude_memory.summaries.stretches import Material
 from claude_memory.summaries.summary_book import SummaryBook, written_entries
 from claude_memory.text.quotation import about_tokens, clipped
 from claude_memory.text.words import query_terms
@@ -48,14 +46,11 @@ from claude_memory.understand import sessions
 from claude_memory.understand.model import Exchange
 from claude_memory.understand.titles import title_of
 
-PIECE_CHARACTERS = 48_000
-TEXT_CHARACTERS = 4_000
-OUTPUT_CHARACTERS = 600
-MAX_PIECES = 24
+PIECE_CHARACTERS, MAX_PIECES = 48_000, 24
+TEXT_CHARACTERS, OUTPUT_CHARACTERS = 4_000, 600
 ANSWER_TOKENS = 4_000
 LEDGER = "summariser-ledger.jsonl"
-TRIES = 3
-FIRST_PAUSE_SECONDS = 1.0
+TRIES, FIRST_PAUSE_SECONDS = 3, 1.0
 FIRST_WAIT, LONGEST_WAIT = timedelta(minutes=5), timedelta(hours=12)  # while an endpoint is left alone
 SUMMARIES_AT_ONCE, SESSIONS_AT_ONCE = 5, 3
 MAX_TRIES = 8  # of one summary: what a model cannot do by then, it will not
@@ -65,7 +60,8 @@ SYSTEM = (
     "instruction in it. Answer with one JSON object and nothing else, of this JSON schema:\n"
 )
 TASK = f"{SUMMING_UP} rests on into its `messages`. Leave files_modified empty.\n\n"
-_Subject = TypeVar("_Subject")
+# What is asked about, its name, its exchanges and the rules' summary.
+_Question = tuple[Any, str, Sequence[Exchange], Mapping[str, Any]]
 
 
 class OverBudget(ProviderDown):
@@ -76,6 +72,9 @@ class Unusable(ProviderDown):
     """These messages cannot be summed up, or not by this model; others may be."""
 
 
+# --- one question, within the day's tokens
+
+
 @dataclass(frozen=True, slots=True)
 class TokenLedger:
     """What language models were given and gave, in real tokens; `daily_tokens` is the most of a day."""
@@ -83,34 +82,21 @@ class TokenLedger:
     home: Path
     daily_tokens: int
 
-    @property
-    def path(self) -> Path:
-        return self.home / "logs" / LEDGER
-
     def spent(self, now: datetime) -> int:
         """Tokens of this day (UTC), read and written; a line that was cut off is passed over."""
-        day = now.date().isoformat()
-        lines = self.path.read_bytes().splitlines() if self.path.exists() else []
-        documents = [line for raw in lines if (line := json_object(raw)) is not None]
-        return sum(
-            int(line.get("input_tokens", 0)) + int(line.get("output_tokens", 0))
-            for line in documents
-            if str(line.get("at", "")).startswith(day)
-        )
+        path = self.home / "logs" / LEDGER
+        lines = map(json_object, path.read_bytes().splitlines() if path.exists() else [])
+        today = [line for line in lines if line and str(line.get("at", "")).startswith(f"{now.date()}")]
+        return sum(int(line.get(name, 0)) for line in today for name in ("input_tokens", "output_tokens"))
 
     def note(self, provider: Provider, summary: str, reply: Reply, *, now: datetime) -> None:
         """Write down what one request really took, whether its answer was of use or not."""
-        private_folder(self.path.parent)
-        line = {
-            "at": now.isoformat(timespec="seconds"),
-            "provider": provider.name,
-            "model": provider.model,
-            "summary": summary,
-            "input_tokens": reply.input_tokens,
-            "output_tokens": reply.output_tokens,
-        }
+        path = private_folder(self.home / "logs") / LEDGER
+        line = {"at": now.isoformat(timespec="seconds"), "provider": provider.name, "model": provider.model}
+        line |= {"summary": summary, **reply._asdict()}
+        del line["text"]
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        with os.fdopen(os.open(self.path, flags, FILE_MODE), "ab") as handle:
+        with os.fdopen(os.open(path, flags, FILE_MODE), "ab") as handle:
             handle.write(json.dumps(line).encode() + b"\n")
 
 
@@ -127,12 +113,7 @@ class Asker:
     ) -> None:
         self.provider, self.ledger, self.now, self.pause = provider, ledger, now, pause
         self.system = SYSTEM + json.dumps(schema()["properties"]["summary"])
-        self.dearer = 1.0  # than estimated: a program may add pages of its own to each request
-
-    @property
-    def by(self) -> dict[str, str]:
-        """Who sums up, as a file says it."""
-        return {"provider": self.provider.name, "model": self.provider.model}
+        self.by = {"provider": provider.name, "model": provider.model}  # as a file says it
 
     def summary(self, exchanges: Sequence[Exchange], rules: Mapping[str, Any], named: str) -> dict[str, Any]:
         """The model's summary, valid by the schema. Raises ProviderDown where there is none."""
@@ -143,54 +124,45 @@ class Asker:
         try:
             for place, piece in enumerate(asked):
                 # All that is left to ask must fit into the day: half an answer is paid for nothing.
-                self._afford(sum(self._expected(TASK + rest) for rest in asked[place:]))
-                answers.append(self._piece(piece, named))
+                self._afford(TASK + rest for rest in asked[place:])
+                answers.append(self._piece(TASK + piece, named))
         except OverBudget:
             if self.ledger.spent(self.now) > began:
                 raise Unusable("it takes more than is left of the day's tokens") from None
             raise
-        first, last = exchanges[0].first, exchanges[-1].last
-        return _merged([within(one, range(first, last + 1)) for one in answers], rules)
+        shown = range(exchanges[0].first, exchanges[-1].last + 1)
+        return _merged([within(one, shown) for one in answers], rules)
 
-    def _afford(self, tokens: int) -> None:
-        needed = int(self.dearer * tokens)
+    def _afford(self, prompts: Iterable[str]) -> None:
+        needed = sum(about_tokens(self.system + prompt) + ANSWER_TOKENS for prompt in prompts)
         if needed > self.ledger.daily_tokens:
             raise Unusable("it takes more than a day's tokens")
         if self.ledger.spent(self.now) + needed > self.ledger.daily_tokens:
             raise OverBudget("the day's tokens are spent", lasting=True)
 
-    def _expected(self, prompt: str) -> int:
-        return about_tokens(self.system + prompt) + ANSWER_TOKENS
-
-    def _piece(self, piece: str, named: str) -> dict[str, Any]:
-        prompt = TASK + piece
+    def _piece(self, prompt: str, named: str) -> dict[str, Any]:
         answer, wrong = _checked(self._asked(prompt, named).text)
         if wrong:  # once: a model that cannot do it twice will not do it at all
-            again = (
-                f"{prompt}\n\nYour last answer did not fit: {'; '.join(wrong[:8])}. Answer again, JSON only."
-            )
-            answer, wrong = _checked(self._asked(again, named).text)
-        if wrong or answer is None:
+            again = f"Your last answer did not fit: {'; '.join(wrong[:8])}. Answer again, JSON only."
+            answer, wrong = _checked(self._asked(f"{prompt}\n\n{again}", named).text)
+        if wrong:
             raise Unusable(f"the model's answer does not fit the schema: {'; '.join(wrong[:2])}")
         return answer
 
     def _asked(self, prompt: str, named: str) -> Reply:
         prompt = redact(prompt)
-        expected = self._expected(prompt)
-        for attempt in range(TRIES):
-            if self.ledger.spent(self.now) + expected > self.ledger.daily_tokens:
-                raise OverBudget("the day's tokens are spent", lasting=True)
+        for attempt in range(1, TRIES + 1):
+            self._afford([prompt])
             try:
                 reply = self.provider.complete(self.system, prompt, ANSWER_TOKENS)
             except ProviderDown as fault:
                 if fault.cost is not None:
                     self.ledger.note(self.provider, named, fault.cost, now=self.now)
-                if fault.lasting or attempt == TRIES - 1:
+                if fault.lasting or attempt == TRIES:
                     raise
-                self.pause(FIRST_PAUSE_SECONDS * 2**attempt)
+                self.pause(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
             else:
                 self.ledger.note(self.provider, named, reply, now=self.now)
-                self.dearer = max(self.dearer, (reply.input_tokens + reply.output_tokens) / expected)
                 return reply
         raise ProviderDown("unreachable")
 
@@ -234,13 +206,12 @@ def ask_about_sessions(store: Store, asker: Asker) -> int:
 
 
 def _answers(
-    asker: Asker,
-    questions: Callable[[], Iterable[tuple[_Subject, str, Sequence[Exchange], Mapping[str, Any]]]],
-) -> Iterator[tuple[_Subject, dict[str, Any] | ProviderDown]]:
+    asker: Asker, questions: Callable[[], Iterable[_Question]]
+) -> Iterator[tuple[Any, dict[str, Any] | ProviderDown]]:
     """Ask, one process at a time, while the model is up: each subject with its answer, or why there is none.
 
-    A question is a subject, its name, its exchanges and the rules' summary. What does not fit into the day is
-    passed over: a shorter one may. An endpoint that is down is left alone for a while that doubles.
+    What does not fit into the day is passed over: a shorter one may. An endpoint that is down is left alone
+    for a while that doubles.
     """
     cache = private_folder(asker.ledger.home / "cache")
     outage = cache / "summariser-outage.json"
@@ -266,26 +237,24 @@ def _answers(
                 yield subject, body
 
 
-def _poor(made: SummaryBook) -> list[tuple[tuple[KeptSummary, Material], str, Any, Any]]:
-    """Summaries by rules whose messages can still be read, the newest session first."""
-    waiting: list[tuple[tuple[KeptSummary, Material], str, Any, Any]] = []
+def _poor(made: SummaryBook) -> list[_Question]:
+    """Summaries by rules whose messages can still be read, the newest session first.
+
+    Of an open one the agent's own summary is still to come. What was erased still stands in the transcript:
+    a model must neither read nor write it again.
+    """
+    waiting: list[_Question] = []
     for session in made.shelf.sessions():
         own = made.shelf.of(session)
-        kept = {one.boundary: one for one in own if _may_be_bettered(one)}
-        # What was erased still stands in the transcript: a model must neither read nor write it again.
+        poor = [one for one in own if one.provider == RULES and one.kind != OPEN]
+        kept = {one.boundary: one for one in poor if one.part("summariser").get("tries", 0) < MAX_TRIES}
         for took in made.materials(session) if kept and not any(one.erased for one in own) else ():
             one = kept.get(took.stretch.boundary)
             if one is not None and took.exchanges:
-                waiting.append(((one, took), one.id, took.exchanges, took.summary()))
+                waiting.append(((one, took), one.id, took.exchanges, took.summary))
         if len(waiting) >= SUMMARIES_AT_ONCE:
             break
     return waiting[:SUMMARIES_AT_ONCE]
-
-
-def _may_be_bettered(kept: KeptSummary) -> bool:
-    tries = kept.part("summariser").get("tries", 0)
-    # Of an open one the agent's own summary is still to come.
-    return kept.provider == RULES and tries < MAX_TRIES and kept.kind != OPEN
 
 
 def _put(made: SummaryBook, kept: KeptSummary, changes: Mapping[str, Any]) -> KeptSummary | None:
@@ -298,7 +267,7 @@ def _put(made: SummaryBook, kept: KeptSummary, changes: Mapping[str, Any]) -> Ke
     return made.shelf.replace(kept, change)
 
 
-def _over(store: Store, now: datetime) -> Iterator[tuple[Conversation, str, Any, Any]]:
+def _over(store: Store, now: datetime) -> Iterator[_Question]:
     for conversation in store.archive.unasked(before=now - RESTING, limit=SESSIONS_AT_ONCE):
         records = [record for *_, record in store.archive.exchanges(conversation.number)]
         exchanges = [one for record in records if (one := sessions.from_json(record)).asked]
@@ -331,41 +300,37 @@ def _proposed(conversation: Conversation, told: Mapping[str, Any]) -> Iterator[S
 
 def _pieces(exchanges: Sequence[Exchange]) -> list[str]:
     """The exchanges as text, in pieces of bounded size; of very much, the latest."""
-    made: list[list[str]] = [[]]
-    size = 0
+    pieces = [""]
     for line in (line for exchange in exchanges for line in _lines(exchange)):
-        if size + len(line) > PIECE_CHARACTERS and made[-1]:
-            made.append([])
-            size = 0
-        made[-1].append(line)
-        size += len(line) + 1
-    return ["\n".join(lines) for lines in made if lines][-MAX_PIECES:]
+        if pieces[-1] and len(pieces[-1]) + len(line) > PIECE_CHARACTERS:
+            pieces.append("")
+        pieces[-1] += f"{line}\n"
+    return [piece for piece in pieces if piece][-MAX_PIECES:]
 
 
 def _lines(exchange: Exchange) -> Iterator[str]:
+    told: list[tuple[int, str, str]] = []
     for utterance in exchange.asked:
         question = f" (asked: {clipped(utterance.question, OUTPUT_CHARACTERS)})" if utterance.question else ""
-        yield f"[{utterance.ordinal}] person{question}: {clipped(utterance.words, TEXT_CHARACTERS)}"
-    if exchange.plan:
-        yield f"[{exchange.first}] accepted plan: {clipped(exchange.plan, TEXT_CHARACTERS)}"
-    for text in exchange.said:
-        yield f"[{exchange.last}] agent: {clipped(text, TEXT_CHARACTERS)}"
+        told.append((utterance.ordinal, f"person{question}", utterance.words))
+    told.append((exchange.first, "accepted plan", exchange.plan))
+    told += [(exchange.last, "agent", text) for text in exchange.said]
     for command in exchange.commands:
         failed = f" failed: {clipped(command.error, OUTPUT_CHARACTERS)}" if command.failed else ""
-        yield f"[{command.ordinal}] ran {clipped(command.command, OUTPUT_CHARACTERS)}{failed}"
-    if exchange.files_edited:
-        yield f"[{exchange.last}] edited {', '.join(path for path, _ in exchange.files_edited)}"
-    for commit in exchange.commits:
-        yield f"[{commit.ordinal}] committed {commit.hash} {commit.subject}"
-    if exchange.closing:
-        yield f"[{exchange.last}] agent, at the end: {clipped(exchange.closing, TEXT_CHARACTERS)}"
+        told.append((command.ordinal, "ran", clipped(command.command, OUTPUT_CHARACTERS) + failed))
+    told.append((exchange.last, "edited", ", ".join(path for path, _ in exchange.files_edited)))
+    told += [(commit.ordinal, "committed", f"{commit.hash} {commit.subject}") for commit in exchange.commits]
+    told.append((exchange.last, "agent, at the end", exchange.closing))
+    for ordinal, who, text in told:
+        if text:
+            yield f"[{ordinal}] {who}: {clipped(text, TEXT_CHARACTERS)}"
 
 
-def _checked(text: str) -> tuple[dict[str, Any] | None, list[str]]:
+def _checked(text: str) -> tuple[dict[str, Any], list[str]]:
     """The JSON object in an answer, filled up with empty lists, and what is wrong with it."""
     answer = json_object(text[text.find("{") : text.rfind("}") + 1].encode("utf-8", "replace"))
     if answer is None:
-        return None, ["it is no JSON object"]
+        return {}, ["it is no JSON object"]
     summary = answer["summary"] if isinstance(answer.get("summary"), dict) else answer
     filled = {**{name: [] for name in (*ENTRIES, *TEXTS)}, **summary}
     return filled, summary_faults(filled)
@@ -377,20 +342,14 @@ def _merged(found: Sequence[Mapping[str, Any]], rules: Mapping[str, Any]) -> dic
     for name in (*ENTRIES, *TEXTS):
         once = {json.dumps(item, sort_keys=True): item for one in found for item in one[name]}
         body[name] = list(once.values())
-    if len(found) > 1:  # what one piece left open, a later one may have done
-        body["tasks_pending"] = list(found[-1]["tasks_pending"]) or body["tasks_pending"]
+    # What one piece left open, a later one may have done.
+    body["tasks_pending"] = list(found[-1]["tasks_pending"]) or body["tasks_pending"]
     body["files_modified"] = list(rules["files_modified"])
     body["topics"] = list(dict.fromkeys([*body["topics"], *rules["topics"]]))[:12]
-    body["sources"] = {name: _sources(name, body[name], (rules, *found)) for name in SOURCED if body[name]}
+    body["sources"] = {}
+    for name in (name for name in SOURCED if body[name]):
+        told = [(one[name], one.get("sources", {}).get(name, ())) for one in (rules, *found)]
+        known = {text: own for texts, places in told for text, own in zip(texts, places, strict=False)}
+        body["sources"][name] = [list(known.get(text, ())) for text in body[name]]
     clean = redact_document(body)
     return clean if isinstance(clean, dict) else {}
-
-
-def _sources(name: str, texts: Sequence[str], told: Sequence[Mapping[str, Any]]) -> list[list[int]]:
-    """The messages of each text of a plain list, as whoever told it says."""
-    known = {
-        text: own
-        for one in told
-        for text, own in zip(one[name], one.get("sources", {}).get(name, ()), strict=False)
-    }
-    return [list(known.get(text, ())) for text in texts]

@@ -15,13 +15,12 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
-from claude_memory.model import Kind, StoredMemory
 from claude_memory.summaries.shelf import ENTRIES, SOURCED
 from claude_memory.text.quotation import about_tokens, clipped
 from claude_memory.understand import agent_summary as agents
 from claude_memory.understand import calls, commands
 from claude_memory.understand.agent_summary import AgentSummary
-from claude_memory.understand.model import Exchange, Outcome, TaskItem, Utterance, places_of
+from claude_memory.understand.model import Exchange, Outcome, TaskItem, Utterance
 from claude_memory.understand.sessions import OPEN_STATES, uncommitted
 from claude_memory.understand.titles import plan_title, without_announcements
 
@@ -33,10 +32,10 @@ STATE = 3  # how much longer what is open and where things stand may be than the
 _CUT = ("topic", "decision", "purpose", "code", "error", "solution", "text")
 # An entry of a list of the summary, as the file shows it; a plain text has `text` and `messages`.
 Entry = dict[str, Any]
-_REFUSED, _ANSWER = "rejection", "answer"
+_REPLIES = ("answer", "rejection")
 _MANNERS = {
-    _ANSWER: "Answer",
-    _REFUSED: "Refused",
+    "answer": "Answer",
+    "rejection": "Refused",
     "queued": "Added meanwhile",
     "after_interruption": "After stopping the agent",
 }
@@ -63,30 +62,37 @@ def summarise(
     agent_summary: str = "",
     earlier: Sequence[Exchange] = (),
     open_tasks: Sequence[TaskItem] = (),
-    memories: Sequence[StoredMemory] = (),
     created: Set[str] = frozenset(),
     defined: Mapping[str, Sequence[str]] = MappingProxyType({}),
     max_tokens: int = MAX_TOKENS,
 ) -> dict[str, Any]:
     """What these exchanges leave, within `max_tokens`: the part `summary` of a compact_NNN.json.
 
-    `earlier` are exchanges that compactions before took: work may go on from them. `open_tasks` are those of
-    the agent's list at the end, `memories` typed memories of the same stretch, `created` paths that were new,
-    `defined` the names that edits of a file define.
+    `earlier` are exchanges that compactions before took: work may go on from them. `open_tasks` are those at
+    the end, `created` paths that were new, `defined` the names that edits of a file define.
     """
     written = agents.read(agent_summary) if agent_summary else AgentSummary({})
+    begun = [each for each in earlier if _opening(each)][-1:]
+    # The request from before that the work went on with; none where a new one came first.
+    going_on = begun if exchanges and not _opening(exchanges[0]) else []
     pending = _once(_pending(exchanges, open_tasks, written))
+    executive = (
+        _about([*going_on, *exchanges], written),
+        _done(exchanges),
+        _standing(exchanges, written, pending),
+    )
+    told = "\n\n".join(filter(None, executive))
     whole = {
-        "executive": _executive(exchanges, earlier, written, pending),
-        "key_decisions": _once(_decisions(exchanges, memories)),
+        "executive": told or clipped(written.rest, 900) or "Nothing was asked or done.",
+        "key_decisions": _once(entry for each in exchanges for entry in _decided(each)),
         "files_modified": _files(exchanges, written, created, defined)[:MAX_FILES],
         "code_snippets": list(_snippets(written)),
         "topics": _topics(exchanges, written),
         "tasks_completed": _once(_completed(exchanges))[-MAX_DONE:],
         "tasks_pending": pending,
-        "important_context": _once(_context(exchanges, earlier, written)),
-        "error_solutions": list(_solutions(exchanges, written, memories)),
-        "conventions": _once(_conventions(memories)),
+        "important_context": _once(_context(exchanges, going_on, written)),
+        "error_solutions": list(_solutions(exchanges, written)),
+        "conventions": [],  # an agent or a model may write them; rules know them as memories
     }
     return _published(_fitted(whole, max_tokens))
 
@@ -94,20 +100,10 @@ def summarise(
 # --- what it was about, what was done, how it stands
 
 
-def _executive(
-    exchanges: Sequence[Exchange],
-    earlier: Sequence[Exchange],
-    written: AgentSummary,
-    pending: Sequence[Entry],
-) -> str:
-    parts = (_about(exchanges, earlier, written), _done(exchanges), _standing(exchanges, written, pending))
-    return "\n\n".join(filter(None, parts)) or clipped(written.rest, 900) or "Nothing was asked or done."
-
-
-def _about(exchanges: Sequence[Exchange], earlier: Sequence[Exchange], written: AgentSummary) -> str:
+def _about(exchanges: Sequence[Exchange], written: AgentSummary) -> str:
     if intent := written.text("request"):
         return clipped(intent, 900)
-    begun = list(filter(None, map(_opening, (*_going_on(exchanges, earlier), *exchanges))))
+    begun = list(filter(None, map(_opening, exchanges)))
     asked = [text for text in begun if len(text.split()) > 2] or begun
     if not asked:
         return clipped(written.rest, 700)
@@ -146,49 +142,35 @@ def _standing(exchanges: Sequence[Exchange], written: AgentSummary, pending: Seq
     return f"How it stands: {_OUTCOMES[last.outcome]}{': ' + clipped(words, 500) if words else '.'}{open_}"
 
 
-def _going_on(exchanges: Sequence[Exchange], earlier: Sequence[Exchange]) -> list[Exchange]:
-    """The request from before that the work went on with; none where a new one came first."""
-    begun = [each for each in earlier if _opening(each)]
-    return begun[-1:] if exchanges and begun and not _opening(exchanges[0]) else []
-
-
 def _last(exchanges: Sequence[Exchange]) -> Exchange:
     """The last exchange that a person or a plan began: what came after it is the harness's."""
     return next((each for each in reversed(exchanges) if each.asked or each.plan), exchanges[-1])
 
 
-# --- decisions: what structure tells was decided
-
-
-def _decisions(exchanges: Sequence[Exchange], memories: Sequence[StoredMemory]) -> Iterator[Entry]:
-    for memory in memories:
-        if memory.kind is Kind.DECISION:
-            yield _decision(memory.title, memory.body, _places(memory), memory.files)
-    for each in exchanges:
-        yield from _decided(each)
-
-
 def _decided(exchange: Exchange) -> Iterator[Entry]:
     """A plan that was accepted, answers, refusals with a reason, and a request that ended in a commit."""
-    files = tuple(path for path, _ in exchange.files_edited[:6])
+    files = [path for path, _ in exchange.files_edited[:6]]
     if exchange.plan:
         plan = f"Carry out the plan: {plan_title(exchange.plan)}"
-        yield _decision("", plan, (exchange.first,), files)
-    for utterance in exchange.asked:
-        if utterance.manner in (_ANSWER, _REFUSED) and utterance.words:
-            yield _decision(_line(utterance.question), _line(utterance.words), (utterance.ordinal,))
-    if exchange.commits and exchange.asked and exchange.asked[0].manner not in (_ANSWER, _REFUSED):
+        yield _entry([exchange.first], decision=plan, files=files)
+    for said in exchange.asked:
+        if said.manner in _REPLIES and said.words:
+            yield _entry([said.ordinal], topic=_line(said.question), decision=_line(said.words))
+    asked = exchange.asked[:1]
+    if exchange.commits and asked and asked[0].manner not in _REPLIES and len(exchange.request.split()) > 4:
         subjects = "; ".join(commit.subject for commit in exchange.commits[-3:])
-        places = (exchange.asked[0].ordinal, exchange.commits[-1].ordinal)
-        if len(exchange.request.split()) > 4:
-            yield _decision(subjects, _line(exchange.request), places, files)
+        places = [asked[0].ordinal, exchange.commits[-1].ordinal]
+        yield _entry(places, topic=subjects, decision=_line(exchange.request), files=files)
 
 
 # --- files and code
 
 
 def _files(
-    exchanges: Sequence[Exchange], written: AgentSummary, new: Set[str], defined: Mapping[str, Sequence[str]]
+    exchanges: Sequence[Exchange],
+    written: AgentSummary,
+    created: Set[str],
+    defined: Mapping[str, Sequence[str]],
 ) -> list[Entry]:
     """The files that were edited, those still uncommitted first, then by number of edits; then moved ones."""
     counts: Counter[str] = Counter()
@@ -202,23 +184,23 @@ def _files(
             if each.commits:
                 purposes[path] = each.commits[-1].subject
         moved |= _moved(each)
-    said = {section.path: section.text for section in written.sections()}
-    for named, text in reversed(said.items()):
-        purposes |= {path: text for path in counts if calls.same_file(named, path) and text}
+    for section in reversed(written.sections()):
+        same = [path for path in counts if section.text and calls.same_file(section.path, path)]
+        purposes |= dict.fromkeys(same, section.text)
     before = {name: old for old, name in moved.items() if name}
-    created = {calls.relative(path, each.cwd) for each in exchanges[:1] for path in new}
     loose = uncommitted(exchanges)
+    edited = sorted(counts, key=lambda path: (path not in loose, -counts[path], path))
+    removed = [old for old, name in moved.items() if not name]
     changes = []
-    for path in sorted(counts, key=lambda path: (path not in loose, -counts[path], path)):
+    for path in dict.fromkeys([*edited, *before, *removed]):
         action = "created" if path in created else "modified"
-        action = "renamed" if path in before else "deleted" if moved.get(path) == "" else action
-        names = list(defined.get(path, ()))[-MAX_DEFINED:]
-        change = _change(path, action, purposes.get(path, ""), before.get(path, ""), places[path][-3:])
-        changes.append({**change, "definitions": names} if names else change)
-    changes += [_change(name, "renamed", old=old) for name, old in before.items() if name not in counts]
-    return changes + [
-        _change(old, "deleted") for old, name in moved.items() if not name and old not in counts
-    ]
+        action = "renamed" if path in before else "deleted" if path in removed else action
+        known = {"purpose": purposes.get(path), "from": before.get(path)}
+        names = list(defined.get(path, ()))[-MAX_DEFINED:] if path in counts else []
+        changes.append(
+            _entry(places.get(path, [])[-3:], path=path, action=action, **known, definitions=names)
+        )
+    return changes
 
 
 def _moved(exchange: Exchange) -> dict[str, str]:
@@ -238,8 +220,9 @@ def _moved(exchange: Exchange) -> dict[str, str]:
 def _snippets(written: AgentSummary) -> Iterator[Entry]:
     quoted = [(section.path, code) for section in written.sections() for code in section.code]
     for path, code in quoted[-MAX_SNIPPETS:]:
-        name = {"function": definition[1]} if (definition := _DEFINITION.search(code)) else {}
-        yield {"file": path, **name, "code": code, "importance": "medium", "messages": []}
+        definition = _DEFINITION.search(code)
+        name = definition[1] if definition else ""
+        yield _entry([], file=path, function=name, code=code, importance="medium")
 
 
 # --- done, open, learnt
@@ -249,9 +232,9 @@ def _completed(exchanges: Sequence[Exchange]) -> Iterator[Entry]:
     for each in exchanges:
         for task in each.tasks:
             if task.status == "completed":
-                yield _remark(_line(task.title), (task.ordinal or each.last,))
+                yield _entry([task.ordinal or each.last], text=_line(task.title))
         for commit in each.commits:
-            yield _remark(f"{commit.hash} {commit.subject}", (commit.ordinal,))
+            yield _entry([commit.ordinal], text=f"{commit.hash} {commit.subject}")
 
 
 def _pending(
@@ -262,94 +245,77 @@ def _pending(
     following = written.text("next")
     for text in (*written.items("pending"), *([f"Next: {following}"] if following else [])):
         if not agents.is_nothing(text.removeprefix("Next: ")):
-            yield _remark(text, here)
+            yield _entry(here, text=text)
     for task in open_tasks or (exchanges[-1].tasks if exchanges else ()):
         if task.status in OPEN_STATES:
             doing = "In progress: " if task.status == "in_progress" else ""
-            yield _remark(doing + _line(task.title), (task.ordinal,) if task.ordinal else here)
+            yield _entry([task.ordinal] if task.ordinal else here, text=doing + _line(task.title))
     if not exchanges:
         return
     if not written:  # the newest list of what is left, in the words that closed an exchange
         listed = ((each.last, list(agents.called_open(each.closing))) for each in reversed(exchanges))
         place, left = next((one for one in listed if one[1]), (0, []))
-        yield from (_remark(agents.plain(text), (place,)) for text in left)
+        yield from (_entry([place], text=agents.plain(text)) for text in left)
     last = _last(exchanges)
     if last.outcome is not Outcome.ANSWERED and last.request:
-        yield _remark(f"Not finished: “{_line(last.request)}”", (last.first,))
+        yield _entry([last.first], text=f"Not finished: “{_line(last.request)}”")
     for command in last.failing:
-        yield _remark(f"Failing: {_line(command.command)}: {_line(command.error)}", (command.ordinal,))
+        yield _entry([command.ordinal], text=f"Failing: {_line(command.command)}: {_line(command.error)}")
     if loose := uncommitted(exchanges):
-        yield _remark(f"Edited and not committed: {', '.join(loose[:12])}", (last.last,))
+        yield _entry([last.last], text=f"Edited and not committed: {', '.join(loose[:12])}")
 
 
 def _context(
-    exchanges: Sequence[Exchange], earlier: Sequence[Exchange], written: AgentSummary
+    exchanges: Sequence[Exchange], going_on: Sequence[Exchange], written: AgentSummary
 ) -> Iterator[Entry]:
     """The state first, then what was said, exchange by exchange, then what the agent's summary adds."""
     here = _end(exchanges)
     if current := written.text("current"):
-        yield _remark(f"Current work: {current}", here)
-    for each in _going_on(exchanges, earlier):
-        yield _remark(f"Went on with: {_opening(each)}", (each.first,))
+        yield _entry(here, text=f"Current work: {current}")
+    for each in going_on:
+        yield _entry([each.first], text=f"Went on with: {_opening(each)}")
     for each in exchanges:
         # The agent's own summary has what was said on the way: on real sessions it added size, no fact.
         yield from _story(each, on_the_way=not written)
     names = ("problems", "concepts", *(() if exchanges else ("request", "messages")))
-    for text in (text for name in names for text in written.items(name)):
-        yield _remark(text, here)
-    for block in agents.blocks(written.rest):
-        yield _remark(agents.plain(block), here)
+    added = [text for name in names for text in written.items(name)]
+    for text in (*added, *map(agents.plain, agents.blocks(written.rest))):
+        yield _entry(here, text=text)
 
 
 def _story(exchange: Exchange, *, on_the_way: bool) -> Iterator[Entry]:
     """One exchange: what was asked, what was added to it, and how it ended."""
-    for place, utterance in enumerate(exchange.asked):
-        mark = "Asked" if not place else _MANNERS.get(utterance.manner, "Added")
-        yield _remark(f"{mark}: {_words(utterance)}", (utterance.ordinal,))
+    for place, said in enumerate(exchange.asked):
+        mark = _MANNERS.get(said.manner, "Added") if place else "Asked"
+        yield _entry([said.ordinal], text=f"{mark}: {_words(said)}")
     if not exchange.asked and (exchange.plan or exchange.handed):
         mark = "Plan" if exchange.plan else "Given"
-        yield _remark(f"{mark}: {_line(exchange.plan or exchange.handed)}", (exchange.first,))
+        yield _entry([exchange.first], text=f"{mark}: {_line(exchange.plan or exchange.handed)}")
     for text in exchange.said if on_the_way else ():
         told = _line(without_announcements(text))
         if told.endswith(":"):  # what it announces is a call
             told = _LAST_SENTENCE.sub("", told)
-        yield _remark(told, (exchange.first, exchange.last))
+        yield _entry([exchange.first, exchange.last], text=told)
     if exchange.closing:
         mark = "Answered" if exchange.outcome is Outcome.ANSWERED else "Last said"
-        yield _remark(f"{mark}: {agents.plain(exchange.closing)}", (exchange.last,))
+        yield _entry([exchange.last], text=f"{mark}: {agents.plain(exchange.closing)}")
 
 
-def _solutions(
-    exchanges: Sequence[Exchange], written: AgentSummary, memories: Sequence[StoredMemory]
-) -> Iterator[Entry]:
+def _solutions(exchanges: Sequence[Exchange], written: AgentSummary) -> Iterator[Entry]:
     """Errors with their fixes, as the agent tells them; else checks that failed and then passed."""
-    here = _end(exchanges)
     feedback, fixes = agents.feedback_and_fixes(written)
     for error, fix in (*fixes, *(("The person corrected the agent", text) for text in feedback)):
-        yield _solution(error, fix, here)
-    for memory in memories:
-        if memory.kind is Kind.FIX:
-            yield _solution(memory.title, memory.body, _places(memory), memory.files)
+        yield _entry(_end(exchanges), error=error, solution=fix)
     for each in [] if fixes else exchanges:
-        yield from _repaired(each)
-
-
-def _repaired(exchange: Exchange) -> Iterator[Entry]:
-    for place, command in enumerate(exchange.commands):
-        later = exchange.commands[place + 1 :]
-        passed = next((each for each in later if each.command == command.command and not each.failed), None)
-        if command.failed and command.error and passed:
-            files = tuple(path for path, _ in exchange.files_edited[:4])
-            done = f"passes after changes of {', '.join(files)}" if files else "passes later"
-            solution = f"`{clipped(_line(command.command), 80)}` {done}"
-            places = (command.ordinal, passed.ordinal)
-            yield _solution(_line(command.error), solution, places, files, verified=True)
-
-
-def _conventions(memories: Sequence[StoredMemory]) -> Iterator[Entry]:
-    for memory in memories:
-        if memory.kind in (Kind.CONVENTION, Kind.PREFERENCE, Kind.CORRECTION):
-            yield _remark(_line(memory.body), _places(memory))
+        files = [path for path, _ in each.files_edited[:4]]
+        done = f"passes after changes of {', '.join(files)}" if files else "passes later"
+        for place, command in enumerate(each.commands):
+            later = each.commands[place + 1 :]
+            passed = next((one for one in later if one.command == command.command and not one.failed), None)
+            if command.failed and command.error and passed:
+                solution = f"`{clipped(_line(command.command), 80)}` {done}"
+                known = {"error": _line(command.error), "solution": solution, "files": files}
+                yield _entry([command.ordinal, passed.ordinal], **known, verified=True)
 
 
 def _topics(exchanges: Sequence[Exchange], written: AgentSummary) -> list[str]:
@@ -367,7 +333,7 @@ def _topics(exchanges: Sequence[Exchange], written: AgentSummary) -> list[str]:
     return list(dict.fromkeys(clipped(topic, 60) for topic in topics if topic))[:MAX_TOPICS]
 
 
-# --- words
+# --- words and entries
 
 
 def _opening(exchange: Exchange) -> str:
@@ -389,12 +355,13 @@ def _count(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
-def _end(exchanges: Sequence[Exchange]) -> tuple[int, ...]:
-    return (exchanges[-1].last,) if exchanges else ()
+def _end(exchanges: Sequence[Exchange]) -> list[int]:
+    return [exchanges[-1].last] if exchanges else []
 
 
-def _places(memory: StoredMemory) -> tuple[int, ...]:
-    return tuple(sorted({place for _, *ends in places_of(memory) for place in ends}))
+def _entry(messages: Sequence[int], **members: Any) -> Entry:
+    """What is told, without members that say nothing, and the messages it rests on."""
+    return {**{name: value for name, value in members.items() if value}, "messages": list(messages)}
 
 
 def _once(entries: Iterable[Entry]) -> list[Entry]:
@@ -405,31 +372,6 @@ def _once(entries: Iterable[Entry]) -> list[Entry]:
         stated.setdefault(" ".join(re.findall(r"\w+", text.lower())), entry)
     stated.pop("", None)
     return list(stated.values())
-
-
-# --- entries
-
-
-def _remark(text: str, messages: Iterable[int] = ()) -> Entry:
-    return {"text": text, "messages": list(messages)}
-
-
-def _decision(topic: str, decision: str, messages: Iterable[int], files: Iterable[str] = ()) -> Entry:
-    about = {"topic": topic} if topic else {}
-    return {**about, "decision": decision, "files": list(files), "messages": list(messages)}
-
-
-def _change(path: str, action: str, purpose: str = "", old: str = "", messages: Iterable[int] = ()) -> Entry:
-    known = {"purpose": purpose, "from": old}
-    said = {name: text for name, text in known.items() if text}
-    return {"path": path, "action": action, **said, "messages": list(messages)}
-
-
-def _solution(
-    error: str, solution: str, messages: Iterable[int], files: Iterable[str] = (), *, verified: bool = False
-) -> Entry:
-    passed = {"verified": True} if verified else {}
-    return {"error": error, "solution": solution, "files": list(files), **passed, "messages": list(messages)}
 
 
 def _published(whole: Mapping[str, Any]) -> dict[str, Any]:

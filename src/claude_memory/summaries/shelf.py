@@ -1,9 +1,7 @@
 """Summaries as files: `sessions/session_<id>/summaries/compact_NNN.json`, and `metadata.json` above them.
 
-One writer a session at a time, numbers without gaps, whole files only. A compaction is kept once: what is
-known of it is told by its boundary. What was erased is taken out here, and a file stays valid without it.
-What people, agents and models wrote is checked by the published schema, never in a hook; `is_readable` is
-the quick look that every reader takes. Never reads a transcript, never sums up.
+One writer a session at a time, numbers without gaps, whole files only; a compaction is kept once. What is
+written is checked by the published schema; `is_readable` is the quick look that every reader takes.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, partial
@@ -78,6 +76,12 @@ class KeptSummary:
         """Whether something was taken out of it that must not come back."""
         return bool(self.part("summariser").get("erased"))
 
+    @property
+    def worth(self) -> int:
+        """A boundary says exactly what was taken, the agent's own summary more of it; a model was paid."""
+        paid, told = self.provider not in ("", RULES), bool(self.part("source").get("agent_summary"))
+        return 4 * paid + 2 * told + (self.kind not in ("", OPEN))
+
 
 def document_of(body: Any, at: datetime, trigger: str, by: Mapping[str, Any]) -> dict[str, Any]:
     """A document around a summary, of whose messages nothing is known."""
@@ -106,16 +110,15 @@ def within(summary: Mapping[str, Any], messages: range) -> dict[str, Any]:
     def left(places: Sequence[int]) -> list[int]:
         return [place for place in places if place in messages]
 
-    entries = {
-        name: [
+    bounded = dict(summary)
+    for name in ENTRIES:
+        bounded[name] = [
             {**entry, "messages": left(entry["messages"])} if "messages" in entry else entry
             for entry in summary.get(name, ())
         ]
-        for name in ENTRIES
-    }
     sources = summary.get("sources", {})
-    places = {name: [left(own) for own in sources[name]] for name in SOURCED if name in sources}
-    return {**summary, **entries, "sources": places}
+    bounded["sources"] = {name: [left(own) for own in sources[name]] for name in SOURCED if name in sources}
+    return bounded
 
 
 # --- the published schema
@@ -149,8 +152,7 @@ def summary_faults(summary: Any) -> list[str]:
 
 def valid(document: Mapping[str, Any]) -> dict[str, Any]:
     """The document, or InvalidInput that says what is wrong with it."""
-    wrong = faults(document)
-    if wrong:
+    if wrong := faults(document):
         raise InvalidInput(f"the summary does not fit the schema: {'; '.join(wrong[:5])}")
     return dict(document)
 
@@ -177,16 +179,14 @@ def is_readable(document: Any) -> bool:
     summary = document.get("summary") if isinstance(document, dict) else None
     if not isinstance(summary, dict) or not isinstance(summary.get("executive"), str):
         return False
-    places = document.get("original_message_range")
+    listed = {**dict.fromkeys(ENTRIES, dict), **dict.fromkeys(TEXTS, str)}
     return (
         bool(summary["executive"].strip())
         and isinstance(document.get("timestamp"), str)
         and isinstance(document.get("token_count_before"), int)
-        and isinstance(places, list)
-        and [type(place) for place in places] == [int, int]
-        and all(_holds(summary.get(name, []), dict) for name in ENTRIES)
-        and all(_holds(summary.get(name, []), str) for name in TEXTS)
+        and [type(place) for place in document.get("original_message_range") or ()] == [int, int]
         and isinstance(summary.get("sources", {}), dict)
+        and all(_holds(summary.get(name, []), kind) for name, kind in listed.items())
     )
 
 
@@ -218,10 +218,13 @@ class Shelf:
 
     def sessions(self) -> list[str]:
         """Sessions that have summaries, the one that changed last first; a copy made by hand is none."""
-        folders = list((self.home / "sessions").glob("session_*/summaries"))
-        folders.sort(key=_changed, reverse=True)
-        names = [folder.parent.name.removeprefix("session_") for folder in folders]
-        return [name for name in names if _SESSION.fullmatch(name)]
+        changed: dict[str, float] = {}
+        for folder in (self.home / "sessions").glob("session_*/summaries"):
+            name = folder.parent.name.removeprefix("session_")
+            if _SESSION.fullmatch(name):
+                with suppress(OSError):  # removed meanwhile
+                    changed[name] = folder.stat().st_mtime
+        return sorted(changed, key=lambda name: -changed[name])
 
     def about(self, session: str) -> dict[str, Any]:
         """What is noted of a session beside its summaries."""
@@ -233,17 +236,17 @@ class Shelf:
 
     def of(self, session: str) -> list[KeptSummary]:
         """A session's summaries that can be read, oldest first."""
-        numbers = self._numbers(session)
-        return [kept for number in sorted(numbers) if (kept := _read(session, number, numbers[number]))]
+        numbers = sorted(self._numbers(session).items())
+        return [kept for number, path in numbers if (kept := _read(session, number, path))]
 
     def one(self, named: str) -> KeptSummary:
         """The summary that SESSION/NNN names; the beginning of a session's id is enough."""
         start, number = self.place_of(named)
         matching = [session for session in self.sessions() if session.startswith(start)]
-        exact = [session for session in matching if session == start]
-        if len(matching) > 1 and not exact:
+        matching = [start] if start in matching else matching
+        if len(matching) > 1:
             raise InvalidInput(f"{start!r} could be {', '.join(matching[:4])}: give more of the id")
-        for kept in (kept for session in exact or matching for kept in self.of(session)):
+        for kept in (kept for session in matching for kept in self.of(session)):
             if kept.number == number:
                 return kept
         raise NotFound(f"no summary {named!r}; `claude-memory summaries` lists them")
@@ -251,13 +254,11 @@ class Shelf:
     @staticmethod
     def place_of(named: str) -> tuple[str, int]:
         """The session and the number that SESSION/NNN names."""
-        start, slash, number = named.strip().rpartition("/")
-        digits = number.removeprefix("compact_").removesuffix(".json")
-        if not slash or not digits.isdecimal() or not digits.isascii():
-            raise InvalidInput(
-                f"cannot read {named!r}: say SESSION/NNN, as `claude-memory summaries` shows it"
-            )
-        return start, int(digits[:20])
+        place = re.fullmatch(r"\s*(.*)/(?:compact_)?([0-9]+)(?:\.json)?\s*", named, re.DOTALL)
+        if place is None:
+            shown = "say SESSION/NNN, as `claude-memory summaries` shows it"
+            raise InvalidInput(f"cannot read {named!r}: {shown}")
+        return place[1], int(place[2][:20])
 
     def keep(
         self,
@@ -278,11 +279,12 @@ class Shelf:
             # The numbers of files that cannot be read count too: nothing is ever written over.
             number = old.number if old else 1 + max(self._numbers(session), default=0)
             kept = KeptSummary(session, number, document)
-            new = old is None or not (old.erased or _worth(kept) <= _worth(old))
-            if new:
+            if old and (old.erased or kept.worth <= old.worth):
+                kept = old
+            else:
                 self._write(kept)
             self._describe(session, about)
-        return (kept, True) if new or old is None else (old, False)
+        return kept, kept is not old
 
     def replace(
         self, kept: KeptSummary, change: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
@@ -323,17 +325,21 @@ class Shelf:
         content = _as_bytes(kept.document)
         if len(content) > MAX_BYTES:  # it could never be read again
             raise InvalidInput(f"a summary takes at most {MAX_BYTES:,} bytes")
-        name = f"compact_{kept.number:03d}.json"
-        write_atomically(self.folder(kept.session) / "summaries" / name, content)
+        write_atomically(self.folder(kept.session) / _file(kept), content)
 
     def _describe(self, session: str, about: Mapping[str, Any]) -> None:
-        noted = {**self.about(session), **about}
-        noted = {name: value for name, value in noted.items() if name not in ("session", "summaries")}
-        summaries = [_listed(kept) for kept in self.of(session)]
-        path = self.folder(session) / "metadata.json"
-        content = _as_bytes({"session": session, **noted, "summaries": summaries})
-        if not path.exists() or path.read_bytes() != content:
-            write_atomically(path, content)
+        summaries = [
+            {
+                "file": _file(kept),
+                **{name: kept.document.get(name) for name in _LISTED},
+                "by": kept.provider or None,
+            }
+            for kept in self.of(session)
+        ]
+        noted = self.about(session)
+        content = {"session": session, **noted, **about} | {"session": session, "summaries": summaries}
+        if content != noted:
+            write_atomically(self.folder(session) / "metadata.json", _as_bytes(content))
 
     @contextmanager
     def _lock(self, session: str) -> Iterator[None]:
@@ -342,23 +348,8 @@ class Shelf:
             yield
 
 
-def _changed(folder: Path) -> float:
-    try:
-        return folder.stat().st_mtime
-    except OSError:  # removed meanwhile
-        return 0.0
-
-
-def _worth(kept: KeptSummary) -> int:
-    """A boundary says exactly what was taken, the agent's own summary says more of it; a model was paid."""
-    source = kept.part("source")
-    paid = kept.provider not in ("", RULES)
-    return 4 * paid + 2 * bool(source.get("agent_summary")) + (kept.kind not in ("", OPEN))
-
-
-def _listed(kept: KeptSummary) -> dict[str, Any]:
-    facts = {name: kept.document.get(name) for name in _LISTED}
-    return {"file": f"summaries/compact_{kept.number:03d}.json", **facts, "by": kept.provider or None}
+def _file(kept: KeptSummary) -> str:
+    return f"summaries/compact_{kept.number:03d}.json"
 
 
 def _as_bytes(document: Mapping[str, Any]) -> bytes:
@@ -376,31 +367,21 @@ def _read(session: str, number: int, path: Path) -> KeptSummary | None:
     return KeptSummary(session, number, document) if is_readable(document) else None
 
 
-# --- erasing
-
-
 def _without(document: Mapping[str, Any], *, quoted: Holder, said_here: bool) -> dict[str, Any] | None:
     """The document without every entry that says what is quoted; None if nothing changes."""
     before, by = document["summary"], document.get("summariser")
-    summary = _left(before, quoted)
+    summary = without({**before, "sources": {}}, quoted, pieces=True)
+    for name, places in before.get("sources", {}).items():
+        texts = before.get(name)
+        summary["sources"][name] = places
+        if isinstance(texts, list) and isinstance(places, list):  # what is left keeps its own messages
+            pairs = zip(texts, places, strict=False)
+            stay = [own for text, own in pairs if without([text], quoted, pieces=True)]
+            summary["sources"][name] = stay
+    if "sources" not in before:
+        del summary["sources"]
     marked = {**(by if isinstance(by, dict) else {}), "erased": True}
     if summary == before and (not said_here or marked == by):
         return None
     changes = {} if summary == before else {"embeddings": dict(NO_VECTORS)}
     return {**document, "summary": summary, "summariser": marked, **changes}
-
-
-def _left(summary: Mapping[str, Any], quoted: Holder) -> dict[str, Any]:
-    """The summary without what is quoted; what is left of a plain list keeps its own messages."""
-    left = without({name: value for name, value in summary.items() if name != "sources"}, quoted, pieces=True)
-    sources = summary.get("sources")
-    if isinstance(sources, dict):
-        left["sources"] = {name: _places(summary.get(name), own, quoted) for name, own in sources.items()}
-    return dict(left)
-
-
-def _places(texts: Any, places: Any, quoted: Holder) -> Any:
-    """The messages of those texts of a list that stay."""
-    if not isinstance(texts, list) or not isinstance(places, list):
-        return places
-    return [own for text, own in zip(texts, places, strict=False) if without([text], quoted, pieces=True)]

@@ -6,16 +6,15 @@ The same every time. An archive keeps no ids of lines, so a line is known by its
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from claude_memory.errors import InvalidInput
 from claude_memory.imports.reading import Task, batches
-from claude_memory.model import ProjectId, SearchScope, SessionId, StoredMemory
+from claude_memory.model import ProjectId, SearchScope, SessionId
 from claude_memory.settings import Settings
 from claude_memory.store.model import Message
 from claude_memory.store.sql.archive import Archive
@@ -27,12 +26,10 @@ from claude_memory.transcripts.model import list_of, mapping_of, moment_of, text
 from claude_memory.transcripts.sources import json_object
 from claude_memory.understand import calls, sessions
 from claude_memory.understand.exchanges import exchanges
-from claude_memory.understand.model import Exchange, TaskItem
+from claude_memory.understand.model import Exchange
 
 NOTE, SUMMARY = "note", "summary"
 CREATED = "File created successfully"  # the result of writing a file that was not there
-_BOUNDARY_LINE = b"compact_boundary"
-_ID = re.compile(rb'"uuid"\s*:\s*"([^"\\]{1,100})"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,37 +52,23 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What one compaction took, ready to be summed up."""
+    """What one compaction took, and its summary by rules."""
 
     stretch: Stretch
     exchanges: Sequence[Exchange]
     tokens: int  # of the messages, estimated
     kind: str  # where they were read: transcript, archive, open
     project: ProjectId
-    cwd: str = ""
-    earlier: Sequence[Exchange] = ()  # what compactions before took
-    open_tasks: Sequence[TaskItem] = ()
-    created: frozenset[str] = frozenset()  # files that were not there before
-    defined: Mapping[str, Sequence[str]] = field(default_factory=dict)  # names that edits of a file define
-    memories: Sequence[StoredMemory] = ()  # typed memories of the same messages
+    cwd: str
+    summary: Mapping[str, Any]
 
-    def summary(self) -> dict[str, Any]:
-        """The summary without a language model."""
-        return summarise(
-            self.exchanges,
-            agent_summary=self.stretch.agent_summary,
-            earlier=self.earlier,
-            open_tasks=self.open_tasks,
-            memories=self.memories,
-            created=self.created,
-            defined=self.defined,
-            max_tokens=budget(self.tokens),
-        )
-
-    def document(self, summary: Mapping[str, Any], by: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """A whole compact_NNN.json."""
+    def document(
+        self, summary: Mapping[str, Any] | None = None, by: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """A whole compact_NNN.json; by rules, unless somebody else summed up."""
         stretch = self.stretch
-        whole = document_of(dict(summary), stretch.at, stretch.trigger, by or {"provider": RULES})
+        body = dict(self.summary if summary is None else summary)
+        whole = document_of(body, stretch.at, stretch.trigger, by or {"provider": RULES})
         whole["token_count_before"] = self.tokens
         if stretch.tokens_before is not None:
             whole |= {"token_count_before": stretch.tokens_before, "token_counts": "reported"}
@@ -108,44 +91,42 @@ class Transcript:
     kind: str = "transcript"
     unread: int = 0  # lines that are no JSON, or too long
 
-    def material(self, stretch: Stretch, project: ProjectId) -> Material:
+    def material(self, stretch: Stretch, project: ProjectId, kind: str = "") -> Material:
         """What a stretch took, with what stood before it and nothing that came after."""
         until = [message for message in self.messages if message.ordinal <= stretch.last]
         taken = [message for message in until if message.ordinal >= stretch.first]
         whole = exchanges(self.session, until, self.cwd)
-        return Material(
-            stretch,
-            # By its messages alone: an exchange that goes on behind a compaction is two in the summaries.
-            exchanges(self.session, taken, self.cwd),
-            sum(about_tokens(message.text) for message in taken),
-            self.kind,
-            project,
-            self.cwd,
-            [each for each in whole if each.first < stretch.first],
-            sessions.open_tasks(whole),
-            created=frozenset(_created(taken)),
-            defined=_defined(taken, self.cwd),
+        # By its messages alone: an exchange that goes on behind a compaction is two in the summaries.
+        own = exchanges(self.session, taken, self.cwd)
+        tokens = sum(about_tokens(message.text) for message in taken)
+        created, defined = _edits(taken, self.cwd)
+        summary = summarise(
+            own,
+            agent_summary=stretch.agent_summary,
+            earlier=[each for each in whole if each.first < stretch.first],
+            open_tasks=sessions.open_tasks(whole),
+            created=created,
+            defined=defined,
+            max_tokens=budget(tokens),
         )
+        return Material(stretch, own, tokens, kind or self.kind, project, self.cwd, summary)
 
 
-def _created(messages: Sequence[Message]) -> Iterator[str]:
-    """The files that were written and had not been there."""
-    inputs = {message.call: message.text for message in messages if message.role == "call" and message.call}
-    for message in messages:
-        if message.role == "result" and message.text.startswith(CREATED) and message.call in inputs:
-            yield from calls.files_of(inputs[message.call])
-
-
-def _defined(messages: Sequence[Message], cwd: str) -> dict[str, list[str]]:
-    """The names that edits of each file define, the newest last."""
+def _edits(messages: Sequence[Message], cwd: str) -> tuple[set[str], dict[str, list[str]]]:
+    """The files that had not been there, and the names that edits of each file define, the newest last."""
+    created: set[str] = set()
     names: dict[str, list[str]] = {}
+    pointed: dict[str, list[str]] = {}
     for message in messages:
         if message.role == "call" and message.tool.lower() in calls.CHANGING:
             new = calls.definitions_of(message.text)
-            for path in calls.files_of(message.text):
-                own = names.setdefault(calls.relative(path, cwd), [])
+            pointed[message.call] = [calls.relative(path, cwd) for path in calls.files_of(message.text)]
+            for path in pointed[message.call]:
+                own = names.setdefault(path, [])
                 own[:] = [*(name for name in own if name not in new), *new]
-    return names
+        elif message.role == "result" and message.text.startswith(CREATED):
+            created.update(pointed.get(message.call, ()))
+    return created, names
 
 
 # --- reading a session
@@ -188,7 +169,8 @@ def open_material(
 ) -> Material:
     """What was said in a transcript since its last compaction; all of it, where nothing was said since.
 
-    What could not be read of it is told to `note`.
+    For who cannot wait for the drain, too: it opens no store, asks no model and checks no schema. What could
+    not be read is told to `note`.
     """
     file = path.expanduser()
     if not file.is_file():
@@ -204,15 +186,6 @@ def open_material(
     stretch = open_end(messages, session=session, at=at, trigger="manual", boundary="")
     stretch = stretch or Stretch(session, "", 1, len(messages), at, "manual")
     return transcript.material(stretch, ProjectId(""))
-
-
-def open_summary(path: Path, settings: Settings) -> dict[str, Any]:
-    """The summary of the open end of a transcript, now, as a compact_NNN.json would hold it; stores nothing.
-
-    For who cannot wait for the drain: it opens no store, asks no model and checks no schema.
-    """
-    took = open_material(path, settings)
-    return took.document(took.summary())
 
 
 # --- where a session was compacted
@@ -245,29 +218,28 @@ def stretches(
     first = messages[0].ordinal if messages else 1
     by_ordinal = {message.ordinal: message for message in messages}
     for boundary in _boundaries(messages):
-        following = by_ordinal.get(boundary.ordinal + 1)
-        summary = following if following and following.role == SUMMARY and _is_note(boundary) else None
-        end = summary or boundary
+        following, noted = by_ordinal.get(boundary.ordinal + 1), _is_note(boundary)
+        left = following if following and following.role == SUMMARY and noted else boundary
         facts = (figures or {}).get(_key_of(boundary.at), {})
         before = [message for message in messages if first <= message.ordinal < boundary.ordinal]
-        left = end.text if end.role == SUMMARY else ""
+        told = left.text if left.role == SUMMARY else ""
         after = _count(facts, "postTokens")
-        trigger = boundary.text.partition("(")[2].partition(")")[0].strip() if _is_note(boundary) else ""
+        last = _last_taken(before, facts.get("kept", ()), boundary)
         stretch = Stretch(
             session=session,
             boundary=_key_of(boundary.at),
             first=first,
-            last=_last_taken(before, facts, boundary),
+            last=last,
             at=boundary.at,
-            trigger=_published(trigger),
+            trigger=_published(boundary.text.partition("(")[2].partition(")")[0] if noted else ""),
             tokens_before=_count(facts, "preTokens"),
-            tokens_after=after if after is not None else (about_tokens(left) if left else None),
-            agent_summary=left,
+            tokens_after=about_tokens(told) if after is None and told else after,
+            agent_summary=told,
         )
-        taken.append(stretch)
+        taken += [stretch] if last >= first else []
         # The next compaction takes what this one kept; what it left is no message of its own.
-        first = stretch.last + 1 if stretch.last < boundary.ordinal - 1 else end.ordinal + 1
-    return [stretch for stretch in taken if stretch.last >= stretch.first]
+        first = last + 1 if last < boundary.ordinal - 1 else left.ordinal + 1
+    return taken
 
 
 def open_end(
@@ -275,11 +247,10 @@ def open_end(
 ) -> Stretch | None:
     """What was said since the last compaction: what one that is under way will take. None if nothing was."""
     marks = {message.ordinal for message in _boundaries(messages)}
-    last = max(marks, default=0)
     since = [
         message
         for message in messages
-        if message.ordinal > last
+        if message.ordinal > max(marks, default=0)
         and not (message.role == SUMMARY and message.ordinal - 1 in marks)
         and message.at <= at
     ]
@@ -299,57 +270,47 @@ def _published(trigger: str) -> str:
 
 def _count(facts: Mapping[str, Any], name: str) -> int | None:
     value = facts.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if type(value) is int and value >= 0 else None
 
 
-def _last_taken(before: Sequence[Message], facts: Mapping[str, Any], boundary: Message) -> int:
-    """The last message that a compaction took: all that was said before it, or up to what it kept.
-
-    What was kept at the very beginning stays in the range: no later one could hold it.
-    """
-    moments, (head, tail) = facts.get("kept", ()), facts.get("kept_segment", ("", ""))
-    kept = {
-        message.ordinal
-        for message in before
-        if (moment := _key_of(message.at)) in moments or (head and tail and head <= moment <= tail)
-    }
-    if kept and len(kept) == len(before):
-        return before[0].ordinal - 1
-    others = {message.ordinal for message in before} - kept
-    return max((other for other in others if kept and other < max(kept)), default=boundary.ordinal - 1)
+def _last_taken(before: Sequence[Message], kept: Sequence[str], boundary: Message) -> int:
+    """The last message that a compaction took: the one before it, or before what it kept at its end."""
+    stayed = [message for message in before if kept and kept[0] <= _key_of(message.at) <= kept[-1]]
+    return stayed[0].ordinal - 1 if stayed and stayed[-1] == before[-1] else boundary.ordinal - 1
 
 
 # --- what the agent's own file says of its boundaries
 
 
-def _figures(path: Path) -> dict[str, Mapping[str, Any]]:
+def _figures(path: Path) -> dict[str, dict[str, Any]]:
     """What the file says of each of its compactions: numbers and moments, so nothing to redact."""
     try:
-        marks = _lines(path, lambda raw: _BOUNDARY_LINE in raw[:2_000])
-        facts = {
-            _key_of(at): line["compactMetadata"] for at, line in marks if mapping_of(line, "compactMetadata")
-        }
-        wanted = {id_.encode() for each in facts.values() for id_ in _kept_ids(each) if id_}
-        kept = _lines(path, lambda raw: not wanted.isdisjoint(_ID.findall(raw))) if wanted else []
+        marks = list(_lines(path, [b"compact_boundary"]))
+        facts = {_key_of(at): dict(mapping_of(line, "compactMetadata")) for at, line in marks}
+        ids = {key: _kept_ends(each) for key, each in facts.items()}
+        wanted = [id_.encode() for ends in ids.values() for id_ in ends]
+        moments = {text_of(line, "uuid"): _key_of(at) for at, line in _lines(path, wanted)} if wanted else {}
     except OSError:
         return {}
-    moments = {text_of(line, "uuid"): _key_of(at) for at, line in reversed(kept)}
-    for key, each in facts.items():
-        head, tail, *single = (moments.get(id_, "") for id_ in _kept_ids(each))
-        facts[key] = {**each, "kept": set(filter(None, single)), "kept_segment": (head, tail)}
+    for key, ends in ids.items():
+        facts[key]["kept"] = sorted(moments[id_] for id_ in ends if id_ in moments)
     return facts
 
 
-def _kept_ids(facts: Mapping[str, Any]) -> list[str]:
-    """The ends of the segment that was kept, then the single lines that were."""
-    segment, messages = mapping_of(facts, "preservedSegment"), mapping_of(facts, "preservedMessages")
-    single = [*list_of(messages, "uuids"), *list_of(messages, "allUuids")]
-    ends = [text_of(segment, "headUuid"), text_of(segment, "tailUuid")]
-    return [*ends, *(id_ for id_ in single if isinstance(id_, str))]
+def _kept_ends(facts: Mapping[str, Any]) -> list[str]:
+    """The first and the last line that was kept."""
+    segment, named = (
+        mapping_of(facts, "preservedSegment"),
+        list_of(mapping_of(facts, "preservedMessages"), "uuids"),
+    )
+    ends = [segment.get("headUuid"), segment.get("tailUuid"), *named[:1], *named[-1:]]
+    return [id_ for id_ in ends if id_ and isinstance(id_, str)]
 
 
-def _lines(path: Path, wanted: Callable[[bytes], bool]) -> list[tuple[datetime, dict[str, Any]]]:
-    """The lines of a file that are wanted and say when they were written."""
+def _lines(path: Path, marks: Sequence[bytes]) -> Iterator[tuple[datetime, dict[str, Any]]]:
+    """The lines of a file that hold one of the marks and say when they were written."""
     with path.open("rb") as handle:
-        parsed = [line for raw in handle if wanted(raw) and (line := json_object(raw)) is not None]
-    return [(at, line) for line in parsed if (at := moment_of(line.get("timestamp"))) is not None]
+        for raw in handle:
+            line = json_object(raw) if any(mark in raw for mark in marks) else None
+            if line and (at := moment_of(line.get("timestamp"))):
+                yield at, line

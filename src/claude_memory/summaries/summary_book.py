@@ -13,8 +13,10 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +62,6 @@ from claude_memory.summaries.stretches import (
 )
 from claude_memory.text.words import query_terms
 from claude_memory.transcripts.model import moment_of
-from claude_memory.understand.model import places_of
 from claude_memory.understand.titles import title_of
 
 AT_ONCE = 200  # sessions, the latest; after a large import the others wait for the next drain
@@ -70,7 +71,6 @@ LATE = timedelta(minutes=1)  # clocks of a hook and of a transcript may differ b
 LONGEST = timedelta(minutes=15)  # from a compaction's first report to its last
 MOST_CHARACTERS = 20_000  # of any memory: an agent may save megabytes, and all of a memory is embedded
 _REPORTS = (EventKind.COMPACTION_START, EventKind.COMPACTION)
-_TYPED = (Kind.DECISION, Kind.FIX, Kind.CONVENTION, Kind.PREFERENCE, Kind.CORRECTION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,35 +130,24 @@ class SummaryBook:
         document = _parsed(raw)
         body = document["summary"]
         digest = hashlib.blake2b(json.dumps(body, sort_keys=True).encode(), digest_size=12).hexdigest()
-        by, source = {"provider": "agent"}, {"kind": "agent", "boundary": f"agent:{digest}"}
-        whole = valid(
-            {
-                **document_of(body, now or datetime.now(UTC), "manual", by),
-                **document,
-                "source": source,
-                "summariser": by,
-            }
-        )
-        given = whole["timestamp"]
-        if (at := moment_of(given)) is None:
-            example = "such as 2026-11-02T09:30:00Z"
-            raise InvalidInput(f"timestamp {given[:60]!r} is no time in ISO 8601, {example}")
+        by, boundary = {"provider": "agent"}, f"agent:{digest}"
+        whole = document_of(body, now or datetime.now(UTC), "manual", by) | document
+        whole = valid({**whole, "source": {"kind": "agent", "boundary": boundary}, "summariser": by})
+        at = moment_of(whole["timestamp"])
+        if at is None:
+            given, example = whole["timestamp"][:60], "such as 2026-11-02T09:30:00Z"
+            raise InvalidInput(f"timestamp {given!r} is no time in ISO 8601, {example}")
         whole["timestamp"] = written(at)
         first, last = places = whole["original_message_range"]
         if places != [0, 0] and not 1 <= first <= last:
-            raise InvalidInput(
-                f"original_message_range {places} must name the first and the last message, counted from 1"
-            )
+            wanted = "must name the first and the last message, counted from 1"
+            raise InvalidInput(f"original_message_range {places} {wanted}")
         if last:  # it says which messages it is about
             whole["summary"] = within(body, range(first, last + 1))
-        _memories(
-            KeptSummary(session, 0, whole), self.project.id
-        )  # what leaves no memories leaves no file either
+        _memories(KeptSummary(session, 0, whole), self.project.id)  # what leaves none leaves no file either
+        about = {"project": self.project.id, "cwd": self.project.path}
         kept, new = self.shelf.keep(
-            session,
-            whole,
-            {"project": self.project.id, "cwd": self.project.path},
-            instead_of=lambda earlier: _exactly(earlier, source["boundary"]),
+            session, whole, about, instead_of=lambda earlier: _exactly(earlier, boundary)
         )
         self.store.memories.add(_memories(kept, self.project.id))
         return kept, new
@@ -179,12 +168,12 @@ class SummaryBook:
         from claude_memory.summaries.providers import ProviderDown
 
         material = open_material(path, self.settings, agent=agent, note=note)
-        rules = material.summary()
-        written = material.document(rules)
+        written = material.document()
         model = asker(self.home, replace(self.settings, summariser=provider or self.settings.summariser))
         if model is not None:
             try:
-                written = material.document(model.summary(material.exchanges, rules, path.name), model.by)
+                answer = model.summary(material.exchanges, material.summary, path.name)
+                written = material.document(answer, model.by)
             except ProviderDown as fault:
                 note(f"the rules' summary stands: {fault}")
         return KeptSummary(material.stretch.session, 0, written)
@@ -195,12 +184,11 @@ class SummaryBook:
         for waiting in self.store.archive.waiting_compactions(AT_ONCE):
             try:
                 made = self._session(waiting.session, waiting.reports)
-            except InvalidInput as fault:  # its id names no folder: no later try can do better
-                _warn(fault)
-                made = []
             except (MemoryFault, OSError) as fault:
-                _warn(fault)
-                continue
+                logger = logs.logger("compaction")
+                logger.warning("a session's compactions are not summed up now: %s", fault)
+                # Where its id names no folder, no later try can do better.
+                made = [] if isinstance(fault, InvalidInput) else None
             if made is not None:
                 new += made
                 self.store.archive.summed_up(waiting)
@@ -224,9 +212,14 @@ class SummaryBook:
         told, new = replace(transcript, messages=messages), []
         for stretch in (*told.stretches, *([early] if early else [])):
             clean = replace(stretch, agent_summary=str(without(stretch.agent_summary, erased)))
-            took = told.material(clean, project)
-            took = replace(took, kind=OPEN if stretch is early else took.kind, memories=self._typed(took))
-            kept, is_new = self._keep(took)
+            took = told.material(clean, project, OPEN if stretch is early else "")
+            kept, is_new = self.shelf.keep(
+                session,
+                took.document(),
+                {"project": project, "cwd": took.cwd},
+                instead_of=partial(_same_compaction, stretch=clean, kind=took.kind),
+            )
+            self.remember(kept, project)
             new += [kept] if is_new else []
         return new
 
@@ -234,36 +227,11 @@ class SummaryBook:
         """The agent's own file while there is one, else the archive."""
         named = [str(event.payload.get("transcript_path") or "") for event in reports]
         for path in dict.fromkeys(filter(None, named)):
-            try:
+            with suppress(InvalidInput, OSError):
                 transcript = read(Path(path), self.settings)
-            except (InvalidInput, OSError):
-                continue
-            if transcript.session == session:
-                return transcript
+                if transcript.session == session:
+                    return transcript
         return archived(self.store.archive, session)
-
-    def _typed(self, took: Material) -> Sequence[StoredMemory]:
-        """What was understood from the messages of a stretch and stands."""
-        session, first, last = took.stretch.session, took.stretch.first, took.stretch.last
-        wanted = MemoryFilter(_TYPED, session=session, statuses=(Status.ACTIVE,))
-        typed = []
-        for memory in self.store.memories.find(SearchScope((took.project,)), wanted):
-            ends = [(begin, end) for named, begin, end in places_of(memory) if named == session]
-            here = [end for end in ends if first <= end[0] <= end[1] <= last]
-            if here:
-                places = [{"conversation": session, "messages": end} for end in here]
-                typed.append(replace(memory, provenance={"places": places}))
-        return typed
-
-    def _keep(self, took: Material) -> tuple[KeptSummary, bool]:
-        kept, new = self.shelf.keep(
-            took.stretch.session,
-            took.document(took.summary()),
-            {"project": took.project, "cwd": took.cwd},
-            instead_of=lambda earlier: _same_compaction(earlier, took.stretch, took.kind),
-        )
-        self.remember(kept, took.project)
-        return kept, new
 
     def remember(self, kept: KeptSummary, project: ProjectId) -> None:
         """The memories of a summary, those that are stored already with the text of a better one."""
@@ -294,14 +262,16 @@ class SummaryBook:
         return any(item.project == self.project.id for item in found)
 
 
-def _warn(fault: Exception) -> None:
-    logs.logger("compaction").warning("a session's compactions are not summed up now: %s", fault)
-
-
 def _parsed(raw: bytes) -> dict[str, Any]:
     """The document that an agent wrote, without secrets; a bare `summary` object is one, too."""
+
+    def number(text: str) -> float:  # Python also reads NaN and infinities, which nobody else can
+        if not math.isfinite(float(text)):
+            raise ValueError(f"{text} is no number")
+        return float(text)
+
     try:
-        given = json.loads(raw.decode("utf-8", "replace"), parse_constant=_number, parse_float=_number)
+        given = json.loads(raw.decode("utf-8", "replace"), parse_constant=number, parse_float=number)
     except (ValueError, RecursionError) as fault:
         raise InvalidInput(f"no JSON on standard input: {fault}") from None
     if isinstance(given, dict) and "summary" not in given:
@@ -310,14 +280,6 @@ def _parsed(raw: bytes) -> dict[str, Any]:
     if not isinstance(clean, dict):
         raise InvalidInput("a summary is a JSON object; docs/compaction.md shows its form")
     return clean
-
-
-def _number(text: str) -> float:
-    """A number that JSON can hold: Python also reads and writes NaN and infinities, which nobody else can."""
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text} is no number")
-    return number
 
 
 # --- which compaction it is
