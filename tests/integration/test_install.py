@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from claude_memory.errors import ConfigFault
-from claude_memory.install import installer, settings_text
-from claude_memory.install.edits import INSTALLABLE, InstallPlace, edits
+from claude_memory.install import installer
+from claude_memory.install.edits import INSTALLABLE, edits, has_hooks
 from claude_memory.install.installer import install, uninstall
 from claude_memory.install.plugin import HOOK_FILE
 
@@ -109,7 +109,7 @@ def test_settings_found_in_the_wild_come_back_byte_for_byte(
     without_client(home, "claude", "user", project)
     installed = settings.read_bytes()
     _others_are_untouched(content, installed)
-    assert settings_text.has_hooks(installed)
+    assert has_hooks(installed)
     again = without_client(home, "claude", "user", project)
     assert not any(step.changed for step in again), "twice is once"
     assert settings.read_bytes() == installed
@@ -155,8 +155,8 @@ def test_when_somebody_edits_meanwhile_only_ours_goes(
 def test_every_agent_gets_its_entries_and_loses_them_again(
     agent: str, scope: str, home: Path, project: Path, scratch_home: Path
 ) -> None:
-    place = InstallPlace(scope, scratch_home, project, str(home / "hooks" / HOOK_FILE), home)
-    paths = {edit.path for edit in edits(agent, place) if not edit.whole}
+    wanted = edits(agent, scope, project, home)
+    paths = {edit.path for edit in wanted if not isinstance(edit.entries, bytes)}
     for path in paths:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b'# mine\nmodel = "o3"' if path.suffix == ".toml" else b'{\n\t"mine": true\n}')
@@ -230,7 +230,7 @@ def test_a_link_stays_a_link(home: Path, project: Path, settings: Path, tmp_path
     settings.symlink_to(target)
     without_client(home, "claude", "user", project)
     assert settings.is_symlink()
-    assert settings_text.has_hooks(target.read_bytes())
+    assert has_hooks(target.read_bytes())
     uninstall(home, None, project, client="")
     assert settings.is_symlink()
     assert target.read_bytes() == b'{"theme": "dark"}'
@@ -324,6 +324,35 @@ def test_uninstalling_never_touches_memories(home: Path, project: Path) -> None:
     assert {path.name for path in home.iterdir()} >= {"memory.db", "memories.jsonl", "config.toml"}
 
 
+_CLIENT = """#!/bin/sh
+case "$2 $3" in
+"install "*) echo '{"theme":"dark","enabledPlugins":{"lasting-memory@x":true}}' > "$SETTINGS" ;;
+"uninstall "*) echo '{"theme":"dark","enabledPlugins":{}}' > "$SETTINGS" ;;
+esac
+"""
+
+
+def test_what_the_client_rewrote_comes_back_byte_for_byte(
+    home: Path, project: Path, settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = tmp_path / "claude"
+    client.write_text(_CLIENT)
+    client.chmod(0o700)
+    monkeypatch.setenv("SETTINGS", str(settings))
+    original = b'{\n\t"theme": "dark"\n}'
+    settings.write_bytes(original)
+    without_client(home, "claude", "user", project)
+    for _ in range(2):
+        install(home, "claude", "user", project, client=str(client))
+        assert b"lasting-memory" in settings.read_bytes()
+        assert not has_hooks(settings.read_bytes()), "plugin and settings together would run twice"
+    [step] = uninstall(home, None, project, client=str(client))
+    assert step.what.startswith("plugin")
+    assert settings.read_bytes() == original
+    assert not (home / "plugin").exists()
+    assert uninstall(home, None, project, client=str(client)) == []
+
+
 _KILLED = """
 import os, sys
 from pathlib import Path
@@ -364,7 +393,7 @@ def test_killed_at_any_step_a_file_is_old_or_new(
         done = subprocess.run(command, capture_output=True)
         for path in (settings, servers):
             now = path.read_bytes()
-            assert now in (original, new[path]) or settings_text.has_hooks(now) or b"claude_memory" in now
+            assert now in (original, new[path]) or has_hooks(now) or b"claude_memory" in now
             json.loads(now)
         uninstall(home, None, project, client="")
         assert settings.read_bytes() == original

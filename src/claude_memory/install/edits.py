@@ -1,196 +1,317 @@
-"""Which file of an agent gets which entry of ours, and how it comes out again.
+"""Which file of an agent gets which entries of ours, and how they go in and out without moving another byte.
 
-Every agent's events are registered under the hook program's own event names, so that what follows
-need not know who called. Agents whose hooks take no context are captured only.
+People format their settings as they like, and a round trip through a serialiser would rewrite lines that are
+not ours: so entries are spliced into the text. An entry is ours if it runs our hook program or our server.
+Every agent's events are registered under the hook program's own event names, so that what follows need not
+know who called. Agents whose hooks take no context are captured only.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from claude_memory.errors import InvalidInput
-from claude_memory.install import settings_text
-from claude_memory.install.plugin import hook_command, hooks_with_paths, server_command, texts_for_agents
+from claude_memory.install.plugin import (
+    HOOK_FILE,
+    config_folder,
+    hook_command,
+    hooks_with_paths,
+    server_command,
+    texts_for_agents,
+)
 from claude_memory.platform.agents import BY_NAME, canonical
 
-_VERSIONED = b'{\n  "version": 1\n}\n'
+SERVER_NAME = "claude-memory"
+_SERVER_KEYS = ("mcpServers", "mcp")
+_TOML_START, _TOML_END = b"# >>> claude-memory", b"# <<< claude-memory"
+_BOM = "\ufeff"
+_BETWEEN = re.compile(r"[\s,:]*")
+_INDENT = re.compile(r"\n([ \t]+)\S")
+_DECODER = json.JSONDecoder()
+
+Steps = Sequence[str | int]  # names of members and numbers of items, from the top
+
+
+class AgentFiles(NamedTuple):
+    """The files that an agent reads hooks and servers from, and the shape in which it wants them."""
+
+    user: tuple[str, str]  # below the person's own folder; empty where it has none
+    project: tuple[str, str]
+    group: Callable[[str], dict[str, Any]] = lambda command: {"command": command}
+    server: Callable[[list[str]], dict[str, Any]] = lambda words: {"command": words[0], "args": words[1:]}
+    key: str = "mcpServers"
+    seed: bytes | None = None  # what a file of hooks holds at least
+
+
+INSTALLABLE: Mapping[str, AgentFiles] = {
+    "claude-code": AgentFiles(
+        (".claude/settings.json", ".claude.json"), (".claude/settings.json", ".mcp.json")
+    ),
+    "codex": AgentFiles(
+        (".codex/hooks.json", ".codex/config.toml"),
+        (".codex/hooks.json", ".codex/config.toml"),
+        lambda command: {"hooks": [{"type": "command", "command": command, "timeout": 10}]},
+    ),
+    "gemini-cli": AgentFiles(
+        (".gemini/settings.json", ".gemini/settings.json"),
+        (".gemini/settings.json", ".gemini/settings.json"),
+        lambda command: {
+            "hooks": [{"type": "command", "command": command, "name": SERVER_NAME, "timeout": 10_000}]
+        },
+    ),
+    "cursor": AgentFiles(
+        (".cursor/hooks.json", ".cursor/mcp.json"),
+        (".cursor/hooks.json", ".cursor/mcp.json"),
+        seed=b'{\n  "version": 1\n}\n',
+    ),
+    "opencode": AgentFiles(
+        ("", ".config/opencode/opencode.json"),
+        ("", "opencode.json"),
+        server=lambda words: {"type": "local", "command": words, "enabled": True},
+        key="mcp",
+    ),
+    "copilot-cli": AgentFiles(
+        (".copilot/hooks/claude-memory.json", ".copilot/mcp-config.json"),
+        (".github/hooks/claude-memory.json", ""),
+        lambda command: {"type": "command", "bash": command, "powershell": f"& {command}", "timeoutSec": 10},
+        lambda words: {"type": "local", "tools": ["*"], "command": words[0], "args": words[1:]},
+        seed=b'{\n  "version": 1\n}\n',
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One file of an agent: how our entries go in, and how they come out."""
+    """One file of an agent, and what of ours goes into it."""
 
     path: Path
-    what: str
-    put_in: Callable[[bytes | None], bytes]
-    take_out: Callable[[bytes], bytes]
-    whole: bool = False  # all of the file is ours: taken out, nothing is left of it
-
-
-@dataclass(frozen=True, slots=True)
-class InstallPlace:
-    """Where an installation goes: the person's settings, or those of one project."""
-
-    scope: str
-    home_folder: Path
-    project_root: Path
-    hook_program: str
-    memory_home: Path
+    entries: Mapping[str, Any] | bytes  # of a JSON or TOML document, or a whole file that is ours
+    seed: bytes | None = None
 
     @property
-    def in_project(self) -> bool:
-        return self.scope == "project"
+    def what(self) -> str:
+        if isinstance(self.entries, bytes):
+            return "skill or command"
+        names = [
+            f"hooks for {len(value)} events" if key == "hooks" else "MCP server"
+            for key, value in self.entries.items()
+        ]
+        return ", ".join(names)
 
-    @property
-    def base(self) -> Path:
-        return self.project_root if self.in_project else self.home_folder
-
-    def shell(self, event: str, agent: str) -> str:
-        """The command line that runs our hook program."""
-        words = hook_command(self.hook_program, event, agent, home=self.memory_home)
-        if os.name == "nt":
-            return " ".join(f'"{word}"' if " " in word or "\\" in word else word for word in words)
-        return shlex.join(words)
-
-    def server(self) -> dict[str, Any]:
-        """Our server as most agents want it."""
-        command, *arguments = server_command(self.memory_home)
-        return {"command": command, "args": arguments}
+    def put_in(self, raw: bytes | None) -> bytes:
+        """The file with our entries; a whole file of that name that is not ours stays as it is."""
+        if isinstance(self.entries, bytes):
+            return raw or self.entries
+        if self.path.suffix == ".toml":
+            return _with_table(raw or b"", self.entries)
+        text = _text(raw if raw is not None else self.seed)
+        return _with_entries(text, [], _document(text), self.entries).encode()
 
 
-def edits(agent: str, place: InstallPlace) -> list[Edit]:
-    """The files an agent reads, with our entries for each."""
-    if canonical(agent) not in INSTALLABLE:
+def edits(agent: str, scope: str, project_root: Path, home: Path) -> list[Edit]:
+    """The files an agent reads, the person's own or those of one project, with our entries for each."""
+    agent = canonical(agent)
+    if agent not in INSTALLABLE:
         raise InvalidInput(f"unknown agent {agent!r}: one of {', '.join(INSTALLABLE)}")
-    return INSTALLABLE[canonical(agent)](place)
-
-
-def per_file(wanted: Iterable[Edit]) -> list[Edit]:
-    """One edit for each file: an agent may keep hooks and servers in the same one."""
-    by_path: dict[Path, Edit] = {}
-    for edit in wanted:
-        first = by_path.get(edit.path)
-        by_path[edit.path] = edit if first is None else _both(first, edit)
-    return list(by_path.values())
-
-
-def _both(first: Edit, second: Edit) -> Edit:
-    return Edit(
-        first.path,
-        f"{first.what}, {second.what}",
-        lambda raw: second.put_in(first.put_in(raw)),
-        lambda raw: first.take_out(second.take_out(raw)),
+    known = INSTALLABLE[agent]
+    base, (hooks, servers) = (
+        (project_root, known.project) if scope == "project" else (Path.home(), known.user)
     )
-
-
-def _claude(place: InstallPlace) -> list[Edit]:
-    folder = Path(os.environ.get("CLAUDE_CONFIG_DIR") or place.home_folder / ".claude")
-    settings = place.project_root / ".claude" if place.in_project else folder
-    servers = place.project_root / ".mcp.json" if place.in_project else place.home_folder / ".claude.json"
-    return [
-        _hooks(settings / "settings.json", hooks_with_paths(place.hook_program, place.memory_home)),
-        _server(servers, "mcpServers", place.server()),
-        *(_text(settings / path, text) for path, text in texts_for_agents().items()),
+    if agent == "claude-code" and scope == "user":
+        hooks = str(config_folder() / "settings.json")
+    entries: dict[str, dict[str, Any]] = {}
+    if hooks:
+        entries[hooks] = {"hooks": _groups(agent, known, home)}
+    if servers:  # perhaps in the same file
+        key = "mcp_servers" if servers.endswith(".toml") else known.key
+        entries.setdefault(servers, {})[key] = {SERVER_NAME: known.server(server_command(home))}
+    found = [
+        Edit(base / name, entry, known.seed if name == hooks else None) for name, entry in entries.items()
     ]
+    texts = texts_for_agents() if agent == "claude-code" else {}
+    return [*found, *(Edit((base / hooks).parent / name, text) for name, text in texts.items())]
 
 
-def _text(path: Path, text: bytes) -> Edit:
-    """A skill or a command; a file of that name that is not ours stays as it is."""
-    return Edit(
-        path, "skill or command", lambda raw: raw or text, lambda raw: b"" if raw == text else raw, whole=True
-    )
+def _groups(agent: str, known: AgentFiles, home: Path) -> dict[str, list[dict[str, Any]]]:
+    program = str(home / "hooks" / HOOK_FILE)
+    if agent == "claude-code":
+        return hooks_with_paths(program, home)
+    line = subprocess.list2cmdline if os.name == "nt" else shlex.join
+    return {
+        theirs: [known.group(line(hook_command(program, ours, agent, home=home)))]
+        for theirs, ours in BY_NAME[agent].events.items()
+    }
 
 
-def _codex(place: InstallPlace) -> list[Edit]:
-    folder, server = place.base / ".codex", place.server()
-    lines = [f"{name} = {json.dumps(value)}" for name, value in server.items()]
-    table = "\n".join([f"[mcp_servers.{settings_text.SERVER_NAME}]", *lines])
-    put_in = partial(settings_text.put_toml, table=table)
-    groups = _groups("codex", lambda event: {"hooks": [_command(place.shell(event, "codex"), timeout=10)]})
-    return [
-        Edit(folder / "config.toml", "MCP server", put_in, settings_text.take_toml),
-        _hooks(folder / "hooks.json", groups),
-    ]
+def without_ours(raw: bytes) -> bytes:
+    """A file without entries of ours, and without what they alone filled; another's file as it is."""
+    start, end = raw.find(_TOML_START), raw.find(_TOML_END)
+    if -1 < start < end:
+        return raw[:start] + raw[end + len(_TOML_END) :].removeprefix(b"\n")
+    if raw in texts_for_agents().values():
+        return b""
+    try:
+        text = _text(raw)
+    except InvalidInput:
+        return raw
+    places = [*_our_hooks(_document(text).get("hooks")), *_our_servers(_document(text))]
+    for place in reversed(places):
+        text = remove(text, place)
+    return text.encode() if places else raw
 
 
-def _gemini(place: InstallPlace) -> list[Edit]:
-    path = place.base / ".gemini" / "settings.json"
-
-    def group(event: str) -> dict[str, Any]:
-        command = place.shell(event, "gemini-cli")
-        return {"hooks": [_command(command, name="claude-memory", timeout=10_000)]}  # milliseconds here
-
-    return [_hooks(path, _groups("gemini-cli", group)), _server(path, "mcpServers", place.server())]
+def has_hooks(raw: bytes) -> bool:
+    """Whether hooks of ours are registered in a settings text."""
+    try:
+        return any(_our_hooks(_document(_text(raw)).get("hooks")))
+    except InvalidInput:
+        return False
 
 
-def _cursor(place: InstallPlace) -> list[Edit]:
-    folder = place.base / ".cursor"
-    groups = _groups("cursor", lambda event: {"command": place.shell(event, "cursor")})
-    return [
-        _server(folder / "mcp.json", "mcpServers", place.server()),
-        _hooks(folder / "hooks.json", groups, seed=_VERSIONED),
-    ]
+def _our_hooks(table: Any) -> Iterator[Steps]:
+    """Where hooks of ours stand: whole groups, or single hooks that somebody put their own beside."""
+    for event, groups in table.items() if isinstance(table, dict) else ():
+        for number, group in enumerate(groups) if isinstance(groups, list) else ():
+            hooks = group.get("hooks") if isinstance(group, dict) else None
+            alone = hooks if isinstance(hooks, list) and hooks else [group]
+            ours = [place for place, hook in enumerate(alone) if HOOK_FILE in json.dumps(hook)]
+            if len(ours) == len(alone):
+                yield ["hooks", event, number]
+            else:
+                yield from (["hooks", event, number, "hooks", place] for place in ours)
 
 
-def _opencode(place: InstallPlace) -> list[Edit]:
-    folder = place.project_root if place.in_project else place.home_folder / ".config" / "opencode"
-    entry = {"type": "local", "command": server_command(place.memory_home), "enabled": True}
-    return [_server(folder / "opencode.json", "mcp", entry)]
+def _our_servers(document: Mapping[str, Any]) -> Iterator[Steps]:
+    for key in _SERVER_KEYS:
+        table = document.get(key)
+        entry = table.get(SERVER_NAME) if isinstance(table, dict) else None
+        if "claude_memory" in json.dumps(entry):
+            yield [key, SERVER_NAME]
 
 
-def _copilot(place: InstallPlace) -> list[Edit]:
-    folder = place.project_root / ".github" if place.in_project else place.home_folder / ".copilot"
-
-    def group(event: str) -> dict[str, Any]:
-        command = place.shell(event, "copilot-cli")
-        return {"type": "command", "bash": command, "powershell": f"& {command}", "timeoutSec": 10}
-
-    hooks = folder / "hooks" / "claude-memory.json"
-    wanted = [_hooks(hooks, _groups("copilot-cli", group), seed=_VERSIONED)]
-    if not place.in_project:
-        entry = {"type": "local", "tools": ["*"], **place.server()}
-        wanted.append(_server(folder / "mcp-config.json", "mcpServers", entry))
-    return wanted
+def _with_table(before: bytes, entries: Mapping[str, Any]) -> bytes:
+    """A TOML text with our table between two marks at its end."""
+    [(key, server)] = entries.items()
+    head = f"[{key}.{SERVER_NAME}]"
+    if head.encode() in before:
+        raise InvalidInput(f"another server is already called {SERVER_NAME}")
+    lines = [head, *(f"{name} = {json.dumps(value)}" for name, value in server[SERVER_NAME].items())]
+    gap = b"" if not before or before.endswith(b"\n") else b"\n"
+    return before + gap + b"\n".join([_TOML_START, *(line.encode() for line in lines), _TOML_END, b""])
 
 
-INSTALLABLE: Mapping[str, Callable[[InstallPlace], list[Edit]]] = {
-    "claude-code": _claude,
-    "codex": _codex,
-    "gemini-cli": _gemini,
-    "cursor": _cursor,
-    "opencode": _opencode,
-    "copilot-cli": _copilot,
-}
+def _with_entries(text: str, path: Steps, there: Any, entries: Mapping[str, Any]) -> str:
+    """The text with our entries at the end of the tables and lists that are there."""
+    for name, value in entries.items():
+        if not isinstance(there, dict) or name not in there:
+            text = add(text, path, value, name)
+        elif name == SERVER_NAME:
+            raise InvalidInput(f"another server is already called {SERVER_NAME}")
+        elif isinstance(value, list):
+            for item in value:
+                text = add(text, [*path, name], item)
+        else:
+            text = _with_entries(text, [*path, name], there[name], value)
+    return text
 
 
-def _groups(agent: str, group: Callable[[str], dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    return {theirs: [group(ours)] for theirs, ours in BY_NAME[agent].events.items()}
+# --- splicing a JSON text
 
 
-def _command(command: str, **more: Any) -> dict[str, Any]:
-    return {"type": "command", "command": command, **more}
+class JsonPart(NamedTuple):
+    """A member or an item: its name or number, where it begins, where its value starts and stops."""
+
+    name: str | int
+    begin: int
+    start: int
+    stop: int
 
 
-def _hooks(path: Path, groups: Mapping[str, list[dict[str, Any]]], seed: bytes | None = None) -> Edit:
-    return Edit(
-        path,
-        f"hooks for {len(groups)} events",
-        lambda raw: settings_text.put_hooks(raw if raw is not None else seed, groups),
-        settings_text.take_hooks,
-    )
+def add(text: str, path: Steps, value: Any, name: str | None = None) -> str:
+    """The text with a value as the last member or item of the object or array at a path."""
+    start, stop = _place(text, path)
+    if text[start] != ("[" if name is None else "{"):
+        raise InvalidInput(
+            f"an entry of ours would replace {'.'.join(map(str, path))}, which is no place for it"
+        )
+    unit = found.group(1) if (found := _INDENT.search(text)) else "  "
+    prefix = "" if name is None else f"{json.dumps(name)}: "
+    if inside := _parts(text, start):
+        last = inside[-1].stop
+        gap, end, head, tail = text[start + 1 : inside[0].begin], "", text[:last] + ",", text[last:]
+    else:
+        line = text[text.rfind("\n", 0, start) + 1 : start]
+        end = ("\r\n" if "\r\n" in text else "\n") + line[: len(line) - len(line.lstrip(" \t"))]
+        gap, head, tail = end + unit, text[: start + 1], text[stop - 1 :]
+    if "\n" not in gap:
+        return f"{head} {prefix}{json.dumps(value, ensure_ascii=False)}{tail}"
+    rendered = json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", gap)
+    return f"{head}{gap}{prefix}{rendered}{end}{tail}"
 
 
-def _server(path: Path, key: str, entry: Mapping[str, Any]) -> Edit:
-    return Edit(
-        path,
-        "MCP server",
-        lambda raw: settings_text.put_server(raw, key, dict(entry)),
-        partial(settings_text.take_server, key=key),
-    )
+def remove(text: str, path: Steps) -> str:
+    """The text without the value at a path, comma and all, and without whatever holds nothing else."""
+    start, stop = _place(text, path[:-1])
+    inside = _parts(text, start)
+    if len(inside) == 1:
+        return remove(text, path[:-1]) if len(path) > 1 else text[: start + 1] + text[stop - 1 :]
+    at = max(number for number, part in enumerate(inside) if part.name == path[-1])
+    if at == 0:
+        return text[: inside[0].begin] + text[inside[1].begin :]
+    return text[: inside[at - 1].stop] + text[inside[at].stop :]
+
+
+def _text(raw: bytes | None) -> str:
+    """A settings text that can be spliced: valid JSON, an object at its top; InvalidInput otherwise."""
+    try:
+        text = (raw or b"").decode("utf-8")
+        if not text.strip(f"{_BOM} \t\r\n"):
+            return "{}\n"
+        if not isinstance(_document(text), dict):
+            raise InvalidInput("not a JSON object")
+    except (ValueError, RecursionError) as fault:
+        raise InvalidInput(f"not valid JSON: {fault}") from None
+    return text
+
+
+def _document(text: str) -> Any:
+    return json.loads(text.removeprefix(_BOM))
+
+
+def _place(text: str, path: Steps) -> tuple[int, int]:
+    """Where the value at a path starts and stops."""
+    start = text.index("{")
+    stop = _DECODER.raw_decode(text, start)[1]
+    for name in path:
+        # The last one of a name counts, as it does for every JSON reader.
+        *_, (_, _, start, stop) = (part for part in _parts(text, start) if part.name == name)
+    return start, stop
+
+
+def _parts(text: str, start: int) -> list[JsonPart]:
+    """What the object or array at a place of a valid text holds."""
+    found: list[JsonPart] = []
+    cursor = _after(text, start + 1)
+    while text[cursor] not in "]}":
+        begin, name = cursor, len(found)
+        if text[start] == "{":
+            name, cursor = _DECODER.raw_decode(text, cursor)
+            cursor = _after(text, cursor)
+        stop = _DECODER.raw_decode(text, cursor)[1]
+        found.append(JsonPart(name, begin, cursor, stop))
+        cursor = _after(text, stop)
+    return found
+
+
+def _after(text: str, place: int) -> int:
+    """Where the next name or value begins."""
+    found = _BETWEEN.match(text, place)
+    return found.end() if found else place

@@ -27,6 +27,7 @@ SERVER = "memory"
 HOOK_FILE = "claude_memory_hook.py"
 
 _PACKAGE = Path(claude_memory.__file__).parent
+_SHIPPED = _PACKAGE / "plugin"
 _NEEDED = ("apsw", "Stemmer")
 # A virtual environment may be removed, an interpreter upgraded away or left without its library. A hook
 # would then fail for all to see, and Python without its program even exits 2, by which a client blocks. So
@@ -35,11 +36,6 @@ _GUARD = (
     '[ -x "$0" ] && [ -r "$3" ] && "$0" "$@" 2> /dev/null && exit 0; [ $? -gt 134 ] || '
     '{{ echo "$0" > {mark}; }} 2> /dev/null; exit 0'
 )
-
-
-def source() -> Path:
-    """The plugin's files as shipped."""
-    return _PACKAGE / "plugin"
 
 
 def hook_program() -> Path:
@@ -78,15 +74,12 @@ def hook_command(program: str, event: str, agent: str = "claude-code", *, home: 
 def renew_hook_program(home: Path) -> None:
     """After an upgrade: put this release's hook program wherever hooks of this home run one."""
     shipped, own = hook_program().read_bytes(), home / "hooks" / HOOK_FILE
+    quoted = json.dumps(str(home.absolute()))  # as the plugin's hooks say where they keep what they capture
     for target in (own, *plugin_installed(config_folder())):
         with contextlib.suppress(OSError):  # the old one goes on working
-            if target.read_bytes() != shipped and (target == own or _serves(target, home)):
+            serves = target == own or quoted in target.with_name("hooks.json").read_text("utf-8")
+            if serves and target.read_bytes() != shipped:
                 write_atomically(target, shipped)
-
-
-def _serves(program: Path, home: Path) -> bool:
-    """Whether a plugin's hooks keep what they capture in this home."""
-    return json.dumps(str(home.absolute())) in program.with_name("hooks.json").read_text("utf-8")
 
 
 def plugin_installed(client_folder: Path) -> list[Path]:
@@ -111,8 +104,7 @@ def _pinned(home: Path | None) -> list[str]:
 
 def shipped_hooks() -> dict[str, list[dict[str, Any]]]:
     """The hooks' table as shipped: event → groups."""
-    table = json.loads((source() / "hooks" / "hooks.json").read_text("utf-8"))
-    return dict(table["hooks"])
+    return dict(json.loads((_SHIPPED / "hooks" / "hooks.json").read_text("utf-8"))["hooks"])
 
 
 def hooks_with_paths(program: str, home: Path) -> dict[str, list[dict[str, Any]]]:
@@ -127,11 +119,11 @@ def hooks_with_paths(program: str, home: Path) -> dict[str, list[dict[str, Any]]
 def texts_for_agents() -> dict[str, bytes]:
     """Skills and commands where no plugin brings them, under names of ours: path below `.claude`, content."""
     found = {}
-    for path in sorted(source().glob("skills/*/SKILL.md")):
+    for path in sorted(_SHIPPED.glob("skills/*/SKILL.md")):
         name = "claude-memory" if path.parent.name == "memory" else f"claude-memory-{path.parent.name}"
         text = path.read_text("utf-8").replace(f"\nname: {path.parent.name}\n", f"\nname: {name}\n", 1)
         found[f"skills/{name}/SKILL.md"] = text.encode()
-    for path in sorted(source().glob("commands/*.md")):
+    for path in sorted(_SHIPPED.glob("commands/*.md")):
         found[f"commands/claude-memory/{path.name}"] = path.read_bytes()
     return found
 
@@ -145,34 +137,29 @@ def write_marketplace(home: Path) -> Path:
     """Make the marketplace folder anew and put it in place of the old one."""
     target = marketplace_folder(home)
     private_folder(home)
-    fresh = Path(tempfile.mkdtemp(prefix=".plugin-", dir=home))
-    try:
+    with tempfile.TemporaryDirectory(prefix=".plugin-", suffix=".tmp", dir=home) as work:
+        fresh = Path(work, "new")
         _fill(fresh, home)
-        old = fresh.with_name(fresh.name + ".old")
         if target.exists():
-            target.rename(old)  # two renames apart: whoever reads in between reads again
+            target.rename(Path(work, "old"))  # two renames apart: whoever reads in between reads again
         fresh.rename(target)
-        shutil.rmtree(old, ignore_errors=True)
-    except BaseException:
-        shutil.rmtree(fresh, ignore_errors=True)
-        raise
     return target
 
 
 def _fill(folder: Path, home: Path) -> None:
     plugin = folder / PLUGIN
     shutil.copytree(
-        source(), plugin, ignore=shutil.ignore_patterns("__pycache__", "*.py", "marketplace.json")
+        _SHIPPED, plugin, ignore=shutil.ignore_patterns("__pycache__", "*.py", "marketplace.json")
     )
     (folder / ".claude-plugin").mkdir()
-    shutil.copyfile(source() / "marketplace.json", folder / ".claude-plugin" / "marketplace.json")
+    shutil.copyfile(_SHIPPED / "marketplace.json", folder / ".claude-plugin" / "marketplace.json")
     shutil.copyfile(hook_program(), plugin / "hooks" / HOOK_FILE)
     table = hooks_with_paths("${CLAUDE_PLUGIN_ROOT}/hooks/" + HOOK_FILE, home)
     _rewrite(plugin / "hooks" / "hooks.json", hooks=table)
     command, *arguments = server_command(home)
     _rewrite(plugin / ".mcp.json", mcpServers={SERVER: {"command": command, "args": arguments}})
     _rewrite(plugin / ".claude-plugin" / "plugin.json", version=claude_memory.__version__)
-    for path in folder.rglob("*"):  # copies keep the modes of the installed package
+    for path in (folder, *folder.rglob("*")):  # copies keep the modes of the installed package
         path.chmod(FOLDER_MODE if path.is_dir() else FILE_MODE)
 
 
