@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -138,11 +138,7 @@ class MadeRoom:
     exchanges: int = 0
 
     def __add__(self, other: MadeRoom) -> MadeRoom:
-        return MadeRoom(
-            self.tool_outputs + other.tool_outputs,
-            self.messages + other.messages,
-            self.exchanges + other.exchanges,
-        )
+        return MadeRoom(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
 # --- conversations

@@ -8,21 +8,13 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from claude_memory.model import Event, EventId, MemoryId, ProjectId, StoredMemory
-from claude_memory.redact.erasure import (
-    ERASED,
-    Hashed,
-    Holder,
-    holds,
-    sentence_hash,
-    title_without,
-    without,
-)
+from claude_memory.redact.erasure import ERASED, Hashed, Holder, holds, title_without, without
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
@@ -36,22 +28,15 @@ _FORMER = """SELECT a.identity FROM project_aliases a JOIN projects p ON p.numbe
     WHERE p.id = ? AND substr(a.identity, 1, 3) = 'id:'"""
 
 
-def of_memory(salt: str, memory: StoredMemory) -> Iterator[str]:
-    """The hashes under which an erased memory is known: by its id, and by its words in its project."""
-    yield of_id(salt, memory.id)
-    yield _hash(salt, "body", memory.project, normal(memory.body))
-
-
 def of_id(salt: str, id_: MemoryId) -> str:
     """The hash under which an erased memory is known by its id alone."""
     return _hash(salt, "memory", id_)
 
 
-def of_sentence(salt: str, project: ProjectId, text: str) -> Iterator[str]:
-    """The hash under which an erased sentence is known wherever it stands in a text of the project."""
-    found = sentence_hash(salt, project, text)
-    if found is not None:
-        yield found
+def of_body(salt: str, project: ProjectId, body: str) -> str:
+    """The hash of a memory's words in its project, whatever their letter case, spacing, character forms."""
+    plain = " ".join(unicodedata.normalize("NFKC", clean(body)).casefold().split())
+    return _hash(salt, "body", project, plain)
 
 
 def of_event(salt: str, event: EventId) -> str:
@@ -62,6 +47,12 @@ def of_event(salt: str, event: EventId) -> str:
 def of_message(salt: str, key: int) -> str:
     """The hash under which an erased message is known, by one of its keys."""
     return MESSAGE + _hash(salt, "message", str(key))
+
+
+def _hash(salt: str, *parts: str) -> str:
+    digest = hashlib.blake2b(key=salt.encode("ascii", "replace")[:64], digest_size=16)
+    digest.update("\0".join(map(clean, parts)).encode("utf-8"))
+    return digest.hexdigest()
 
 
 class Tombstones:
@@ -75,9 +66,10 @@ class Tombstones:
     def _has(self, salt: str, hash_: str) -> bool:
         return self._db.execute(_KNOWN, (salt, hash_)).get is not None
 
-    def _former(self, project: ProjectId) -> list[ProjectId]:
-        """The ids of projects that were merged into this one."""
-        return [ProjectId(name.removeprefix("id:")) for (name,) in self._db.execute(_FORMER, (project,))]
+    def _names(self, project: ProjectId) -> list[ProjectId]:
+        """The ids of a project, and of those that were merged into it."""
+        former = self._db.execute(_FORMER, (project,)) if self._salts else ()
+        return [project, *(ProjectId(name.removeprefix("id:")) for (name,) in former)]
 
     @cached_property
     def _sentences(self) -> dict[str, list[str]]:
@@ -89,11 +81,12 @@ class Tombstones:
 
     def hold_memory(self, memory: StoredMemory) -> bool:
         """Whether this memory was erased."""
-        if not self._salts:
-            return False
-        under = [memory, *(replace(memory, project=id_) for id_ in self._former(memory.project))]
-        hashes = ((salt, hash_) for copy in under for salt in self._salts for hash_ in of_memory(salt, copy))
-        return any(self._has(salt, hash_) for salt, hash_ in hashes)
+        projects = self._names(memory.project)
+        return any(
+            self._has(salt, of_id(salt, memory.id))
+            or any(self._has(salt, of_body(salt, project, memory.body)) for project in projects)
+            for salt in self._salts
+        )
 
     def hold_message(self, keys: Iterable[int]) -> bool:
         """Whether a message with one of these keys was erased."""
@@ -106,7 +99,7 @@ class Tombstones:
     def sentences(self, project: ProjectId | None) -> Holder:
         """The sentences that were erased from a project; of all projects for None."""
         if project not in self._holders:
-            ids = None if project is None else [project, *(self._former(project) if self._salts else ())]
+            ids = None if project is None else self._names(project)
             self._holders[project] = Hashed(self._sentences, ids)
         return self._holders[project]
 
@@ -114,10 +107,8 @@ class Tombstones:
         """The memory as it may be kept: None if it was erased, without the lines that were."""
         if not self._salts:
             return memory
-        if self.hold_memory(memory):
-            return None
         left = self.left_of(memory)
-        return left if left.body != ERASED else None
+        return None if left.body == ERASED or self.hold_memory(memory) else left
 
     def left_of(self, memory: StoredMemory) -> StoredMemory:
         """The memory without what was erased."""
@@ -125,8 +116,6 @@ class Tombstones:
 
     def admitted_event(self, event: Event) -> Event | None:
         """The event as it may be kept."""
-        if not self._salts:
-            return event
         if self.hold_event(event.id):
             return None
         holder = self.sentences(event.project)
@@ -153,14 +142,3 @@ def memory_without(memory: StoredMemory, holder: Holder) -> StoredMemory:
         files=tuple(without(memory.files, holder)),
         provenance=origin,
     )
-
-
-def normal(body: str) -> str:
-    """A text without what does not change its words: letter case, spacing, character forms."""
-    return " ".join(unicodedata.normalize("NFKC", clean(body)).casefold().split())
-
-
-def _hash(salt: str, *parts: str | MemoryId | EventId | ProjectId) -> str:
-    digest = hashlib.blake2b(key=salt.encode("ascii", "replace")[:64], digest_size=16)
-    digest.update("\0".join(map(clean, parts)).encode("utf-8"))
-    return digest.hexdigest()

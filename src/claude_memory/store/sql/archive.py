@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -140,9 +141,8 @@ class Archive(StorePart):
         from claude_memory.store.sql import erase
 
         with self._connections.writing() as db:
-            pruned = erase.prune(db, events_before)
-        with self._connections.reading() as db:
-            unfinished = erase.is_unfinished(db)
+            pruned = erase.prune(db, events_before) if events_before is not None else 0
+            unfinished = rows.noted(db, "unscrubbed") is not None
         if unfinished:
             self._scrub()
         return pruned
@@ -151,7 +151,7 @@ class Archive(StorePart):
         """Take out the oldest tool output, then messages, then exchanges, until the rest takes no more."""
         from claude_memory.store.sql import erase
 
-        gone, freed = MadeRoom(), 1
+        gone, freed = Counter[str](), 1
         while freed:
             with self._connections.reading() as db:
                 need = db.used_bytes() - most_bytes
@@ -163,9 +163,9 @@ class Archive(StorePart):
                 gone, need = gone + part, need - freed
             with self._connections.writing() as db:
                 db.compact()
-        if gone != MadeRoom():
+        if gone:
             self._scrub()
-        return gone
+        return MadeRoom(**gone)
 
     def file(self, path: str) -> ImportFile | None:
         """How far a source was read."""

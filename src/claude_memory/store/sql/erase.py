@@ -1,22 +1,33 @@
-"""Removing for good: memories, what they came from, text entries, vectors, what waits for mirrors.
+"""Removing for good: memories, what they came from, and their sentences in every table that can hold one.
 
-What of it is left in files once the transaction is over is the backend's part.
+Which columns those are, and why no other one can, stands in `tests/integration/test_erasing_everywhere.py`,
+which holds it against the schema; what a text holds, `redact/erasure.py` decides. What is left in files once
+the transaction is over is the backend's part. Also here: what goes by age, and for want of room.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from claude_memory.model import BY_HAND, EventId, MemoryId, StoredMemory
-from claude_memory.redact.erasure import ERASED, Sentences, title_without, without
+from claude_memory.model import BY_HAND, EventId, MemoryId, ProjectId, StoredMemory
+from claude_memory.redact.erasure import (
+    ERASED,
+    Holder,
+    Sentences,
+    holds,
+    sentence_hash,
+    title_without,
+    without,
+)
 from claude_memory.store import tombstones
-from claude_memory.store.model import Erased, MadeRoom
-from claude_memory.store.sql import changes, passages, rows, sweep
+from claude_memory.store.model import Erased
+from claude_memory.store.sql import changes, passages, rows, write
+from claude_memory.store.sql.archive import indexed
 from claude_memory.store.sql.archive_write import unpacked_keys
 from claude_memory.store.sql.rows import to_json, unpacked
 from claude_memory.text.words import strings_in
@@ -25,24 +36,15 @@ from claude_memory.understand.model import places_of
 if TYPE_CHECKING:
     from claude_memory.store.sql.backend import Database
 
-_FIRST_REAL_MOMENT = datetime(2020, 1, 1, tzinfo=UTC)  # an earlier event tells of a clock that was not set
-_AHEAD = timedelta(days=1)
+Of = Callable[[ProjectId | None], Holder]
 _LISTED = "(SELECT value FROM json_each(?))"
 _NUMBERED = "(SELECT +value FROM json_each(?))"
-
-# Numbers grow as events come in. What came in after one that is young enough is young enough, too,
-# whatever the clock said when it was captured; what says 1970 goes with what came in after it.
-_PRUNE_EVENTS = """WITH kept AS MATERIALIZED (SELECT coalesce((SELECT number FROM events
-        WHERE timestamp >= :before AND timestamp <= :latest ORDER BY number LIMIT 1), :everything) AS first),
-    old AS MATERIALIZED (SELECT coalesce((SELECT number FROM events WHERE timestamp >= :real
-        AND timestamp < :before AND number < (SELECT first FROM kept)
-        ORDER BY number DESC LIMIT 1), 0) AS last)
-    DELETE FROM events WHERE timestamp < :before AND number < (SELECT first FROM kept)
-        AND (timestamp >= :real OR number < (SELECT last FROM old))"""
-
+_DROP_EVENTS = f"DELETE FROM events WHERE id IN {_LISTED}"
+_OWN_EVENTS = f"""SELECT id FROM events WHERE project = (SELECT number FROM projects WHERE id = ?)
+    AND id IN {_LISTED}"""
 _CONVERSATIONS = """SELECT c.number FROM conversations c JOIN projects p ON p.number = c.project
     WHERE c.session = ? AND p.id = ?"""
-_MESSAGES = """SELECT number, event, at FROM messages
+_UNDERSTOOD_FROM = """SELECT number, event, at FROM messages
     WHERE conversation = ? AND ordinal BETWEEN ? AND ? AND at <= ? ORDER BY at"""
 # A tool use that went well is an event, but its messages do not name it.
 _EVENTS_AROUND = """SELECT e.id FROM events e JOIN sessions s ON s.number = e.session
@@ -50,18 +52,29 @@ _EVENTS_AROUND = """SELECT e.id FROM events e JOIN sessions s ON s.number = e.se
       AND s.id = CASE c.parent WHEN '' THEN c.session ELSE c.parent END
     WHERE c.number = ? AND e.timestamp BETWEEN ? AND ?
       AND (c.parent = '' OR 'agent-' || (e.payload ->> 'agent_id') = c.session)"""
-_OWN_EVENTS = f"""DELETE FROM events WHERE project = (SELECT number FROM projects WHERE id = ?)
-    AND id IN {_LISTED} RETURNING id"""
-
 # A later exchange may quote an earlier one: a question it answers, tasks that still stand.
 _EXCHANGES = """JOIN exchanges e ON e.memory = m.number WHERE e.conversation = ?1 AND (e.last >= ?2
     OR m.updated_at >= (SELECT at FROM messages WHERE conversation = ?1 AND ordinal = ?2))"""
+_EXCHANGED = """SELECT m.body FROM messages m JOIN exchanges e ON e.conversation = m.conversation
+    AND m.ordinal BETWEEN e.first AND e.last WHERE e.memory = ?"""
 _SESSION_RECORDS = """JOIN conversations c ON c.project = m.project
     AND c.session = m.provenance ->> 'conversation'
     WHERE c.number = ? AND m.provenance ->> 'source' = 'session'"""
 _STATEMENTS = """JOIN conversations c ON c.project = m.project WHERE c.number = ?
     AND m.provenance ->> 'source' = 'understood' AND NOT m.pinned
     AND m.provenance ->> 'by_hand' IS NULL AND m.provenance LIKE '%' || c.session || '%'"""
+_MESSAGES = """m.body, p.id, m.number, m.conversation, m.ordinal, m.tool, c.path FROM messages m
+    JOIN conversations c ON c.number = m.conversation JOIN projects p ON p.number = c.project"""
+_OF_PROJECT = "JOIN projects p ON p.number = t.project"
+_OF_MEMORY = "JOIN memories m ON m.number = t.memory JOIN projects p ON p.number = m.project"
+# Documents from which sentences are cut: table, key, column, and how they come by their project.
+_DOCUMENTS = (
+    ("conversations", "number", "record", _OF_PROJECT),
+    ("exchanges", "memory", "record", _OF_MEMORY),
+    ("import_files", "path", "state", "LEFT JOIN projects p ON 1 = 0"),
+)
+_EVIDENCE = """SELECT r.evidence, p.id, r.source, r.target, r.kind FROM relations r
+    JOIN memories m ON m.number = r.source JOIN projects p ON p.number = m.project"""
 
 
 def erase(db: Database, ids: Sequence[MemoryId], *, texts: Sequence[str] | None = None) -> Erased:
@@ -72,186 +85,241 @@ def erase(db: Database, ids: Sequence[MemoryId], *, texts: Sequence[str] | None 
     asked = dict(rows.memories(db, f"WHERE m.id IN {_LISTED}", to_json(list(ids))))
     if not asked:
         return Erased(0, 0, 0, 0)
-    salt, swept = changes.store_id(db), sweep.Swept()
-    memories = list(asked.values())
-    changes.retract(db, [memory.id for memory in memories])
-    events = _erase_origins(db, memories, swept)
-    events += _erase_sources(db, memories, swept)
-    swept.changed = 0  # those were asked for
-    said = [memory.body for memory in memories] if texts is None else list(texts)
+    work = _Erasure(db, asked)
+    work.take_origins(sources=True)
+    said = [memory.body for memory in asked.values()] if texts is None else list(texts)
+    sentences = Sentences(said)
     if said:
-        sentences = Sentences(said)
-        sweep.sweep(db, lambda _: sentences, swept)
-        where = {*swept.projects, *(memory.project for memory in memories)}
-        hashes = (tombstones.of_sentence(salt, project, text) for project in where for text in said)
-        changes.bury(db, chain.from_iterable(hashes))
-        changes.bury(db, [tombstones.of_event(salt, id_) for id_ in swept.events])
-    gone = {**asked, **swept.memories}
-    swept.derived = {number: id_ for number, id_ in swept.derived.items() if number not in gone}
-    anew = _understand_anew(db, swept.touched, gone, said)
-    changes.retract(db, [memory.id for memory in gone.values()])
-    hashes = (tombstones.of_memory(salt, memory) for memory in gone.values())
-    changes.bury(db, chain.from_iterable(hashes))
-    changes.bury(db, [tombstones.of_id(salt, piece) for piece in anew.pieces.values()])
-    return _finish(db, gone, gone, anew, swept, events + len(swept.events))
+        events = work.sweep(lambda _: sentences)
+        hashes = (sentence_hash(work.salt, project, text) for project in work.projects for text in said)
+        changes.bury(db, [hash_ for hash_ in hashes if hash_ is not None])
+        changes.bury(db, [tombstones.of_event(work.salt, id_) for id_ in sorted(events)])
+    work.understand_anew(sentences)
+    gone = list(work.memories.values())
+    ids = [*(memory.id for memory in gone), *work.pieces.values()]
+    bodies = [tombstones.of_body(work.salt, memory.project, memory.body) for memory in gone]
+    changes.bury(db, [*(tombstones.of_id(work.salt, id_) for id_ in ids), *bodies])
+    return work.finish()
 
 
 def apply_tombstones(db: Database) -> Erased:
     """Take out what the tombstones tell, after they came from elsewhere: rows, events, messages, texts."""
-    known, swept = rows.tombstones(db), sweep.Swept()
-    doomed = {number: memory for number, memory in rows.memories(db, "") if known.hold_memory(memory)}
-    events = _erase_origins(db, list(doomed.values()), swept)
-    dead = [id_ for (id_,) in rows.fetch(db, "SELECT id FROM events") if known.hold_event(id_)]
-    db.execute(f"DELETE FROM events WHERE id IN {_LISTED}", (to_json(dead),))
-    left = rows.fetch(db, "SELECT DISTINCT event FROM messages WHERE event IS NOT NULL")
-    sweep.blank_messages_of(db, [id_ for (id_,) in left if known.hold_event(id_)], swept)
+    known = rows.tombstones(db)
+    work = _Erasure(db, {number: item for number, item in rows.memories(db, "") if known.hold_memory(item)})
+    work.take_origins()
+    work.drop_events([id_ for (id_,) in rows.fetch(db, "SELECT id FROM events") if known.hold_event(id_)])
+    left = rows.fetch(db, "SELECT number, event FROM messages WHERE event IS NOT NULL")
+    blank = {number for number, event in left if known.hold_event(event)}
     if db.execute("SELECT 1 FROM tombstones WHERE hash LIKE ? LIMIT 1", (f"{tombstones.MESSAGE}%",)).get:
-        kept = rows.fetch(db, "SELECT number, keys FROM messages WHERE keys IS NOT NULL")
-        blank = {number for number, keys in kept if known.hold_message(unpacked_keys(keys))}
-        sweep.blank_messages(db, blank, swept)
-    remove(db, list(doomed))
-    swept.changed = 0
-    sweep.sweep(db, known.sentences, swept)
-    anew = _understand_anew(db, swept.touched, swept.memories, ())
-    gone = {**doomed, **swept.memories}
-    return _finish(db, gone, swept.memories, anew, swept, events + len(dead) + len(swept.events))
+        keyed = rows.fetch(db, "SELECT number, keys FROM messages WHERE keys IS NOT NULL")
+        blank |= {number for number, keys in keyed if known.hold_message(unpacked_keys(keys))}
+    work.blank_messages(blank)
+    work.sweep(known.sentences)
+    work.understand_anew(Sentences(()))
+    return work.finish()
 
 
-def _finish(
-    db: Database,
-    gone: Mapping[int, StoredMemory],
-    standing: Mapping[int, StoredMemory],
-    anew: _Anew,
-    swept: sweep.Swept,
-    events: int,
-) -> Erased:
-    """Remove the rows that are still there, and say what is gone."""
-    # What is made anew leaves no tombstone, and no mirror must bring its old words back. Of an exchange
-    # whose messages are not here, nothing can be made anew.
-    lone = {number: id_ for number, id_ in swept.derived.items() if id_ not in anew.emptied}
-    dropped = {**lone, **anew.dropped, **anew.pieces}
-    changes.drop(db, list(dropped.values()))
-    passages, vectors = remove(db, [*standing, *sorted(dropped)])
-    rows.note(db, "unscrubbed", "1")
-    ids = (*(memory.id for memory in gone.values()), *anew.ids, *swept.derived.values())
-    said_in = tuple(sorted(swept.transcripts))
-    return Erased(len(gone), events, passages, vectors, swept.changed, ids, said_in)
+class _Erasure:
+    """One run: what is to be removed as a whole, what is made anew, and which agents' own files said it."""
 
+    def __init__(self, db: Database, memories: Mapping[int, StoredMemory]) -> None:
+        self.db = db
+        self.salt = changes.store_id(db)
+        self.memories = dict(memories)
+        self.projects = {memory.project for memory in memories.values()}
+        # What is understood again from what is left: emptied till then, or gone. Of the derived nothing is
+        # left; pieces are statements that say nothing but a part of a sentence, and do not come again.
+        self.emptied: list[MemoryId] = []
+        self.dropped: dict[int, MemoryId] = {}
+        self.derived: dict[int, MemoryId] = {}
+        self.pieces: dict[int, MemoryId] = {}
+        self._touched: defaultdict[int, set[int]] = defaultdict(set)  # messages, by conversation
+        self._transcripts: set[str] = set()
+        self._events = self._changed = 0
 
-def _erase_origins(db: Database, memories: Sequence[StoredMemory], swept: sweep.Swept) -> int:
-    """Events that memories name as their origin, and their messages; how many events."""
-    gone: list[str] = []
-    named: list[str] = []
-    for memory in memories:
-        own = list(strings_in(memory.provenance))
-        named += own
-        gone += [id_ for (id_,) in rows.fetch(db, _OWN_EVENTS, (memory.project, to_json(own)))]
-    archived = f"SELECT DISTINCT event FROM messages WHERE event IN {_LISTED}"
-    events = [id_ for (id_,) in rows.fetch(db, archived, (to_json(named),))]
-    salt = changes.store_id(db)
-    changes.bury(db, [tombstones.of_event(salt, EventId(id_)) for id_ in {*gone, *events}])
-    sweep.blank_messages_of(db, events, swept)
-    return len(gone)
+    def take_origins(self, *, sources: bool = False) -> None:
+        """Remove the events that the memories name, with their messages; with `sources`, also the messages
+        that they were understood from, and the events of that time."""
+        db = self.db
+        messages: set[int] = set()
+        own: set[EventId] = set()
+        events: set[EventId] = set()
+        for memory in self.memories.values():
+            named = to_json(list(strings_in(memory.provenance)))
+            own.update(id_ for (id_,) in rows.fetch(db, _OWN_EVENTS, (memory.project, named)))
+            told = rows.fetch(db, f"SELECT number, event FROM messages WHERE event IN {_LISTED}", (named,))
+            messages.update(number for number, _ in told)
+            events.update(event for _, event in told)
+            for session, first, last in places_of(memory) if sources else ():
+                for (number,) in rows.fetch(db, _CONVERSATIONS, (session, memory.project)):
+                    place = (number, first, last, rows.stamp(memory.updated_at))
+                    if told := rows.fetch(db, _UNDERSTOOD_FROM, place):
+                        messages.update(message for message, *_ in told)
+                        own.update(event for _, event, _ in told if event)
+                        around = rows.fetch(db, _EVENTS_AROUND, (number, told[0][2], told[-1][2]))
+                        own.update(id_ for (id_,) in around)
+        self.drop_events(own)
+        changes.bury(db, [tombstones.of_event(self.salt, id_) for id_ in sorted(own | events)])
+        if sources:  # not every message is an event: they are known by their keys, too
+            keyed = f"SELECT keys FROM messages WHERE number IN {_NUMBERED}"
+            packed = rows.fetch(db, keyed, (rows.id_list(sorted(messages)),))
+            keys = (key for (one,) in packed for key in unpacked_keys(one))
+            changes.bury(db, [tombstones.of_message(self.salt, key) for key in keys])
+        self.blank_messages(messages)
 
+    def drop_events(self, ids: Iterable[EventId]) -> None:
+        """Remove events."""
+        self.db.execute(_DROP_EVENTS, (to_json(sorted(ids)),))
+        self._events += self.db.changes()
 
-def _erase_sources(db: Database, memories: Sequence[StoredMemory], swept: sweep.Swept) -> int:
-    """The messages that memories were understood from, and the events of that time; how many events."""
-    messages: set[int] = set()
-    events: set[EventId] = set()
-    for memory in memories:
-        for session, first, last in places_of(memory):
-            for (number,) in rows.fetch(db, _CONVERSATIONS, (session, memory.project)):
-                told = rows.fetch(db, _MESSAGES, (number, first, last, rows.stamp(memory.updated_at)))
-                messages.update(message for message, *_ in told)
-                events.update(EventId(event) for _, event, _ in told if event)
-                if told:
-                    around = rows.fetch(db, _EVENTS_AROUND, (number, told[0][2], told[-1][2]))
-                    events.update(EventId(id_) for (id_,) in around)
-    db.execute(f"DELETE FROM events WHERE id IN {_LISTED}", (to_json(sorted(events)),))
-    gone = db.changes()
-    salt = changes.store_id(db)
-    changes.bury(db, [tombstones.of_event(salt, id_) for id_ in sorted(events)])
-    changes.bury(db, _hashes_of(db, messages, salt))
-    sweep.blank_messages(db, messages, swept)
-    return gone
+    def blank_messages(self, numbers: set[int]) -> None:
+        """Empty messages; their keys stay, and keep copies away."""
+        for number in sorted(numbers):
+            row = next(self.db.execute(f"SELECT {_MESSAGES} WHERE m.number = ?", (number,)))
+            if unpacked(row[0]) != ERASED:
+                self._reword(row, ERASED, Sentences(()))
 
+    def _reword(self, row: Sequence[Any], left: str, holder: Holder) -> None:
+        body, project, number, conversation, ordinal, tool, path = row
+        text = unpacked(body)
+        reword(self.db, number, tool or "", text, left)
+        title = str(self.db.execute("SELECT title FROM conversations WHERE number = ?", (conversation,)).get)
+        fresh = title_without(title, text, left, holder) if title else title
+        if fresh != title:
+            self.db.execute("UPDATE conversations SET title = ? WHERE number = ?", (fresh, conversation))
+        self.projects.add(ProjectId(project))
+        self._touched[conversation].add(ordinal)
+        self._transcripts |= {path} if path else set()
 
-def _hashes_of(db: Database, messages: Iterable[int], salt: str) -> Iterator[str]:
-    """Not every message is an event: they are known by their keys, too."""
-    found = f"SELECT keys FROM messages WHERE number IN {_NUMBERED} AND keys IS NOT NULL"
-    for (keys,) in rows.fetch(db, found, (rows.id_list(sorted(messages)),)):
-        yield from (tombstones.of_message(salt, key) for key in unpacked_keys(keys))
+    def sweep(self, of: Of) -> set[EventId]:
+        """Cut the sentences of each project out of rows; what says nothing else is removed as a whole.
 
+        Returns the events that held one.
+        """
+        self._sweep_memories(of)
+        events = self._sweep_archive(of)
+        for title, project, number in self._texts(
+            f"t.title, p.id, t.number FROM conversations t {_OF_PROJECT}"
+        ):
+            if title_without(title, "", "", of(project)) != title:
+                self._change("UPDATE conversations SET title = ? WHERE number = ?", ERASED, number)
+        for record, project, number in self._texts(
+            f"t.record, p.id, t.number FROM intentions t {_OF_PROJECT}"
+        ):
+            if holds(record, of(project)):
+                self._change("DELETE FROM intentions WHERE number = ?", number)
+        for table, key, column, join in _DOCUMENTS:
+            for record, project, value in self._texts(f"t.{column}, p.id, t.{key} FROM {table} t {join}"):
+                if holds(record, of(project)):
+                    left = to_json(without(json.loads(record), of(project)))
+                    self._change(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", left, value)
+        for evidence, project, *place in rows.fetch(self.db, _EVIDENCE):
+            left = without(evidence, of(ProjectId(project)), pieces=True)
+            if left != evidence:
+                where = "source = ? AND target = ? AND kind = ?"
+                self._change(f"UPDATE relations SET evidence = ? WHERE {where}", left, *place)
+        return events
 
-@dataclass(slots=True)
-class _Anew:
-    """Memories that are made anew: those to be dropped until then, by number, and those that are emptied.
+    def _texts(self, columns: str) -> list[tuple[Any, ...]]:
+        return [row for row in rows.fetch(self.db, f"SELECT {columns}") if row[0] is not None]
 
-    `pieces`: statements that say nothing but a part of a sentence; they go, and do not come again.
-    """
+    def _change(self, statement: str, *values: Any) -> None:
+        self.db.execute(statement, values)
+        self._changed += 1
 
-    dropped: dict[int, MemoryId] = field(default_factory=dict)
-    pieces: dict[int, MemoryId] = field(default_factory=dict)
-    emptied: list[MemoryId] = field(default_factory=list)
-
-    @property
-    def ids(self) -> tuple[MemoryId, ...]:
-        return (*self.dropped.values(), *self.pieces.values(), *self.emptied)
-
-
-def _understand_anew(
-    db: Database,
-    touched: Mapping[int, set[int]],
-    gone: Mapping[int, StoredMemory],
-    said: Sequence[str],
-) -> _Anew:
-    """Let go of all that was understood from messages that changed, so that it is made of what is left.
-
-    An exchange stays, emptied, because a person may have pinned or forgotten it. `touched`: ordinals by
-    conversation; `gone`: memories that go anyway; `said`: the sentences, where they are known.
-    """
-    anew, sentences = _Anew(), Sentences(said)
-    for conversation, ordinals in touched.items():
-        statement = "UPDATE conversations SET record = NULL, title = '', distilled = 0 WHERE number = ?"
-        db.execute(statement, (conversation,))
-        for number, memory in rows.memories(db, _SESSION_RECORDS, conversation):
-            if number not in gone:
-                anew.dropped[number] = memory.id
-        for number, memory in rows.memories(db, _EXCHANGES, conversation, min(ordinals)):
-            if number in gone:
+    def _sweep_memories(self, of: Of) -> None:
+        """Also of what waits for the mirror; the state of a memory that is changed is written down again."""
+        statement = """SELECT record, record -> 'memory' ->> 'project', sequence FROM changes
+            WHERE record ->> 'tombstone' IS NULL"""
+        for record, project, sequence in rows.fetch(self.db, statement):
+            if holds(record, of(project)):
+                self.db.execute("DELETE FROM changes WHERE sequence = ?", (sequence,))
+        statement = f"SELECT m.number, {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES}"
+        hit = []
+        for number, *row in self.db.execute(statement):
+            holder = of(ProjectId(row[1]))
+            if any(isinstance(text, str) and holder.likely(text) for text in row[3:]):
+                hit.append((number, rows.read(StoredMemory, row)))
+        for number, memory in hit:
+            left = tombstones.memory_without(memory, of(memory.project))
+            if left == memory or number in self.memories:
                 continue
-            if not memory.provenance.get(BY_HAND) and _says_nothing(db, number):
-                anew.dropped[number] = memory.id
+            self.projects.add(memory.project)
+            if left.body != ERASED:
+                _rewrite_memory(self.db, number, left)
+                self._changed += 1
+            elif rows.is_derived(memory):  # never buried: it is made anew from the messages
+                self.derived[number] = memory.id
             else:
-                _empty(db, number, _spared(memory, sentences))
-                anew.emptied.append(memory.id)
-        for number, memory in rows.memories(db, _STATEMENTS, conversation):
-            places = places_of(memory)
-            only_here = bool(places) and all(_is_touched(db, memory, place, touched) for place in places)
-            if number not in gone and only_here and sentences.is_piece(memory.body):
-                anew.pieces[number] = memory.id
-    return anew
+                self.memories[number] = memory
+
+    def _sweep_archive(self, of: Of) -> set[EventId]:
+        found: set[EventId] = set()
+        statement = "SELECT e.id, p.id, e.payload FROM events e JOIN projects p ON p.number = e.project"
+        for id_, project, payload in self.db.execute(statement):
+            if holds(payload, of(ProjectId(project))):
+                found.add(EventId(id_))
+                self.projects.add(ProjectId(project))
+                path = json.loads(payload).get("transcript_path")
+                self._transcripts |= {path} if isinstance(path, str) else set()
+        self.drop_events(found)
+        read = self.db.execute(f"SELECT {_MESSAGES}")
+        for row in [row for row in read if holds(unpacked(row[0]), of(ProjectId(row[1])))]:
+            holder = of(ProjectId(row[1]))
+            self._reword(row, str(without(unpacked(row[0]), holder)), holder)
+            self._changed += 1
+        return found
+
+    def understand_anew(self, sentences: Sentences) -> None:
+        """Let go of all that was understood from messages that changed, so that it is made of what is left.
+
+        An exchange stays, emptied, because a person may have pinned or forgotten it.
+        """
+        db = self.db
+        for conversation, ordinals in self._touched.items():
+            statement = "UPDATE conversations SET record = NULL, title = '', distilled = 0 WHERE number = ?"
+            db.execute(statement, (conversation,))
+            for number, memory in self._standing(_SESSION_RECORDS, conversation):
+                self.dropped[number] = memory.id
+            for number, memory in self._standing(_EXCHANGES, conversation, min(ordinals)):
+                said = (unpacked(body) for (body,) in rows.fetch(db, _EXCHANGED, (number,)))
+                if not memory.provenance.get(BY_HAND) and all(text == ERASED for text in said):
+                    self.dropped[number] = memory.id
+                else:
+                    _rewrite_memory(db, number, _emptied(memory, sentences))
+                    db.execute("UPDATE exchanges SET record = '{}' WHERE memory = ?", (number,))
+                    self.emptied.append(memory.id)
+            for number, memory in self._standing(_STATEMENTS, conversation):
+                places = places_of(memory)
+                only_here = bool(places) and all(self._is_touched(memory, place) for place in places)
+                if only_here and sentences.is_piece(memory.body):
+                    self.pieces[number] = memory.id
+
+    def _standing(self, where: str, *values: Any) -> list[tuple[int, StoredMemory]]:
+        return [found for found in rows.memories(self.db, where, *values) if found[0] not in self.memories]
+
+    def _is_touched(self, memory: StoredMemory, place: tuple[str, int, int]) -> bool:
+        session, first, last = place
+        held = rows.fetch(self.db, _CONVERSATIONS, (session, memory.project))
+        return any(first <= at <= last for (number,) in held for at in self._touched.get(number, ()))
+
+    def finish(self) -> Erased:
+        """Remove the rows, and say what is gone."""
+        # What is made anew leaves no tombstone, and no mirror must bring its old words back. Of an exchange
+        # whose messages are not here, nothing can be made anew.
+        lone = {number: id_ for number, id_ in self.derived.items() if id_ not in self.emptied}
+        dropped = {**lone, **self.dropped, **self.pieces}
+        gone = [memory.id for memory in self.memories.values()]
+        changes.retract(self.db, gone)
+        changes.drop(self.db, list(dropped.values()))
+        passage_count, vectors = remove(self.db, [*self.memories, *sorted(dropped)])
+        rows.note(self.db, "unscrubbed", "1")
+        ids = dict.fromkeys((*gone, *dropped.values(), *self.emptied, *self.derived.values()))
+        files = tuple(sorted(self._transcripts))
+        return Erased(len(gone), self._events, passage_count, vectors, self._changed, tuple(ids), files)
 
 
-def _is_touched(
-    db: Database,
-    memory: StoredMemory,
-    place: tuple[str, int, int],
-    touched: Mapping[int, set[int]],
-) -> bool:
-    session, first, last = place
-    held = rows.fetch(db, _CONVERSATIONS, (session, memory.project))
-    return any(first <= ordinal <= last for (number,) in held for ordinal in touched.get(number, ()))
-
-
-def _says_nothing(db: Database, exchange: int) -> bool:
-    """Whether every message of an exchange was erased."""
-    statement = """SELECT m.body FROM messages m JOIN exchanges e ON e.conversation = m.conversation
-        AND m.ordinal BETWEEN e.first AND e.last WHERE e.memory = ?"""
-    return all(unpacked(body) == ERASED for (body,) in db.execute(statement, (exchange,)))
-
-
-def _spared(memory: StoredMemory, sentences: Sentences) -> StoredMemory:
+def _emptied(memory: StoredMemory, sentences: Sentences) -> StoredMemory:
     """An exchange without its words. Those that somebody wrote are left alone but for pieces of a sentence,
     because understanding would not write them again."""
     if not memory.provenance.get(BY_HAND):
@@ -260,9 +328,18 @@ def _spared(memory: StoredMemory, sentences: Sentences) -> StoredMemory:
     return replace(memory, body=body, title=title_without(memory.title, memory.body, body, sentences))
 
 
-def _empty(db: Database, number: int, memory: StoredMemory) -> None:
-    sweep.rewrite_memory(db, number, memory)
-    db.execute("UPDATE exchanges SET record = '{}' WHERE memory = ?", (number,))
+def _rewrite_memory(db: Database, number: int, left: StoredMemory) -> None:
+    """Keep a memory as what is left of it, from which the graph is read again."""
+    for table in ("mentions", "graphed"):
+        db.execute(f"DELETE FROM {table} WHERE memory = ?", (number,))
+    changes.retract(db, [left.id])
+    write.update(db, left, counts=False)
+
+
+def reword(db: Database, number: int, tool: str, before: str, after: str) -> None:
+    """Give a message other words, in its row and in the index."""
+    db.replace_words(number, indexed(tool, before), indexed(tool, after))
+    db.execute("UPDATE messages SET body = ? WHERE number = ?", (db.body(after), number))
 
 
 def remove(db: Database, numbers: Sequence[int]) -> tuple[int, int]:
@@ -275,9 +352,8 @@ def remove(db: Database, numbers: Sequence[int]) -> tuple[int, int]:
         session, created_at, space = next(
             db.execute("SELECT session, created_at, space FROM memories WHERE number = ?", (number,))
         )
-        dropped = passages.drop_passages(db, writer, number)
-        passage_count += dropped.passages
-        vector_count += dropped.vectors
+        dropped, vectors = passages.drop_passages(db, writer, number)
+        passage_count, vector_count = passage_count + dropped, vector_count + vectors
         db.execute("DELETE FROM memories WHERE number = ?", (number,))
         writer.erased(space)
         if session is not None:
@@ -288,19 +364,26 @@ def remove(db: Database, numbers: Sequence[int]) -> tuple[int, int]:
     return passage_count, vector_count
 
 
-def prune(db: Database, events_before: datetime | None) -> int:
+# --- by age. Numbers grow as events come in. What came in after one that is young enough is young enough,
+# too, whatever the clock said when it was captured; what says 1970 goes with what came in after it.
+
+_FIRST_REAL_MOMENT = datetime(2020, 1, 1, tzinfo=UTC)  # an earlier event tells of a clock that was not set
+_AHEAD = timedelta(days=1)
+_PRUNE_EVENTS = """WITH kept AS MATERIALIZED (SELECT coalesce((SELECT number FROM events
+        WHERE timestamp >= :before AND timestamp <= :latest ORDER BY number LIMIT 1), :everything) AS first),
+    old AS MATERIALIZED (SELECT coalesce((SELECT number FROM events WHERE timestamp >= :real
+        AND timestamp < :before AND number < (SELECT first FROM kept)
+        ORDER BY number DESC LIMIT 1), 0) AS last)
+    DELETE FROM events WHERE timestamp < :before AND number < (SELECT first FROM kept)
+        AND (timestamp >= :real OR number < (SELECT last FROM old))"""
+
+
+def prune(db: Database, events_before: datetime) -> int:
     """Drop events by age; returns how many."""
-    if events_before is None:
-        return 0
     moments = {"before": events_before, "real": _FIRST_REAL_MOMENT, "latest": datetime.now(UTC) + _AHEAD}
     stamps = {name: rows.stamp(moment) for name, moment in moments.items()}
     db.execute(_PRUNE_EVENTS, {**stamps, "everything": rows.EVERYTHING})
     return db.changes()
-
-
-def is_unfinished(db: Database) -> bool:
-    """Whether something was erased whose old pages may still be in the files."""
-    return rows.noted(db, "unscrubbed") is not None
 
 
 # --- keeping the store within its cap: the oldest tool output goes first, then messages, then exchanges.
@@ -309,10 +392,12 @@ def is_unfinished(db: Database) -> bool:
 
 BATCH = 2000
 _TOOL_KINDS = "('tool_call', 'tool_use', 'tool_failure')"
-_OLD_EVENTS = (
-    """SELECT number, length(payload) FROM events WHERE kind {which} ORDER BY timestamp, number LIMIT ?"""
-)
-_OLD_MESSAGES = """SELECT number, tool, body FROM messages WHERE body != '' AND {which}
+_STEPS = {
+    "tool_outputs": (f"kind IN {_TOOL_KINDS}", "role = 'result'"),
+    "messages": (f"kind NOT IN {_TOOL_KINDS}", "role != 'result'"),
+}
+_OLD_EVENTS = "SELECT number, length(payload) FROM events WHERE {which} ORDER BY timestamp, number LIMIT ?"
+_OLD_MESSAGES = """SELECT number, tool, body, length(body) FROM messages WHERE body != '' AND {which}
     ORDER BY at, number LIMIT ?"""
 _OLD_EXCHANGES = """SELECT m.number, m.id, length(m.body)
     FROM exchanges e JOIN memories m ON m.number = e.memory
@@ -320,57 +405,34 @@ _OLD_EXCHANGES = """SELECT m.number, m.id, length(m.body)
     ORDER BY m.created_at, m.number LIMIT ?"""
 
 
-def make_room(db: Database, need: int) -> tuple[MadeRoom, int]:
+def make_room(db: Database, need: int) -> tuple[Counter[str], int]:
     """Take out what is to go next, about so many bytes of it; 0 when only what must stay is left."""
-    for step in (_tool_output, _oldest_messages, _oldest_exchanges):
-        gone, freed = step(db, need)
-        if gone != MadeRoom():
-            rows.note(db, "unscrubbed", "1")
-            return gone, max(freed, 1)
-    return MadeRoom(), 0
+    for name, (kinds, roles) in _STEPS.items():
+        events, freed = _enough(db, _OLD_EVENTS.format(which=kinds), need)
+        numbers = rows.id_list(number for number, _ in events)
+        db.execute(f"DELETE FROM events WHERE number IN {_NUMBERED}", (numbers,))
+        messages, more = _enough(db, _OLD_MESSAGES.format(which=roles), need - freed)
+        for number, tool, body, _ in messages:
+            reword(db, number, tool or "", unpacked(body), "")
+        if events or messages:
+            return _made(db, {name: len(events) + len(messages)}, freed + more)
+    exchanges, freed = _enough(db, _OLD_EXCHANGES, need)
+    changes.drop(db, [id_ for _, id_, _ in exchanges])
+    remove(db, [number for number, _, _ in exchanges])
+    return _made(db, {"exchanges": len(exchanges)}, freed) if exchanges else (Counter(), 0)
 
 
-def _tool_output(db: Database, need: int) -> tuple[MadeRoom, int]:
-    events, freed = _drop_events(db, f"IN {_TOOL_KINDS}", need)
-    messages, more = _blank(db, "role = 'result'", need - freed)
-    return MadeRoom(tool_outputs=events + messages), freed + more
+def _made(db: Database, gone: Mapping[str, int], freed: int) -> tuple[Counter[str], int]:
+    rows.note(db, "unscrubbed", "1")
+    return Counter(gone), max(freed, 1)
 
 
-def _oldest_messages(db: Database, need: int) -> tuple[MadeRoom, int]:
-    events, freed = _drop_events(db, f"NOT IN {_TOOL_KINDS}", need)
-    messages, more = _blank(db, "role != 'result'", need - freed)
-    return MadeRoom(messages=events + messages), freed + more
-
-
-def _oldest_exchanges(db: Database, need: int) -> tuple[MadeRoom, int]:
-    found = _enough(rows.fetch(db, _OLD_EXCHANGES, (BATCH,)), need)
-    ids = [id_ for _, id_, _ in found]
-    changes.drop(db, ids)
-    remove(db, [number for number, _, _ in found])
-    return MadeRoom(exchanges=len(found)), sum(size for *_, size in found)
-
-
-def _drop_events(db: Database, which: str, need: int) -> tuple[int, int]:
-    found = _enough(rows.fetch(db, _OLD_EVENTS.format(which=which), (BATCH,)), need)
-    numbers = to_json([number for number, _ in found])
-    db.execute("DELETE FROM events WHERE number IN (SELECT +value FROM json_each(?))", (numbers,))
-    return len(found), sum(size for _, size in found)
-
-
-def _blank(db: Database, which: str, need: int) -> tuple[int, int]:
-    rows_ = rows.fetch(db, _OLD_MESSAGES.format(which=which), (BATCH,))
-    found = _enough([(*row, len(row[2])) for row in rows_], need)
-    for number, tool, body, _ in found:
-        sweep.rewrite(db, number, tool or "", unpacked(body), "")
-    return len(found), sum(size for *_, size in found)
-
-
-def _enough(found: Sequence[tuple[Any, ...]], need: int) -> list[tuple[Any, ...]]:
-    """The first rows that together take what is needed; the size of each stands last."""
-    chosen: list[tuple[Any, ...]] = []
-    for row in found:
-        if need <= 0:
+def _enough(db: Database, statement: str, need: int) -> tuple[list[tuple[Any, ...]], int]:
+    """The first rows that together take what is needed, and what they take; the size of each stands last."""
+    chosen, freed = [], 0
+    for row in rows.fetch(db, statement, (BATCH,)):
+        if freed >= need:
             break
-        need -= row[-1]
+        freed += row[-1]
         chosen.append(row)
-    return chosen
+    return chosen, freed

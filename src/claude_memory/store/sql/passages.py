@@ -139,20 +139,13 @@ def _source(db: Database, number: int) -> tuple[str, str, int, int]:
     return title, body, created_at, space
 
 
-class Dropped(NamedTuple):
-    """How much `drop_passages` removed."""
-
-    passages: int
-    vectors: int
-
-
-def drop_passages(db: Database, writer: Entries, number: int) -> Dropped:
-    """Remove a memory's passages with their entries and vectors."""
+def drop_passages(db: Database, writer: Entries, number: int) -> tuple[int, int]:
+    """Remove a memory's passages with their entries and vectors; returns how many of each."""
     statement = "SELECT id, space, own, near, far, dates FROM passages WHERE memory = ?"
     present = rows.fetch(db, statement, (number,))
     for id_, space, *columns in present:
         writer.drop(id_, space, Terms(*columns))
-    return Dropped(len(present), _remove_passages(db, writer, number))
+    return len(present), _remove_passages(db, writer, number)
 
 
 def _remove_passages(db: Database, writer: Entries, number: int) -> int:
