@@ -21,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from claude_memory.context.compaction_section import AFTER, summary_lines
+from claude_memory.context.file_sections import AFTER, summary_lines
 from claude_memory.model import ProjectId
 from claude_memory.settings import Settings
 from claude_memory.store.model import Message

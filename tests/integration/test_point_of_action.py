@@ -146,20 +146,6 @@ def test_a_command_in_the_wrong_folder_is_told_the_right_one(shop: Shop) -> None
     assert runs(inside, "go build ./...") == ""
 
 
-def test_what_made_a_command_work_twice_is_told(shop: Shop) -> None:
-    for number, name in enumerate(("once", "twice")):
-        session = shop.session(name)
-        session.moment += timedelta(days=number)
-        session.prompt(f"Push the {name} changed receipts.")
-        refused = "Exit code 1\nerror: failed to push some refs to 'example.com/shop'"
-        session.tool("Bash", {"command": "git push"}, refused, failed=True)
-        session.tool("Bash", {"command": "git pull --rebase"}, "")
-        session.tool("Bash", {"command": "git push"}, "main -> main")
-        shop.held(session.says("The receipts are pushed, after a rebase onto the remote's branch."))
-        told = runs(shop.agent(name + "-later"), "git push")
-        assert ("“git pull --rebase” came before it worked" in told) is bool(number)
-
-
 def test_an_error_that_was_met_before_says_how_it_went_away(shop: Shop) -> None:
     shop.held(misused(shop))
     told = fails(shop.agent(), "gh pr diff 7 --stat", UNKNOWN_FLAG)

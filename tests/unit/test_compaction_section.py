@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory.context.compaction_section import summary_lines
+from claude_memory.context.file_sections import summary_lines
 from claude_memory.context.sections import START_SECTIONS, Situation, build
 from claude_memory.model import Kind, MemoryId, ProjectIdentity, SessionId, StoredMemory
 from claude_memory.settings import Settings

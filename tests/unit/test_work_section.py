@@ -18,7 +18,7 @@ from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.base import Store
 from claude_memory.store.model import NewMessage
-from claude_memory.understand.model import Command, Commit, SessionRecord, TaskItem
+from claude_memory.understand.model import Commit, SessionRecord, TaskItem
 from claude_memory.understand.sessions import to_json
 
 FRIDAY = datetime(2026, 11, 13, 15, 5, tzinfo=UTC)
@@ -90,15 +90,11 @@ def test_a_session_is_told_by_what_was_asked_done_and_left_open(store: Store, tm
         files=(("list/view.go", 16), ("list/data.go", 11), ("README.md", 1)),
         uncommitted=("list/data.go", "list/view.go"),
         open_tasks=(TaskItem("tests for narrow terminals", "pending"),),
-        failing=(
-            Command(3, "make lint", True, "unused import"),
-            Command(9, "make test", True, "FAIL: TestNarrow"),
-        ),
         closing="All but TestNarrow pass, which fails still running alone. Here's a summary:\n\n"
         "- **In sessions**: each checkpoint now counts as one step",
     )
     context = told(store, tmp_path, changed_files=("list/view.go",))
-    assert context.text.splitlines()[:8] == [
+    assert context.text.splitlines()[:7] == [
         "Last worked on: 13 Nov (1 session). You are on main; that work is on other branches.",
         "feature/list-view (13 Nov 15:05) · PR #41 [list-vie]",
         "  Asked: “keep the list grouped by session, allow switching to by checkpoint”, "
@@ -107,7 +103,6 @@ def test_a_session_is_told_by_what_was_asked_done_and_left_open(store: Store, tm
         "  Still uncommitted: list/view.go (16)",
         "  Ended with: “In sessions: each checkpoint now counts as one step”",
         "  Open tasks: “tests for narrow terminals”",
-        "  Failing then: “make test”: “FAIL: TestNarrow”",
     ]
     assert {line.source for line in context.lines if line.text.startswith("  ")} == {"list-view"}
 
@@ -176,20 +171,6 @@ def test_a_greeting_is_no_work(store: Store, tmp_path: Path) -> None:
         store, "hello", FRIDAY, first_request="hi, what time is it?", last_request="", title="Short reply"
     )
     assert "Short reply" not in told(store, tmp_path).text
-
-
-def test_a_check_that_found_nothing_is_not_failing(store: Store, tmp_path: Path) -> None:
-    failing = (Command(9, "vale docs", True, "\x1b[32m✖ 0 errors\x1b[0m, 5 warnings"),)
-    session(store, "docs", FRIDAY, first_request="lint the docs of the list view", failing=failing)
-    assert "Failing then" not in told(store, tmp_path).text
-
-
-def test_a_failure_that_the_agent_did_not_speak_of_is_not_told(store: Store, tmp_path: Path) -> None:
-    """A check beside the work that always fails, or the difference to an older run."""
-    failing = (Command(9, "markdownlint docs > b; diff a b", True, "> faq.md:359 error MD059"),)
-    asked = "describe the list view in the docs"
-    session(store, "docs", FRIDAY, first_request=asked, failing=failing, closing="The docs tell it now.")
-    assert "Failing then" not in told(store, tmp_path).text
 
 
 def test_a_session_without_an_answer_may_still_run(store: Store, tmp_path: Path) -> None:

@@ -18,11 +18,13 @@ from claude_memory.text.words import is_stop_term, query_terms
 TYPE_CHECKING = False  # the real one is an import, too
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from typing import Any
 
     from claude_memory.context.moments import Scene
     from claude_memory.store.sqlite.glance import Glance, Seen
 
     Word = tuple[tuple[str, ...], bool]  # of a prompt: its terms, the whole first; whether it names a thing
+    Shared = tuple[dict[str, float], set[str]]  # rare words with what each tells; those that name a thing
 
 HEADING = "From earlier sessions in this project, possibly relevant:"
 MAX_TOKENS = 300
@@ -66,10 +68,13 @@ def for_prompt(glance: Glance, prompt: str, *, session: str, given: Collection[s
     words = words_of(prompt[:READ_CHARACTERS])
     if len(words) < LEAST_WORDS and not any(is_name for _, is_name in words):
         return []
-    matches = {match.number: match for match in _matches(glance, words, session)}
-    seen = [one for one in glance.seen(list(matches)) if one.id not in given]
+    asked, matches = _matches(glance, words, session)
     names = sum(is_name for _, is_name in words)
-    lines = [line for one in seen if (line := _Candidate(matches[one.number], one)).is_enough(names)]
+    lines = [
+        line
+        for seen in glance.seen(list(matches))
+        if seen.id not in given and (line := _Candidate(seen, *matches[seen.number])).is_enough(asked, names)
+    ]
     best = max((line.weight for line in lines), default=0.0)
     chosen: dict[str, _Candidate] = {}
     for line in sorted(lines, key=lambda line: (line.seen.trust != "user", -line.weight)):
@@ -86,101 +91,74 @@ def words_of(prompt: str) -> list[Word]:
         bare = _PLACE_IN.sub("", written.strip(_EDGES)).rstrip("/")
         for part in dict.fromkeys((bare, bare.rpartition("/")[2])):
             is_name = len(part) > 2 and _NAME.search(part) is not None
+            least = 1 if is_name and part[0] == "#" else 3  # letters; a small number tells nothing
             terms = [term for term in query_terms(part) if not is_stop_term(term)]
-            terms = [term for term in terms if _is_word(term) or (is_name and part[0] == "#")]
+            terms = [one for one in terms if len(one) >= least + one.isdigit() or not one.isascii()]
             if terms:
                 found.setdefault(terms[0], (tuple(terms), is_name))
     return list(found.values())
 
 
-def _is_word(term: str) -> bool:
-    """Whether a term can tell anything: not a letter or two, not a small number."""
-    return len(term) > (3 if term.isdigit() else 2) or not term.isascii()
-
-
-def _matches(glance: Glance, words: list[Word], session: str) -> list[Match]:
-    """Memories of other sessions that share most with the prompt."""
+def _matches(glance: Glance, words: list[Word], session: str) -> tuple[float, dict[int, Shared]]:
+    """What the prompt's words tell, and the memories of other sessions that share most with it."""
     passages, counts = glance.frequencies({term for terms, _ in words for term in terms})
-    known = _affordable(
-        {term: count for term, count in counts.items() if count <= max(COMMON * passages, FEW_PASSAGES)}
-    )
-    texts: dict[int, set[str]] = {}
-    sessions: dict[str, set[str]] = {term: set() for term in known}
-    own: set[str] = set()
-    for number, of_session, text in glance.holding(known):
-        terms = set(text.split())
-        for term in terms.intersection(sessions):
-            sessions[term].add(of_session or str(number))
-        (own if of_session == session else texts.setdefault(number, set())).update(terms)
-    total = max(glance.sessions(), FEW_SESSIONS)
-    worth = {term: math.log(total / len(held)) for term, held in sessions.items() if held}
-    asked = sum(max(worth.get(term, _of_unknown(term, counts)) for term in terms) for terms, _ in words)
-    matches = [Match(number, asked) for number in texts]
-    for match in matches:
-        match.share(words, texts[match.number], worth, own)
-    return sorted(matches, key=lambda match: -sum(match.words.values()))[:LOOKED_AT]
-
-
-def _of_unknown(term: str, counts: Mapping[str, int]) -> float:
-    """What a word tells that was not looked up: nothing if it is everywhere, much if nobody knows it."""
-    return 0.0 if term in counts else NAMING
-
-
-def _affordable(counts: Mapping[str, int]) -> list[str]:
-    """The rarest terms, as many as can be looked up in no time."""
-    left, taken = PASSAGES, []
+    left, looked_up = PASSAGES, dict[str, set[str]]()  # the rarest terms, each with the sessions that hold it
     for term in sorted(counts, key=counts.__getitem__):
         left -= counts[term]
-        if left < 0:
-            break
-        taken.append(term)
-    return taken
+        if left >= 0 and counts[term] <= max(COMMON * passages, FEW_PASSAGES):
+            looked_up[term] = set()
+    texts: dict[int, set[str]] = {}
+    own: set[str] = set()
+    for number, of_session, text in glance.holding(looked_up):
+        terms = set(text.split())
+        for term in terms.intersection(looked_up):
+            looked_up[term].add(of_session or str(number))
+        (own if of_session == session else texts.setdefault(number, set())).update(terms)
+    total = max(glance.sessions(), FEW_SESSIONS)
+    worth = {term: math.log(total / len(held)) for term, held in looked_up.items() if held}
+    # A word that was not looked up tells nothing if it is everywhere, much if nobody knows it.
+    unknown = {term: 0.0 if term in counts else NAMING for terms, _ in words for term in terms}
+    asked = sum(max(worth.get(term, unknown[term]) for term in terms) for terms, _ in words)
+    shared = {number: _shared(words, text, worth, own) for number, text in texts.items()}
+    best = sorted(shared, key=lambda number: -sum(shared[number][0].values()))[:LOOKED_AT]
+    return asked, {number: shared[number] for number in best}
 
 
-class Match:
-    """A memory with the rare words it shares with a prompt, all of whose words tell `asked`."""
-
-    __slots__ = ("asked", "named", "number", "words")
-
-    def __init__(self, number: int, asked: float) -> None:
-        self.number, self.asked = number, asked
-        self.words: dict[str, float] = {}
-        self.named: set[str] = set()
-
-    def share(
-        self, words: list[Word], text: Collection[str], worth: Mapping[str, float], own: Collection[str]
-    ) -> None:
-        """Note what a text shares; a plain word only if the session itself has not used it yet."""
-        for terms, is_name in words:
-            shared = [term for term in terms if worth.get(term, 0.0) >= RARE and term in text]
-            if is_name:  # parts of a name are other names' parts, too
-                shared = [term for term in shared if term == terms[0]]
-                self.named.update(shared)
-            else:
-                shared = [term for term in shared[-1:] if term not in own]
-            self.words.update((term, worth[term]) for term in shared)
-
-    def things(self) -> int:
-        """How many rare things it shares by name; a path and its last part are one."""
-        names = [name for name in self.named if self.words[name] >= NAMING]
-        return sum(not any(other != name and other.endswith(name) for other in names) for name in names)
+def _shared(
+    words: list[Word], text: Collection[str], worth: Mapping[str, float], own: Collection[str]
+) -> Shared:
+    """What a text shares with a prompt; a plain word only if the session itself has not used it yet."""
+    found: dict[str, float] = {}
+    names: set[str] = set()
+    for terms, is_name in words:
+        shared = [term for term in terms if worth.get(term, 0.0) >= RARE and term in text]
+        if is_name:  # parts of a name are other names' parts, too
+            shared = [term for term in shared if term == terms[0]]
+            names.update(shared)
+        else:
+            shared = [term for term in shared[-1:] if term not in own]
+        found.update((term, worth[term]) for term in shared)
+    return found, names
 
 
 class _Candidate:
     """A match as the line that would be given for it, and which of the shared words the line is about."""
 
-    __slots__ = ("about", "called", "match", "said", "seen", "topic")
+    __slots__ = ("about", "called", "named", "said", "seen", "topic", "words")
 
-    def __init__(self, match: Match, seen: Seen) -> None:
-        self.match, self.seen = match, seen
-        self.called = set(query_terms(" ".join((seen.title, *_commits(seen)))))
-        beside = (_asked(seen), str(seen.record.get("branch", "")), *_edited(seen))
+    def __init__(self, seen: Seen, words: Mapping[str, float], names: set[str]) -> None:
+        self.seen, self.words, self.named = seen, words, names
+        record = seen.record
+        commits = [str(commit.get("subject", "")) for commit in record.get("commits", ())]
+        files = [str(path).rpartition("/")[2] for path, _ in record.get("files_edited", ())[:10]]
+        self.called = set(query_terms(" ".join((seen.title, *commits))))
+        beside = (_asked(record), str(record.get("branch", "")), *files)
         self.topic = self.called.union(query_terms(" ".join(beside)))
-        told = {word: nats for word, nats in match.words.items() if word in self.topic or word in match.named}
-        self.said = _of_exchange(seen, told) if seen.record else of_memory(seen)
+        told = {word: nats for word, nats in words.items() if word in self.topic or word in names}
+        self.said = _of_exchange(seen, told) if record else of_memory(seen)
         shown = set(query_terms(self.said))
-        edited = [name for name in _edited(seen) if name.lower() in match.named - shown]
-        if edited and self.said and seen.record.get("commits"):
+        edited = [name for name in files if name.lower() in names - shown]
+        if edited and self.said and commits:
             self.said += f"; it edited {named(edited[0])}"
             shown.add(edited[0].lower())
         self.about = {word: nats for word, nats in told.items() if word in shown}
@@ -190,21 +168,24 @@ class _Candidate:
         """What the words tell that the line is about."""
         return sum(self.about.values())
 
-    def is_enough(self, names: int) -> bool:
-        """Whether it is worth an agent's time, for a prompt with so many names."""
-        asked, shared = self.match.asked, sum(self.match.words.values())
-        return bool(self.said) and (
-            self._names(names)
-            or self.match.things() > 1
-            or (len(self.about) > 1 and self.weight >= min(max(ENOUGH, COVERED * asked), MUCH))
-            or (not self.called.isdisjoint(self.about) and shared >= max(TOGETHER, MOST * asked))
-        )
-
-    def _names(self, names: int) -> bool:
-        """Whether it says what the prompt names; how a command failed is told before that command."""
-        own = self.match.named if self.seen.kind != "lesson" or self.seen.trust == "user" else ()
+    def is_enough(self, asked: float, names: int) -> bool:
+        """Whether it is worth an agent's time, for a prompt whose words tell so much, with so many names."""
+        # How a command failed is told before that command.
+        own = self.named if self.seen.kind != "lesson" or self.seen.trust == "user" else ()
         least = {name: RARE if name in self.topic else NAMING for name in own}
-        return sum(self.about.get(name, 0.0) >= nats for name, nats in least.items()) > (names >= MANY_NAMES)
+        met = sum(self.about.get(name, 0.0) >= nats for name, nats in least.items())
+        rare = [name for name in self.named if self.words[name] >= NAMING]
+        # A path and its last part are one thing.
+        things = sum(not any(one != name and one.endswith(name) for one in rare) for name in rare)
+        return bool(self.said) and (
+            met > (names >= MANY_NAMES)
+            or things > 1
+            or (len(self.about) > 1 and self.weight >= min(max(ENOUGH, COVERED * asked), MUCH))
+            or (
+                not self.called.isdisjoint(self.about)
+                and sum(self.words.values()) >= max(TOGETHER, MOST * asked)
+            )
+        )
 
     def hint(self) -> Line:
         """As it is given."""
@@ -214,56 +195,40 @@ class _Candidate:
         return Line(text, self.seen.id, f"shares {', '.join(shared)}")
 
 
-def _commits(seen: Seen) -> list[str]:
-    return [str(commit.get("subject", "")) for commit in seen.record.get("commits", ())]
-
-
-def _asked(seen: Seen) -> str:
+def _asked(record: Mapping[str, Any]) -> str:
     """The request that an exchange began with, as it is quoted."""
-    words = next((str(one["words"]) for one in seen.record.get("asked", ()) if one.get("words")), "")
+    words = next((str(one["words"]) for one in record.get("asked", ()) if one.get("words")), "")
     return clipped(plain(words), ASKED_CHARACTERS)
-
-
-def _edited(seen: Seen) -> list[str]:
-    return [str(path).rpartition("/")[2] for path, _ in seen.record.get("files_edited", ())[:10]]
 
 
 def _of_exchange(seen: Seen, shared: Mapping[str, float]) -> str:
     """What was asked and how it ended; nothing where it did not end with words."""
     record = seen.record
-    asked = [term for term in query_terms(_asked(seen)) if not is_stop_term(term)]
+    asked = [term for term in query_terms(_asked(record)) if not is_stop_term(term)]
     is_telling = len(asked) >= LEAST_WORDS and (not record.get("commits") or bool(set(asked) & set(shared)))
-    begun = (
-        f"asked {quoted(_asked(seen), ASKED_CHARACTERS)}"
-        if is_telling
-        else quoted(seen.title, ASKED_CHARACTERS)
-    )
+    begun = quoted(_asked(record) if is_telling else seen.title, ASKED_CHARACTERS)
     said = [str(spoken["words"]) for spoken in record.get("asked", ()) if spoken.get("manner") == "rejection"]
     refused = [words for words in said if set(query_terms(words)) & set(shared)]
     ended = quoted(telling(str(record.get("closing", "")), shared), QUOTED_CHARACTERS)
-    if refused:
-        outcome = f"the person refused: {quoted(refused[-1], QUOTED_CHARACTERS)}"
-    elif ended:
-        outcome = f"it ended with {ended}"
-    else:
+    if not refused and not ended:
         return ""
+    outcome = (
+        f"the person refused: {quoted(refused[-1], QUOTED_CHARACTERS)}"
+        if refused
+        else f"it ended with {ended}"
+    )
     commits = record.get("commits") or [{}]
     done = f" (commit {commits[-1]['hash'][:8]})" if commits[-1].get("hash") else ""
-    return f"{begun}; {outcome}{done}"
+    return f"{'asked ' if is_telling else ''}{begun}; {outcome}{done}"
 
 
 def telling(closing: str, shared: Collection[str]) -> str:
     """The sentences of closing words that say most about what the prompt shares, in their order."""
     sentences = [_MARKUP.sub("", line).strip() for line in _SENTENCE.split(closing[:6_000])]
     sentences = [line for line in sentences if len(line) > 12 and not line.startswith("|")]
-    scored = sorted(
-        range(len(sentences)),
-        key=lambda place: (-len(set(query_terms(sentences[place])) & set(shared)), place),
-    )
+    worth = [len(set(query_terms(sentence)) & set(shared)) for sentence in sentences]
     taken: list[int] = []
-    length = 0
-    for place in scored:
-        if length < QUOTED_CHARACTERS * 0.7:
+    for place in sorted(range(len(sentences)), key=lambda place: -worth[place]):
+        if sum(len(sentences[one]) for one in taken) < QUOTED_CHARACTERS * 0.7:
             taken.append(place)
-            length += len(sentences[place])
     return " ".join(sentences[place] for place in sorted(taken))

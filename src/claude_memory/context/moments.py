@@ -18,10 +18,9 @@ TYPE_CHECKING = False  # the real one is an import, too
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from claude_memory.lifecycle.intentions import Due
     from claude_memory.model import Project
     from claude_memory.opening import Opened
-    from claude_memory.store.sql.lifecycle import Lifecycle
+    from claude_memory.store.model import Intention
     from claude_memory.store.sqlite.glance import Glance, Seen
 
 QUOTED_CHARACTERS = 260
@@ -39,7 +38,7 @@ COMMANDS = (
 
 
 class Line:
-    """One line of context: the memory it is from if any, why it is given, what would show that it was used.
+    """One line of context: the memory it is from if any, why it is given; `file` and `command` show its use.
 
     `source` is the session, summary or file that it was made from where that is no memory, `level` that of a
     heading, which stands only above a line of its own: 1 is the highest.
@@ -127,12 +126,11 @@ class Scene:
         if not self.glance.has_open_intentions():
             return Offer()
         memory = self.memory()
-        in_prompt = (*files, *(word for word in words.split() if "/" in word or "." in word[1:-1]))
-        lines = due_lines(
-            memory.store.lifecycle, memory.project, self.now, files=in_prompt, words=words, given=self.given
-        )[:DUE_AT_ONCE]
-        text = "\n".join([DUE_HEADING, *(line.text for line in lines)])
-        return Offer(text, lines, ("intentions",)) if lines else Offer()
+        named = (*files, *(word for word in words.split() if "/" in word or "." in word[1:-1]))
+        intentions = memory.store.lifecycle.intentions(memory.project)
+        lines = due_lines(intentions, memory.project, self.now, files=named, words=words, given=self.given)
+        text = "\n".join([DUE_HEADING, *(line.text for line in lines[:DUE_AT_ONCE])])
+        return Offer(text, lines[:DUE_AT_ONCE], ("intentions",)) if lines else Offer()
 
 
 def at_subagent(scene: Scene, prompt: str) -> Offer:
@@ -191,7 +189,7 @@ def own_words(text: str, characters: int) -> str:
 
 
 def due_lines(
-    lifecycle: Lifecycle,
+    intentions: Iterable[Intention],
     project: Project,
     now: datetime,
     *,
@@ -202,14 +200,12 @@ def due_lines(
     """The intentions whose time has come and that were not given yet."""
     from claude_memory.lifecycle.intentions import Occasion, due
 
-    waiting = due(lifecycle.intentions(project), Occasion(project, now, files, words), given=given)
-    return [Line(_intention(one), one.intention.id, one.reason) for one in waiting]
-
-
-def _intention(due: Due) -> str:
-    urgent = "important, " if due.intention.priority == "high" else ""
-    reason = own_words(due.reason, REASON_CHARACTERS)
-    return f"- {quoted(due.intention.text, 320)} ({urgent}{reason}) [{due.intention.id}]"
+    lines = []
+    for item, why in due(intentions, Occasion(project, now, files, words), given=given):
+        urgent = "important, " if item.priority == "high" else ""
+        reason = own_words(why, REASON_CHARACTERS)
+        lines.append(Line(f"- {quoted(item.text, 320)} ({urgent}{reason}) [{item.id}]", item.id, why))
+    return lines
 
 
 def task_lines(

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from claude_memory.context import file_sections
-from claude_memory.context.compaction_section import compactions
 from claude_memory.context.moments import (
     DUE_HEADING,
     REASON_CHARACTERS,
@@ -82,26 +81,24 @@ def build(sections: Sequence[Section], situation: Situation, *, max_tokens: int)
     """The sections in their order. Never over the budget, marks included, never half a line."""
     wanted = [section for section in sections if situation.source in section.sources]
     packing = _Packing(max(max_tokens - MARK_TOKENS, 0))
-    taken = {
-        section.name: packing.take(section, section.lines(situation))
-        for section in sorted(wanted, key=lambda section: section.in_full)
-    }
-    lines = [line for section in wanted for line in taken[section.name]]
-    names = [section.name for section in wanted if taken[section.name]]
+    for section in sorted(wanted, key=lambda section: section.in_full):
+        packing.take(section, section.lines(situation))
+    lines = [line for section in wanted for line in packing.taken[section.name]]
+    names = [section.name for section in wanted if packing.taken[section.name]]
     return Offer("\n".join(line.text for line in lines), lines, names)
 
 
 class _Packing:
-    """What was said so far, and what room is left."""
+    """What was taken and said so far, and what room is left."""
 
     def __init__(self, max_tokens: int) -> None:
+        self.taken: dict[str, list[Line]] = {}
         self._said = Said()
-        self._tokens_left = max_tokens
-        self._characters_left = MAX_CHARACTERS
+        self._tokens_left, self._characters_left = max_tokens, MAX_CHARACTERS
 
-    def take(self, section: Section, lines: Sequence[Line]) -> list[Line]:
+    def take(self, section: Section, lines: Sequence[Line]) -> None:
         """The lines that are new and have room; headings go with the first line below them."""
-        room, taken = section.max_tokens, list[Line]()
+        room, taken = section.max_tokens, self.taken.setdefault(section.name, [])
         pending = [Line(section.heading)] if section.heading else []
         for line in lines:
             if line.level:
@@ -109,20 +106,18 @@ class _Packing:
                 continue
             if section.states and self._said.holds(line.text):
                 continue
-            pending = [one for one in pending if one.source in ("", line.source)]  # of what was said
-            block = [*pending, line]
+            # A heading of which all was said has no line below it.
+            block = [*(one for one in pending if one.source in ("", line.source)), line]
             cost = sum(tokens(one.text) + 1 for one in block)
             size = sum(len(one.text) + 1 for one in block)
             if cost > min(room, self._tokens_left) or size > self._characters_left:
                 break  # lines stand in order of worth: a short one behind it would stand out of place
-            room, self._tokens_left = room - cost, self._tokens_left - cost
-            self._characters_left -= size
+            room, pending = room - cost, []
+            self._tokens_left, self._characters_left = self._tokens_left - cost, self._characters_left - size
             for one in block:
                 one.reason = one.reason or section.name
             taken += block
             self._said.add(line.text)
-            pending = []
-        return taken
 
 
 # --- which statements a context holds already
@@ -171,17 +166,13 @@ class Said:
 
 
 def _pieces(text: str) -> list[str]:
+    """The statements of a line, each in its bare words; each cell of a row holds some."""
     if text.startswith(("#", "```")):
         return []
-    if text.startswith("|"):  # each cell of a row holds statements
-        return [words for cell in text.split("|") for part in _BETWEEN.split(cell) if (words := _words(part))]
-    core = _AFTER.sub("", _BEFORE.sub("", text, count=1), count=1)
-    return [words for part in _BETWEEN.split(core) if (words := _words(part))]
-
-
-def _words(text: str) -> str:
-    found = (word.casefold() for word in _WORD.findall(text))
-    return " ".join(word for word in found if word not in _ARTICLES)
+    cells = text.split("|") if text.startswith("|") else [_AFTER.sub("", _BEFORE.sub("", text, 1), 1)]
+    parts = (part.casefold() for cell in cells for part in _BETWEEN.split(cell))
+    said = (" ".join(word for word in _WORD.findall(part) if word not in _ARTICLES) for part in parts)
+    return [words for words in said if words]
 
 
 # --- the sections
@@ -202,47 +193,41 @@ _SOURCES = {
 
 def due(situation: Situation) -> list[Line]:
     """Intentions whose time has come; a session that goes on is not told again what it was told."""
-    lifecycle = situation.store.lifecycle
-    if not lifecycle.has_open_intentions():
-        return []
-    from claude_memory.context.session_state import SessionState
-
+    intentions = situation.store.lifecycle.intentions(situation.project)
+    if not intentions:
+        return []  # what tells whether one is due need not be loaded
     given: set[str] = set()
-    if situation.session and situation.source in ("resume", "fork"):
+    if situation.session and situation.source in _GOING_ON:
+        from claude_memory.context.session_state import SessionState
+
         given = SessionState(situation.home, situation.session).given()
     words, files = situation.branch.replace("/", " "), situation.changed_files
-    return due_lines(lifecycle, situation.project, situation.now, files=files, words=words, given=given)
+    return due_lines(intentions, situation.project, situation.now, files=files, words=words, given=given)
 
 
 def told(situation: Situation) -> list[Line]:
     """What holds: told by the person, kept on purpose by agents; what concerns the changed files first."""
-    scope = SearchScope((situation.project.id,))
+    memories, scope = situation.store.memories, SearchScope((situation.project.id,))
     live = MemoryFilter(kinds=NOTED_KINDS, statuses=(Status.ACTIVE,))
-    found = situation.store.memories.find(scope, live, limit=_LOOKED_AT)
-    tied = (
-        situation.store.memories.find(scope, replace(live, files=situation.changed_files[:20]), limit=3)
-        if situation.changed_files
-        else []
-    )
+    found = memories.find(scope, live, limit=_LOOKED_AT)
+    changed = situation.changed_files[:20]
+    tied = memories.find(scope, replace(live, files=changed), limit=3) if changed else []
     pinned = [one for one in found if one.pinned]
     ordered = list({one.id: one for one in (*pinned, *tied, *found)}.values())
     own = [one for one in ordered if one.trust is Trust.USER and one.kind in TOLD_KINDS]
-    noted = [one for one in ordered if one.trust is not Trust.USER and _is_kept(one)]
+    noted = [one for one in ordered if one.trust is not Trust.USER]
+    noted = [one for one in noted if one.pinned or one.provenance.get("source") in ON_PURPOSE]
+
+    def line(memory: StoredMemory, reason: str) -> Line:
+        text = line_for(memory, characters=_CHARACTERS, root=str(situation.project_root))
+        return Line(text, memory.id, reason)
+
     return [
         Line("Told by you, still standing:", level=1),
-        *(_memory(situation, one, f"a {one.kind} of the person") for one in own[:_TOLD]),
+        *(line(one, f"a {one.kind} of the person") for one in own[:_TOLD]),
         Line("Noted by agents:", level=1),
-        *(_memory(situation, one, "pinned" if one.pinned else "kept on purpose") for one in noted[:_NOTED]),
+        *(line(one, "pinned" if one.pinned else "kept on purpose") for one in noted[:_NOTED]),
     ]
-
-
-def _is_kept(memory: StoredMemory) -> bool:
-    return memory.pinned or memory.provenance.get("source") in ON_PURPOSE
-
-
-def _memory(situation: Situation, memory: StoredMemory, reason: str) -> Line:
-    text = line_for(memory, characters=_CHARACTERS, root=str(situation.project_root))
-    return Line(text, memory.id, reason)
 
 
 def line_for(memory: StoredMemory, *, characters: int = 320, root: str = "") -> str:
@@ -286,7 +271,7 @@ START_SECTIONS: tuple[Section, ...] = (
         "compaction",
         "Before the compaction, in this session:",
         1_950,
-        compactions,
+        file_sections.compactions,
         (*_GOING_ON, "compact"),
     ),
     Section("buffer", "Working buffer:", 200, file_sections.buffer, (*_GOING_ON, "compact")),

@@ -73,19 +73,17 @@ class SessionState:
         """
         answer = f"started-{_name(by)}"
         noted = self.read(answer) if by else None
-        waiting = self._waiting(kind) if noted is None else []
-        for name in waiting if len(waiting) > 1 else ():
-            self.note(name, (self.read(name) or "-")[0])
-        if waiting:
-            noted = self.read(waiting[0])
-            _unlink(f"{self._folder}/{waiting[0]}")
-            if by:
-                self._create(answer, noted or "-")
+        if noted is None:
+            names = self._markers(f"agent-{_word(kind)}-")
+            waiting = [name for name in names if age_seconds(f"{self._folder}/{name}") < _PENDING_SECONDS]
+            for name in waiting if len(waiting) > 1 else ():
+                self.note(name, (self.read(name) or "-")[0])
+            for name in waiting[:1]:
+                noted = self.read(name)
+                _unlink(f"{self._folder}/{name}")
+                if by:
+                    self._create(answer, noted or "-")
         return (noted[1:], noted[0] == "t") if noted else ("", False)
-
-    def _waiting(self, kind: str) -> list[str]:
-        names = self._markers(f"agent-{_word(kind)}-")
-        return [name for name in names if age_seconds(f"{self._folder}/{name}") < _PENDING_SECONDS]
 
     def read(self, name: str) -> str | None:
         """A marker's content; None if there is no such marker."""
@@ -119,28 +117,26 @@ class SessionState:
             return os.open(f"{self._folder}/{name}", flags, FILE_MODE)
 
 
-class SubagentStarts:
-    """Whether the client tells of sub-agents that start; older ones do not."""
+def tells_of_subagents(home: str) -> bool:
+    """Whether the client told of a sub-agent's start lately: older ones do not, and a person may go back."""
+    marker = f"{home}/cache/subagent-start"
+    return os.path.exists(marker) and age_seconds(marker) < _SEEN_SECONDS  # noqa: PTH110
 
-    def __init__(self, home: str | os.PathLike[str]) -> None:
-        self._marker = f"{home}/cache/subagent-start"
 
-    def seen(self) -> bool:
-        """Whether one was told of lately: a person may go back to an older client."""
-        return os.path.exists(self._marker) and age_seconds(self._marker) < _SEEN_SECONDS  # noqa: PTH110
-
-    def note(self) -> None:
-        """One was told of just now."""
-        try:
-            os.makedirs(os.path.dirname(self._marker), FOLDER_MODE, exist_ok=True)  # noqa: PTH103, PTH120
-            os.close(os.open(self._marker, os.O_WRONLY | os.O_CREAT, FILE_MODE))
-            os.utime(self._marker)
-        except OSError:
-            return
+def note_subagent_start(home: str) -> None:
+    """The client told of one just now."""
+    try:
+        os.makedirs(f"{home}/cache", FOLDER_MODE, exist_ok=True)  # noqa: PTH103
+        os.close(os.open(f"{home}/cache/subagent-start", os.O_WRONLY | os.O_CREAT, FILE_MODE))
+        os.utime(f"{home}/cache/subagent-start")
+    except OSError:
+        return
 
 
 def drop_old(home: str | os.PathLike[str]) -> int:
     """Remove the markers of sessions that ended long ago."""
+    from shutil import rmtree
+
     top = f"{home}/cache/sessions"
     try:
         folders = [f"{top}/{name}" for name in os.listdir(top)]  # noqa: PTH208
@@ -151,13 +147,8 @@ def drop_old(home: str | os.PathLike[str]) -> int:
     dropped = 0
     for folder in folders:
         if age_seconds(folder) - max(youngest, 0.0) > _KEPT_SECONDS:
-            for name in os.listdir(folder):  # noqa: PTH208
-                _unlink(f"{folder}/{name}")
-            try:
-                os.rmdir(folder)  # noqa: PTH106
-                dropped += 1
-            except OSError:
-                continue
+            rmtree(folder, ignore_errors=True)
+            dropped += 1
     return dropped
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from claude_memory.errors import Conflict, InvalidInput
 from claude_memory.model import Project, memory_id
@@ -27,8 +27,7 @@ DEADLINE_NEAR = timedelta(days=1)
 _ORDER = {Priority.HIGH: 0, Priority.NORMAL: 1, Priority.LOW: 2}
 
 
-@dataclass(frozen=True, slots=True)
-class Occasion:
+class Occasion(NamedTuple):
     """What is going on right now, as far as an intention may wait for it."""
 
     project: Project
@@ -37,8 +36,7 @@ class Occasion:
     words: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(NamedTuple):
     """An intention whose time has come, and why."""
 
     intention: Intention
@@ -47,24 +45,26 @@ class Due:
 
 def due(intentions: Iterable[Intention], occasion: Occasion, *, given: Collection[str] = ()) -> list[Due]:
     """Those that are due now and were not given yet: most important first, then the longest overdue."""
-    found = [
-        Due(item, reason)
-        for item in intentions
-        if item.id not in given and (reason := _why_due(item, occasion)) is not None
-    ]
+    waiting = [item for item in intentions if item.id not in given]
+    found = [Due(item, reason) for item in waiting if (reason := _why_due(item, occasion))]
     return sorted(found, key=lambda one: (_ORDER[one.intention.priority], _since(one.intention)))
 
 
-def _why_due(intention: Intention, occasion: Occasion) -> str | None:
-    """Why an intention is due, in words; None if it is not. Any of its triggers is enough."""
-    now = occasion.now
-    if intention.status is not IntentionStatus.OPEN:
-        return None
-    if intention.codebase and not _is_meant(intention.codebase, occasion.project):
-        return None
-    if intention.snoozed_until is not None:
-        return "snoozed until now" if now >= intention.snoozed_until else None
-    return _why_now(intention, now) or _why_here(intention, occasion)
+def _why_due(intention: Intention, occasion: Occasion) -> str:
+    """Why an intention is due, in words; empty if it is not. Any of its triggers is enough."""
+    now, deadline, snoozed = occasion.now, intention.deadline, intention.snoozed_until
+    is_elsewhere = intention.codebase and not _is_meant(intention.codebase, occasion.project)
+    if intention.status is not IntentionStatus.OPEN or is_elsewhere:
+        return ""
+    if snoozed is not None:
+        return "snoozed until now" if now >= snoozed else ""
+    if deadline is not None and now >= deadline:
+        return f"its deadline {_shown(deadline)} has passed"
+    if intention.at is not None and now >= intention.at:
+        return f"was to come up {_shown(intention.at)}"
+    if deadline is not None and now >= deadline - DEADLINE_NEAR:
+        return f"its deadline is {_shown(deadline)}"
+    return _why_here(intention, occasion)
 
 
 def _is_meant(codebase: str, project: Project) -> bool:
@@ -73,32 +73,16 @@ def _is_meant(codebase: str, project: Project) -> bool:
     return codebase in ids or codebase.casefold() == project.name.casefold()
 
 
-def _why_now(intention: Intention, now: datetime) -> str | None:
-    if intention.deadline is not None and now >= intention.deadline:
-        return f"its deadline {_shown(intention.deadline)} has passed"
-    if intention.at is not None and now >= intention.at:
-        return f"was to come up {_shown(intention.at)}"
-    if intention.deadline is not None and now >= intention.deadline - DEADLINE_NEAR:
-        return f"its deadline is {_shown(intention.deadline)}"
-    return None
-
-
-def _why_here(intention: Intention, occasion: Occasion) -> str | None:
-    for pattern in intention.files:
-        for file in occasion.files:
-            if matches(pattern, file):
-                return f"touches {named(file, 80)}"
-    if intention.topics and occasion.words:
-        words = set(query_terms(occasion.words)) | {
-            term for file in occasion.files for term in query_terms(file)
-        }
-        for topic in intention.topics:
-            wanted = query_terms(topic)
-            if wanted and words.issuperset(wanted):
-                return f"concerns {named(topic, 80)}"
-    waits = intention.at or intention.deadline or intention.files or intention.topics
-    if waits:
-        return None
+def _why_here(intention: Intention, occasion: Occasion) -> str:
+    touched = [file for pattern in intention.files for file in occasion.files if matches(pattern, file)]
+    if touched:
+        return f"touches {named(touched[0], 80)}"
+    words = set(query_terms(" ".join((occasion.words, *occasion.files)))) if occasion.words else set()
+    for topic in intention.topics:
+        if (wanted := query_terms(topic)) and words.issuperset(wanted):
+            return f"concerns {named(topic, 80)}"
+    if intention.at or intention.deadline or intention.files or intention.topics:
+        return ""
     return f"you are in {named(occasion.project.name, 80)}" if intention.codebase else "still open"
 
 
@@ -163,7 +147,7 @@ class IntentionBook:
             text=said,
             created_at=moment,
             at=self.when(at, moment) if at else self.after(in_, moment) if in_ else None,
-            deadline=self.when(deadline, moment, end=True) if deadline else None,
+            deadline=upcoming(deadline, now=moment, end=True) if deadline else None,
             files=tuple(files),
             topics=tuple(topic.strip() for topic in topics if topic.strip()),
             codebase=self.codebase_of(codebase) if codebase else None,
@@ -198,9 +182,9 @@ class IntentionBook:
             raise InvalidInput("snooze to a time ahead")
         return self._changed(id_, snoozed_until=then)
 
-    def when(self, text: str, now: datetime | None = None, *, end: bool = False) -> datetime:
+    def when(self, text: str, now: datetime | None = None) -> datetime:
         """The moment that a time or a span means to this person."""
-        return upcoming(text, now=now or datetime.now(UTC), end=end)
+        return upcoming(text, now=now or datetime.now(UTC))
 
     def after(self, text: str, now: datetime | None = None) -> datetime:
         """The moment at the end of a span."""

@@ -11,7 +11,7 @@ import json
 import os
 from datetime import UTC, datetime
 
-from claude_memory.context.session_state import SessionState, SubagentStarts
+from claude_memory.context.session_state import SessionState, note_subagent_start, tells_of_subagents
 
 TYPE_CHECKING = False  # the real one is an import, too
 if TYPE_CHECKING:
@@ -316,7 +316,7 @@ def _before_agent(moment: Moment) -> Answer | None:
     from claude_memory.text.quotation import marked
 
     prompt, kind = moment.tool_input("prompt"), moment.tool_input("subagent_type")
-    told = moment.text("tool_name") == "Task" and not SubagentStarts(moment.home).seen()
+    told = moment.text("tool_name") == "Task" and not tells_of_subagents(moment.home)
     moment.state.expect_agent(moment.text("tool_use_id"), kind, _question(prompt), told=told)
     if not told or not prompt or moment.is_off("subagent"):
         return None
@@ -331,7 +331,7 @@ def _agent_starts(moment: Moment) -> Answer | None:
 
     if not moment.text("agent_type"):
         return None
-    SubagentStarts(moment.home).note()
+    note_subagent_start(moment.home)
     prompt, told = moment.state.started_agent(moment.text("agent_type"), moment.text("agent_id"))
     if told or moment.is_off("subagent"):
         return None
