@@ -28,7 +28,7 @@ from claude_memory.platform.locks import try_lock
 from claude_memory.settings import Settings
 from claude_memory.transcripts import sources
 from claude_memory.transcripts.model import SourceFile
-from claude_memory.understand.calls import given_of, rendered
+from claude_memory.understand.calls import command_of, given_of, rendered
 
 EVERYTHING = SearchScope(None)
 
@@ -463,7 +463,7 @@ def test_tool_output_is_found_by_its_words(memory: Memory, scratch_home: Path) -
         ordinary(name).write(scratch_home)
     run(memory)
     [found] = memory.archive.candidates(EVERYTHING, ["KeyError", "coupon", "pytest", "test_beta.py"], 1)
-    assert given_of(found.text) == {"command": "pytest tests/test_beta.py"}
+    assert command_of(found.text) == "pytest tests/test_beta.py"
     assert memory.archive.candidates(SearchScope(()), ["coupon"], 5) == []
     assert memory.archive.candidates(EVERYTHING, ['"', "(", "AND", "nowhere", "\0"], 5) == []
 
@@ -471,7 +471,6 @@ def test_tool_output_is_found_by_its_words(memory: Memory, scratch_home: Path) -
 @pytest.mark.parametrize(
     "given",
     [
-        {"command": "cat <<X\nname: value\nX", "description": "Print it", "timeout": "5"},
         {"file_path": "src/a.py", "old_string": "a\nb", "new_string": "c: d"},
         {"pattern": "x.*y", "path": "src"},
         {},

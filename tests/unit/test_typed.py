@@ -20,15 +20,8 @@ REVIEW = "**Medium Severity**\n\nThe check runs after the write, so a full disk 
         (f"still failing:\n```\n{TRACE}\n```\n\nany idea?", "still failing:\n\nany idea?"),
         (f"still failing\n\n{TRACE}\n\nany idea?", "still failing\n\nany idea?"),
         (f"one more thing\n\n{DIFF}", "one more thing"),
-        (f"this one still fails: {LOG}", "this one still fails:"),
         (f"not quite right\n{LOG}\n{LOG}", "not quite right"),
         (f"the bot says, please fix\n\n{REVIEW}", "the bot says, please fix"),
-        (
-            "I got this feedback:\n\nThere are no tests for fish. Please add some.\n\nIt also leaks a handle, and nobody "
-            "would notice that before the machine runs out of them, which takes a day or two on an ordinary laptop "
-            "with an ordinary amount of work going on, as far as we could see.",
-            "I got this feedback:",
-        ),
         ("look into this\n\n# Report\n\n## Steps\n\nOpen it and wait.", "look into this"),
         ("what about this?\n\n| a | b |\n|---|---|\n| 1 | 2 |", "what about this?"),
         ("he wrote\n\n> use tabs everywhere\n\nbut I prefer spaces", "he wrote\n\nbut I prefer spaces"),

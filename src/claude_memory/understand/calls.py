@@ -46,16 +46,11 @@ _MEMBER = re.compile(r"(?:^|\n)([a-zA-Z_]\w{0,40}): ")
 _PATH = re.compile(
     r"(?:^|\n)(?:file_path|notebook_path|filePath|target_file|absolute_path|filename|path): ([^\n]+)"
 )
-_PATHS = re.compile(r"(?:^|\n)paths: (\[[^\n]*\])")
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
 _DEFINED = re.compile(
     r"(?:^|\n|_string: |content: )(?:[+ \t]*(?:export |default |async |pub |public |private |static )*"
     r"(?:func(?: \([^)\n]*\))?|def|function|class|type|fn|interface|struct|enum) +(\w{3,60})"
     r"|\+?(?:const|var|let|export const) +(\w{3,60})(?:[ \w.*\[\]]*?(= *[\d.]+(?: *\* *[\w.]+)?)(?=[;\s]))?)"
-)
-_ITEM = re.compile(
-    r'"(?:content|step|description)"\s?:\s?"((?:[^"\\]|\\.)*)"[^{}"]*(?:"\w+"\s?:\s?"[^"]*"[^{}"]*)?'
-    r'"status"\s?:\s?"(\w+)"'
 )
 
 
@@ -70,14 +65,11 @@ def rendered(given: Mapping[str, Any]) -> str:
 
 
 def given_of(text: str) -> dict[str, str]:
-    """The input that `rendered` showed: the command, and each member as text. Long ones may be cut."""
-    if text.startswith("$ "):
-        command, *rest = _BESIDE_COMMAND.split(text[2:])
-        return {"command": command, **dict(zip(rest[::2], rest[1::2], strict=True))}
+    """The members of an input that `rendered` showed, each as text; long ones may be cut."""
     _, *rest = _MEMBER.split(text)
     members: dict[str, str] = {}
     for key, value in zip(rest[::2], rest[1::2], strict=True):
-        members.setdefault(key, value)  # a text that looks like a member stands behind the real ones
+        members.setdefault(key, value.strip())  # a text that looks like a member stands behind the real ones
     return members
 
 
@@ -90,21 +82,13 @@ def _as_json(value: Any) -> str:
 
 def command_of(text: str) -> str:
     """What a running tool was given to run."""
-    if text.startswith("$ "):
-        return _BESIDE_COMMAND.split(text[2:], maxsplit=1)[0].strip()
-    given = given_of(text)
-    return next((given[key] for key in ("cmd", "script", "input") if key in given), "").strip()
+    return _BESIDE_COMMAND.split(text[2:], maxsplit=1)[0].strip() if text.startswith("$ ") else ""
 
 
 def files_of(text: str) -> list[str]:
     """The files that a reading or changing tool was pointed at, as it names them."""
     if "*** Begin Patch" in text:
         return [name.strip() for name in _PATCHED.findall(text)]
-    if many := _PATHS.search(text):
-        try:
-            return [name for name in json.loads(many[1]) if isinstance(name, str)]
-        except ValueError:
-            return []
     path = _PATH.search(text)
     return [path[1].strip()] if path else []
 
@@ -143,26 +127,6 @@ def is_scratch(name: str) -> bool:
     return _SCRATCH.search(name) is not None
 
 
-# --- lists of tasks
-
-
-def tasks_of(text: str) -> list[tuple[str, str]]:
-    """What a tool that keeps a list of tasks was given: each task and its status, in lower case."""
-    given = given_of(text)
-    listed = given.get("todos", given.get("plan", ""))
-    try:
-        items = json.loads(listed)
-    except (ValueError, RecursionError):  # a long input has lost its middle
-        return [(content.replace('\\"', '"'), status.lower()) for content, status in _ITEM.findall(listed)]
-    tasks = []
-    for item in items if isinstance(items, list) else ():
-        named = item if isinstance(item, Mapping) else {}
-        title = next((named[key] for key in ("content", "step", "description") if named.get(key)), "")
-        if isinstance(title, str) and title.strip() and isinstance(named.get("status"), str):
-            tasks.append((" ".join(title.split()), named["status"].lower()))
-    return tasks
-
-
 # --- what they did
 
 _CREATED = re.compile(r"Task #(\d+) created")
@@ -176,21 +140,16 @@ def clip(text: str, limit: int) -> str:
     return f"{text[: limit * 2 // 3].rstrip()}\n[…]\n{text[-(limit // 3) :].lstrip()}"
 
 
-class Checks:
-    """How each check went when it was last run; one that passes on other files clears no failure."""
-
-    def __init__(self) -> None:
-        self._last: dict[str, tuple[frozenset[str], Command]] = {}
-
-    def ran(self, command: Command, checks: Iterable[tuple[str, frozenset[str]]]) -> None:
-        for name, objects in checks:
-            before, last = self._last.get(name, (frozenset(), command))
-            elsewhere = last.failed and bool(objects) and before.isdisjoint(objects)
+def failing(runs: Iterable[Command]) -> tuple[Command, ...]:
+    """The checks whose last run failed; one that passes on other files clears no failure."""
+    last: dict[str, tuple[frozenset[str], Command]] = {}
+    for command in runs:
+        for name, objects in commands.checks_of(command.command):
+            before, earlier = last.get(name, (frozenset(), command))
+            elsewhere = earlier.failed and bool(objects) and before.isdisjoint(objects)
             if command.failed or not elsewhere:
-                self._last[name] = (objects, command)
-
-    def failing(self) -> tuple[Command, ...]:
-        return tuple({last.ordinal: last for _, last in self._last.values() if last.failed}.values())
+                last[name] = (objects, command)
+    return tuple({command.ordinal: command for _, command in last.values() if command.failed}.values())
 
 
 @dataclass(slots=True)
@@ -205,27 +164,32 @@ class Work:
     pull_requests: list[str] = field(default_factory=list)
     _edits: dict[str, int] = field(default_factory=dict)  # when each file was last edited
     _committed: int = -1
-    checks: Checks = field(default_factory=Checks)
     _running: dict[str, str] = field(default_factory=dict)  # a shell's own number of a command, to the call
 
     def call(self, position: int, call: Message) -> None:
-        tool = call.tool.lower()
-        if tool in RUNNING:
-            command = command_of(call.text)
-            if command:
-                shown = clip(command, COMMAND_CHARACTERS)
-                self.commands[call.call or str(position)] = Command(call.ordinal, shown)
+        if call.tool.lower() in RUNNING and (command := command_of(call.text)):
+            shown = clip(command, COMMAND_CHARACTERS)
+            self.commands[call.call or str(position)] = Command(call.ordinal, shown)
 
     def result(self, position: int, result: Message, call: Message | None) -> None:
         if call is None:
             return
-        tool, refused = call.tool.lower(), result.manner == "rejection"
-        if refused:
+        tool = call.tool.lower()
+        if result.manner == "rejection":
             self.commands.pop(call.call, None)
         elif tool in RUNNING:
-            self._ran(position, result, call)
-        elif tool in POLLING:
-            self._printed(position, result, call)
+            command = command_of(call.text)
+            if runs := _SESSION_RUNS.search(result.text[:600]):
+                self._running[runs[1]] = call.call
+            self._outcome(position, result, call.call, command)
+            if not result.failed:
+                self._reads(commands.files_read_by(command))
+                patched = files_of(command) if "*** Begin Patch" in command else []
+                self._changes(position, patched or commands.files_written_by(command))
+        elif tool in POLLING:  # more output of a command that was still running
+            origin = self._running.get(given_of(call.text).get("session_id", ""), "")
+            ran = self.commands.get(origin)
+            self._outcome(position, result, origin, ran.command if ran else "")
         elif result.failed:
             return
         elif reads(tool, call.text):
@@ -235,33 +199,13 @@ class Work:
         elif "pull_request" in tool:
             self.pull_requests += pull_requests_in(result.text)
 
-    def _ran(self, position: int, result: Message, call: Message) -> None:
-        command = command_of(call.text)
-        if not command:
-            return
-        if runs := _SESSION_RUNS.search(result.text[:600]):
-            self._running[runs[1]] = call.call
-        self._outcome(position, result, call.call, command)
-        if not result.failed:
-            self._reads(commands.files_read_by(command))
-            self._changes(position, commands.files_written_by(command))
-
-    def _printed(self, position: int, result: Message, call: Message) -> None:
-        """More output of a command that was still running."""
-        given = given_of(call.text)
-        origin = self._running.get(given.get("session_id", ""), "")
-        command = self.commands.get(origin)
-        self._outcome(position, result, origin, command.command if command else "")
-
     def _outcome(self, position: int, result: Message, id_: str, command: str) -> None:
-        checks = commands.checks_of(command)
-        doubtful = bool(checks) and commands.hides_exit_code(command)
+        doubtful = commands.hides_exit_code(command) and bool(commands.checks_of(command))
         failed = result.failed or (doubtful and reports_failure(result.text))
         ran = self.commands.get(id_)
         if ran is not None:
             error = commands.error_lines(result.text) if failed else ""
-            self.commands[id_] = ran = Command(ran.ordinal, ran.command, failed, error)
-            self.checks.ran(ran, checks)
+            self.commands[id_] = Command(ran.ordinal, ran.command, failed, error)
         for hash_, subject, branch in commits_in(command, result.text, failed=result.failed):
             amends = "--amend" in command
             if amends and self.commits:
@@ -303,31 +247,23 @@ class Tasks:
     def call(self, call: Message) -> None:
         tool = call.tool.lower()
         if tool in LISTING:
-            if listed := tasks_of(call.text):
-                self._items = {
-                    title: TaskItem(title, _status(status), call.ordinal) for title, status in listed
-                }
-                self._touched = True
+            if listed := _listed(call):
+                self._items, self._touched = listed, True
         elif tool == "taskcreate":
             self._calls[call.call] = call
         elif tool == "taskupdate":
-            self._update(call)
-
-    def _update(self, call: Message) -> None:
-        given = given_of(call.text)
-        item = self._items.get(given.get("taskId", "").strip())
-        if item is not None:
-            title = given.get("subject", "").strip() or item.title
-            status = _status(given.get("status", "").strip()) if given.get("status") else item.status
-            self._items[given["taskId"].strip()] = TaskItem(title, status, call.ordinal)
-            self._touched = True
+            given = given_of(call.text)
+            id_ = given.get("taskId", "")
+            if item := self._items.get(id_):
+                title, status = given.get("subject") or item.title, given.get("status")
+                status = _status(status) if status else item.status
+                self._items[id_] = TaskItem(title, status, call.ordinal)
+                self._touched = True
 
     def result(self, result: Message) -> None:
         call = self._calls.pop(result.call, None)
-        number = _CREATED.match(result.text) if call is not None else None
-        if call is not None and number:
-            title = given_of(call.text).get("subject", "").strip()
-            self._items[number[1]] = TaskItem(title, "pending", call.ordinal)
+        if call is not None and (number := _CREATED.match(result.text)):
+            self._items[number[1]] = TaskItem(given_of(call.text).get("subject", ""), "pending", call.ordinal)
             self._touched = True
 
     def standing(self) -> tuple[TaskItem, ...]:
@@ -337,8 +273,24 @@ class Tasks:
         return tuple(item for id_, item in self._items.items() if id_ not in self._finished)
 
 
-_STATUSES = {"done": "completed", "cancelled": "deleted", "canceled": "deleted"}
-_STATUSES |= dict.fromkeys(("inprogress", "active", "doing"), "in_progress")
+def _listed(call: Message) -> dict[str, TaskItem]:
+    """The tasks of a whole list that a tool was given."""
+    given = given_of(call.text)
+    try:
+        items = json.loads(given.get("todos", given.get("plan", "")))
+    except (ValueError, RecursionError):  # a long input has lost its middle
+        return {}
+    tasks = {}
+    for item in items if isinstance(items, list) else ():
+        named = item if isinstance(item, Mapping) else {}
+        title = next((named[key] for key in ("content", "step", "description") if named.get(key)), "")
+        if isinstance(title, str) and title.strip() and isinstance(named.get("status"), str):
+            title = " ".join(title.split())
+            tasks[title] = TaskItem(title, _status(named["status"]), call.ordinal)
+    return tasks
+
+
+_STATUSES = {"done": "completed", "cancelled": "deleted", "canceled": "deleted", "inprogress": "in_progress"}
 
 
 def _status(status: str) -> str:

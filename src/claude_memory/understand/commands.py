@@ -145,11 +145,7 @@ def files_read_by(command: str) -> list[str]:
 
 
 def files_written_by(command: str) -> list[str]:
-    """Files that a command wrote from a text of its own: a patch, or a here-document."""
-    if "*** Begin Patch" in command:
-        from claude_memory.understand.calls import files_of
-
-        return files_of(command)
+    """Files that a command wrote from a here-document."""
     if "<<" not in command:
         return []
     return [found[1] for found in _SHELL_WRITES.findall(command[:COMMAND_CHARACTERS])]

@@ -19,6 +19,7 @@ from claude_memory.understand.calls import (
     Tasks,
     Work,
     clip,
+    failing,
     files_of,
     given_of,
     pull_requests_in,
@@ -196,7 +197,7 @@ def _exchange(
         closing=closing,
         outcome=outcome,
         uncommitted=work.uncommitted(),
-        failing=work.checks.failing(),
+        failing=failing(work.commands.values()),
     )
 
 

@@ -12,7 +12,6 @@ from typing import Any
 from claude_memory.model import SessionId
 from claude_memory.text.words import index_terms, shorten
 from claude_memory.understand import calls, commands
-from claude_memory.understand.calls import Checks
 from claude_memory.understand.model import (
     Command,
     Commit,
@@ -56,7 +55,7 @@ def record(session: SessionId, exchanges: Sequence[Exchange], title: str = "") -
         files=tuple(files.most_common(FILES)),
         uncommitted=uncommitted(exchanges)[:FILES],
         open_tasks=_left_open(open_tasks(exchanges), commits),
-        failing=_failing(exchanges),
+        failing=calls.failing(command for one in exchanges for command in one.commands),
         checks=_checks(exchanges),
         closing=answered[-1].closing[:CLOSING_CHARACTERS] if answered else "",
     )
@@ -144,14 +143,6 @@ def _left_open(tasks: Iterable[TaskItem], commits: Sequence[Commit]) -> tuple[Ta
         if task.status == "pending" or task.ordinal > last
         if not any(subject.issuperset(index_terms(task.title)) for subject in done)
     )
-
-
-def _failing(exchanges: Iterable[Exchange]) -> tuple[Command, ...]:
-    """Checks whose last run in the session failed."""
-    checks = Checks()
-    for command in (command for exchange in exchanges for command in exchange.commands):
-        checks.ran(command, commands.checks_of(command.command))
-    return checks.failing()
 
 
 def _checks(exchanges: Iterable[Exchange]) -> tuple[str, ...]:

@@ -51,22 +51,8 @@ _REMEMBER = re.compile(
     r"(?:: *| that | to )",
     re.IGNORECASE,
 )
-# What only steers the step at hand, reports, or asks.
-_MOMENTARY = re.compile(
-    r"\?\s*$|\b(?:this time|for now|right now|just now|today|again|let me know|didn't|did not|doesn't"
-    r"|does not|isn't|was|were|why|error|failed|failing|still|seems?|looks? like"
-    r"|i (?:see|saw|get|got|think|thought|guess))\b",
-    re.IGNORECASE,
-)
-_ANSWERING = re.compile(
-    r"^(?:yes|no|yeah|ok|okay|but|and|hmm|so|we can|i can|let's do|rework)\b", re.IGNORECASE
-)
-_KEYS = {
-    "feedback": "said",
-    "remembered": "said",
-    "rule": "said",
-    "closing": "told",
-}  # others by their source
+# What a key begins with; others begin with their source.
+_KEYS = {"feedback": "said", "remembered": "said", "rule": "said", "closing": "told"}
 _WORDS_OF_A_RULE = range(4, 17)
 _FEWEST_POINTS = 3  # points of closing words that make them worth a proposal
 _MOST_TOLD = 4  # such proposals a session; those with most points
@@ -132,20 +118,20 @@ def of_session(exchanges: Sequence[Exchange], fresh: Collection[str]) -> list[St
     """What the exchanges with these keys settled or suggest; those before tell what led to a commit."""
     found: list[Statement] = []
     work: list[Exchange] = []  # what was worked on since the last commit
+    every = [commit.subject for exchange in exchanges for commit in exchange.commits]
+    reverts = "\n".join(subject.lower() for subject in every if subject.startswith("Revert "))
     for exchange in exchanges:
         if exchange.key in fresh:
-            found = [item for item in found if not _is_reverted(item, exchange)]
-            found += _commits(exchange, work)
+            found += [item for item in _commits(exchange, work) if item.title.lower() not in reverts]
             found += (*_plan(exchange), *_answers(exchange), *_rules(exchange))
             found += _told(exchange)
         if exchange.commits:
             work = [exchange] if exchange.uncommitted else []
         elif exchange.files_edited or exchange.plan:
             work.append(exchange)
-    told = sorted(
-        (item for item in found if item.source == "closing"), key=lambda item: -item.body.count("\n")
-    )
-    return merged([item for item in found if item.source != "closing" or item in told[:_MOST_TOLD]])
+    told = [item for item in found if item.source == "closing"]
+    longest = sorted(told, key=lambda item: -item.body.count("\n"))[:_MOST_TOLD]
+    return merged([item for item in found if item.source != "closing" or item in longest])
 
 
 def of_summary(feedback: Iterable[str], at: datetime, ordinal: int) -> list[Statement]:
@@ -176,7 +162,9 @@ def _commits(exchange: Exchange, work: Sequence[Exchange]) -> Iterator[Statement
     A commit is often asked for by itself: what led to it was asked in the exchanges before.
     """
     asked = _requests([*work, exchange])
-    done = _outcome([*work[-1:], exchange]) if len(exchange.commits) == 1 else []
+    # How it ended: in the words of the last exchange that tells more than that it was committed.
+    ended = [closing_points(item.closing) for item in (exchange, *work[-1:])]
+    done = next(filter(None, ended), []) if len(exchange.commits) == 1 else []
     if not asked and not done:
         return
     files = _files(*work, exchange)
@@ -194,19 +182,12 @@ def _commits(exchange: Exchange, work: Sequence[Exchange]) -> Iterator[Statement
         yield _statement(kind, "commit", subject, body, exchange.ended, commit.ordinal, **settled)
 
 
-def _is_reverted(statement: Statement, later: Exchange) -> bool:
-    """Whether a later commit of the session takes this one back by name."""
-    if statement.source != "commit":
-        return False
-    reverts = (commit.subject for commit in later.commits if commit.subject.lower().startswith("revert"))
-    return any(statement.key.removeprefix("commit:") in _normal(subject) for subject in reverts)
-
-
 def _requests(work: Sequence[Exchange]) -> list[str]:
     """What the person asked for last; an order to commit or a nod says nothing. Else the plan at work."""
     for item in reversed(work):
         if _asks(item.request):
-            return [f"Asked: “{_unquoted(_line(item.request, REQUEST_CHARACTERS))}”"]
+            asked = _line(item.request, REQUEST_CHARACTERS).replace("“", "‘").replace("”", "’")
+            return [f"Asked: “{asked}”"]
         if len((title := _line(plan_title(item.plan))).split()) > 1:
             return [f"Plan: {title}"]
     return []
@@ -215,14 +196,6 @@ def _requests(work: Sequence[Exchange]) -> list[str]:
 def _asks(request: str) -> bool:
     rest = [term for term in query_terms(request[:2_000]) if term not in _COMMIT_WORDS]
     return len(rest) >= _FEWEST_TERMS
-
-
-def _outcome(work: Sequence[Exchange]) -> list[str]:
-    """How it ended in the agent's words: of the last exchange that tells more than that it was committed."""
-    for exchange in reversed(work):
-        if lines := closing_points(exchange.closing):
-            return lines
-    return []
 
 
 def closing_points(closing: str) -> list[str]:
@@ -282,9 +255,8 @@ def _answers(exchange: Exchange) -> Iterator[Statement]:
             continue
         if len(query_terms(question)) < _QUESTION_TERMS:
             continue
-        body = f"{question} — {answer}" if question else answer
-        by = not question
-        yield _statement(Kind.DECISION, "answer", body, body, said.at, said.ordinal, by_person=by)
+        body = f"{question} — {answer}"
+        yield _statement(Kind.DECISION, "answer", body, body, said.at, said.ordinal)
 
 
 def _rules(exchange: Exchange) -> Iterator[Statement]:
@@ -294,9 +266,9 @@ def _rules(exchange: Exchange) -> Iterator[Statement]:
             continue
         for sentence in (item.said for item in sentences(said.words)):
             asked, chosen = _REMEMBER.match(sentence), _CHOICE.search(sentence)
-            if not (asked or ((chosen or _RULE.search(sentence)) and not _MOMENTARY.search(sentence))):
+            if not (asked or ((chosen or _RULE.search(sentence)) and not sentence.endswith("?"))):
                 continue
-            if len(sentence.split()) not in _WORDS_OF_A_RULE or _ANSWERING.match(sentence):
+            if len(sentence.split()) not in _WORDS_OF_A_RULE:
                 continue
             line, source = _line(sentence), "remembered" if asked else "rule"
             kind = Kind.DECISION if chosen and not asked else Kind.CONVENTION
@@ -323,10 +295,6 @@ def _normal(text: str) -> str:
 
 def _line(text: str, limit: int = LINE_CHARACTERS) -> str:
     return shorten(" ".join(text.split()), limit)
-
-
-def _unquoted(text: str) -> str:
-    return text.replace("“", "‘").replace("”", "’")
 
 
 def merged(statements: Sequence[Statement]) -> list[Statement]:

@@ -10,13 +10,10 @@ import re
 from collections.abc import Iterable, Iterator
 
 from claude_memory.text.words import STOP_WORDS, shorten
-from claude_memory.understand.model import Command, Exchange, Utterance
+from claude_memory.understand.model import Exchange, Utterance
 
 TITLE_CHARACTERS = 80
 SEARCH_CHARACTERS = 8_000
-ASKED_CHARACTERS = 2_000
-CLOSING_CHARACTERS = 3_600
-PLAN_CHARACTERS = 1_200
 PASTED_CHARACTERS = 300
 TOLD_CHARACTERS = 1_000  # of what was said at one time
 NAMES_CHARACTERS = 700
@@ -75,8 +72,6 @@ _ON_THE_WAY = re.compile(
     re.IGNORECASE,
 )
 
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_ANY_WORD = re.compile(rf"[{_CJK}]|[^\W{_CJK}][^\W{_CJK}'’]*")
 _FENCED = re.compile(r"\s*(```|~~~)")
 _DECORATED = re.compile(r"^[\s#>*_+\-=|`~•]+|[\s*_`#]+$")
 
@@ -96,15 +91,16 @@ def _titles(exchange: Exchange) -> Iterator[str]:
         yield from [subject for subject in reversed(subjects) if not _UNFINISHED.match(subject)]
     yield plan_title(exchange.plan)
     lines = _request_lines(exchange.asked)
+    telling = [line for line in lines if telling_words(line) >= 3]
     # Of mere talk, the question says better what it was about than the first words of the answer.
-    talk = not exchange.files_edited and not subjects
-    yield from (line for line in _telling(lines, 3) if talk and (line.endswith("?") or not exchange.commands))
+    if not exchange.files_edited and not subjects:
+        yield from (line for line in telling if line.endswith("?") or not exchange.commands)
     yield _first_telling(exchange.closing, _matter(lines, exchange))
-    yield from _telling(lines, 3)
+    yield from telling
     yield _first_telling(exchange.closing)
     yield from subjects
     yield _first_line(exchange.handed)
-    yield from _telling(lines, 1)
+    yield from (line for line in lines if telling_words(line))
     yield from (_first_telling(text) for text in reversed(exchange.said))
     yield from (spoken.question for spoken in exchange.asked)
     yield from (command.command for command in exchange.commands[-1:])
@@ -160,10 +156,6 @@ def _request_lines(asked: Iterable[Utterance]) -> list[str]:
     return [line if "://" in line.split()[0] else line[:1].upper() + line[1:] for line in bare if line]
 
 
-def _telling(lines: Iterable[str], least: int) -> Iterator[str]:
-    return (line for line in lines if telling_words(line) >= least)
-
-
 def _first_line(text: str) -> str:
     lines = (line.strip() for line in text.splitlines() if not _SKIPPED.match(line))
     return next(filter(None, lines), "")
@@ -192,51 +184,40 @@ def _fitted(text: str) -> str:
 
 
 def search_text(exchange: Exchange) -> str:
-    """One text in which the answer stands, the most telling parts first."""
-    room = SEARCH_CHARACTERS
-    parts: list[str] = []
-    for whole in _parts(exchange):
-        part = _cut(whole, room)
-        if part:
+    """One text in which the answer stands, the most telling parts first, each within its own room."""
+    room, parts = SEARCH_CHARACTERS, list[str]()
+    for text, limit in _parts(exchange):
+        if room >= 100 and (part := _cut(text, min(limit, room))):
             parts.append(part)
             room -= len(part) + 2
-        if room < 100:
-            break
     return "\n\n".join(parts)
 
 
-def _parts(exchange: Exchange) -> Iterator[str]:
-    yield _cut("\n".join(_asked(exchange.asked)) or exchange.handed, ASKED_CHARACTERS)
-    commits = "\n".join(f"Commit {one.hash} {one.subject}" for one in exchange.commits)
-    yield _cut(commits, NAMES_CHARACTERS)
-    yield from exchange.pull_requests[:5]
-    yield _cut(exchange.closing, CLOSING_CHARACTERS)
-    if exchange.files_edited:
-        yield _cut("Edited: " + ", ".join(name for name, _ in exchange.files_edited), NAMES_CHARACTERS)
-    yield _cut("\n".join(_failures(exchange.commands)), NAMES_CHARACTERS * 2)
-    yield _cut(exchange.plan, PLAN_CHARACTERS)
-    if exchange.tasks:
-        yield _cut("Tasks: " + "; ".join(task.title for task in exchange.tasks), NAMES_CHARACTERS)
-    yield "\n".join(_told(exchange.said, SEARCH_CHARACTERS // 2))
-    if exchange.files_read:
-        yield _cut("Read: " + ", ".join(exchange.files_read), NAMES_CHARACTERS)
-    went_well = [one.command.splitlines()[0] for one in exchange.commands if not one.failed]
-    if went_well:
-        yield _cut("Ran: " + "; ".join(dict.fromkeys(went_well)), NAMES_CHARACTERS)
+def _parts(exchange: Exchange) -> Iterator[tuple[str, int]]:
+    asked = [
+        text
+        for spoken in exchange.asked
+        for text in (spoken.question, spoken.words, _cut(spoken.pasted, PASTED_CHARACTERS))
+    ]
+    failed = dict.fromkeys((one.command, one.error) for one in exchange.commands if one.failed)
+    failures = (f"Failed: {shorten(run.splitlines()[0], 160)}\n{error}".rstrip() for run, error in failed)
+    went_well = dict.fromkeys(one.command.splitlines()[0] for one in exchange.commands if not one.failed)
+    yield "\n".join(filter(None, asked)) or exchange.handed, 2_000
+    yield "\n".join(f"Commit {one.hash} {one.subject}" for one in exchange.commits), NAMES_CHARACTERS
+    yield from ((link, SEARCH_CHARACTERS) for link in exchange.pull_requests[:5])
+    yield exchange.closing, 3_600
+    yield _listed("Edited: ", ", ", (name for name, _ in exchange.files_edited)), NAMES_CHARACTERS
+    yield "\n".join(failures), NAMES_CHARACTERS * 2
+    yield exchange.plan, 1_200
+    yield _listed("Tasks: ", "; ", (task.title for task in exchange.tasks)), NAMES_CHARACTERS
+    yield "\n".join(_told(exchange.said, SEARCH_CHARACTERS // 2)), SEARCH_CHARACTERS
+    yield _listed("Read: ", ", ", exchange.files_read), NAMES_CHARACTERS
+    yield _listed("Ran: ", "; ", went_well), NAMES_CHARACTERS
 
 
-def _asked(asked: Iterable[Utterance]) -> Iterator[str]:
-    for spoken in asked:
-        if spoken.question:
-            yield spoken.question
-        yield spoken.words
-        if spoken.pasted:
-            yield _cut(spoken.pasted, PASTED_CHARACTERS)
-
-
-def _failures(commands: Iterable[Command]) -> Iterator[str]:
-    for command, error in dict.fromkeys((one.command, one.error) for one in commands if one.failed):
-        yield f"Failed: {shorten(command.splitlines()[0], 160)}\n{error}".rstrip()
+def _listed(mark: str, between: str, names: Iterable[str]) -> str:
+    joined = between.join(names)
+    return mark + joined if joined else ""
 
 
 def _told(said: Iterable[str], room: int) -> list[str]:
@@ -275,7 +256,7 @@ def _cut(text: str, limit: int) -> str:
 def title_of(text: str) -> str:
     """The first line that says something, without decoration, within 80 characters."""
     lines = [_DECORATED.sub("", line) for line in outside_fences(text)] or text.splitlines()
-    line = " ".join(next(filter(_ANY_WORD.search, lines), text.strip()).split())
+    line = " ".join(next((line for line in lines if re.search(r"\w", line)), text.strip()).split())
     if len(line) <= TITLE_CHARACTERS:
         return line
     head = line[: TITLE_CHARACTERS - 1]

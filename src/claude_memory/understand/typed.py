@@ -10,12 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-BLOB = 60  # characters from an opening brace to the end of a line: nobody types that
 LINE = 1_500
 HEAD = 200  # characters that tell what a line is, from either end
-CODA = 200  # characters of a last paragraph that may be the person's again, after what they quoted
 _FENCES = ("```", "~~~")
-
 
 _PASTED = re.compile(
     r"\s*(?:"
@@ -39,40 +36,20 @@ _DOCUMENT = re.compile(
     r"\s*#{1,6} \S|\*\*[^*]+\*\*:?\s*$|(?:Summary|Description|Details|Impact|Steps to reproduce"
     r"|Expected behaviou?r|Actual behaviou?r|Acceptance criteria|Proof of concept|PoC)\s*:?\s*$"
 )
-_REVIEW = re.compile(
-    r"<details>|\[bot\]|(?:Low|Medium|High|Critical) Severity|\[P[0-3]\]|Potential issue"
-    r"|^\s*\w[\w-]* (?:left a comment|commented|requested changes|reviewed)\b"
-)
-_HANDED_OVER = re.compile(
-    r"(?i)\b(?:feedback|review|comments?|says|said|wrote|message|report|output|readout|log|logs|error|mail"
-    r"|ticket|issue|description|from (?:copilot|cursor|codex|gemini|claude))\b[^\n]{0,60}:\s*$"
-)
-_BLOB = re.compile(r"[{\[]\s*[{\"]")
-_OPENED = re.compile(r"(?m)(?<=[^\s`])[ \t]*```$")
 
 
 def typed_words(text: str) -> tuple[str, tuple[str, ...]]:
     """The person's own words, and the parts they pasted, each in order."""
     own: list[str] = []
     pasted: list[str] = []
-    quoting = False  # what follows was announced as somebody else's words
     paragraphs = list(_paragraphs(text))
     for place, (fenced, lines) in enumerate(paragraphs):
-        whole = "\n".join(lines)
-        if fenced:
-            pasted.append(whole)
-            continue
-        last = place == len(paragraphs) - 1
-        if quoting and not (last and len(whole) <= CODA and not _looks_pasted(lines)):
-            pasted.append(whole)
-            continue
-        if _DOCUMENT.match(lines[0][:HEAD]) and len(lines) + len(paragraphs) > 2:
+        if _DOCUMENT.match(lines[0][:HEAD]) and len(lines) + len(paragraphs) > 2 and not fenced:
             pasted += ["\n".join(rest) for _, rest in paragraphs[place:]]  # a document, to its end
             break
-        mine, theirs = _parted(lines)
+        mine, theirs = ([], lines) if fenced else _parted(lines)
         own += ["\n".join(mine)] if mine else []
         pasted += ["\n".join(theirs)] if theirs else []
-        quoting = bool(mine) and not theirs and _HANDED_OVER.search(mine[-1][-HEAD:]) is not None
     return "\n\n".join(own).strip(), tuple(pasted)
 
 
@@ -80,49 +57,33 @@ def _paragraphs(text: str) -> Iterator[tuple[bool, list[str]]]:
     """Runs of lines between empty ones, and whether a run stands between fences."""
     run: list[str] = []
     fence = ""
-    for line in _OPENED.sub("\n```", text).splitlines():
+    for line in text.splitlines():
         bare = line.strip()
         opens = not fence and bare.startswith(_FENCES)
-        if opens or (not fence and not bare):
-            if run:
-                yield False, run
-            run = [line] if opens else []
-            fence = bare[:3] if opens else ""
-            if opens and len(bare) > 6 and bare.endswith(fence):  # opened and closed on one line
+        if run and (opens or not (fence or bare)):
+            yield False, run
+            run = []
+        if opens:
+            fence, run = bare[:3], [line]
+        elif fence or bare:
+            run.append(line)
+            if fence and bare.startswith(fence):
                 yield True, run
                 run, fence = [], ""
-            continue
-        run.append(line)
-        if fence and bare.startswith(fence):
-            yield True, run
-            run, fence = [], ""
     if run:
         yield bool(fence), run
 
 
 def _parted(lines: list[str]) -> tuple[list[str], list[str]]:
     """A paragraph's own lines, and the pasted rest: what a pasted one begins with may be typed."""
-    if _REVIEW.search("\n".join(lines)):
-        return [], lines
     if _looks_pasted(lines):
         head = next((place for place, line in enumerate(lines) if _is_pasted(line)), 0)
-        return _unblobbed(lines[:head]), lines[head:]
+        return lines[:head], lines[head:]
     own: list[str] = []
     theirs: list[str] = []
     for line in lines:
         (theirs if line.lstrip().startswith(">") or len(line) > LINE else own).append(line)
-    mine = _unblobbed(own)
-    theirs += [line[len(kept) :] for line, kept in zip(own, mine, strict=True) if line != kept]
-    return [line for line in mine if line.strip()], theirs
-
-
-def _unblobbed(lines: list[str]) -> list[str]:
-    """Lines without the long JSON that they end in."""
-    kept = []
-    for line in lines:
-        found = _BLOB.search(line) if len(line) > BLOB else None
-        kept.append(line[: found.start()] if found and len(line) - found.start() > BLOB else line)
-    return kept
+    return own, theirs
 
 
 def _looks_pasted(lines: list[str]) -> bool:
