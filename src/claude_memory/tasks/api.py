@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import fields, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,7 +42,6 @@ DEFAULT_PATTERN = "{task}-{session}-{phase}.md"
 DEFAULT_TOKENS = 300
 _PATTERN = re.compile(r'(?!\.)(?:[^/\\:*?"<>|{}]|\{(?:task|session|timestamp|phase)\})+\.md')
 _PATTERN_KEY = "task_file_pattern"
-_SEALED = (Part.PLAN, Part.PROGRESS)
 
 
 class MemoryAPI:
@@ -84,13 +83,25 @@ class MemoryAPI:
 
     # --- scratchpad: can be rewritten, every earlier text is kept
 
-    def update_scratchpad(self, task: str, content: str, *, session: str | None = None) -> Path:
-        """Replace the scratchpad's text; the text before stays in the history."""
-        return self._saved(task, content, self.by, session)
+    def create_scratchpad(
+        self, task: str, content: str = "", *, session: str | None = None, by: str | None = None
+    ) -> Path:
+        """Begin a task's exploration, or replace its text; the text before stays in the history."""
+        text = kept(content).rstrip("\n")
+        record, path = self._begun(task, Part.SCRATCHPAD, session)
+        with self._lock(record):
+            created = None
+            if path.exists():
+                before = documents.read(path)
+                if before.text == text.lstrip("\n"):
+                    return path
+                created = before.created_at
+                self.storage.copy(documents.keep_version(path))
+            head = self._front_matter(record, Part.SCRATCHPAD, by or self.by, created)
+            self.storage.write(path, head + documents.encoded(f"\n{text}\n"))
+        return path
 
-    def create_scratchpad(self, task: str, content: str = "", *, session: str | None = None) -> Path:
-        """Begin a task's exploration; on a task that has a scratchpad it is an update."""
-        return self._saved(task, content, self.by, session)
+    update_scratchpad = create_scratchpad
 
     def restore_scratchpad(self, task: str, number: int, *, session: str | None = None) -> Path:
         """Make an earlier text the present one."""
@@ -99,33 +110,18 @@ class MemoryAPI:
             raise NotFound(f"task {task!r} has no scratchpad, so there is no earlier text")
         text = documents.version_text(self._checked_path(record, Part.SCRATCHPAD), number)
         # The text is an earlier one, perhaps not of whoever restores it, perhaps come with a clone.
-        return self._saved(task, text, f"restored by {self.by}", session)
+        return self.create_scratchpad(task, text, session=session, by=f"restored by {self.by}")
 
     def get_scratchpad(self, task: str, *, session: str | None = None) -> str | None:
         """The scratchpad's text."""
         document = self._document(self._find(task, session), Part.SCRATCHPAD)
-        return document.text.rstrip("\n") if document else None
+        return document.text if document else None
 
     def scratchpad_history(self, task: str, *, session: str | None = None) -> list[Version]:
         """Earlier texts of the scratchpad, oldest first; they stand even where it was removed itself."""
         record = self._find(task, session)
         begun = Part.SCRATCHPAD in record.files
         return documents.versions(self._checked_path(record, Part.SCRATCHPAD)) if begun else []
-
-    def _saved(self, task: str, text: str, by: str, session: str | None) -> Path:
-        text = kept(text).rstrip("\n")
-        record, path = self._begun(task, Part.SCRATCHPAD, session)
-        with self._lock(record):
-            created = datetime.now(UTC)
-            if path.exists():
-                before = documents.read(path)
-                if before.text.rstrip("\n") == text:
-                    return path
-                created = documents.moment(before.fields.get("created")) or created
-                self.storage.copy(documents.keep_version(path))
-            head = _front_matter(record, Part.SCRATCHPAD, by, created)
-            self.storage.write(path, head + documents.encoded(f"\n{text}\n"))
-        return path
 
     # --- plan: written once, amendments stand below it
 
@@ -142,7 +138,7 @@ class MemoryAPI:
         with self._lock(record):
             if path.exists():
                 raise _planned(task, path)
-            head = _front_matter(record, Part.PLAN, self.by, datetime.now(UTC), marks)
+            head = self._front_matter(record, Part.PLAN, self.by, marks=marks)
             added, tail = documents.continued(documents.parse(head).tail, text, now=None)
             self.storage.write(path, head + added, mode=self.storage.read_only)
             documents.write_end(path, tail)
@@ -154,9 +150,8 @@ class MemoryAPI:
         record = self._find(task, session)
         path = self._path(record, Part.PLAN)
         if path is None:
-            raise NotFound(
-                f'task {task!r} has no plan to amend; `claude-memory plan "{task}" --content "..."` makes one'
-            )
+            command = f'`claude-memory plan "{task}" --content "..."`'
+            raise NotFound(f"task {task!r} has no plan to amend; {command} makes one")
         with self._lock(record):
             path.chmod(files.FILE_MODE)
             try:
@@ -183,8 +178,7 @@ class MemoryAPI:
         record, path = self._begun(task, Part.PROGRESS, session)
         with self._lock(record):
             if not path.exists():
-                head = _front_matter(record, Part.PROGRESS, self.by, datetime.now(UTC))
-                self.storage.write(path, head)
+                self.storage.write(path, self._front_matter(record, Part.PROGRESS, self.by))
             planned = self._path(record, Part.PLAN) is not None
             self._append(path, text, (*map(kept, marks), *(() if planned else ("unplanned",))))
         documents.make_durable(path)  # after the lock, so that many writers share one wait for the disk
@@ -210,13 +204,12 @@ class MemoryAPI:
 
     def list_tasks(self, session: str | None = None, *, all_sessions: bool = False) -> list[TaskSummary]:
         """Tasks of a session, by default the current one, or of all sessions; last changed first."""
-        pieces, current = self.session_manager.pieces, self.session_manager.current_id
+        pieces = self.session_manager.pieces(session)
         if not (all_sessions or session):
-            session = current()
-            if session not in {piece.session_id for piece in pieces()}:
-                return []  # it was not begun yet
+            current = self.session_manager.current_id()
+            pieces = [piece for piece in pieces if piece.session_id == current]
         summaries: list[TaskSummary] = []
-        for owner in pieces(None if all_sessions else session):
+        for owner in pieces:
             listing = _listing(owner.folder)
             summaries += filter(None, (_summary(record, listing) for record in owner.tasks.values()))
         return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)
@@ -226,17 +219,15 @@ class MemoryAPI:
         record = self._find(task, session)
         summary = _summary(record, _listing(record.folder))
         if summary is None:
-            raise NotFound(
-                f"the files of task {task!r} are gone; `claude-memory status --recover` looks for a copy"
-            )
+            raise NotFound(f"the files of task {task!r} are gone; `claude-memory status --recover` may help")
         progress = self._entries(record, Part.PROGRESS)
         return TaskStatus(
-            **{field.name: getattr(summary, field.name) for field in fields(TaskSummary)},
+            **{**asdict(summary), "files": summary.files},
             entries=len(progress),
             unplanned_entries=sum(entry.unplanned for entry in progress),
             amendments=max(0, len(self._entries(record, Part.PLAN)) - 1),
             last_entry=progress[-1] if progress else None,
-            problems=tuple(self._checked([record])),
+            problems=tuple(self._problems(record)),
             next_step=model.next_step(summary.name, {file.part for file in summary.files}),
         )
 
@@ -271,21 +262,21 @@ class MemoryAPI:
 
     def verify(self, task: str | None = None, session: str | None = None) -> list[Problem]:
         """Check one task, or all."""
-        return self._checked(self._records() if task is None else [self._find(task, session)])
+        records = self._records() if task is None else [self._find(task, session)]
+        return [problem for record in records for problem in self._problems(record)]
 
     problems = verify
 
-    def _checked(self, records: Iterable[TaskRecord]) -> list[Problem]:
-        return [problem for record in records for part in _SEALED for problem in self._problems(record, part)]
+    def _problems(self, record: TaskRecord) -> Iterator[Problem]:
+        for part in (Part.PLAN, Part.PROGRESS):
+            if part in record.files:
+                yield from self._problems_of(record, part)
 
-    def _problems(self, record: TaskRecord, part: Part) -> list[Problem]:
-        if part not in record.files:
-            return []
+    def _problems_of(self, record: TaskRecord, part: Part) -> list[Problem]:
         path = record.path(part)
         try:
-            self.storage.inside(path)
-            wrong = _faults(path)
-            if wrong and (record.folder / ".locks" / _lock_name(record)).exists():
+            wrong = _faults(self.storage.inside(path))
+            if wrong and (record.folder / ".locks" / f"task-{record.stem}.lock").exists():
                 with self._lock(record):  # an append under way is not a fault
                     wrong = _faults(path)
         except FileNotFoundError:
@@ -326,7 +317,7 @@ class MemoryAPI:
         """Where a document stands or will stand, which no link leads out of the storage."""
         path = self.storage.inside(record.path(part))
         if part is Part.SCRATCHPAD:
-            self.storage.inside(documents.history_of(path))
+            self.storage.inside(documents.beside(path, ".history"))
         return path
 
     def _document(self, record: TaskRecord, part: Part) -> documents.Document | None:
@@ -335,12 +326,12 @@ class MemoryAPI:
 
     def _entries(self, record: TaskRecord, part: Part) -> list[Entry]:
         document = self._document(record, part)
-        return entries_of(document, part) if document else []
+        return document.entries if document else []
 
     def _lock(self, record: TaskRecord) -> AbstractContextManager[None]:
-        return self.storage.lock(_lock_name(record), folder=record.folder)
+        return self.storage.lock(f"task-{record.stem}.lock", record.folder)
 
-    def _begun(self, task: str, part: Part, session: str | None = None) -> tuple[TaskRecord, Path]:
+    def _begun(self, task: str, part: Part, session: str | None) -> tuple[TaskRecord, Path]:
         """The task, with the document entered in its session's index, and where that stands."""
         name = model.checked(task)
         if session is not None:
@@ -367,7 +358,7 @@ class MemoryAPI:
             tasks[name] = record
         return record
 
-    # --- how new documents are named
+    # --- how new documents are named and begin
 
     def _file_name(self, session: Session, record: TaskRecord, part: Part) -> str:
         pattern = str(self._config().get(_PATTERN_KEY, ""))
@@ -392,14 +383,22 @@ class MemoryAPI:
     def _config(self) -> dict[str, object]:
         return documents.read_json(self.storage.folder / "config.json")
 
-
-def entries_of(document: documents.Document, part: Part) -> list[Entry]:
-    """The sealed entries of a progress record, or of a plan with its amendments."""
-    entries = document.entries
-    if part is Part.PLAN and entries:  # its heading is the front matter
-        created = documents.moment(document.fields.get("created"))
-        entries[0] = replace(entries[0], time=created, by=document.fields.get("by", ""), marks=())
-    return entries
+    def _front_matter(
+        self,
+        record: TaskRecord,
+        part: Part,
+        by: str,
+        created: datetime | None = None,
+        marks: Sequence[str] = (),
+    ) -> bytes:
+        front = {
+            "task": record.name,
+            "session": record.session_id,
+            "phase": part.value,
+            "created": documents.stamp(created or datetime.now(UTC)),
+            "by": model.signature(by),
+        }
+        return documents.front_matter(front | ({"marks": ", ".join(marks)} if marks else {}))
 
 
 class WorkflowEnforcer:
@@ -424,10 +423,6 @@ class WorkflowEnforcer:
         return ("forced",) if reason is not None else ()
 
 
-def _lock_name(record: TaskRecord) -> str:
-    return f"task-{record.stem}.lock"
-
-
 def _faults(path: Path) -> list[str]:
     end = documents.read_end(path)  # first: a record may grow, but never shrink, meanwhile
     return documents.read(path).faults(end)
@@ -435,10 +430,7 @@ def _faults(path: Path) -> list[str]:
 
 def _listing(folder: Path) -> dict[str, os.stat_result]:
     """One folder listing gives phase, size and age of every task in it; no document is opened."""
-    try:
-        return {item.name: item.stat(follow_symlinks=False) for item in os.scandir(folder / "tasks")}
-    except OSError:
-        return {}
+    return {item.name: item.stat(follow_symlinks=False) for item in documents.listing(folder / "tasks")}
 
 
 def _summary(record: TaskRecord, listing: dict[str, os.stat_result]) -> TaskSummary | None:
@@ -463,19 +455,6 @@ def _some(text: str, what: str) -> str:
     if not text.strip():
         raise InvalidInput(f"{what} needs some text")
     return kept(text)
-
-
-def _front_matter(
-    record: TaskRecord, part: Part, by: str, created: datetime, marks: Sequence[str] = ()
-) -> bytes:
-    front = {
-        "task": record.name,
-        "session": record.session_id,
-        "phase": part.value,
-        "created": documents.stamp(created),
-        "by": model.signature(by),
-    }
-    return documents.front_matter(front | ({"marks": ", ".join(marks)} if marks else {}))
 
 
 def _planned(task: str, path: Path) -> Conflict:

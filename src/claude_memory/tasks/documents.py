@@ -13,10 +13,10 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from claude_memory.errors import NotFound
 from claude_memory.platform import files
@@ -25,23 +25,15 @@ from claude_memory.text import markdown
 
 UNSEALED = "unsealed"  # text found without a seal: a write a crash cut short, or an edit by hand
 _FENCE = b"---\n"
-_PLAIN = re.compile(r"[A-Za-z0-9][\w.:@+/-]*")
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_PLAIN = re.compile(r"[A-Za-z0-9](?:[\w.:@+/-]*[\w.@+/-])?")
 _SEAL = re.compile(rb"^<!-- entry (\d+) ([0-9a-f]{16}) -->\n", re.MULTILINE)
 _LOOKALIKE = re.compile(r"^(&(?:amp;)*lt;|<)(!-- entry \d)", re.MULTILINE)
 _ESCAPED = re.compile(r"^&((?:amp;)*)lt;(!-- entry \d)", re.MULTILINE)
 _HEADING = re.compile(r"^## (\d{4}-\d\d-\d\dT[\d:.]+Z) · ([^\n]*?)(?: \[([^\]\n]*)\])?$")
-_TICK = timedelta(microseconds=1)
-_LONG_BYTES = (
-    65_536  # of a longer record only the end is read to add to it: an entry costs the same, however many
-)
+_LONG_BYTES = 65_536  # of a longer record only the end is read to add to it: an entry costs the same
 
 
-# --- a document taken apart
-
-
-@dataclass(frozen=True, slots=True)
-class Tail:
+class Tail(NamedTuple):
     """Where the next entry goes on: number and seal of the last one, its time, and what follows it."""
 
     number: int
@@ -60,12 +52,14 @@ class Document:
 
     @property
     def text(self) -> str:
-        """The body as a person wrote it."""
-        return self.body.decode("utf-8", "replace").lstrip("\n")
+        return self.body.decode("utf-8", "replace").strip("\n")
+
+    @property
+    def created_at(self) -> datetime | None:
+        return moment(self.fields.get("created"))
 
     @property
     def sealed(self) -> list[tuple[int, str, bytes]]:
-        """Number, seal and bytes of every sealed entry."""
         chunks = _SEAL.split(self.body)
         triples = zip(chunks[1::3], chunks[2::3], chunks[0::3], strict=False)
         return [(int(number), seal.decode(), chunk) for number, seal, chunk in triples]
@@ -80,8 +74,12 @@ class Document:
 
     @property
     def entries(self) -> list[Entry]:
-        """What was written, in order."""
-        return [_entry(number, chunk) for number, _, chunk in self.sealed]
+        """The entries of a record, or a plan with its amendments: its own heading is the front matter."""
+        entries = [_entry(number, chunk) for number, _, chunk in self.sealed]
+        if entries and self.fields.get("phase") == "plan":
+            by = self.fields.get("by", "")
+            entries[0] = replace(entries[0], time=self.created_at, by=by, marks=())
+        return entries
 
     @property
     def texts(self) -> list[str]:
@@ -127,7 +125,6 @@ def _entry(number: int, chunk: bytes) -> Entry:
 
 def parse(content: bytes) -> Document:
     """Take a document apart; one without front matter is all body."""
-    content = content.replace(b"\r\n", b"\n") if content.startswith(b"---\r\n") else content
     end = content.find(b"\n" + _FENCE, len(_FENCE) - 1) if content.startswith(_FENCE) else -1
     if end < 0:
         return Document({}, b"", content)
@@ -138,13 +135,11 @@ def parse(content: bytes) -> Document:
 
 def front_matter(fields: Mapping[str, str]) -> bytes:
     """The head of a document; values that YAML could misread are quoted."""
-    lines = [f"{key}: {_value(value)}" for key, value in fields.items()]
+    lines = [
+        f"{key}: {value if _PLAIN.fullmatch(value) else json.dumps(value, ensure_ascii=False)}"
+        for key, value in fields.items()
+    ]
     return _FENCE + encoded("\n".join(lines)) + b"\n" + _FENCE
-
-
-def _value(value: str) -> str:
-    plain = _PLAIN.fullmatch(value) and value.lower() not in ("true", "false", "null", "yes", "no")
-    return value if plain and not value.endswith(":") else json.dumps(value, ensure_ascii=False)
 
 
 def continued(
@@ -156,7 +151,7 @@ def continued(
         # The loose text is on the disk already: only its seal is added, and nothing is ever removed.
         before, tail = _sealed(tail, b"" if tail.rest.endswith(b"\n") else b"\n", tail.time)
     if now is not None and tail.time is not None and now <= tail.time:
-        now = tail.time + _TICK  # the record is ordered by time even if the clock steps back
+        now = tail.time + timedelta(microseconds=1)  # in order of time even if the clock steps back
     shown = f" [{'; '.join(marks)}]" if marks else ""
     heading = f"## {stamp(now)} · {by}{shown}\n\n" if now is not None else ""
     text = _LOOKALIKE.sub(lambda m: ("&lt;" if m[1] == "<" else "&amp;" + m[1][1:]) + m[2], text.strip("\n"))
@@ -180,7 +175,6 @@ def encoded(text: str) -> bytes:
 
 
 def stamp(moment: datetime) -> str:
-    """A time as documents carry it."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -196,15 +190,22 @@ def moment(text: str | None) -> datetime | None:
 # --- files
 
 
+def _opened(path: Path, flags: int) -> BinaryIO:
+    """An open file; a link in its place is an error, not a detour."""
+    flags |= getattr(os, "O_NOFOLLOW", 0)
+    mode = "rb" if flags & (os.O_WRONLY | os.O_RDWR) == 0 else "wb"
+    return cast("BinaryIO", os.fdopen(os.open(path, flags, files.FILE_MODE), mode, buffering=0))
+
+
 def read(path: Path, size: int = -1) -> Document:
-    """Read a document, or its beginning; a link in its place is an error, not a detour."""
-    return parse(_read_bytes(path, size))
+    with _opened(path, os.O_RDONLY) as handle:
+        return parse(handle.read(size))
 
 
 def read_tail(path: Path) -> Tail:
     """The end of a document's chain; the last part of a long one is enough if two entries end there."""
     if path.stat().st_size > _LONG_BYTES:
-        with os.fdopen(os.open(path, os.O_RDONLY | _NO_FOLLOW), "rb") as handle:
+        with _opened(path, os.O_RDONLY) as handle:
             handle.seek(-_LONG_BYTES // 2, os.SEEK_END)
             end = Document({}, b"", handle.read())
         if len(end.sealed) > 1:
@@ -212,16 +213,12 @@ def read_tail(path: Path) -> Tail:
     return read(path).tail
 
 
-def _read_bytes(path: Path, size: int = -1) -> bytes:
-    with os.fdopen(os.open(path, os.O_RDONLY | _NO_FOLLOW), "rb") as handle:
-        return handle.read(size)
-
-
 def read_if_there(path: Path) -> bytes:
     """The file's content; nothing where there is none, or a link. Any other failure is one: a file that
     cannot be read now must not be taken for lost."""
     try:
-        return _read_bytes(path)
+        with _opened(path, os.O_RDONLY) as handle:
+            return handle.read()
     except OSError as fault:
         if fault.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
             return b""
@@ -246,14 +243,13 @@ def listing(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def write(path: Path, content: bytes, *, mode: int = files.FILE_MODE) -> None:
-    """Replace a document as a whole."""
     files.private_folder(path.parent)
     files.write_atomically(path, content, mode=mode)
 
 
 def append(path: Path, content: bytes) -> None:
     """Add bytes to the end in one write; `make_durable` brings them to the disk."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | _NO_FOLLOW), "wb", buffering=0) as handle:
+    with _opened(path, os.O_WRONLY | os.O_APPEND) as handle:
         view = memoryview(content)
         while view:  # the system may take less than it is offered
             view = view[handle.write(view) :]
@@ -261,14 +257,19 @@ def append(path: Path, content: bytes) -> None:
 
 def make_durable(path: Path) -> None:
     """Return only when everything written to the file so far is on the disk."""
-    with os.fdopen(os.open(path, os.O_RDWR | _NO_FOLLOW), "r+b", buffering=0) as handle:
+    with _opened(path, os.O_WRONLY) as handle:
         files.sync_file(handle)
+
+
+def beside(document: Path, folder: str) -> Path:
+    """What is kept for a document: the end of its chain in `.heads`, its earlier texts in `.history`."""
+    return document.parent / folder / document.name.removesuffix(".md")
 
 
 def read_end(document: Path) -> tuple[int, str] | None:
     """The number and seal last written to a document, if known."""
     try:
-        number, seal = _end_path(document).read_text("ascii").split()
+        number, seal = beside(document, ".heads").read_text("ascii").split()
         return int(number), seal
     except (OSError, ValueError):
         return None
@@ -276,47 +277,33 @@ def read_end(document: Path) -> tuple[int, str] | None:
 
 def write_end(document: Path, tail: Tail) -> None:
     """Remember a chain's end. One short write in place: behind after a crash, but never torn."""
-    path = _end_path(document)
+    path = beside(document, ".heads")
     files.private_folder(path.parent)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | _NO_FOLLOW, files.FILE_MODE), "wb") as handle:
+    with _opened(path, os.O_WRONLY | os.O_CREAT) as handle:
         handle.write(f"{tail.number:>15} {tail.seal}\n".encode("ascii"))
-
-
-def _end_path(document: Path) -> Path:
-    return document.parent / ".heads" / document.name.removesuffix(".md")
 
 
 # --- earlier texts of a scratchpad: every save keeps the one before, numbered, and nothing is dropped
 
 
-def history_of(scratchpad: Path) -> Path:
-    """Where the earlier texts of a scratchpad stand."""
-    return scratchpad.parent / ".history" / scratchpad.name.removesuffix(".md")
-
-
 def keep_version(scratchpad: Path) -> Path:
     """Copy the present text to the history, under the next number."""
-    content, last = _read_bytes(scratchpad), max(_versions(scratchpad), default=0)
-    if last and _read_bytes(_versions(scratchpad)[last]) == content:
-        return _versions(scratchpad)[last]  # kept already by a save that failed after this
-    target = history_of(scratchpad) / f"{last + 1:04}.md"
-    write(target, content)
+    target = beside(scratchpad, ".history") / f"{max(_versions(scratchpad), default=0) + 1:04}.md"
+    write(target, read_if_there(scratchpad))
     written = scratchpad.stat().st_mtime_ns
     os.utime(target, ns=(written, written))  # a version is as old as its text
     return target
 
 
 def versions(scratchpad: Path) -> list[Version]:
-    """All earlier texts, oldest first."""
     earlier = []
-    for number, path in _versions(scratchpad).items():
+    for number, path in sorted(_versions(scratchpad).items()):
         document, saved = read(path), datetime.fromtimestamp(path.stat().st_mtime, UTC)
         earlier.append(Version(number, saved, document.fields.get("by", ""), len(document.text), path))
     return earlier
 
 
 def version_text(scratchpad: Path, number: int) -> str:
-    """One earlier text."""
     present = _versions(scratchpad)
     if number not in present:
         raise NotFound(f"{scratchpad.name} has no version {number}; it has {len(present)}, see --history")
@@ -324,6 +311,5 @@ def version_text(scratchpad: Path, number: int) -> str:
 
 
 def _versions(scratchpad: Path) -> dict[int, Path]:
-    paths = (Path(entry.path) for entry in listing(history_of(scratchpad)))
-    numbered = {int(path.stem): path for path in paths if path.suffix == ".md" and path.stem.isdecimal()}
-    return dict(sorted(numbered.items()))
+    paths = (Path(entry.path) for entry in listing(beside(scratchpad, ".history")))
+    return {int(path.stem): path for path in paths if path.suffix == ".md" and path.stem.isdecimal()}

@@ -25,7 +25,6 @@ MAX_NAME_CHARACTERS = 1000
 WRITER_VARIABLE = "CLAUDE_MEMORY_BY"
 _MAX_STEM_BYTES = 120  # leaves room for session, time stamp and phase within the usual 255
 _REDACTED = re.compile(r"\[(private|secret:[a-z0-9-]+)\]")  # an entry's heading ends at a bracket
-_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\.|$)")  # devices on Windows
 
 
 class Part(StrEnum):
@@ -142,7 +141,6 @@ class TaskSummary:
 
     @property
     def file_count(self) -> int:
-        """How many of the three documents there are."""
         return len(self.files)
 
 
@@ -159,7 +157,6 @@ class TaskStatus(TaskSummary):
 
     @property
     def task_name(self) -> str:
-        """The task's name."""
         return self.name
 
 
@@ -187,9 +184,7 @@ def next_step(task: str, present: Collection[Part]) -> str:
     """The command that carries a task on."""
     if Part.PLAN in present or Part.PROGRESS in present:
         return f'claude-memory append "{task}" "..."'
-    if Part.SCRATCHPAD in present:
-        return f'claude-memory plan "{task}" --from-scratchpad'
-    return f'claude-memory scratchpad "{task}" --content "..."'
+    return f'claude-memory plan "{task}" --from-scratchpad'
 
 
 # --- names of tasks and sessions as pieces of file names
@@ -201,9 +196,7 @@ def checked(name: str, what: str = "task") -> str:
     if not name:
         raise InvalidInput(f"a {what} needs a name")
     if len(name) > MAX_NAME_CHARACTERS:
-        raise InvalidInput(
-            f"a {what} name of {len(name)} characters is too long: {MAX_NAME_CHARACTERS} at most"
-        )
+        raise InvalidInput(f"a {what} name may have {MAX_NAME_CHARACTERS} characters, not {len(name)}")
     bad = next((c for c in name if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")), None)
     if bad is not None:
         raise InvalidInput(f"the {what} name holds U+{ord(bad):04X}, a character no file can be named with")
@@ -213,15 +206,12 @@ def checked(name: str, what: str = "task") -> str:
 def stem(name: str) -> str:
     """A portable piece of a file name for a task; a plain name stays as it is."""
     spaced = "".join("-" if character.isspace() else character for character in name)
-    encoded = "".join(c if c.isalnum() or c in "-_." else _percent(c) for c in spaced)
-    if encoded[0] == "." or _RESERVED.match(encoded):
-        encoded = _percent(encoded[0]) + encoded[1:]
-    if encoded[-1] == ".":
-        encoded = encoded[:-1] + _percent(".")
-    if len(encoded.encode("utf-8")) <= _MAX_STEM_BYTES:
-        return encoded
-    head = encoded.encode("utf-8")[: _MAX_STEM_BYTES - 9].decode("utf-8", "ignore")
-    return f"{head}~{digest(name)}"
+    piece = "".join(c if c.isalnum() or c in "-_." else _percent(c) for c in spaced)
+    piece = _percent(".") + piece[1:] if piece[0] == "." else piece
+    piece = piece[:-1] + _percent(".") if piece[-1] == "." else piece
+    if len(piece.encode("utf-8")) <= _MAX_STEM_BYTES:
+        return piece
+    return f"{piece.encode('utf-8')[: _MAX_STEM_BYTES - 9].decode('utf-8', 'ignore')}~{digest(name)}"
 
 
 def apart(name: str, taken: Collection[str]) -> str:
@@ -233,9 +223,8 @@ def apart(name: str, taken: Collection[str]) -> str:
 
 def folder_name(session_id: str) -> str:
     """The folder of a session; the usual ids stay as they are."""
-    if re.fullmatch(r"[a-z0-9_-]{1,80}", session_id) and not _RESERVED.match(session_id):
-        return session_id
-    return f"{stem(session_id)}~{digest(session_id)}"
+    usual = re.fullmatch(r"[a-z0-9_-]{1,80}", session_id)
+    return session_id if usual else f"{stem(session_id)}~{digest(session_id)}"
 
 
 def fold(text: str) -> str:

@@ -13,11 +13,11 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from itertools import islice
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from claude_memory.errors import InvalidInput
@@ -28,25 +28,16 @@ from claude_memory.tasks.storage import Storage
 COMMANDS = ("test", "build", "lint", "run")
 MAX_DEPTH, MAX_FOLDERS, MAX_PACKAGES, MAX_BYTES = 4, 1500, 200, 512 * 1024
 _FILE = "project-context.json"
-_FORMAT = 1
 _HIDDEN_CI = (".github", ".circleci", ".buildkite", ".forgejo")
 _TARGET = re.compile(r"(?m)^ {0,2}@?([A-Za-z_][\w-]*)(?:[ \t]+[^:\n]*)?[ \t]*:(?!=)")
-_SERVICES = re.compile(r"(?m)^services:[ \t]*(?:#.*)?\n((?:[ \t]+.*\n|[ \t]*#.*\n|\n)*)")
+_SERVICES = re.compile(r"(?ms)^services:[^\n]*\n(.*?)(?=^\w|\Z)")
+_SERVICE = re.compile(r"(?m)^([ \t]+)[\"']?([\w.-]+)[\"']?:")
 _GO_MODULE = re.compile(r"(?m)^module\s+(?:\S*/)?((?!v\d+$)[^\s/]+)(?:/v\d+)?$")
 
 
 @dataclass(frozen=True, slots=True)
-class Package:
-    """A part of the project with a manifest of its own."""
-
-    path: str
-    name: str
-    language: str
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What was found; every list is in the order of importance."""
+class ProjectContext:
+    """What was found, every list in the order of importance; and custom entries."""
 
     name: str
     languages: tuple[str, ...] = ()
@@ -57,44 +48,37 @@ class Facts:
     ci: tuple[str, ...] = ()
     services: tuple[str, ...] = ()
     workspace: tuple[str, ...] = ()
-    packages: tuple[Package, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectContext:
-    """Detected facts and custom entries."""
-
-    facts: Facts
+    packages: tuple[Mapping[str, str], ...] = ()  # path, name and language of parts with their own manifest
     custom: Mapping[str, Any] = field(default_factory=dict)
     root: str = ""
     detected_at: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """As the file holds it."""
-        about = {"format": _FORMAT, "root": self.root, "detected_at": self.detected_at}
-        return {**about, **asdict(self.facts), "custom": dict(self.custom)}
+        return {"format": 1, **asdict(self)}
 
     def lines(self) -> list[str]:
         """A few lines of facts, for people and agents alike."""
-        facts = self.facts
-        custom = {
-            key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            for key, value in self.custom.items()
+        rows: dict[str, Any] = {
+            "Project": self.name,
+            "Languages": self.languages,
+            "Frameworks": self.frameworks,
+            "Package managers": self.package_managers,
+            **{kind.capitalize(): "; ".join(commands) for kind, commands in self.commands.items()},
+            "Entry points": self.entry_points[:8],
+            "Workspace": self.workspace,
+            "Packages": tuple(f"{each['path']} ({each['language']})" for each in self.packages[:12]),
+            "CI": self.ci,
+            "Services": self.services,
+            **self.custom,
         }
-        rows = {
-            "Project": facts.name,
-            "Languages": ", ".join(facts.languages),
-            "Frameworks": ", ".join(facts.frameworks),
-            "Package managers": ", ".join(facts.package_managers),
-            **{kind.capitalize(): "; ".join(commands) for kind, commands in facts.commands.items()},
-            "Entry points": ", ".join(facts.entry_points[:8]),
-            "Workspace": ", ".join(facts.workspace),
-            "Packages": ", ".join(f"{package.path} ({package.language})" for package in facts.packages[:12]),
-            "CI": ", ".join(facts.ci),
-            "Services": ", ".join(facts.services),
-            **custom,
-        }
-        return [f"{label}: {value}" for label, value in rows.items() if value]
+        return [f"{label}: {_shown(value)}" for label, value in rows.items() if value]
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 class ContextKeeper:
@@ -105,11 +89,10 @@ class ContextKeeper:
 
     def get_context(self, *, refresh: bool = False) -> ProjectContext:
         """The facts as they are now; written down when they changed, or `refresh` asks for it."""
-        facts, (before, custom) = detect(self.storage.root), self._document()
-        root, at = str(self.storage.root), str(before.get("detected_at", ""))
-        context = ProjectContext(facts, custom, root, at)
+        before = self._document()
+        context = self._found(before, str(before.get("detected_at", "")))
         same = json.loads(json.dumps(redact_document(context.as_json()))) == before
-        return context if same and not refresh else self._written(facts, {})
+        return context if same and not refresh else self.add_custom_context({})
 
     def add_custom_context(self, entries: Mapping[str, Any]) -> ProjectContext:
         """Add or replace entries of one's own; None removes one."""
@@ -117,23 +100,23 @@ class ContextKeeper:
             json.dumps(dict(entries))
         except (TypeError, ValueError) as fault:
             raise InvalidInput(f"custom context must be plain values: {fault}") from None
-        return self._written(detect(self.storage.root), entries)
-
-    def _written(self, facts: Facts, changes: Mapping[str, Any]) -> ProjectContext:
         with self.storage.lock("project-context.lock"):
-            wanted = {**self._document()[1], **changes}
-            custom = {str(key): value for key, value in wanted.items() if value is not None}
-            now = documents.stamp(datetime.now(UTC))
-            context = ProjectContext(facts, custom, str(self.storage.root), now)
+            context = self._found(self._document(), documents.stamp(datetime.now(UTC)))
+            wanted = {str(key): value for key, value in {**context.custom, **entries}.items()}
+            custom = {key: value for key, value in wanted.items() if value is not None}
+            context = replace(context, custom=custom)
             content = json.dumps(redact_document(context.as_json()), ensure_ascii=False, indent=2) + "\n"
             self.storage.write(self.storage.folder / _FILE, documents.encoded(content))
         return context
 
-    def _document(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The file, and the entries of one's own in it."""
-        document = documents.read_json(self.storage.folder / _FILE)
+    def _found(self, document: Mapping[str, Any], at: str) -> ProjectContext:
+        """The facts, with the entries of one's own that the file has."""
         custom = document.get("custom")
-        return document, custom if isinstance(custom, dict) else {}
+        own = custom if isinstance(custom, dict) else {}
+        return replace(detect(self.storage.root), custom=own, root=str(self.storage.root), detected_at=at)
+
+    def _document(self) -> dict[str, Any]:
+        return documents.read_json(self.storage.folder / _FILE)
 
 
 # --- what a folder holds
@@ -146,21 +129,17 @@ def described() -> Mapping[str, Any]:
     return rules
 
 
-def detect(root: Path) -> Facts:
+def detect(root: Path) -> ProjectContext:
     """Look at a project's files."""
     rules, tree = described(), Tree(root)
     met = list(_ecosystems(tree))
-    composed = [path for pattern in rules["compose"] for path in tree.glob(pattern)]
-    images = [path for pattern in rules["containers"] for path in tree.glob(f"**/{pattern}")]
-    marks = [name for pattern, name in rules["workspaces"].items() if tree.glob(pattern)]
     tops = [each for each in met if not each.folder]
-    shared = [
-        f"{each.manager} workspace" for each in tops if any(m.is_workspace for m in each.manifests.values())
-    ]
     inner = {each.folder: each for each in reversed(met) if each.folder}
-    return Facts(
+    composed = [path for pattern in rules["compose"] for path in tree.glob(pattern)]
+    images = [path for folder in tree.folders for path in tree.glob("*Dockerfile", folder)]
+    return ProjectContext(
         name=next((each.name for each in tops if each.name), root.name),
-        languages=_unique([name for each in met for name in each.languages()] or tree.languages()),
+        languages=_unique(tree.languages() or [each.rules["language"] for each in met]),
         frameworks=_unique(
             label for each in met for name, label in each.rules["frameworks"].items() if each.needs(name)
         ),
@@ -172,21 +151,23 @@ def detect(root: Path) -> Facts:
             [name for path in composed for name in _services(tree.text(path))]
             + [f"container image ({path})" for path in images]
         ),
-        workspace=_unique([*marks, *shared]),
+        workspace=_unique(
+            [name for pattern, name in rules["workspaces"].items() if tree.glob(pattern)]
+            + [f"{each.manager} workspace" for each in tops if each.is_workspace]
+        ),
         packages=tuple(
-            Package(path, each.name or path.rpartition("/")[2], next(each.languages()))
+            {"path": path, "name": each.name or path.rpartition("/")[2], "language": each.rules["language"]}
             for path, each in sorted(inner.items())
         )[:MAX_PACKAGES],
     )
 
 
 class Tree:
-    """The files of a project, nearest to the root first."""
+    """The files of a project by folder, nearest to the root first."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.folders = dict(islice(self._walk(), MAX_FOLDERS))
-        self.files = [_join(folder, name) for folder, names in self.folders.items() for name in names]
 
     def _walk(self) -> Iterator[tuple[str, list[str]]]:
         waiting, ignored = [""], described()["ignored_folders"]
@@ -196,16 +177,12 @@ class Tree:
             except OSError:
                 continue
             yield path, [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
-            inner = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-            # JVM sources hide their entry points deep below: src/main/java/org/example/app
-            depth = MAX_DEPTH + 5 if "/src/main/" in f"/{path}/" else MAX_DEPTH
-            if len(PurePosixPath(path).parts) < depth:
+            if path.count("/") + bool(path) < MAX_DEPTH:
+                inner = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
                 waiting += [
                     _join(path, name)
                     for name in inner
-                    if (name in _HIDDEN_CI and not path)
-                    or (not name.startswith(".") and name not in ignored)
-                    or (name == "bin" and path.endswith("src"))
+                    if (name in _HIDDEN_CI and not path) or (name[0] != "." and name not in ignored)
                 ]
 
     def text(self, path: str) -> str:
@@ -217,173 +194,137 @@ class Tree:
             return ""
 
     def glob(self, pattern: str, folder: str = "") -> list[str]:
-        """Files by a pattern below a folder: `*` within one name, `**/` over any number of folders."""
-        if "/" not in pattern:  # most are, and only one folder need be looked at
-            return [_join(folder, name) for name in fnmatch.filter(self.folders.get(folder, ()), pattern)]
-        spread = _join(folder, pattern.replace("**/", "*"))
-        matching = fnmatch.filter(self.files, spread)
-        is_deep, slashes = "**/" in pattern, spread.count("/")
-        return [path for path in matching if is_deep or path.count("/") == slashes]
+        """Files by a pattern below a folder; `*` stands for a part of one name."""
+        above, _, last = _join(folder, pattern).rpartition("/")
+        folders = [above]
+        if "*" in above:
+            folders = [
+                path for path in fnmatch.filter(self.folders, above) if path.count("/") == above.count("/")
+            ]
+        return [
+            _join(path, name) for path in folders for name in fnmatch.filter(self.folders.get(path, ()), last)
+        ]
 
     def languages(self) -> list[str]:
-        """What most files are written in, where no manifest says it."""
+        """What most files are written in; not what a tenth of that is."""
         known = described()["extensions"]
-        counts = Counter(known.get(PurePosixPath(path).suffix.lower(), "") for path in self.files)
-        return [name for name, _ in counts.most_common() if name][:3]
+        files = (name for names in self.folders.values() for name in names)
+        counts = Counter(known.get(Path(name).suffix.lower(), "") for name in files)
+        del counts[""]
+        return [name for name, count in counts.most_common(3) if count * 10 > max(counts.values())]
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """One manifest: its text, and what TOML or JSON make of it."""
+class Ecosystem:
+    """One ecosystem met in one folder: its manifests' texts, and what TOML or JSON make of them."""
 
-    text: str
-    data: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, name: str, text: str) -> Manifest:
-        """By the name of its file; a broken one says nothing."""
-        parse = {".toml": tomllib.loads, ".json": json.loads}.get(PurePosixPath(name).suffix)
-        try:
-            data = parse(text) if parse else {}
-        except (ValueError, RecursionError):
-            return cls("")
-        return cls(text, data if isinstance(data, dict) else {})
+    def __init__(self, tree: Tree, folder: str, rules: Mapping[str, Any], texts: Mapping[str, str]) -> None:
+        self.tree, self.folder, self.rules = tree, folder, rules
+        self.manager = next((name for lock, name in rules["managers"].items() if tree.glob(lock, folder)), "")
+        self.documents = [
+            (text, data) for path, text in texts.items() if (data := _parsed(path, text)) is not None
+        ]
 
     def at(self, *paths: str) -> Iterator[Any]:
-        """What stands at dotted paths."""
-        for path in paths:
-            value: Any = self.data
-            for key in path.split("."):
-                value = value.get(key) if isinstance(value, dict) else None
-            yield from [value] if value else []
+        """What the manifests say at dotted paths."""
+        for _, data in self.documents:
+            for path in paths:
+                value: Any = data
+                for key in path.split("."):
+                    value = value.get(key) if isinstance(value, dict) else None
+                yield from [value] if value else []
 
     def needs(self, name: str) -> bool:
-        """Whether it asks for a dependency: names it as a key of JSON, else anywhere."""
-        is_json = self.text.lstrip().startswith("{")
-        word = (
-            rf'"{re.escape(name)}"\s*:'
-            if is_json
-            else rf"(?i)(?<![\w-]){re.escape(name)}(?!\w)(?!.*// indirect)"
-        )
-        return bool(re.search(word, self.text))
+        """Whether a manifest asks for a dependency: names it as a key of JSON, else anywhere."""
+        word = re.escape(name)
+        plain, key = rf"(?i)(?<![\w-]){word}(?!\w)(?!.*// indirect)", rf'"{word}"\s*:'
+        return any(re.search(key if text.lstrip()[:1] == "{" else plain, text) for text, _ in self.documents)
 
     @property
     def name(self) -> str:
         names = self.at("project.name", "tool.poetry.name", "package.name", "name")
-        module = _GO_MODULE.search(self.text)
-        return next((name for name in names if isinstance(name, str)), module[1] if module else "")
-
-    @property
-    def scripts(self) -> list[str]:
-        return [name for table in self.at("scripts", "tasks") if isinstance(table, dict) for name in table]
+        modules = (module[1] for text, _ in self.documents if (module := _GO_MODULE.search(text)))
+        return next((name for name in (*names, *modules) if isinstance(name, str)), "")
 
     @property
     def is_workspace(self) -> bool:
         return any(True for _ in self.at("tool.uv.workspace", "workspaces", "workspace"))
 
-    def entry_points(self) -> Iterator[str]:
-        for table in self.at("project.scripts", "tool.poetry.scripts"):
-            yield from (f"{name} ({target})" for name, target in table.items())
-        for programs in self.at("main", "bin"):
-            values = programs.values() if isinstance(programs, dict) else programs
-            for value in [values] if isinstance(values, str) else values:
-                path = value.get("path") if isinstance(value, dict) else value
-                yield from [path] if isinstance(path, str) else []
-
-
-@dataclass(frozen=True, slots=True)
-class Ecosystem:
-    """One ecosystem met in one folder."""
-
-    tree: Tree
-    folder: str
-    rules: Mapping[str, Any]
-    manifests: Mapping[str, Manifest]
-    manager: str
-
-    @property
-    def name(self) -> str:
-        return next((manifest.name for manifest in self.manifests.values() if manifest.name), "")
-
-    def needs(self, name: str) -> bool:
-        return any(manifest.needs(name) for manifest in self.manifests.values())
-
-    def languages(self) -> Iterator[str]:
-        """TypeScript before the JavaScript it is made of."""
-        for pattern, language in self.rules.get("languages_by_file", {}).items():
-            yield from [language] if self.tree.glob(pattern, self.folder) else []
-        for name, language in self.rules.get("languages_by_dependency", {}).items():
-            yield from [language] if self.needs(name) else []
-        yield self.rules["language"]
-
     def commands(self) -> Iterator[tuple[str, str]]:
         if template := self.rules.get("script_commands", {}).get(self.manager):
-            scripts = [name for manifest in self.manifests.values() for name in manifest.scripts]
-            yield from _by_words(scripts, template)
+            tables = (table for table in self.at("scripts", "tasks") if isinstance(table, dict))
+            yield from _by_words({name for table in tables for name in table}, template)
         runner = self.rules.get("runners", {}).get(self.manager, "")
         taken: set[str] = set()
         for rule in self.rules["commands"]:
-            if (
-                ("needs" in rule and self.needs(rule["needs"]))
-                or ("manager" in rule and rule["manager"] == self.manager)
-                or ("file" in rule and self.tree.glob(rule["file"], self.folder))
-            ):
+            sign = rule["if"]  # a manager, a file or a dependency
+            if sign == self.manager or self.tree.glob(sign, self.folder) or self.needs(sign):
                 for kind in COMMANDS:
                     if kind in rule and (kind == "lint" or kind not in taken):
                         taken.add(kind)
                         yield kind, rule[kind].format(runner=runner)
 
     def entry_points(self) -> Iterator[str]:
+        """Programs that manifests name, then files that usually are some."""
         prefix = f"{self.folder}: " if self.folder else ""
-        yield from (prefix + entry for each in self.manifests.values() for entry in each.entry_points())
+        for table in self.at("project.scripts", "tool.poetry.scripts"):
+            if isinstance(table, dict):
+                yield from (f"{prefix}{name} ({target})" for name, target in table.items())
+        for value in self.at("main", "bin"):
+            programs = list(value.values()) if isinstance(value, dict) else [value]
+            yield from (prefix + path for path in programs if isinstance(path, str))
         for pattern in self.rules["entry_points"]:
             yield from self.tree.glob(pattern, self.folder)
 
 
+def _parsed(path: str, text: str) -> Mapping[str, Any] | None:
+    """What a manifest says, by the name of its file; None for a broken one."""
+    parse = {".toml": tomllib.loads, ".json": json.loads}.get(Path(path).suffix)
+    try:
+        data = parse(text) if parse else {}
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else {}
+
+
 def _ecosystems(tree: Tree) -> Iterator[Ecosystem]:
-    at_top: dict[int, str] = {}
+    at_top: dict[str, str] = {}
     for folder in tree.folders:
-        for number, rules in enumerate(described()["ecosystems"]):
+        for rules in described()["ecosystems"]:
             paths = [path for pattern in rules["manifests"] for path in tree.glob(pattern, folder)]
             if paths:
-                managers = (name for lock, name in rules["managers"].items() if tree.glob(lock, folder))
+                each = Ecosystem(tree, folder, rules, {path: tree.text(path) for path in paths})
                 # A member of a workspace uses the manager of the workspace, whose lock file is at the top.
-                manager = at_top.get(number) or next(managers, "")
+                each.manager = at_top.get(rules["manifests"][0]) or each.manager
                 if not folder:
-                    at_top[number] = manager
-                manifests = {path: Manifest.read(path, tree.text(path)) for path in paths}
-                yield Ecosystem(tree, folder, rules, manifests, manager)
+                    at_top[rules["manifests"][0]] = each.manager
+                yield each
 
 
 def _commands(tree: Tree, met: list[Ecosystem]) -> dict[str, tuple[str, ...]]:
     made: list[tuple[str, str]] = []
-    for runner in described()["task_runners"]:
-        for path in tree.glob(runner["file"]):
-            made += _by_words(_TARGET.findall(tree.text(path)), runner["command"])
-    top = min((each.folder.count("/") + bool(each.folder) for each in met), default=0)
+    for pattern, command in described()["task_runners"].items():
+        for path in tree.glob(pattern):
+            made += _by_words(set(_TARGET.findall(tree.text(path))), command)
+    top = min((len(Path(each.folder).parts) for each in met), default=0)
     for each in met:
-        if each.folder.count("/") + bool(each.folder) == top:  # of a monorepo the top's are the project's
+        if len(Path(each.folder).parts) == top:  # of a monorepo the top's are the project's
             lead, end = (f"(cd {each.folder} && ", ")") if each.folder else ("", "")
             made += [(kind, f"{lead}{command}{end}") for kind, command in each.commands()]
     by_kind = {kind: _unique(command for own, command in made if own == kind) for kind in COMMANDS}
     return {kind: commands for kind, commands in by_kind.items() if commands}
 
 
-def _by_words(scripts: Iterable[str], command: str) -> Iterator[tuple[str, str]]:
-    present = set(scripts)
+def _by_words(scripts: set[str], command: str) -> Iterator[tuple[str, str]]:
     for kind, words in described()["script_words"].items():
-        if script := next((word for word in words if word in present), None):
+        if script := next((word for word in words if word in scripts), None):
             yield kind, command.format(script=script)
 
 
 def _services(text: str) -> list[str]:
     """The keys right below `services` of a compose file."""
-    block = _SERVICES.search(text + "\n")
-    lines = [line for line in block[1].splitlines() if line.strip()] if block else []
-    lines = [line for line in lines if not line.lstrip().startswith("#")]
-    indent = min((len(line) - len(line.lstrip()) for line in lines), default=0)
-    direct = [line.strip() for line in lines if len(line) - len(line.lstrip()) == indent]
-    return [key.partition(":")[0].strip("\"'") for key in direct if ":" in key]
+    block = _SERVICES.search(text)
+    keys = _SERVICE.findall(block[1]) if block else []
+    return [key for indent, key in keys if len(indent) == min(len(indent) for indent, _ in keys)]
 
 
 def _join(folder: str, name: str) -> str:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.platform import files, locks
@@ -88,11 +87,10 @@ class SessionManager:
 
     def get_current_session(self) -> Session:
         """The session new tasks go to; one is made when there is none yet."""
-        wanted = self.current_id()
-        if wanted is not None:
+        if (wanted := self.current_id()) is not None:
             return self.named(wanted)
-        with self.storage.lock("first-session.lock"):
-            wanted = self.current_id()  # of many who find none at once, one makes it
+        with self.storage.lock("first-session.lock"):  # of many who find none at once, one makes it
+            wanted = self.current_id()
             return self.named(wanted) if wanted is not None else self.start_session()
 
     def home_for_new(self, session_id: str | None) -> Session:
@@ -113,7 +111,7 @@ class SessionManager:
         with suppress(InvalidInput):  # nonsense that came with a clone
             if default and self._folder(default) is not None:
                 return default
-        return next((session.session_id for session in self.list_sessions()), None)
+        return next((session.session_id for session in self.pieces()), None)
 
     def environment_session(self) -> str | None:
         """The id this process was tied to by its environment."""
@@ -129,7 +127,7 @@ class SessionManager:
     def _made(self, session_id: str, name: str) -> Session:
         folder = self.storage.inside(self.storage.ensure() / "sessions" / model.folder_name(session_id))
         files.private_folder(folder / "tasks")
-        with self.storage.lock("session.lock", folder=folder):
+        with self.storage.lock("session.lock", folder):
             if not (folder / "session.json").exists():
                 _write(self.storage, Session(session_id, kept(name), datetime.now(UTC), self.by, folder))
         return read_session(self.storage, folder)
@@ -152,14 +150,15 @@ class SessionManager:
         """What `clean_up` would do: sessions untouched for that long, but never the current one."""
         if days < 0:
             raise InvalidInput("--days cannot be negative")
-        current, before = self.current_id(), now - timedelta(days=days)
+        current, before = self.current_id(), (now - timedelta(days=days)).timestamp()
         present = self.pieces()
-        old = tuple(
-            session for session in present if session.session_id != current and _last_change(session) < before
-        )
+        old = (session for session in present if session.session_id != current)
         every = [entry for session in present for entry in documents.listing(session.folder / ".locks")]
-        stale = [entry for entry in every if entry.stat(follow_symlinks=False).st_mtime < before.timestamp()]
-        return Cleanup(old, tuple(Path(entry.path) for entry in stale))
+        stale = (entry for entry in every if entry.stat(follow_symlinks=False).st_mtime < before)
+        return Cleanup(
+            tuple(session for session in old if _last_change(session) < before),
+            tuple(Path(entry.path) for entry in stale),
+        )
 
     def clean_up(self, planned: Cleanup, *, now: datetime) -> Cleanup:
         """Archive the sessions, then remove them; remove the lock files that are free."""
@@ -169,14 +168,13 @@ class SessionManager:
 
     def restore_session(self, named: str) -> Session:
         """Bring an archived session back to where it stood; its archive goes once all of it is there."""
-        storage = self.storage
-        archives = [path for folder in storage.folders for path in (folder / "archive").glob("*.zip")]
-        by_name = {path.stem: storage.inside(path) for path in archives}
+        archives = [path for folder in self.storage.folders for path in (folder / "archive").glob("*.zip")]
+        by_name = {path.stem: self.storage.inside(path) for path in archives}
         missing = f"archived session {named!r}; archived: {', '.join(sorted(by_name)) or 'none'}"
         path = by_name[meant(named, list(by_name), missing)]
-        target = _unpacked(storage, path)
-        storage.take_back(target, path)
-        path.unlink()
+        target = _unpacked(self.storage, path)
+        for archive in filter(None, (path, self.storage.copy_of(path))):
+            archive.unlink(missing_ok=True)
         return self.get_session(target.name)
 
 
@@ -184,17 +182,20 @@ def read_session(storage: Storage, folder: Path) -> Session:
     """A session from its index; files the index does not know are taken up from their front matter."""
     storage.inside(folder / "tasks")
     session = _from_index(storage.inside(folder))
-    known = {name for record in session.tasks.values() for name in record.files.values()}
     tasks = dict(session.tasks)
-    for path, head in _documents(folder, known):
+    known = {name for record in tasks.values() for name in record.files.values()}
+    for path, document in _documents(folder, known):
         try:
-            part, name = Part(head.get("phase", "")), model.checked(head.get("task", ""))
+            part, name = (
+                Part(document.fields.get("phase", "")),
+                model.checked(document.fields.get("task", "")),
+            )
         except (ValueError, InvalidInput):
             continue
-        created = documents.moment(head.get("created")) or session.created_at
+        created = document.created_at or session.created_at
         stem = path.name.split(f"-{session.short_id}-")[0].removesuffix(".md")
-        fresh = TaskRecord(name, stem, created, head.get("by", ""), session.session_id, folder)
-        record = tasks.get(name, fresh)
+        by = document.fields.get("by", "")
+        record = tasks.get(name) or TaskRecord(name, stem, created, by, session.session_id, folder)
         tasks[name] = replace(record, files={part: path.name, **record.files})
     return replace(session, tasks=tasks)
 
@@ -202,7 +203,7 @@ def read_session(storage: Storage, folder: Path) -> Session:
 @contextmanager
 def changing(storage: Storage, session: Session) -> Iterator[dict[str, TaskRecord]]:
     """The session's tasks under its lock, to be changed; written when the block ends well."""
-    with storage.lock("session.lock", folder=session.folder):
+    with storage.lock("session.lock", session.folder):
         fresh = read_session(storage, session.folder)
         tasks = dict(fresh.tasks)
         yield tasks
@@ -211,69 +212,56 @@ def changing(storage: Storage, session: Session) -> Iterator[dict[str, TaskRecor
 
 
 def _write(storage: Storage, session: Session) -> None:
-    content = {
-        "session_id": session.session_id,
-        "name": session.name,
-        "created": documents.stamp(session.created_at),
-        "by": session.by,
-        "tasks": {
-            record.name: {
-                "stem": record.stem,
-                "created": documents.stamp(record.created_at),
-                "by": record.by,
-                "files": record.files,
-            }
-            for record in session.tasks.values()
-        },
+    def about(value: Session | TaskRecord) -> dict[str, str]:
+        return {"created": documents.stamp(value.created_at), "by": value.by}
+
+    tasks = {
+        record.name: {"stem": record.stem, **about(record), "files": record.files}
+        for record in session.tasks.values()
     }
+    content = {"session_id": session.session_id, "name": session.name, **about(session), "tasks": tasks}
     raw = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
     storage.write(session.folder / "session.json", documents.encoded(raw))
 
 
 def _from_index(folder: Path) -> Session:
+    """What the index says, if it is one of this very session: it may have come with a clone."""
     born = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
     try:
         content = documents.read_json(folder / "session.json")
         session_id = model.checked(str(content["session_id"]), "session")
-        if model.folder_name(session_id) != folder.name:  # an index that claims another session's place
-            raise ValueError
         created = documents.moment(content["created"]) or born
-        bare = Session(session_id, str(content["name"]), created, str(content["by"]), folder)
-        tasks = {name: _record(name, value, bare) for name, value in content["tasks"].items()}
-        return replace(bare, tasks=tasks)
+        tasks = {}
+        for name, value in content["tasks"].items():
+            paths = {Part(part): str(file) for part, file in value["files"].items()}
+            at, by = documents.moment(value["created"]) or created, str(value["by"])
+            tasks[name] = TaskRecord(name, str(value["stem"]), at, by, session_id, folder, paths)
+        names = [file for record in tasks.values() for file in record.files.values()]
+        if model.folder_name(session_id) != folder.name or any(Path(file).name != file for file in names):
+            raise ValueError
+        return Session(session_id, str(content["name"]), created, str(content["by"]), folder, tasks)
     except (ValueError, KeyError, TypeError, AttributeError, InvalidInput):
-        named = (head.get("session", "") for _, head in _documents(folder))
+        named = (document.fields.get("session", "") for _, document in _documents(folder))
         fitting = (name for name in named if name and model.folder_name(name) == folder.name)
         return Session(next(fitting, folder.name), "", born, "", folder)
 
 
-def _record(name: str, value: Any, session: Session) -> TaskRecord:
-    paths = {Part(part): str(file) for part, file in value["files"].items()}
-    if any(Path(file).name != file or file in (".", "..") for file in paths.values()):
-        raise ValueError("a file name must not be a path")
-    created = documents.moment(value["created"]) or session.created_at
-    by = str(value["by"])
-    return TaskRecord(name, str(value["stem"]), created, by, session.session_id, session.folder, paths)
-
-
-def _documents(folder: Path, known: Collection[str] = ()) -> Iterator[tuple[Path, Mapping[str, str]]]:
-    """The task documents of a session that are not known yet, with their front matter."""
+def _documents(folder: Path, known: Collection[str] = ()) -> Iterator[tuple[Path, documents.Document]]:
+    """The beginnings of a session's task documents that are not known yet."""
     for entry in documents.listing(folder / "tasks"):
         if entry.name.endswith(".md") and entry.name not in known and entry.is_file(follow_symlinks=False):
-            try:
-                yield Path(entry.path), documents.read(Path(entry.path), 8192).fields
-            except FileNotFoundError:
-                continue
+            with suppress(FileNotFoundError):
+                yield Path(entry.path), documents.read(Path(entry.path), 8192)
 
 
 # --- archives
 
 
-def _last_change(session: Session) -> datetime:
+def _last_change(session: Session) -> float:
     """When a session's documents were last written."""
     entries = [*documents.listing(session.folder), *documents.listing(session.folder / "tasks")]
     written = (e.stat(follow_symlinks=False).st_mtime for e in entries if e.is_file(follow_symlinks=False))
-    return datetime.fromtimestamp(max(session.created_at.timestamp(), *written), UTC)
+    return max(session.created_at.timestamp(), *written)
 
 
 def _archived(storage: Storage, session: Session, now: datetime) -> Path:
@@ -287,17 +275,15 @@ def _archived(storage: Storage, session: Session, now: datetime) -> Path:
     for lock in documents.listing(moved / ".locks"):
         with held(Path(lock.path)):
             pass
+    shutil.rmtree(moved / ".locks", ignore_errors=True)
     present = [path for path in sorted(moved.rglob("*")) if path.is_file() and not path.is_symlink()]
     temporary, target = moved.with_name(f".{moved.name}.tmp"), moved.with_name(f"{moved.name}.zip")
     with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive_file:
         for path in present:
-            if ".locks" not in path.parts:
-                archive_file.write(path, session.folder.name / path.relative_to(moved))
+            archive_file.write(path, session.folder.name / path.relative_to(moved))
     os.replace(temporary, target)  # The archive is whole before anything is removed.
     files.sync_folder(archive)
-    storage.set_aside(session.folder, target)
-    for path in present:
-        path.chmod(files.FILE_MODE)  # plans are read-only, which stops some systems
+    storage.copy(target)
     shutil.rmtree(moved)
     return target
 
@@ -309,27 +295,21 @@ def _unpacked(storage: Storage, path: Path) -> Path:
 
     folder = path.parent.parent / "sessions"
     try:
-        archive = zipfile.ZipFile(path)
+        with zipfile.ZipFile(path) as archive:
+            content = {
+                PurePosixPath(item): archive.read(item) for item in archive.namelist() if item[-1] != "/"
+            }
     except (OSError, zipfile.BadZipFile) as fault:
         raise InvalidInput(f"cannot read the archive {path}: {fault}") from None
-    with archive:
-        wanted = {
-            item: PurePosixPath(item.filename).parts for item in archive.infolist() if not item.is_dir()
-        }
-        safe = all(
-            len(parts) > 1 and not {"..", "/"} & set(parts) and not {"\\", ":"} & set(item.filename)
-            for item, parts in wanted.items()
-        )
-        if len({parts[0] for parts in wanted.values() if parts}) != 1 or not safe:
-            raise InvalidInput(f"{path} is no archive of a session")
-        [name] = {parts[0] for parts in wanted.values()}
-        target = storage.inside(folder / name)
-        if target.exists():
-            raise Conflict(f"{target} stands there already: rename it, or archive it first")
-        half = files.private_folder(folder) / f".{name}.tmp"
-        shutil.rmtree(half, ignore_errors=True)
-        for item, parts in wanted.items():
-            inner = half.joinpath(*parts[1:])
-            documents.write(inner, archive.read(item), mode=storage.mode_of(inner))
+    tops = {item.parts[0] for item in content}
+    if len(tops) != 1 or any(len(item.parts) < 2 or {"..", "/"} & set(item.parts) for item in content):
+        raise InvalidInput(f"{path} is no archive of a session")
+    target = storage.inside(folder / tops.pop())
+    if target.exists():
+        raise Conflict(f"{target} stands there already: rename it, or archive it first")
+    half = files.private_folder(folder) / f".{target.name}.tmp"
+    shutil.rmtree(half, ignore_errors=True)
+    for item, text in content.items():
+        storage.bring_back(half.joinpath(*item.parts[1:]), text)
     half.rename(target)
     return target

@@ -24,7 +24,6 @@ from claude_memory.tasks import documents
 
 WAIT_SECONDS = 30.0
 _ROOT = ".root"  # in a copy: whose it is, so that it can be told when that is gone
-_ARCHIVED = ".archived"  # in a copy: what was written here of sessions that were archived
 
 
 def held(path: Path, *, wait_seconds: float = WAIT_SECONDS) -> AbstractContextManager[None]:
@@ -54,10 +53,6 @@ class Storage:
         """The mode of what must not be changed; the home's files are nobody else's to read."""
         return 0o400 if self.folder.is_relative_to(self.home) else 0o444
 
-    def mode_of(self, path: Path) -> int:
-        """The mode of a document that is brought back."""
-        return self.read_only if path.name.endswith("plan.md") else files.FILE_MODE
-
     def inside(self, path: Path) -> Path:
         """The path itself, or InvalidInput when a link leads it out of the storage."""
         if not any(stays_inside(path, folder) for folder in self.folders):
@@ -66,12 +61,12 @@ class Storage:
         return path
 
     def ensure(self) -> Path:
-        """Make the folder if need be."""
+        """The folder, made if need be."""
         return files.private_folder(self.inside(self.folder))
 
-    def lock(self, *place: str, folder: Path | None = None) -> AbstractContextManager[None]:
+    def lock(self, name: str, folder: Path | None = None) -> AbstractContextManager[None]:
         """Hold a lock of the project, or of a session's folder."""
-        return held(self.inside((folder or self.ensure()).joinpath(".locks", *place)))
+        return held(self.inside((folder or self.ensure()) / ".locks" / name))
 
     def write(self, path: Path, content: bytes, *, mode: int = files.FILE_MODE) -> None:
         """Replace a file as a whole, and its copy."""
@@ -82,17 +77,28 @@ class Storage:
         """Add to a file, and to its copy: of one that came with a clone, only what is added is copied."""
         documents.append(path, content)
         with contextlib.suppress(OSError):
-            if target := self._target(path):
+            if target := self.copy_of(path):
                 if not target.exists():
                     self._write_copy(target, documents.read(path).head)
                 documents.append(target, content)
 
+    def bring_back(self, path: Path, content: bytes) -> None:
+        """Write a document as it was; plans are read-only."""
+        is_plan = path.name.endswith("plan.md")
+        documents.write(path, content, mode=self.read_only if is_plan else files.FILE_MODE)
+
     # --- the copy
+
+    def copy_of(self, path: Path) -> Path | None:
+        """Where a file of the project's own folder is copied to."""
+        if self.mirror is None or not path.is_relative_to(self.folder):
+            return None
+        return self.mirror / path.relative_to(self.folder)
 
     def copy(self, path: Path) -> None:
         """Copy a file whose whole content was just written here."""
         with contextlib.suppress(OSError):
-            if target := self._target(path):
+            if target := self.copy_of(path):
                 self._write_copy(target, path.read_bytes())
 
     def _write_copy(self, target: Path, content: bytes) -> None:
@@ -101,25 +107,9 @@ class Storage:
         if not (self.mirror / _ROOT).exists():
             documents.write(self.mirror / _ROOT, os.fsencode(self.root))
 
-    def set_aside(self, session: Path, archive: Path) -> None:
-        """A session was archived: copy the archive, and put the session's copy where nobody misses it."""
-        self.copy(archive)
-        with contextlib.suppress(OSError):  # nothing of it was written here
-            if (target := self._target(session)) and (aside := self._target(session, _ARCHIVED)):
-                target.rename(files.private_folder(aside.parent) / aside.name)
-
-    def take_back(self, session: Path, archive: Path) -> None:
-        """A session came out of its archive: so does its copy."""
-        with contextlib.suppress(OSError):  # the archive came with a clone
-            if (target := self._target(session)) and (aside := self._target(session, _ARCHIVED)):
-                aside.rename(target)
-        with contextlib.suppress(OSError):
-            if zipped := self._target(archive):
-                zipped.unlink()
-
     def own_texts(self, path: Path) -> frozenset[str] | None:
         """Digests of the texts of a document that were written here; None where all of it was."""
-        target = self._target(path)
+        target = self.copy_of(path)
         if target is None:
             return None
         try:
@@ -139,7 +129,7 @@ class Storage:
                 project.prepare(self.root)
             if not stays_inside(target.parent, own):
                 raise InvalidInput(f"{target.parent} leads outside the task folder; remove the link")
-            documents.write(target, copied.read_bytes(), mode=self.mode_of(target))
+            self.bring_back(target, copied.read_bytes())
             self.copy(target)
             restored.append(target)
         return restored
@@ -147,29 +137,24 @@ class Storage:
     def _lost(self) -> Iterator[tuple[Path, Path, Path]]:
         """Each copy whose file is gone, the folder that it belongs to, and its place there."""
         for copies, own in self._copies():
+            # The copy of an archived session stays: it tells which of its texts were written here.
+            archived = {path.stem[: -len("-20260101T000000")] for path in copies.glob("archive/*.zip")}
             for copied in sorted(copies.rglob("*")):
                 place = copied.relative_to(copies)
-                ours = copied.name == _ROOT or copied.suffix == ".tmp" or place.parts[0] == _ARCHIVED
-                if copied.is_file() and not ours and not (own / place).exists():
+                ours = place.parts[0][0] == "." or copied.suffix == ".tmp"
+                here = copied.is_file() and archived.isdisjoint(place.parts[1:2])
+                if here and not ours and not (own / place).exists():
                     yield copied, own, own / place
 
     def _copies(self) -> Iterator[tuple[Path, Path]]:
         """The copy of this work tree, and those of work trees that are gone, each with where it belongs."""
-        own, beside = self.mirror, self.folder / "tasks-mirror"
-        if own is None and self.folder.parent.name == "projects":
-            own = _mirror_of(self.folder, self.root)  # of a `.claude-memories/` that is gone
-        elif own is not None:
-            beside = own.parent
-        if own is not None and (own / "sessions").is_dir():
+        kept = self.mirror.parent.parent if self.mirror else self.folder
+        own = _mirror_of(kept, self.root)  # perhaps of a `.claude-memories/` that is gone
+        if (own / "sessions").is_dir():
             yield own, self.root / FOLDER
-        for note in sorted(beside.glob("*/" + _ROOT)):
+        for note in sorted(own.parent.glob("*/" + _ROOT)):
             if note.parent != own and not Path(os.fsdecode(note.read_bytes())).exists():
-                yield note.parent / "sessions", self.folder / "sessions"
-
-    def _target(self, path: Path, place: str = "") -> Path | None:
-        if self.mirror is None or not path.is_relative_to(self.folder):
-            return None
-        return self.mirror / place / path.relative_to(self.folder)
+                yield note.parent, self.folder
 
 
 def digest(text: str) -> str:
@@ -192,10 +177,9 @@ def storage_for(
     root = project.root_of(start)
     if storage_path is not None:
         return Storage(Path(storage_path).expanduser().absolute(), root, home)
-    keys = [_hashed(name)[:16] for name in _names(start, home)]
     # The project's folders under the home: those that exist for any of its names, else a new one.
-    known = [key for key in keys if (home / "projects" / key).is_dir()] or keys[:1]
-    first, *others = [home / "projects" / key for key in known]
+    named = [home / "projects" / _hashed(name)[:16] for name in _names(start, home)]
+    first, *others = [path for path in named if path.is_dir()] or named[:1]
     also = tuple(path for path in others if (path / "sessions").is_dir())
     own = root / FOLDER
     if not own.is_dir():

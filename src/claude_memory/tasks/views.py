@@ -16,7 +16,7 @@ from typing import Any
 from claude_memory.errors import InvalidInput, MemoryFault
 from claude_memory.model import Kind, NewMemory, Trust
 from claude_memory.tasks import documents
-from claude_memory.tasks.api import DEFAULT_TOKENS, MemoryAPI, entries_of
+from claude_memory.tasks.api import DEFAULT_TOKENS, MemoryAPI
 from claude_memory.tasks.documents import stamp
 from claude_memory.tasks.model import Entry, Part, Phase, TaskFile, TaskSummary, is_person
 from claude_memory.tasks.storage import Storage, digest
@@ -94,7 +94,7 @@ def export(tasks: MemoryAPI, task: str, kind: str, session: str | None) -> dict[
         raise InvalidInput(f"unknown format {kind!r}: json, md, html are known")
     status = tasks.get_task_status(task, session=session)
     owner = status.session_id
-    texts = {file.part: entries_of(documents.read(file.path), file.part) for file in status.files}
+    texts = {file.part: documents.read(file.path).entries for file in status.files}
     plan = texts.get(Part.PLAN, [])
     return forms[kind](
         {
@@ -174,7 +174,7 @@ def texts(storage: Storage, *, since: datetime | None = None) -> Iterator[NewMem
 def _of_file(storage: Storage, task: TaskSummary, file: TaskFile) -> Iterator[NewMemory]:
     own, document = storage.own_texts(file.path), documents.read(storage.inside(file.path))
     session, part = task.session_id, file.part
-    entries = entries_of(document, part)
+    entries = document.entries
     if part is Part.SCRATCHPAD:
         entries = [Entry(0, document.text.rstrip("\n"), task.created_at, document.fields.get("by", ""))]
     for entry in entries:
