@@ -21,7 +21,7 @@ from tests.integration.mcp_talk import Caller, Failed, in_process, words_only
 from claude_memory import Memory, MemoryAPI, NewMemory
 from claude_memory.context import file_sections, sections, work_section
 from claude_memory.hook.claude_memory_hook import spool
-from claude_memory.notes import buffer, person_files
+from claude_memory.notes import blocks, buffer, person_files
 from claude_memory.notes.places import project_files
 from claude_memory.notes.project_documents import ProjectDocuments
 from claude_memory.summaries.making import summarise
@@ -211,10 +211,13 @@ def keep(memory: Memory, payloads: list[tuple[str, str]]) -> None:
         memory.intentions.set(text, topics=[f"{mark} {mark}"], priority="high")
         memory.intentions.set("look", files=[f"*{mark}* *"])
         person_files.add_reflection(memory.home, "pattern", text, project=text, now=NOW, by_agent=True)
-        ProjectDocuments(files, memory.home).add_lesson(text, day=NOW.date(), by_agent=True)
-        ProjectDocuments(files, memory.home).add_decision(text, text, day=NOW.date(), by_agent=True)
+        documents = ProjectDocuments(files, memory.home)
+        documents.add_dated(blocks.AGENT_LESSONS, [text], NOW.date())
+        documents.add_decision(text, text, day=NOW.date(), by_agent=True)
         entry = buffer.BufferEntry(NOW, "decision", text, SESSION)
-        ProjectDocuments(files, memory.home).add_to_buffer(entry, by_agent=True)
+        documents.change_block(
+            blocks.AGENT_NOTES, lambda present, entry=entry: buffer.with_note(present, entry)
+        )
         person_files.append_session(
             memory.home,
             person_files.SessionLine(

@@ -220,7 +220,7 @@ def write_files(world: World) -> None:
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text(text, "utf-8")
     files = project_files(home, world.memory.project.id, world.here)
-    files.folder.mkdir(parents=True, exist_ok=True)
+    files.buffer.parent.mkdir(parents=True, exist_ok=True)
     files.buffer.write_text(blocks.updated("Mine.\n", "said", [f"- 14:02 {SENTENCE}", f"- {OTHER}"]), "utf-8")
     world.memory.notes.read_files()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from claude_memory import Memory, NewMemory
 from claude_memory.notes import blocks
-from claude_memory.notes.places import PersonFiles, project_files
+from claude_memory.notes.places import project_files
 
 SECRET = "the launch codeword is Blue Heron at midnight"
 OTHER = "the staging box is called otter"
@@ -18,11 +18,11 @@ def test_the_machines_lines_go_and_a_persons_are_told_of(tmp_path: Path) -> None
     with Memory.open(home, tmp_path, flags={"embedder": "none"}) as memory:
         erased = memory.remember(NewMemory(SECRET))
         files = project_files(home, memory.project.id, memory.project_root)
-        files.folder.mkdir(parents=True)
+        files.buffer.parent.mkdir(parents=True)
         lines = [f"- 14:02 decision: {SECRET}", f"- {OTHER}", f"| 2026-11-01 | {SECRET} | because |"]
         files.buffer.write_text(blocks.updated("My own line.\n", "said", lines), "utf-8")
         files.memory.write_text(f"# Project\n\nRemember: {SECRET}\n", "utf-8")
-        log = PersonFiles(home).sessions / "2026-11-01.jsonl"
+        log = home / "sessions" / "2026-11-01.jsonl"
         log.parent.mkdir(parents=True)
         record = {"session": "s1", "summary": OTHER, "decisions": [{"decision": SECRET, "why": "x"}, OTHER]}
         log.write_text(json.dumps(record) + "\nnot json\n", "utf-8")
@@ -44,7 +44,7 @@ def test_what_has_no_quote_in_any_file_leaves_the_files_alone(tmp_path: Path) ->
     with Memory.open(home, tmp_path, flags={"embedder": "none"}) as memory:
         kept = memory.remember(NewMemory(SECRET))
         files = project_files(home, memory.project.id, memory.project_root)
-        files.folder.mkdir(parents=True)
+        files.buffer.parent.mkdir(parents=True)
         files.buffer.write_text(blocks.updated("Mine.\r\n", "said", [OTHER]), "utf-8", newline="")
         before = files.buffer.read_bytes()
         done = memory.erase([kept.id])

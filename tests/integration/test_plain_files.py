@@ -19,7 +19,7 @@ from claude_memory.capture.spool import Spool
 from claude_memory.memory import Memory
 from claude_memory.model import Hit, NewMemory
 from claude_memory.notes import journal, person_files
-from claude_memory.notes.places import PersonFiles, approve, bring_back
+from claude_memory.notes.places import approve, bring_back
 from claude_memory.platform.project import prepare
 from claude_memory.settings import Settings
 from claude_memory.store.model import Strength
@@ -332,7 +332,7 @@ def whole_session(home: Path, project: Path, session: str = "s1") -> None:
 def lines_of(home: Path) -> list[dict[str, Any]]:
     return [
         json.loads(line)
-        for path in PersonFiles(home).session_logs()
+        for path in person_files.session_logs(home)
         for line in path.read_text("utf-8").splitlines()
     ]
 
@@ -386,7 +386,7 @@ def test_what_a_session_adds_changes_its_line_and_its_entry(
 def test_a_line_that_a_person_changed_is_theirs(home: Path, project: Path, memory: Memory) -> None:
     whole_session(home, project)
     memory.drain()
-    [path] = PersonFiles(home).session_logs()
+    [path] = person_files.session_logs(home)
     path.write_text(path.read_text("utf-8").replace("exponential backoff", "patience"), "utf-8")
     put(home, project, "UserPromptSubmit", prompt_id="later", prompt="Now rename the client module please")
     said = "The module is called payments now, and all imports follow."
@@ -628,7 +628,7 @@ def test_distilling_proposes_what_was_settled_and_nothing_twice(
     home: Path, project: Path, memory: Memory
 ) -> None:
     shelf = memory.notes.documents
-    shelf.files.folder.mkdir(parents=True)
+    shelf.files.buffer.parent.mkdir(parents=True)
     shelf.files.daily(NOW.date()).write_text("# Day\n\n- we should always pin image versions\n- had lunch\n")
     proposal = shelf.propose(since=NOW.date())
     assert proposal.lines == ("- 2026-11-15: we should always pin image versions",)

@@ -113,7 +113,7 @@ def buffer_of(memory: Memory) -> str:
 def labels(memory: Memory) -> dict[str, str]:
     """The prompts that stand in the buffer, with their marks."""
     entries = map(buffer.entry_of, buffer_of(memory).splitlines())
-    return {entry.prompt: entry.label for entry in entries if entry}
+    return {entry.text.replace(" ⏎ ", "\n"): entry.label for entry in entries if entry}
 
 
 def test_what_a_prompt_settles_is_marked_by_family(home: Path, project: Path, memory: Memory) -> None:

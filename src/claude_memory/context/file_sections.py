@@ -20,7 +20,7 @@ from claude_memory.context.moments import Line
 from claude_memory.model import SearchScope
 from claude_memory.notes import blocks
 from claude_memory.notes.person_files import memory_of_reflection, reflections
-from claude_memory.notes.places import INVITATIONS, PersonFiles, ProjectFiles, project_files
+from claude_memory.notes.places import INVITATIONS, ON_DEMAND, ProjectFiles, project_files
 from claude_memory.notes.text_files import read_lines
 from claude_memory.text.quotation import clipped, named, plain, quoted, tokens
 
@@ -37,14 +37,16 @@ _WHOSE = re.compile(r" \(session [\w-]+\)$")
 
 def identity(situation: Situation) -> list[Line]:
     """MEMORY.md of the person, then of the project; and that there are files to ask for."""
-    person, project = PersonFiles(situation.home), files_of(situation)
-    lines = excerpt(person.memory, PERSON_TOKENS)
+    project = files_of(situation)
+    lines = excerpt(situation.home / "MEMORY.md", PERSON_TOKENS)
     lines += excerpt(project.memory, PROJECT_TOKENS, without=_told_by_records(situation))
     for base in project.imported:
         lines += excerpt(base / "MEMORY.md", CLONED_TOKENS, ", from this repository's MEMORY.md")
+    beside = {situation.home.parent / name: purpose for name, purpose in ON_DEMAND.items()}
     return lines + [
         Line(f"{path} exists: {purpose}. It is read only when a person asks for it.", source=str(path))
-        for path, purpose in person.on_demand()
+        for path, purpose in beside.items()
+        if path.is_file()
     ]
 
 
@@ -59,12 +61,12 @@ def insights(situation: Situation) -> list[Line]:
     firmness = {id_: -1.0 if state.demoted else state.stability for id_, state in held.items()}
     lines = []
     for id_ in sorted(last, key=lambda id_: firmness.get(id_, 0.0), reverse=True):
-        item, said = last[id_], clipped(plain(last[id_].content), REFLECTION_CHARACTERS)
+        item, said = last[id_], clipped(plain(last[id_].body), REFLECTION_CHARACTERS)
         if item.by_agent:
             elsewhere = item.project and item.project != situation.project.id
             where = f" in project {named(item.project, 80)}" if elsewhere else ""
-            said = f"{quoted(item.content, REFLECTION_CHARACTERS)}, from an agent{where}"
-        lines.append(Line(f"- {item.type}: {said}", source="reflections.jsonl"))
+            said = f"{quoted(item.body, REFLECTION_CHARACTERS)}, from an agent{where}"
+        lines.append(Line(f"- {item.kind}: {said}", source="reflections.jsonl"))
     return lines
 
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from claude_memory.context.moments import Line
 from claude_memory.model import SearchScope
-from claude_memory.notes.person_files import recent_sessions
-from claude_memory.notes.places import PersonFiles
+from claude_memory.notes.person_files import recent_sessions, session_logs
 from claude_memory.text.quotation import clipped, inner, named, plain, quoted
 from claude_memory.text.words import index_terms, query_terms
 from claude_memory.understand.titles import outside_fences, plain_line, telling_words
@@ -113,7 +112,7 @@ def _checks(sessions: Sequence[SessionWork]) -> list[Line]:
 
 def _logs(situation: Situation, known: Sequence[str | None], since: str) -> list[Line]:
     """Session logs of the three days up to the latest, of sessions that no record tells of, newest first."""
-    stems = [path.stem for path in PersonFiles(situation.home).sessions.glob("[0-9]*.jsonl")]
+    stems = [path.stem for path in session_logs(situation.home)]
     days = [day for stem in stems if (day := _date(stem))]
     if not days:
         return []

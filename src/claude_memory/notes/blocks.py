@@ -15,35 +15,41 @@ try:
 except ImportError:  # another Python: the same hash, but `hashlib` loads more than a prompt hook should
     from hashlib import blake2b
 
-# Every block by name, with its heading. In MEMORY.md:
 DECISIONS, AGENT_DECISIONS = "decisions", "agent-decisions"
 SETTLED, WORKSTREAMS, DISTILLED = "settled", "workstreams", "distilled"
 KEY_FILES = "key-files"  # written by 0.1.0
-# In lessons.md, todo.md and the day's log:
 LESSONS, AGENT_LESSONS, LEARNED, UNSOLVED = "lessons", "agent-lessons", "learned", "unsolved"
-TODO = "todo"
-SESSIONS = "sessions"
-# In the working buffer; notes of agents also in the knowledge base:
+TODO, SESSIONS = "todo", "sessions"
 PROMPTS, NOTES, AGENT_NOTES, EXCHANGES, NEXT = "prompts", "write-ahead", "agent-notes", "exchanges", "next"
-HEADINGS = {
-    DECISIONS: "## Architecture decisions",
-    AGENT_DECISIONS: "## Decisions noted by agents",
-    SETTLED: "## Settled in sessions",
-    WORKSTREAMS: "## Active Workstreams",
-    DISTILLED: "## From the daily logs",
-    LESSONS: "",
-    AGENT_LESSONS: "## Noted by agents",
-    LEARNED: "## From failures that were solved",
-    UNSOLVED: "## Failing, not solved yet",
-    TODO: "## The agent's list",
-    SESSIONS: "## Sessions",
-    PROMPTS: "## Said lately",
-    NOTES: "## Noted",
-    AGENT_NOTES: "## Noted by agents",
-    EXCHANGES: "## Last exchanges before the compaction",
-    NEXT: "## Next",
+# Every block by the file it stands in, with its heading; sessions stand in the day's log, and notes of
+# agents in the knowledge base, too.
+IN_FILES = {
+    "MEMORY.md": {
+        DECISIONS: "## Architecture decisions",
+        AGENT_DECISIONS: "## Decisions noted by agents",
+        SETTLED: "## Settled in sessions",
+        WORKSTREAMS: "## Active Workstreams",
+        DISTILLED: "## From the daily logs",
+    },
+    "tasks/lessons.md": {
+        LESSONS: "",
+        AGENT_LESSONS: "## Noted by agents",
+        LEARNED: "## From failures that were solved",
+        UNSOLVED: "## Failing, not solved yet",
+    },
+    "tasks/todo.md": {TODO: "## The agent's list"},
+    "memory/working-buffer.md": {
+        PROMPTS: "## Said lately",
+        NOTES: "## Noted",
+        AGENT_NOTES: "## Noted by agents",
+        EXCHANGES: "## Last exchanges before the compaction",
+        NEXT: "## Next",
+    },
+    "": {SESSIONS: "## Sessions"},
 }
+HEADINGS = {name: heading for blocks in IN_FILES.values() for name, heading in blocks.items()}
 BY_PERSON = (DECISIONS, LESSONS, NOTES)  # a person's own words, put there by the machine
+BY_AGENT = (AGENT_DECISIONS, AGENT_LESSONS, AGENT_NOTES, LEARNED)  # what is read back as theirs
 FROM_SESSIONS = (SETTLED, WORKSTREAMS, KEY_FILES, LEARNED, UNSOLVED, TODO)  # records of sessions say the same
 
 _BEGIN = "<!-- claude-memory:begin "

@@ -11,16 +11,14 @@ import contextlib
 import re
 from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 from claude_memory.errors import InvalidInput
 from claude_memory.notes import blocks
-from claude_memory.notes.places import INVITATIONS, ProjectFiles
+from claude_memory.notes.places import BUFFER, INVITATIONS, ProjectFiles
 from claude_memory.notes.text_files import append, refuse_special
-from claude_memory.platform.files import private_folder
 
-BLOCKS = (blocks.PROMPTS, blocks.NOTES, blocks.AGENT_NOTES, blocks.EXCHANGES, blocks.NEXT)
+BLOCKS = tuple(blocks.IN_FILES[BUFFER])
 SAID = "said"  # a prompt that settles nothing, or that was not read yet
 NOTE = "note"  # written on purpose
 NEWEST = 20  # entries that stay whatever they are; as many older ones that settle something stay, too
@@ -42,15 +40,9 @@ class BufferEntry(NamedTuple):
     session: str = ""
 
     def line(self) -> str:
-        """As it stands in the file."""
         whose = f" (session {self.session})" if self.session else ""
         text = _NEW_LINE.join(filter(None, (" ".join(line.split()) for line in self.text.splitlines())))
         return f"- {self.at.astimezone(UTC):%Y-%m-%dT%H:%M}Z {self.label}: {middle_cut(text)}{whose}"
-
-    @property
-    def prompt(self) -> str:
-        """The text with its lines."""
-        return self.text.replace(_NEW_LINE, "\n")
 
 
 def write_ahead(files: ProjectFiles, entry: BufferEntry) -> None:
@@ -59,15 +51,10 @@ def write_ahead(files: ProjectFiles, entry: BufferEntry) -> None:
     if not files.inside(files.buffer):
         raise InvalidInput(f"{files.buffer} leads outside the project's own files: it is left alone")
     refuse_special(files.buffer)
-    _append(files.buffer, block)
+    append(files.buffer, block, title=TITLE.encode(), sync=False)
     if (copy := files.copy_of(files.buffer)) is not None:
         with contextlib.suppress(OSError):
-            _append(copy, block)
-
-
-def _append(path: Path, block: bytes) -> None:
-    private_folder(path.parent)
-    append(path, block, title=TITLE.encode(), sync=False)
+            append(copy, block, title=TITLE.encode(), sync=False)
 
 
 def needs_folding(raw: bytes) -> bool:
@@ -95,9 +82,8 @@ def _marked(line: str, entry: BufferEntry) -> tuple[bool, str]:
         return True, line
     from claude_memory.understand.typed import families
 
-    families_of_prompt = families(entry.prompt)
-    label = f"Z {', '.join(families_of_prompt)}: "
-    return bool(families_of_prompt), line.replace(f"Z {SAID}: ", label, 1) if families_of_prompt else line
+    settled = ", ".join(families(entry.text.replace(_NEW_LINE, "\n")))
+    return bool(settled), line.replace(f"Z {SAID}: ", f"Z {settled or SAID}: ", 1)
 
 
 def with_note(lines: list[str], entry: BufferEntry) -> list[str]:

@@ -6,11 +6,13 @@ what was settled are brought up to what the store says. Nothing meaningful happe
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from claude_memory.model import (
@@ -27,7 +29,8 @@ from claude_memory.notes import blocks
 from claude_memory.notes.buffer import middle_cut, session_name
 from claude_memory.notes.person_files import SessionLine, put_session
 from claude_memory.notes.places import project_files
-from claude_memory.notes.project_documents import MOST_ROWS, ProjectDocuments
+from claude_memory.notes.project_documents import TABLE_HEAD, ProjectDocuments, row_of
+from claude_memory.notes.text_files import one_line
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
 from claude_memory.platform.project import root_of
@@ -52,6 +55,7 @@ LOOK_BACK = timedelta(days=3)
 WORKSTREAM_DAYS = 14  # before the newest session, not before today: people go on holiday
 SESSIONS = 60
 MOST_OPEN = 6
+MOST_LEFT, MOST_DONE, MOST_ROWS = 40, 20, 20  # of the agent's list, of the table of what was settled
 MOST_STREAMS = 6
 MOST_LEARNED = 5  # of one session
 SUMMARY_CHARACTERS = 400
@@ -65,60 +69,52 @@ _LINK = re.compile(r"\[([^\]\n]{1,200})\]\([^)\s]{1,400}\)")
 _REASON = re.compile(r"^(?:Asked|Why|Plan): (.+)$", re.MULTILINE)
 
 
-class _State:
-    """How far each session was written down, and the hash of each of its lines; derived: it may be lost."""
-
-    def __init__(self, home: Path) -> None:
-        self.path = private_folder(home / "cache") / "journal.json"
-        self.sessions: dict[str, int] = {}
-        self.lines: dict[str, str] = {}
-        try:
-            state = json.loads(self.path.read_bytes())
-            self.sessions, self.lines = dict(state["sessions"]), dict(state["lines"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return
-
-    def save(self, present: Collection[str]) -> None:
-        sessions = {name: count for name, count in self.sessions.items() if name in present}
-        lines = {name: mark for name, mark in self.lines.items() if name.partition(" ")[0] in present}
-        write_atomically(self.path, json.dumps({"sessions": sessions, "lines": lines}).encode())
-
-
 def keep_up(home: Path, store: Store, *, now: datetime, on_command: bool = False) -> None:
     """Write down what is new in the last days' sessions; one process at a time.
 
     A project's documents that are committed with its repository change on command only.
     """
-    with try_lock(private_folder(home / "cache") / "journal.lock") as mine:
+    cache = private_folder(home / "cache")
+    with try_lock(cache / "journal.lock") as mine:
         if not mine:
             return
-        state = _State(home)
-        records = store.archive.session_records(SearchScope(None), SESSIONS)
-        recent = [conversation for conversation, _ in records]
-        newest = max((conversation.last for conversation in recent), default=now)
-        since = min(now, newest) - LOOK_BACK
+        # How far each session was written down, and the hash of each of its lines; derived: it may be lost.
+        written: dict[str, int] = {}
+        lines: dict[str, str] = {}
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            state = json.loads((cache / "journal.json").read_bytes())
+            written, lines = dict(state["sessions"]), dict(state["lines"])
+        recent = [
+            conversation for conversation, _ in store.archive.session_records(SearchScope(None), SESSIONS)
+        ]
+        since = min(now, max((each.last for each in recent), default=now)) - LOOK_BACK
         grown = [
             conversation
             for conversation in reversed(recent)
             if conversation.last >= since
             and not conversation.parent
             and not conversation.imported
-            and (on_command or state.sessions.get(conversation.session) != conversation.understood)
+            and (on_command or written.get(conversation.session) != conversation.understood)
         ]
         for conversation in grown:
-            _write_session(home, store, conversation, state, since, on_command=on_command)
-            state.sessions[conversation.session] = conversation.understood
+            _write_session(home, store, conversation, lines, since, on_command=on_command)
+            written[conversation.session] = conversation.understood
         for conversation in {each.project: each for each in grown}.values():
             _write_project(home, store, conversation, on_command=on_command)
         if grown:
-            state.save({str(conversation.session) for conversation in recent})
+            present = {str(conversation.session) for conversation in recent}
+            state = {
+                "sessions": {name: count for name, count in written.items() if name in present},
+                "lines": {name: hash_ for name, hash_ in lines.items() if name.partition(" ")[0] in present},
+            }
+            write_atomically(cache / "journal.json", json.dumps(state).encode())
 
 
 def _write_session(
     home: Path,
     store: Store,
     conversation: Conversation,
-    state: _State,
+    lines: dict[str, str],
     since: datetime,
     *,
     on_command: bool,
@@ -136,10 +132,20 @@ def _write_session(
             record = sessions.record(conversation.session, part, conversation.title)
             line = session_line(conversation, record, part, settled)
             name = f"{conversation.session} {line.date}"
-            state.lines[name] = put_session(home, line, written_before=state.lines.get(name, ""))
-            documents.log_day(day, session_name(conversation.session), _day_entry(line, record))
-    if on_command or not documents.files.is_shared:
-        documents.learn(list(solved(exchanges))[-MOST_LEARNED:], day=conversation.last.astimezone().date())
+            lines[name] = put_session(home, line, written_before=lines.get(name, ""))
+            mark = f" (session {session_name(conversation.session)})"
+            entry = f"- {one_line(_day_entry(line, record))}{mark}"
+            documents.change_block(
+                blocks.SESSIONS, partial(_with_entry, entry=entry, mark=mark), documents.files.daily(day)
+            )
+    learned = list(solved(exchanges))[-MOST_LEARNED:]
+    if learned and (on_command or not documents.files.is_shared):
+        documents.add_dated(blocks.LEARNED, learned, conversation.last.astimezone().date())
+
+
+def _with_entry(present: list[str], entry: str, mark: str) -> list[str]:
+    """A day's log with this entry; what the session said of itself before is replaced."""
+    return sorted([*(line for line in present if not line.endswith(mark)), entry])
 
 
 def _write_project(home: Path, store: Store, conversation: Conversation, *, on_command: bool) -> None:
@@ -152,10 +158,24 @@ def _write_project(home: Path, store: Store, conversation: Conversation, *, on_c
     documents.set_list(blocks.NEXT, threads)
     if documents.files.is_shared and not on_command:
         return
-    documents.keep_todo({task.title: task.status for exchange in exchanges for task in exchange.tasks})
+    tasks = {one_line(task.title): task.status for exchange in exchanges for task in exchange.tasks}
+    documents.change_block(blocks.TODO, partial(_todo, tasks=tasks))
     documents.set_list(blocks.UNSOLVED, list(unsolved(records)))
-    documents.set_settled([_decision_row(item) for item in _settled(store, conversation)])
+    rows = [row_of(*_decision_row(item)) for item in _settled(store, conversation)]
+    documents.change_block(blocks.SETTLED, lambda _: [*TABLE_HEAD, *rows] if rows else [])
     documents.set_list(blocks.WORKSTREAMS, list(workstreams(records)))
+
+
+def _todo(present: list[str], tasks: Mapping[str, str]) -> list[str]:
+    """The agent's list brought up to date: each task and its status."""
+    done = {line[6:]: line.startswith("- [x] ") for line in present}
+    for task, status in tasks.items():
+        done.pop(task, None)
+        if status != "deleted":
+            done[task] = status == "completed"
+    left = [f"- [ ] {name}" for name in done if not done[name]]
+    finished = [f"- [x] {name}" for name in done if done[name]]
+    return [*left[-MOST_LEFT:], *finished[-MOST_DONE:]]
 
 
 def documents_of(home: Path, project: ProjectId, cwd: str | None) -> ProjectDocuments:

@@ -17,9 +17,9 @@ from pathlib import Path
 from claude_memory.errors import InvalidInput, StoreFault
 from claude_memory.lifecycle.drafting import clean
 from claude_memory.model import Project, ProjectId, ProjectIdentity, Scope, Trust
-from claude_memory.notes import blocks, buffer, index, journal, person_files, places, project_documents
+from claude_memory.notes import blocks, buffer, index, journal, person_files, places
 from claude_memory.notes.index import FileSource
-from claude_memory.notes.places import ON_DEMAND, PersonFiles, ProjectFiles, project_files
+from claude_memory.notes.places import ON_DEMAND, ProjectFiles, files_under, project_files
 from claude_memory.notes.project_documents import ProjectDocuments, Proposal
 from claude_memory.notes.text_files import MAX_BYTES, FileProblem, Lines, edit, one_line, read_lines
 from claude_memory.platform import project as projects
@@ -84,7 +84,7 @@ class NotesBook:
         sources = self._sources()
         if not sources and not state.known:
             return index.Synced()
-        return index.sync(self.store, state, sources, budget_seconds)
+        return state.sync(self.store, sources, budget_seconds)
 
     def knowledge_folders(self) -> list[Path]:
         """The folders of notes, as set; those that are there or not."""
@@ -100,36 +100,33 @@ class NotesBook:
     def _sources(self) -> list[FileSource]:
         """Which files are read, and whose word they are."""
         sources: list[FileSource] = []
-        here = [(self.project, self.root)] if self.root != self.home else self._at_work()
-        for project, root in here:
+        for project, root in [(self.project, self.root)] if self.root != self.home else self._at_work():
             files = project_files(self.home, project.id, root)
             # Those that came with a clone are nobody's word yet.
             trusts = {files.base: Trust.USER, **dict.fromkeys(files.imported, Trust.IMPORTED)}
             if files.all():
                 sources += (_of_project(base, project.id, trust, root) for base, trust in trusts.items())
+        own = [self.home / "MEMORY.md", self.home / person_files.REFLECTIONS]
+        own = [path for path in (*own, *person_files.session_logs(self.home)) if path.is_file()]
         folders = [folder for folder in self.knowledge_folders() if folder.is_dir()]
-        person = PersonFiles(self.home)
-        if folders or person.memory.is_file() or person.reflections.is_file() or person.session_logs():
+        if own or folders:
             # What belongs to the person and no project still needs one to stand under.
             path = str(self.home)
-            own = self.store.project_for(ProjectIdentity((f"path:{path}",), self.home.name, path)).id
-            sources += self._of_person(person, own)
-            sources += [_of_knowledge(folder, own) for folder in folders]
+            id_ = self.store.project_for(ProjectIdentity((f"path:{path}",), self.home.name, path)).id
+            prefixes = tuple(
+                f"{self.home}{os.sep}{name}" for name in ("MEMORY.md", "reflections.", "sessions/")
+            )
+            projects = self._projects_by_name()
+            sources.append(FileSource(own, id_, Trust.USER, Scope.USER, prefixes, projects=projects))
+            sources += [_of_knowledge(folder, id_) for folder in folders]
         return sources
 
-    def _of_person(self, files: PersonFiles, own: ProjectId) -> Iterator[FileSource]:
-        """MEMORY.md, reflections and logs go with the person; a line that names its project belongs there."""
+    def _projects_by_name(self) -> dict[str, ProjectId]:
+        """A line of the person's files that names its project belongs there; a name of two is none's."""
         projects = self.store.projects()
         names = Counter(project.name for project in projects)
         by_name = {project.name: project.id for project in projects if names[project.name] == 1}
-        by_name |= {project.id: project.id for project in projects}
-        for paths, prefix, read in (
-            ([files.memory], str(files.memory), project_documents.of_memory_file),
-            ([files.reflections], str(files.reflections), person_files.of_reflections),
-            (files.session_logs(), f"{files.sessions}{os.sep}", person_files.of_session_log),
-        ):
-            present = [path for path in paths if path.is_file()]
-            yield FileSource(present, read, own, Trust.USER, Scope.USER, (prefix,), projects=by_name)
+        return by_name | {project.id: project.id for project in projects}
 
     # --- what people and agents write on purpose
 
@@ -164,18 +161,20 @@ class NotesBook:
         )
         return self._written(person_files.append_session(self.home, line)), line
 
-    def reflect(self, type_: str, text: str, *, by_agent: bool) -> tuple[Path, person_files.Reflection]:
+    def reflect(self, type_: str, text: str, *, by_agent: bool) -> tuple[Path, person_files.Piece]:
         """Write down a pattern, a reflection or an idea."""
         home, now = self.home, datetime.now().astimezone()
         made = person_files.add_reflection(
             home, type_, clean(text), project=self.project.id, by_agent=by_agent, now=now
         )
-        return self._written(home / "reflections.jsonl"), made
+        return self._written(home / person_files.REFLECTIONS), made
 
     def add_lesson(self, text: str, *, by_agent: bool) -> tuple[Path, str]:
         """Add a lesson to tasks/lessons.md."""
         content = clean(text)
-        self.documents.add_lesson(content, day=_today(), by_agent=by_agent)
+        if not content.strip():
+            raise InvalidInput("a lesson needs a text")
+        self.documents.add_dated(blocks.AGENT_LESSONS if by_agent else blocks.LESSONS, [content], _today())
         return self._written(self.files.lessons), content
 
     def decide(self, text: str, why: str, *, by_agent: bool) -> tuple[Path, str, str]:
@@ -193,7 +192,8 @@ class NotesBook:
         content = one_line(clean(text))
         session = buffer.session_name(os.environ.get("CLAUDE_MEMORY_SESSION", ""))
         entry = buffer.BufferEntry(datetime.now(UTC), buffer.NOTE, content, session)
-        self.documents.add_to_buffer(entry, by_agent=by_agent)
+        name = blocks.AGENT_NOTES if by_agent else blocks.NOTES
+        self.documents.change_block(name, lambda present: buffer.with_note(present, entry))
         return self._written(self.files.buffer), content
 
     def clear_buffer(self) -> bool:
@@ -234,10 +234,10 @@ class NotesBook:
         known = index.FileIndex(self.home, self.settings.store).known
         rows = []
         for folder in self.knowledge_folders():
-            there = [str(path) for path in notes_in(folder)] if folder.is_dir() else []
-            indexed = [path for path in there if path in known]
-            count = sum(len(known[path].memories) for path in indexed)
-            rows.append(KnowledgeFolder(folder, folder.is_dir(), len(there), len(indexed), count))
+            there = [str(path) for path in notes_in(folder)]
+            indexed = [known[path] for path in there if path in known]
+            pieces = sum(len(file.memories) for file in indexed)
+            rows.append(KnowledgeFolder(folder, folder.is_dir(), len(there), len(indexed), pieces))
         return rows
 
     def unapproved(self, *, repo: bool) -> list[Path]:
@@ -261,30 +261,22 @@ class NotesBook:
 
 
 def _of_project(base: Path, project: ProjectId, trust: Trust, root: Path) -> FileSource:
-    single = ProjectFiles(base, base)
-    return FileSource(
-        [path for path in single.all() if single.inside(path)],
-        project_documents.of_project_file,
-        project,
-        trust,
-        Scope.PROJECT,
-        tuple(str(base / name) for name in ("MEMORY.md", "memory" + os.sep, "tasks" + os.sep)),
-        root=base,
-        shown_from=root,
-    )
+    paths = [path for path in files_under(base) if ProjectFiles(base, base).inside(path)]
+    prefixes = tuple(str(base / name) for name in ("MEMORY.md", "memory" + os.sep, "tasks" + os.sep))
+    return FileSource(paths, project, trust, Scope.PROJECT, prefixes, root=base, shown_from=root)
 
 
 def _of_knowledge(folder: Path, project: ProjectId) -> FileSource:
     """A folder of notes that the person keeps for everything they do."""
     return FileSource(
         notes_in(folder),
-        project_documents.of_knowledge,
         project,
         Trust.USER,
         Scope.USER,
         (str(folder) + os.sep,),
         root=folder,
         shown_from=folder.parent,
+        by_name=False,
     )
 
 

@@ -16,7 +16,6 @@ from typing import Any
 from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind, MemoryId, Scope, StoredMemory, Trust, memory_id
 from claude_memory.notes.blocks import short
-from claude_memory.notes.places import PersonFiles
 from claude_memory.notes.text_files import (
     FileProblem,
     Lines,
@@ -27,6 +26,7 @@ from claude_memory.notes.text_files import (
     with_line,
 )
 
+REFLECTIONS = "reflections.jsonl"
 KINDS = {"pattern": Kind.PATTERN, "reflection": Kind.REFLECTION, "idea": Kind.IDEA}
 BY_AGENT = "agent"  # a record that says nothing is a person's
 
@@ -85,9 +85,19 @@ _RECORD = tuple(field.name for field in fields(SessionLine))[:-2]
 _LISTS, _OPTIONAL = _RECORD[4:7], _RECORD[7:]
 
 
+def session_log(home: Path, day: str) -> Path:
+    """The session log of one day."""
+    return home / "sessions" / f"{day}.jsonl"
+
+
+def session_logs(home: Path) -> list[Path]:
+    """Every day's file, oldest first."""
+    return sorted((home / "sessions").glob("????-??-??.jsonl"))
+
+
 def append_session(home: Path, line: SessionLine) -> Path:
     """Add a session's line to the file of its day."""
-    path = PersonFiles(home).session_log(line.date)
+    path = session_log(home, line.date)
     edit(path, lambda text: with_line(text, json_line(line.record())), home=home)
     return path
 
@@ -111,7 +121,7 @@ def put_session(home: Path, line: SessionLine, *, written_before: str = "") -> s
             return with_line(text, made)
         return "".join([*lines[:place], made, *lines[place + 1 :]])
 
-    edit(PersonFiles(home).session_log(line.date), change, home=home)
+    edit(session_log(home, line.date), change, home=home)
     return hashes[-1]
 
 
@@ -121,10 +131,8 @@ def _hash(line: str) -> str:
 
 def _is_ours(raw: str, session: str) -> bool:
     """Whether a line was made from a session's record; only those say how far they tell."""
-    if '"through"' not in raw:
-        return False
     try:
-        value = json.loads(raw)
+        value = json.loads(raw) if '"through"' in raw else None
     except (ValueError, RecursionError):
         return False
     return isinstance(value, dict) and value.get("session_id") == session and bool(value.get("through"))
@@ -137,16 +145,15 @@ def recent_sessions(
     lines: list[SessionLine] = []
     problems: list[FileProblem] = []
     for back in range(-1, days):  # a session logged in a zone ahead of this one is from tomorrow
-        path = PersonFiles(home).session_log(str(today - timedelta(days=back)))
+        path = session_log(home, str(today - timedelta(days=back)))
         records, faults = records_of(read_lines(path))
         problems += faults
-        present = [session_line(value, path, number) for number, value in reversed(records)]
+        present = [_session_line(value, path, number) for number, value in reversed(records)]
         lines += [line for line in present if project is None or line.project in (project, "")]
     return lines, problems
 
 
-def session_line(value: Mapping[str, Any], path: Path, number: int) -> SessionLine:
-    """The line that a record is."""
+def _session_line(value: Mapping[str, Any], path: Path, number: int) -> SessionLine:
     told: dict[str, Any] = {name: _text(value, name) for name in _RECORD}
     told |= {name: _texts(value.get(name)) for name in _LISTS}
     return SessionLine(**{**told, "date": told["date"] or path.stem}, path=path, line=number)
@@ -156,7 +163,7 @@ def of_session_log(lines: Lines) -> list[Piece]:
     """What people and agents wrote there; a line made from a session's record is found by that record."""
     pieces = []
     for number, value in records_of(lines)[0]:
-        line = session_line(value, lines.path, number)
+        line = _session_line(value, lines.path, number)
         parts = [line.summary, *(f"Decided: {text}" for text in line.decisions)]
         parts += [f"Made: {', '.join(line.artifacts)}"] if line.artifacts else []
         parts += [f"Open: {text}" for text in line.open_threads]
@@ -185,44 +192,50 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(filter(None, texts))
 
 
-# --- reflections: patterns, insights and ideas of a person and their agents
+# --- reflections: patterns, insights and ideas; a person's go with them, an agent's stay in their project
 
 
-@dataclass(frozen=True, slots=True)
-class Reflection:
-    """One insight, and the line it stands on."""
-
-    type: str
-    content: str
-    date: str = ""
-    project: str = ""
-    line: int = 0
-    by_agent: bool = False
-
-    @property
-    def key(self) -> str:
-        """What tells it from the others of the file."""
-        return f"{self.type}:{self.content[:500]}"
+def of_reflections(lines: Lines) -> list[Piece]:
+    """What the file says, oldest first; an unknown type counts as a reflection."""
+    return [
+        _reflection(value, line) for line, value in records_of(lines)[0] if _text(value, "content").strip()
+    ]
 
 
-def memory_of_reflection(home: Path, item: Reflection) -> MemoryId:
+def _reflection(value: Mapping[str, Any], line: int) -> Piece:
+    content, kind = _text(value, "content"), KINDS.get(_text(value, "type"), Kind.REFLECTION)
+    by_agent, at = value.get("by") == BY_AGENT, moment(_text(value, "date"))
+    piece = Piece(f"{kind.value}:{content[:500]}", kind, content, line, created_at=at, by_agent=by_agent)
+    return replace(piece, project=_text(value, "project") if by_agent else "")
+
+
+def reflections(home: Path) -> list[Piece]:
+    """All of them, oldest first."""
+    return of_reflections(read_lines(home / REFLECTIONS))
+
+
+def memory_of_reflection(home: Path, item: Piece) -> MemoryId:
     """The memory that stands for a reflection in the store."""
-    return memory_id(f"file:{PersonFiles(home).reflections}:{item.key}")
+    return memory_id(f"file:{home / REFLECTIONS}:{item.key}")
 
 
 def add_reflection(
     home: Path, type_: str, content: str, *, project: str, now: datetime, by_agent: bool = False
-) -> Reflection:
+) -> Piece:
     """Write one down."""
     if type_ not in KINDS:
         raise InvalidInput(f"unknown type {type_!r}: one of {', '.join(KINDS)}")
     if not content.strip():
         raise InvalidInput("a reflection needs a text")
-    made = Reflection(type_, " ".join(content.split()), f"{now:%Y-%m-%d}", project, by_agent=by_agent)
-    record = {"type": made.type, "content": made.content, "date": made.date, "project": made.project}
-    line = json_line(record | ({"by": BY_AGENT} if by_agent else {}))
-    edit(PersonFiles(home).reflections, lambda text: with_line(text, line), home=home)
-    return made
+    record = {
+        "type": type_,
+        "content": " ".join(content.split()),
+        "date": f"{now:%Y-%m-%d}",
+        "project": project,
+    }
+    record |= {"by": BY_AGENT} if by_agent else {}
+    edit(home / REFLECTIONS, lambda text: with_line(text, json_line(record)), home=home)
+    return _reflection(record, 0)
 
 
 def reflected(home: Path, memory: StoredMemory) -> StoredMemory:
@@ -232,38 +245,4 @@ def reflected(home: Path, memory: StoredMemory) -> StoredMemory:
         home, memory.kind.value, memory.body, project=memory.project, now=now, by_agent=by_agent
     )
     scope = Scope.PROJECT if by_agent else Scope.USER
-    return replace(memory, id=memory_of_reflection(home, made), body=made.content, scope=scope)
-
-
-def reflections(home: Path) -> list[Reflection]:
-    """All of them, oldest first."""
-    records, _ = records_of(read_lines(PersonFiles(home).reflections))
-    return [item for number, value in records if (item := reflection(value, number))]
-
-
-def reflection(value: Mapping[str, Any], line: int) -> Reflection | None:
-    """The reflection of a record; an unknown type counts as a reflection, one without content is none."""
-    content, type_ = _text(value, "content"), _text(value, "type")
-    if not content.strip():
-        return None
-    by_agent = value.get("by") == BY_AGENT
-    type_ = type_ if type_ in KINDS else "reflection"
-    return Reflection(type_, content, _text(value, "date"), _text(value, "project"), line, by_agent)
-
-
-def of_reflections(lines: Lines) -> list[Piece]:
-    """Reflections: a person's go with them, an agent's belong to the project it was in."""
-    items = (reflection(value, number) for number, value in records_of(lines)[0])
-    return [
-        Piece(
-            item.key,
-            KINDS[item.type],
-            item.content,
-            item.line,
-            created_at=moment(item.date),
-            by_agent=item.by_agent,
-            project=item.project if item.by_agent else "",
-        )
-        for item in items
-        if item
-    ]
+    return replace(memory, id=memory_of_reflection(home, made), body=made.body, scope=scope)

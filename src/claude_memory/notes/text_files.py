@@ -20,7 +20,6 @@ from claude_memory.errors import Conflict, InvalidInput
 from claude_memory.notes.blocks import short
 from claude_memory.platform.files import (
     FILE_MODE,
-    REPLACES_OPEN_FILES,
     private_folder,
     require_writing,
     sync_file,
@@ -31,7 +30,7 @@ MAX_BYTES = 4 << 20
 WAIT_SECONDS = 10.0
 _ATTEMPTS = 5
 _ENCODING = ("utf-8", "surrogateescape")  # every byte comes back as it was
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _CONFLICT = re.compile(r"^(<{7}|={7}|>{7}|\|{7})( |$)")
 
 
@@ -52,7 +51,6 @@ class Lines(NamedTuple):
 
     @property
     def text(self) -> str:
-        """All readable lines."""
         return "\n".join(line for _, line in self.lines)
 
 
@@ -69,13 +67,9 @@ def read_bytes(path: Path) -> bytes:
         return handle.read(MAX_BYTES) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
 
 
-def read_lines(path: Path) -> Lines:
-    """The lines of a text, conflict markers left out and reported."""
-    return parse_lines(path, read_bytes(path))
-
-
-def parse_lines(path: Path, content: bytes) -> Lines:
-    """The lines in these bytes."""
+def read_lines(path: Path, content: bytes | None = None) -> Lines:
+    """The lines of a text, conflict markers left out and reported; `content`, if it was read already."""
+    content = read_bytes(path) if content is None else content
     lines: list[tuple[int, str]] = []
     problems: list[FileProblem] = []
     raw_lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
@@ -130,12 +124,10 @@ def edit(path: Path, change: Callable[[str], str], *, home: Path) -> bool:
                 if after == before:
                     return False
                 private_folder(path.parent)
-                if not REPLACES_OPEN_FILES:
-                    old.close()
                 if _state(path) == before_reading:
                     mode = stat.S_IMODE(before_reading[0]) if before_reading else FILE_MODE
                     write_atomically(path, after, mode=mode)
-                    if not old.closed and (late := old.read()):
+                    if late := old.read():
                         append(path, late)
                     return True
     raise Conflict(f"{path} keeps changing: try again")
@@ -148,6 +140,7 @@ def append(path: Path, content: bytes, *, title: bytes = b"", sync: bool = True)
     better than never. A half-written line before them is ended first.
     """
     require_writing(f"writing {path.name}")
+    private_folder(path.parent)
     for _ in range(_ATTEMPTS):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _NO_FOLLOW, FILE_MODE)
         with os.fdopen(descriptor, "r+b", buffering=0) as handle:

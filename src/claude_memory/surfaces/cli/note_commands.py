@@ -87,7 +87,7 @@ def reflect(
 ) -> Result:
     """Write down a pattern, a reflection or an idea; it is read at the start of every session."""
     path, made = memory.notes.reflect(type_.value, whole_text(text), by_agent=_by_agent(as_user))
-    return _written(path, {"type": made.type, "content": made.content})
+    return _written(path, {"type": made.kind.value, "content": made.body})
 
 
 def lesson(memory: Memory, text: Text, as_user: AsUser = False) -> Result:

@@ -379,12 +379,9 @@ def _written(tasks: MemoryAPI, action: str, name: str, text: str) -> str:
             f"task {name!r} has a plan already, and plans are written once: "
             "say what changes with action append"
         )
-    steps = {
-        "scratchpad": tasks.update_scratchpad,
-        "plan": tasks.create_plan,
-        "append": tasks.append_progress,
-    }
-    return str(steps[action](name, text))
+    if action == "scratchpad":
+        return str(tasks.update_scratchpad(name, text))
+    return str(tasks.create_plan(name, text) if action == "plan" else tasks.append_progress(name, text))
 
 
 def _task(tasks: MemoryAPI, action: str, name: str, path: str) -> TaskAnswer:
